@@ -12,6 +12,7 @@ pub mod cli;
 pub mod config;
 pub mod database;
 pub mod doctor;
+mod environment;
 pub mod exit;
 mod explain;
 pub mod git;

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use url::Url;
 use urldb_protocol::ProjectInfo;
-use urldb_text::sanitize;
+use urldb_text::{register_credentials, sanitize};
 use urldb_verdict::{NamedRecord, Selection};
 
 use crate::config::Config;
+use crate::environment;
 use crate::git::{GitEnv, Repository};
 
 /// Most characters of a name that is not configured.
@@ -41,9 +42,14 @@ impl Checkout {
         let found = Repository::discover(root, GitEnv::from_process());
         let repository = found.ok().flatten();
         let repository = repository.as_ref();
+        let origin = repository.and_then(Repository::origin);
+        // The address of the remote may have the token that git logs in with.
+        if let Some(url) = &origin {
+            register_credentials(url);
+        }
         Self {
             commit: repository.and_then(Repository::head_commit),
-            origin: repository.and_then(Repository::origin),
+            origin,
         }
     }
 }
@@ -82,13 +88,12 @@ impl Project {
 pub(crate) fn project_info(config: &Config) -> ProjectInfo {
     let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
     let folder = root.file_name().unwrap_or_default().to_string_lossy();
-    let env = |name: &str| std::env::var(name).ok();
     let Project {
         name,
         url,
         site_url,
         commit,
-    } = Project::new(config, &folder, Checkout::of(&root), env);
+    } = Project::new(config, &folder, Checkout::of(&root), environment::variable);
     ProjectInfo {
         name,
         url,

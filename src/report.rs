@@ -9,7 +9,7 @@ use urldb_protocol::{
     Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, Observed,
     PROTOCOL, Promised, RunInfo, Severity, State, Summary, Totals,
 };
-use urldb_text::Secrets;
+use urldb_text::Shown;
 use urldb_verdict::{
     CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords, Transition,
     UrlStatus, Verdict, Warning,
@@ -112,8 +112,6 @@ pub struct Report {
     expiry_warning: Duration,
     /// One warning for each host.
     certificates: BTreeMap<String, Finding>,
-    /// Secrets of the requests.
-    secrets: Secrets,
 }
 
 impl Report {
@@ -136,12 +134,6 @@ impl Report {
             results: with_results.then(Vec::new),
             ..Self::default()
         }
-    }
-
-    /// The same report, which shows none of these secrets even if a server sends them back.
-    #[must_use]
-    pub fn hiding(self, secrets: Secrets) -> Self {
-        Self { secrets, ..self }
     }
 
     /// The same report, which compares the unverified URLs with those after an earlier run.
@@ -167,7 +159,7 @@ impl Report {
         self.findings.extend(intermittent(judged));
         let mismatch = canonical_mismatch(judged);
         let finding = |mismatch: &CanonicalMismatch| {
-            warning_finding(judged, mismatch.warning, mismatch.message.clone())
+            warning_finding(judged, mismatch.warning, &mismatch.message)
         };
         self.findings.extend(mismatch.as_ref().map(finding));
         self.warn_of_certificates(judged);
@@ -175,9 +167,7 @@ impl Report {
             self.changes.push(change(judged, url_status, transition));
         }
         if let Some(results) = &mut self.results {
-            let mut result = result(judged, mismatch.as_ref());
-            redact_result(&self.secrets, &mut result);
-            results.push(result);
+            results.push(result(judged, mismatch.as_ref()));
         }
     }
 
@@ -226,7 +216,7 @@ impl Report {
         for Expiry { host, message } in
             seen.flat_map(|seen| urldb_verdict::expiring(seen, self.expiry_warning))
         {
-            let finding = warning_finding(judged, Warning::CertificateExpiresSoon, message);
+            let finding = warning_finding(judged, Warning::CertificateExpiresSoon, &message);
             let place = |finding: &Finding| (finding.file.clone(), finding.line);
             let known = self.certificates.get(&host);
             if known.is_none_or(|known| place(&finding) < place(known)) {
@@ -278,7 +268,6 @@ impl Report {
     /// The finished report, and the results of all jobs if the report holds them.
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
         self.findings.extend(self.certificates.into_values());
-        redact_all(&self.secrets, &mut self.findings, &mut self.changes);
         self.findings.sort_by(|a, b| {
             (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
         });
@@ -314,38 +303,6 @@ impl Report {
             summary,
         };
         (envelope, self.results)
-    }
-}
-
-/// Redacts secrets in the findings and changes, wherever a server may have written them.
-fn redact_all(secrets: &Secrets, findings: &mut [Finding], changes: &mut [Change]) {
-    for finding in findings {
-        secrets.redact_in(&mut finding.message);
-        let texts = [
-            &mut finding.expected,
-            &mut finding.observed,
-            &mut finding.not_archived,
-        ];
-        for text in texts.into_iter().flatten() {
-            secrets.redact_in(text);
-        }
-    }
-    for change in changes {
-        secrets.redact_in(&mut change.message);
-    }
-}
-
-/// Redacts secrets in a result.
-fn redact_result(secrets: &Secrets, result: &mut JobResult) {
-    secrets.redact_in(&mut result.message);
-    let texts = [
-        &mut result.not_archived,
-        &mut result.observed.final_url,
-        &mut result.observed.content_type,
-        &mut result.observed.redirect,
-    ];
-    for text in texts.into_iter().flatten() {
-        secrets.redact_in(text);
     }
 }
 
@@ -398,7 +355,7 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
         (state, _) => state.as_str(),
     };
     let message = match classification.warning {
-        Some(warning) => warning.message().to_owned(),
+        Some(warning) => shown(warning.message()),
         None => message(judged),
     };
     let pending = judged
@@ -422,11 +379,11 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
         observed: classification
             .expected
             .is_some()
-            .then(|| classification.observed.clone()),
+            .then(|| shown(&classification.observed)),
         not_archived: judged
             .not_archived
             .filter(|_| classification.expected.is_some())
-            .map(str::to_owned),
+            .map(shown),
         attempts: judged.observations.len(),
         since: judged
             .url_status
@@ -454,7 +411,7 @@ fn intermittent(judged: &ReportedJob<'_>) -> Option<Finding> {
         new,
     } = judged.intermittent?;
     let message = format!("failed in {failures} of its last {runs} runs");
-    let finding = warning_finding(judged, Warning::Intermittent, message);
+    let finding = warning_finding(judged, Warning::Intermittent, &message);
     Some(Finding {
         new: new && !judged.job.muted,
         ..finding
@@ -462,7 +419,7 @@ fn intermittent(judged: &ReportedJob<'_>) -> Option<Finding> {
 }
 
 /// A warning that is independent of the verdict.
-fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) -> Finding {
+fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: &str) -> Finding {
     let job = judged.job;
     Finding {
         categories: job.categories.to_vec(),
@@ -479,20 +436,24 @@ fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) 
 }
 
 /// One sentence for people; with both names for an alias.
-fn message(judged: &ReportedJob<'_>) -> String {
+fn message(judged: &ReportedJob<'_>) -> Shown {
     let message = judged.verdict.classification.message();
     match alias_of(judged.job) {
-        Some(alias) if judged.verdict.state() != State::Ok => format!("{alias}, {message}"),
-        _ => message,
+        Some(alias) if judged.verdict.state() != State::Ok => shown(&format!("{alias}, {message}")),
+        _ => shown(&message),
     }
 }
 
-fn expected(judged: &ReportedJob<'_>) -> Option<String> {
+fn expected(judged: &ReportedJob<'_>) -> Option<Shown> {
     let expected = judged.verdict.classification.expected.as_ref()?;
     Some(match alias_of(judged.job) {
-        Some(alias) => format!("{expected} ({alias})"),
-        None => expected.clone(),
+        Some(alias) => shown(&format!("{expected} ({alias})")),
+        None => shown(expected),
     })
+}
+
+fn shown(text: &str) -> Shown {
+    Shown::new(text, Shown::LONGEST)
 }
 
 fn alias_of(job: &Job) -> Option<String> {
@@ -548,7 +509,7 @@ fn result(judged: &ReportedJob<'_>, mismatch: Option<&CanonicalMismatch>) -> Job
             .get(*observation)
             .map(|seen| observed(judged.job, seen))
             .unwrap_or_default(),
-        not_archived: judged.not_archived.map(str::to_owned),
+        not_archived: judged.not_archived.map(shown),
         warnings: classification
             .warning
             .into_iter()
@@ -585,18 +546,17 @@ pub(crate) fn observed(job: &Job, seen: &Observation) -> Observed {
     Observed {
         status: last.map(|hop| hop.status),
         final_url: last
-            .map(|hop| hop.url.clone())
-            .filter(|url| url != job.url.as_str()),
+            .map(|hop| hop.url.as_str())
+            .filter(|url| *url != job.url.as_str())
+            .map(shown),
         length: served
             .map(|served| served.length)
             .or_else(|| last.and_then(urldb_verdict::observed_length))
             .or(body.map(|body| body.length)),
         sha256: served.map(|served| HEXLOWER.encode(&served.sha256)),
-        content_type: last
-            .and_then(|hop| hop.header("content-type"))
-            .map(str::to_owned),
+        content_type: last.and_then(|hop| hop.header("content-type")).map(shown),
         redirect_status: redirect.as_ref().map(|(status, _)| *status),
-        redirect: redirect.map(|(_, target)| target),
+        redirect: redirect.map(|(_, target)| shown(&target)),
         address: last
             .and_then(|hop| hop.address)
             .map(|address| address.to_string()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 use urldb_protocol::TextDifference;
-use urldb_text::sanitize;
+use urldb_text::Shown;
 use urldb_warc::Digest;
 
 use super::{Catalogue, Payload};
@@ -183,7 +183,7 @@ fn text_difference(old: &str, new: &str) -> TextDifference {
             ChangeTag::Delete => '-',
             ChangeTag::Equal => ' ',
         };
-        format!("{mark}{}", shown(change.value()))
+        shown(mark, change.value())
     });
     TextDifference {
         added,
@@ -193,14 +193,13 @@ fn text_difference(old: &str, new: &str) -> TextDifference {
     }
 }
 
-/// A line of a server, sanitized and cut. Tabs stay, since texts may differ in tabs alone.
-fn shown(line: &str) -> String {
-    let line = line.trim_end_matches(['\n', '\r']);
-    let end = line.char_indices().nth(LONGEST_LINE);
-    let pieces = end.map_or(line, |(end, _)| &line[..end]).split('\t');
-    let pieces: Vec<_> = pieces.map(sanitize).collect();
-    let more = if end.is_some() { "…" } else { "" };
-    pieces.join("\t") + more
+/// A line of a server, cut where it is long.
+fn shown(mark: char, line: &str) -> Shown {
+    let line = Shown::new(line.trim_end_matches(['\n', '\r']), LONGEST_LINE + 1);
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => Shown::new(&format!("{mark}{}…", &line[..end]), LONGEST_LINE + 2),
+        None => Shown::new(&format!("{mark}{line}"), LONGEST_LINE + 2),
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use urldb_store::{
 };
 
 use crate::config::{ArchiveStore, Config};
+use crate::environment;
 
 /// The folder of the cache in the folder of the archive.
 const CACHE_FOLDER: &str = ".cache";
@@ -51,7 +52,7 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
         location: location.clone(),
         endpoint: endpoint.clone(),
         region: region.clone(),
-        environment: Environment::read(|name| std::env::var(name).ok())?,
+        environment: Environment::read(environment::variable)?,
         http: urldb_http::Options {
             authorities: authorities.transpose()?,
             proxy: config.http_proxy()?,

@@ -1,8 +1,10 @@
 //! A line of a bundle: what a shard has seen of one job, and what became of it in the archive.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use urldb_text::Secrets;
+use urldb_text::redact;
 use urldb_verdict::{Failure, JobKey, Observation};
 
 use crate::ledger::{BadResponse, Content};
@@ -72,7 +74,7 @@ impl<T> Captured<T> {
 
 impl BundleLine {
     /// Redacts secrets wherever a server may have written them: the collecting run may not know them.
-    pub(super) fn redact(&mut self, secrets: &Secrets) {
+    pub(super) fn redact(&mut self) {
         for seen in &mut self.observations {
             let Observation {
                 hops,
@@ -83,26 +85,26 @@ impl BundleLine {
                 ..
             } = seen;
             for hop in hops {
-                secrets.redact_in(&mut hop.url);
-                secrets.redact_in(&mut hop.reason_phrase);
+                redact_text(&mut hop.url);
+                redact_text(&mut hop.reason_phrase);
                 for (_, value) in &mut hop.headers {
-                    redact_bytes(secrets, value);
+                    redact_bytes(value);
                 }
             }
-            redact_bytes(secrets, start);
+            redact_bytes(start);
             if let Some(page) = page {
-                redact_bytes(secrets, page);
+                redact_bytes(page);
             }
             let cut = body.as_mut().and_then(|body| body.cut.as_mut());
             for Failure { detail, .. } in failure.iter_mut().chain(cut) {
-                secrets.redact_in(detail);
+                redact_text(detail);
             }
         }
         for text in [&mut self.trouble, &mut self.not_archived]
             .into_iter()
             .flatten()
         {
-            secrets.redact_in(text);
+            redact_text(text);
         }
     }
 
@@ -120,9 +122,15 @@ impl BundleLine {
     }
 }
 
-fn redact_bytes(secrets: &Secrets, bytes: &mut Vec<u8>) {
+fn redact_text(text: &mut String) {
+    if let Cow::Owned(redacted) = redact(text) {
+        *text = redacted;
+    }
+}
+
+fn redact_bytes(bytes: &mut Vec<u8>) {
     if let Ok(text) = std::str::from_utf8(bytes)
-        && let std::borrow::Cow::Owned(redacted) = secrets.redact(text)
+        && let Cow::Owned(redacted) = redact(text)
     {
         *bytes = redacted.into_bytes();
     }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
-use urldb_text::Secrets;
 use urldb_verdict::{Selection, Shard};
 
 use super::line::BundleLine;
@@ -19,23 +18,17 @@ pub struct BundleWriter {
     folder: PathBuf,
     shard: Shard,
     attempt: String,
-    secrets: Secrets,
     jobs: u64,
     observations: HashingWriter<BufWriter<File>>,
 }
 
 impl BundleWriter {
     /// Begins the bundle of an attempt of a shard, in the folder of the run, which is made if it is not
-    /// there. `secrets` are redacted in every line.
+    /// there.
     ///
     /// # Errors
     /// When the folder cannot be made, or exists.
-    pub fn create(
-        run_folder: &Path,
-        shard: Shard,
-        attempt: String,
-        secrets: Secrets,
-    ) -> anyhow::Result<Self> {
+    pub fn create(run_folder: &Path, shard: Shard, attempt: String) -> anyhow::Result<Self> {
         let of_shard = run_folder.join(shard.folder());
         let folder = of_shard.join(&attempt);
         let make = || -> io::Result<File> {
@@ -49,7 +42,6 @@ impl BundleWriter {
             folder,
             shard,
             attempt,
-            secrets,
             jobs: 0,
             observations: HashingWriter::new(BufWriter::new(file)),
         })
@@ -60,12 +52,12 @@ impl BundleWriter {
         &self.folder
     }
 
-    /// Adds a job.
+    /// Adds a job, with registered secrets redacted.
     ///
     /// # Errors
     /// When the line cannot be written.
     pub fn add(&mut self, mut line: BundleLine) -> anyhow::Result<()> {
-        line.redact(&self.secrets);
+        line.redact();
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
         self.jobs += 1;

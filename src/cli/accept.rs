@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
-use urldb_text::{REDACTED, sanitize};
+use urldb_text::{REDACTED, Shown, sanitize};
 use urldb_verdict::{JudgedJob, NamedRecord};
 
 use super::Context;
@@ -152,7 +152,23 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
     let is_whole = observed.sha256.is_some() || is_head && observed.length.is_some();
     let is_acceptable = matches!(state, State::Changed | State::Redirected | State::Ok);
     // The report has the target without them, which is not what the server sends.
-    let has_credentials = |target: &String| target.contains(REDACTED);
+    let has_credentials = |target: &Shown| target.contains(REDACTED);
+    let is_altered = |text: &Shown| {
+        text.contains(char::REPLACEMENT_CHARACTER) || text.chars().count() == Shown::LONGEST
+    };
+    let texts = [
+        observed
+            .redirect
+            .as_ref()
+            .filter(|_| promised.redirects_to.is_some()),
+        observed
+            .content_type
+            .as_ref()
+            .filter(|_| promised.content_type.is_some()),
+    ];
+    if texts.into_iter().flatten().any(is_altered) {
+        return Some("sends text that cannot be shown, which is never promised".to_owned());
+    }
     if promised.redirects_to.is_some() && observed.redirect.as_ref().is_some_and(has_credentials) {
         return Some("redirects to a URL with credentials, which is never promised".to_owned());
     }
@@ -281,15 +297,15 @@ fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<(
     show(
         &mut out,
         "content type",
-        promised.content_type.as_ref(),
-        observed.content_type.as_ref(),
+        promised.content_type.as_deref(),
+        observed.content_type.as_deref(),
     )?;
     show(&mut out, "status", promised.status, observed.status)?;
     show(
         &mut out,
         "redirects to",
-        promised.redirects_to.as_ref(),
-        observed.redirect.as_ref(),
+        promised.redirects_to.as_deref(),
+        observed.redirect.as_deref(),
     )
 }
 
@@ -361,12 +377,12 @@ fn renew(record: &mut Record, result: &JobResult) {
         record.status = observed.status;
     }
     if record.redirects_to.is_some() {
-        record.redirects_to.clone_from(&observed.redirect);
+        record.redirects_to = observed.redirect.as_ref().map(Shown::to_string);
     }
     if record.content_type.is_some() {
         record.content_type = match observed.redirect_status {
             Some(status) if !record.is_static() => Some(format!("X-{status}-Redirect")),
-            _ => observed.content_type.clone(),
+            _ => observed.content_type.as_ref().map(Shown::to_string),
         };
     }
 }

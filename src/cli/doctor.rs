@@ -44,9 +44,6 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let config = global.load_config()?;
-    if let Ok(config) = &config {
-        output::hide(config.secrets());
-    }
     let checks = examine(&global.directory()?, config, Timestamp::now())?;
     let worst = checks.iter().map(|check| check.outcome).max();
     let worst = worst.unwrap_or(Outcome::Ok);

@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let entries = sources.timeline(scope, commits.as_ref(), &is_waiting);
     match args.format {
         ListFormat::Jsonl => {
-            let mut out = io::BufWriter::new(io::stdout().lock());
+            let mut out = io::BufWriter::new(output::stdout());
             for entry in &entries {
                 output::write_json_line(&mut out, entry)?;
             }

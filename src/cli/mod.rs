@@ -42,6 +42,7 @@ pub use args::{Context, GlobalArgs};
 use print::style;
 
 use crate::config::ConfigError;
+use crate::environment;
 use crate::exit::ExitCode;
 
 const EXIT_CODES: &str = "\
@@ -101,6 +102,7 @@ pub fn main() -> std::process::ExitCode {
     let matches = groups::grouped(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.global.apply_color();
+    environment::register_secrets();
     // A reader that closes the pipe early (`| head`) is no error.
     dispatch(&cli)
         .unwrap_or_else(|error| {

@@ -248,8 +248,10 @@ fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std
             .iter()
             .filter_map(|reply| reply.split_whitespace().next());
         let codes = codes.collect::<Vec<_>>().join(", ");
-        let replies = [&codes, last].into_iter().filter(|reply| !reply.is_empty());
-        let fact = |reply: &String| Fact::new("server", Text::new().outside(reply));
+        let replies = [codes.as_str(), last]
+            .into_iter()
+            .filter(|reply| !reply.is_empty());
+        let fact = |reply: &str| Fact::new("server", Text::new().outside(reply));
         let facts: Vec<Fact> = replies.map(fact).collect();
         write_text(out, &terminal_facts(&facts, &[], options))?;
     }

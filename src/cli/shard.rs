@@ -11,6 +11,7 @@ use super::args::TargetArgs;
 use super::check::execute;
 use super::print::output;
 use super::print::style::{self, DIM, count, paint};
+use crate::environment;
 use crate::exit::ExitCode;
 use crate::run::{self, Results};
 use crate::stop::{Stop, stop_on_signals};
@@ -47,7 +48,7 @@ impl ShardArgs {
         };
         let shard = match text.strip_prefix('/') {
             None => text.parse(),
-            Some(count) => of_environment(count, |name| std::env::var(name).ok()),
+            Some(count) => of_environment(count, environment::variable),
         };
         let shard = shard.map_err(|why| anyhow::anyhow!("--shard {}: {why}", sanitize(text)))?;
         Ok(Some((shard, context.directory.join(to))))

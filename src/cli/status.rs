@@ -1,6 +1,6 @@
 //! `urldb status`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         Format::Json => {
             let document = status_document(&overview, urls.clone());
-            output::write_json_pretty(&mut io::stdout().lock(), &document)?;
+            output::write_json_pretty(&mut output::stdout(), &document)?;
         }
     }
     Ok(match scope {

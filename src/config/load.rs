@@ -11,7 +11,7 @@ use url::{Host, Url};
 use urldb_fetch::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
 use urldb_files::{Outside, is_there, read_to_string};
 use urldb_store::InvalidLocation;
-use urldb_text::Finding;
+use urldb_text::{Finding, register_credentials};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
@@ -164,6 +164,8 @@ pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
         path: path.to_owned(),
         source,
     })?;
+    // A message about a URL that should hold no password may show the URL.
+    text.split(['"', '\'']).for_each(register_credentials);
     let parsed = parse(&text, root, author).map(|config| Config {
         file: path.to_owned(),
         ..config
@@ -172,6 +174,7 @@ pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
         let lines = findings.iter().map(|finding| format_finding(path, finding));
         ConfigError::Invalid(ProblemList(lines.collect()))
     })?;
+    config.register_secrets();
     config.ensure_inside()?;
     Ok(config)
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use urldb_fetch::{FetchOptions, NetworkOptions};
 use urldb_store::Location;
-use urldb_text::{Secrets, sanitize};
+use urldb_text::{sanitize, secret_variable};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
@@ -106,15 +106,13 @@ impl Config {
         Ok(urldb_format::Database::open(folder.path())?)
     }
 
-    /// The secrets of requests and notifiers: a server may send them back, and no message may show
+    /// Registers the secrets of requests and notifiers: a server may send them back, and no text may show
     /// them.
-    pub fn secrets(&self) -> Secrets {
-        let names = self.secret_variables();
-        let values: Vec<_> = names
-            .iter()
-            .filter_map(|name| std::env::var(name).ok())
-            .collect();
-        Secrets::new(values.iter().map(String::as_str))
+    fn register_secrets(&self) {
+        for name in self.secret_variables() {
+            // Whoever needs the variable says that it is not set.
+            let _ = secret_variable(&name);
+        }
     }
 
     /// `FILE:LINE: [SECTION]`, for an error about a key; without the file, `[SECTION]`.

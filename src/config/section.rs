@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 use urldb_text::{Code, Cursor, Finding, nearest};
 
 use super::Lines;
+use crate::environment;
 
 /// Collects mistakes over all sections of a file, by byte offsets.
 #[derive(Debug)]
@@ -412,7 +413,7 @@ fn hash_value(hash: &mut Sha256, key: &str, value: &DeValue<'_>) {
         DeValue::String(value) => {
             hash_text(hash, value);
             if key.ends_with("-env") {
-                let is_set = std::env::var_os(value.as_ref()).is_some();
+                let is_set = environment::os_variable(value.as_ref()).is_some();
                 hash_text(hash, if is_set { "set" } else { "unset" });
             }
         }

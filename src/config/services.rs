@@ -8,6 +8,7 @@ use anyhow::Context;
 use urldb_fetch::HeaderSource;
 use urldb_issues::Service;
 use urldb_store::Environment;
+use urldb_text::secret_variable;
 
 use super::Config;
 use super::load::headers;
@@ -115,7 +116,7 @@ impl Config {
         };
         let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
         let credentials = login.map(|(user, variable)| {
-            let password = std::env::var(variable).with_context(|| {
+            let password = secret_variable(variable).with_context(|| {
                 let place = self.place("network", "proxy-password-env");
                 format!(
                     "{place}: the proxy's password should be in the environment variable {variable}"

@@ -81,9 +81,10 @@ fn trust(path: &[String]) -> Trust {
 }
 
 pub(super) fn shown(name: &str) -> String {
+    let name = sanitize(name);
     let short: String = name.chars().take(MOST_CHARACTERS).collect();
     let mark = if short.len() < name.len() { "…" } else { "" };
-    format!("{}{mark}", sanitize(&short))
+    format!("{short}{mark}")
 }
 
 /// The line that names the keys without effect.

@@ -1,7 +1,7 @@
 //! Mistakes in domain files, as reports name them.
 
 use urldb_format::DomainFile;
-use urldb_protocol::Mistake;
+use urldb_protocol::{Mistake, Shown};
 use urldb_text::Finding;
 
 /// Most characters of a line in a mistake.
@@ -18,15 +18,16 @@ pub(crate) fn mistakes(file: &DomainFile, name: &str, findings: &[Finding]) -> V
         let text = lines
             .get(line.saturating_sub(file.first_line()))
             .map_or("", |text| text.trim());
-        text.chars().take(MOST_TEXT).collect()
+        Shown::new(text, MOST_TEXT)
     };
+    let shown = |text: &str| Shown::new(text, Shown::LONGEST);
     let mistakes = findings.iter().map(|finding| Mistake {
         code: finding.code.to_string(),
         file: name.to_owned(),
         line: finding.line,
         column: finding.column,
-        message: finding.message.clone(),
-        help: finding.help.clone(),
+        message: shown(&finding.message),
+        help: finding.help.as_deref().map(shown),
         text: text_of(finding.line),
         new: false,
     });

@@ -16,6 +16,7 @@ use crate::archive::open_store;
 use crate::config::ConfigError;
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
+use crate::environment;
 use crate::explain::explain;
 use crate::ledger::{Incidents, PastRun, PastRuns, past_runs};
 use crate::notify::Outbox;
@@ -315,7 +316,7 @@ impl Setup<'_> {
         let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
         let unset = variables
             .into_iter()
-            .find(|it| std::env::var_os(it).is_none());
+            .find(|it| environment::os_variable(it).is_none());
         let sets = |variable| workflows.iter().find(|it| it.text.contains(variable));
         Some(match (open_store(&self.config), unset) {
             (Ok(_), _) => Check::ok("store", format!("{location}: its credentials are set")),

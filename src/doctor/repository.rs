@@ -9,6 +9,7 @@ use urldb_render::numbers::count;
 use super::files::{Custody, names};
 use super::{Check, Setup};
 use crate::config::Config;
+use crate::environment;
 use crate::git::{
     self, GitLock, HookManager, HookState, LockUse, MergeAttributes, MergeDriverState, Repository,
 };
@@ -262,9 +263,9 @@ fn managed(manager: HookManager, configuration: Option<&Path>, is_installed: boo
 
 /// Whether the shim finds a program.
 fn is_on_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    let path = environment::os_variable("PATH").unwrap_or_default();
+    let cargo = environment::os_variable("CARGO_HOME").map(PathBuf::from);
+    let home = environment::os_variable("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let cargo = cargo.or(home).map(|folder| folder.join("bin"));
     let mut folders = std::env::split_paths(&path).chain(cargo);
     folders.any(|folder| {

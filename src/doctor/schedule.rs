@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use super::{Check, Setup};
 use crate::config;
+use crate::environment;
 use crate::limits;
 
 /// The folders of workflows of GitHub and of servers with the same format.
@@ -197,7 +198,7 @@ impl Setup<'_> {
         }) {
             return Some(table.display().to_string());
         }
-        let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(USER_UNITS));
+        let home = environment::os_variable("HOME").map(|home| Path::new(&home).join(USER_UNITS));
         let folders = [Some(PathBuf::from(UNITS)), home].into_iter().flatten();
         let units: Vec<PathBuf> = folders.flat_map(|folder| listed(&folder)).collect();
         let is_timer = |path: &&PathBuf| path.extension().is_some_and(|it| it == "timer");

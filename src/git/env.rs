@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use crate::environment;
+
 /// What `git rev-parse --local-env-vars` lists; a test keeps it complete.
 pub const LOCAL: [&str; 16] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -52,7 +54,7 @@ impl GitEnv {
         let set = LOCAL
             .iter()
             .chain(&AUTHOR)
-            .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
+            .filter_map(|name| Some(((*name).into(), environment::os_variable(name)?)));
         Self(set.collect())
     }
 

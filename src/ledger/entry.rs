@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Schema, Value};
-use urldb_protocol::{CertificateDates, State};
+use urldb_protocol::{CertificateDates, Shown, State};
 use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
 /// The keys of a ledger file whose values are not text.
@@ -243,7 +243,7 @@ pub(super) fn certificate(mapping: &Mapping) -> anyhow::Result<CertificateDates>
     Ok(CertificateDates {
         not_before: timestamp(mapping, "not-before")?,
         not_after: timestamp(mapping, "not-after")?,
-        issuer: text(mapping, "issuer").unwrap_or_default(),
+        issuer: Shown::new(&text(mapping, "issuer").unwrap_or_default(), Shown::LONGEST),
     })
 }
 

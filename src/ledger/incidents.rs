@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value as Json};
 use urldb_files::{Root, RootFile};
 use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
-use urldb_protocol::{AffectedUrl, Evidence, Incident, Phase};
+use urldb_protocol::{AffectedUrl, Evidence, Incident, Phase, Shown};
 
 use crate::limits;
 
@@ -115,7 +115,7 @@ pub fn remember(
     ledger: &Root,
     id: &str,
     notifier: &str,
-    values: impl IntoIterator<Item = (String, String)>,
+    values: impl IntoIterator<Item = (String, Shown)>,
 ) -> anyhow::Result<()> {
     let folder = Incidents::folder(ledger);
     let Some(mut incident) = find(&folder, id)? else {
@@ -156,7 +156,7 @@ pub fn all(ledger: &Root) -> anyhow::Result<Vec<Incident>> {
 pub fn threads(
     ledger: &Root,
     id: &str,
-) -> anyhow::Result<BTreeMap<String, BTreeMap<String, String>>> {
+) -> anyhow::Result<BTreeMap<String, BTreeMap<String, Shown>>> {
     let incident = find(&Incidents::folder(ledger), id)?;
     Ok(incident.map_or_else(BTreeMap::new, |incident| incident.threads))
 }
@@ -290,7 +290,7 @@ fn bounded(evidence: &Evidence) -> anyhow::Result<Evidence> {
             last_modified.as_mut(),
         ];
         for text in texts.into_iter().flatten() {
-            *text = text.chars().take(MOST_TEXT).collect();
+            *text = Shown::new(text, MOST_TEXT);
         }
         // A long promise or URL is the user's own, and all of it is needed.
         break;
@@ -404,6 +404,10 @@ mod tests {
 
     use super::*;
 
+    fn shown(text: &str) -> Shown {
+        Shown::new(text, Shown::LONGEST)
+    }
+
     fn incident() -> Incident {
         let time = |seconds: i64| Timestamp::from_second(1_763_000_000 + seconds).unwrap();
         Incident {
@@ -413,7 +417,7 @@ mod tests {
             host: "a.example".to_owned(),
             state: State::Changed,
             reason: None,
-            redirect: Some("http://a.example/".to_owned()),
+            redirect: Some(shown("http://a.example/")),
             since: time(0),
             opened_by: "20251113T021320Z-00000000".to_owned(),
             opened: Some(time(1)),
@@ -458,10 +462,10 @@ mod tests {
                 },
                 observed: Observed {
                     status: Some(200),
-                    final_url: Some("http://a.example/".to_owned()),
+                    final_url: Some(shown("http://a.example/")),
                     ..Observed::default()
                 },
-                detail: "404".to_owned(),
+                detail: shown("404"),
                 requests: 2,
                 agreeing: 2,
                 tried: 1,
@@ -470,13 +474,13 @@ mod tests {
                     added: 1,
                     removed: 0,
                     appended_after: Some(7),
-                    lines: vec!["+5".to_owned(), " yes".to_owned()],
+                    lines: vec![shown("+5"), shown(" yes")],
                 }),
                 ..Evidence::default()
             },
             threads: BTreeMap::from([(
                 "mail_1".to_owned(),
-                BTreeMap::from([("message-id".to_owned(), "<1.2@example.org>".to_owned())]),
+                BTreeMap::from([("message-id".to_owned(), shown("<1.2@example.org>"))]),
             )]),
             reminder: false,
             silent: true,
@@ -522,9 +526,9 @@ mod tests {
     #[test]
     fn evidence_is_cut() {
         let mut incident = incident();
-        incident.evidence.detail = "x".repeat(9000);
+        incident.evidence.detail = shown(&"x".repeat(9000));
         incident.evidence.text = Some(TextDifference {
-            lines: vec!["+".repeat(900); 20],
+            lines: vec![shown(&"+".repeat(900)); 20],
             ..TextDifference::default()
         });
         let evidence = bounded(&incident.evidence).unwrap();
@@ -570,14 +574,14 @@ mod tests {
             let mut incident = incident();
             incident.host.clone_from(&texts[0]);
             incident.reason = Some(texts[1].clone());
-            incident.redirect = flag.then(|| texts[2].clone());
+            incident.redirect = flag.then(|| shown(&texts[2]));
             incident.urls[0].url.clone_from(&texts[3]);
             incident.urls[0].request = flag.then(|| texts[4].clone());
-            incident.evidence.detail.clone_from(&texts[5]);
-            incident.evidence.observed.content_type = Some(texts[6].clone());
+            incident.evidence.detail = shown(&texts[5]);
+            incident.evidence.observed.content_type = Some(shown(&texts[6]));
             incident.evidence.observed.length = Some(number);
             incident.silent = flag;
-            let thread = BTreeMap::from([(texts[7].clone(), texts[8].clone())]);
+            let thread = BTreeMap::from([(texts[7].clone(), shown(&texts[8]))]);
             incident.threads = BTreeMap::from([(texts[8].clone(), thread)]);
             let text = to_text(&incident).unwrap();
             prop_assert_eq!(parse(&incident.id, &text).unwrap(), incident);

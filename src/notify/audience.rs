@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use urldb_protocol::{Envelope, Evidence, Incident, Phase, Remembered, State, TOLD};
+use urldb_protocol::{Delivery, Envelope, Evidence, Incident, Phase, Remembered, State, TOLD};
 
 use crate::config::{Audience, Occasion};
 use crate::ledger::is_known;
@@ -103,7 +103,7 @@ pub(super) fn told(envelope: &Envelope, name: &str, audience: &Audience) -> Opti
         .map(|incident| Remembered {
             incident: incident.id.clone(),
             key: TOLD.to_owned(),
-            value: now.to_string(),
+            value: Delivery::text(now.to_string()),
         })
         .collect();
     has_news.then_some(ToldReport { envelope, remember })
@@ -252,7 +252,8 @@ mod tests {
 
     /// An incident that `mail` was told of on 19 November.
     fn incident(phase: Phase) -> Incident {
-        let facts = BTreeMap::from([("told".to_owned(), "2026-11-19T04:17:05Z".to_owned())]);
+        let told = Delivery::text("2026-11-19T04:17:05Z");
+        let facts = BTreeMap::from([("told".to_owned(), told)]);
         Incident {
             id: "edf77159".to_owned(),
             key: String::new(),
@@ -387,7 +388,7 @@ mod tests {
             [Remembered {
                 incident: "edf77159".to_owned(),
                 key: "told".to_owned(),
-                value: "2026-11-26T04:17:02Z".to_owned(),
+                value: Delivery::text("2026-11-26T04:17:02Z"),
             }]
         );
         // A silent incident counts from the run that opened it.

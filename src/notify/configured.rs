@@ -7,6 +7,7 @@ use anyhow::Context;
 use urldb_email::EmailNotifier;
 use urldb_html::{HtmlNotifier, SiteTemplates};
 use urldb_protocol::Notifier;
+use urldb_text::secret_variable;
 
 use super::outbox::Outbox;
 use super::services::{new_command, new_issues, new_webhook};
@@ -98,7 +99,7 @@ impl Source<'_> {
 
     /// The value of the environment variable that the key names.
     pub(super) fn variable(&self, key: &str, name: &str) -> anyhow::Result<String> {
-        let value = std::env::var(name).map_err(|error| match error {
+        let value = secret_variable(name).map_err(|error| match error {
             std::env::VarError::NotPresent => {
                 anyhow::anyhow!("the environment variable {name} is not set")
             }

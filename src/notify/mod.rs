@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use tokio::runtime::Runtime;
 use urldb_protocol::{
     Delivery, DeliveryOutcome, Envelope, Incident, Notifier, Phase, PlannedDelivery, ProjectInfo,
-    Remembered, Scope,
+    Remembered, Scope, Shown,
 };
 
 pub use filters::{FilterReport, filter_report};
@@ -33,6 +33,7 @@ pub use standing::{Delivered, Standing};
 
 use crate::ambient::Ambient;
 use crate::config::{self, Audience, Config, NotifierKind};
+use crate::environment;
 use crate::explain::explain;
 use configured::new_notifier;
 pub(crate) use configured::site_templates;
@@ -97,7 +98,7 @@ pub fn inspect(config: &Config, outbox: &Outbox) -> anyhow::Result<Vec<Inspectio
         let error = made.notifier.err();
         standing.waiting = standing.take_readable(outbox.messages(name));
         let variables = notify.secret_variables().into_iter();
-        let unset = variables.filter(|name| std::env::var_os(name).is_none());
+        let unset = variables.filter(|name| environment::os_variable(name).is_none());
         Inspection {
             standing,
             unset: unset.collect(),
@@ -344,7 +345,7 @@ struct Results<'a> {
     delivered: Vec<Delivery>,
     errors: Vec<String>,
     /// Lines for the terminal alone.
-    asides: Vec<String>,
+    asides: Vec<Shown>,
     /// The ids of the deliveries with a result.
     reported: Vec<String>,
     /// A fault concerns all deliveries of the notifier.
@@ -363,7 +364,7 @@ impl Delivering<'_> {
                     message: delivery.message,
                 }),
                 DeliveryOutcome::Retry | DeliveryOutcome::Failed => {
-                    standing.errors.push(delivery.message);
+                    standing.errors.push(delivery.message.to_string());
                     standing.asides.extend(delivery.aside);
                 }
             }

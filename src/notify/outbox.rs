@@ -5,14 +5,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_files::{Kind, Root, RootFile};
 use urldb_protocol::{
-    Delay, Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope, WaitingMessages,
+    Delay, Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope, Shown,
+    WaitingMessages,
 };
 use urldb_text::sanitize;
 
 use crate::limits;
 
-/// Longest text of a notifier that is stored, in characters.
-const LONGEST_TEXT: usize = 500;
 /// Most replies of a service that are stored for one delivery.
 const MOST_REPLIES: usize = 20;
 
@@ -45,23 +44,23 @@ pub(crate) struct KeptDelivery {
     /// [`PlannedDelivery::id`].
     pub(crate) id: String,
     /// The topic, for people.
-    pub(crate) about: String,
+    pub(crate) about: Shown,
     /// The recipient, for people.
-    pub(crate) to: String,
+    pub(crate) to: Shown,
     /// How the last try ended.
     pub(crate) outcome: KeptOutcome,
     /// Whether the fault concerns the other deliveries too.
     #[serde(default)]
     pub(crate) scope: Scope,
     /// What went wrong, for people.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) message: String,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub(crate) message: Shown,
     /// The replies of the service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) replies: Vec<String>,
+    pub(crate) replies: Vec<Shown>,
     /// Where to look for the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) advice: Option<String>,
+    pub(crate) advice: Option<Shown>,
     /// The time of the first try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) first_tried: Option<Timestamp>,
@@ -340,11 +339,11 @@ impl KeptDelivery {
     fn new(planned: &PlannedDelivery) -> Self {
         Self {
             id: planned.id.clone(),
-            about: bounded(&planned.about),
-            to: bounded(&planned.to),
+            about: Delivery::text(&planned.about),
+            to: Delivery::text(&planned.to),
             outcome: KeptOutcome::Pending,
             scope: Scope::Delivery,
-            message: String::new(),
+            message: Shown::default(),
             replies: vec![],
             advice: None,
             first_tried: None,
@@ -369,18 +368,17 @@ impl KeptDelivery {
             DeliveryOutcome::Failed => KeptOutcome::Failed,
         };
         self.scope = result.scope;
-        self.message = bounded(&result.message);
+        self.message = result.message.clone();
         let replies = &result.replies;
         let last = &replies[replies.len().saturating_sub(MOST_REPLIES)..];
-        self.replies = last.iter().map(|reply| bounded(reply)).collect();
-        self.advice = result.advice.as_deref().map(bounded);
+        self.replies = last.to_vec();
+        self.advice.clone_from(&result.advice);
         self.first_tried.get_or_insert(now);
         self.last_tried = Some(now);
         self.attempts = self.attempts.saturating_add(1);
     }
 }
 
-/// Text of a notifier, sanitized and of bounded length.
-fn bounded(text: &str) -> String {
-    sanitize(text).chars().take(LONGEST_TEXT).collect()
+fn is_empty(text: &Shown) -> bool {
+    text.is_empty()
 }

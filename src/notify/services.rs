@@ -50,15 +50,11 @@ pub(super) fn new_webhook(
     source: &Source<'_>,
     webhook: &NotifyWebhook,
 ) -> anyhow::Result<WebhookNotifier> {
-    let (mut headers, mut secrets) = (Vec::new(), Vec::new());
+    let mut headers = Vec::new();
     for (name, value) in &webhook.headers {
         let value = match value {
             HeaderSource::Text(text) => text.clone(),
-            HeaderSource::Env(variable) => {
-                let value = source.variable("headers-env", variable)?;
-                secrets.push(value.clone());
-                value
-            }
+            HeaderSource::Env(variable) => source.variable("headers-env", variable)?,
         };
         headers.push((name.clone(), value));
     }
@@ -72,7 +68,6 @@ pub(super) fn new_webhook(
         url,
         allow_http: webhook.http.allow_http,
         headers,
-        secrets,
         signing_key: key
             .map(|variable| source.variable("secret-env", variable))
             .transpose()?,

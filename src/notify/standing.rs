@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use urldb_protocol::Shown;
 
 use super::outbox::{KeptDelivery, KeptOutcome, Message};
 use crate::explain::explain;
@@ -29,7 +30,7 @@ pub struct Standing {
     /// Errors besides the deliveries, such as a message that cannot be read.
     pub errors: Vec<String>,
     /// What programs said about faults: lines for the terminal alone, since they may hold a secret.
-    pub asides: Vec<String>,
+    pub asides: Vec<Shown>,
 }
 
 /// A delivery that was made.
@@ -38,7 +39,7 @@ pub struct Delivered {
     /// The recipient, for people; empty if the notifier has named none.
     pub to: String,
     /// The destination, for people.
-    pub message: String,
+    pub message: Shown,
 }
 
 impl Standing {

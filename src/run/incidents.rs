@@ -9,7 +9,7 @@ use urldb_protocol::{
     AffectedUrl, CertificateDates, Evidence, Incident, Observed, Phase, Reason, RunInfo, State,
     Totals,
 };
-use urldb_text::{Secrets, sanitize};
+use urldb_text::Shown;
 use urldb_verdict::incident::{RunFacts, UrlOutcome, incidents_after};
 use urldb_verdict::{
     Certificate, Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
@@ -72,8 +72,6 @@ pub(super) struct Outcomes {
     contents: HashMap<String, ContentPair>,
     /// Number of URLs that are believed to be broken.
     broken: u64,
-    /// Texts that a server may send back, and that no file of an incident shows.
-    secrets: Secrets,
 }
 
 /// A job among the outcomes.
@@ -85,7 +83,7 @@ struct SeenJob {
 }
 
 /// Host, state, reason and target of the redirect.
-type CauseKey = (String, State, Option<Reason>, Option<String>);
+type CauseKey = (String, State, Option<Reason>, Option<Shown>);
 
 /// A job that a run has recorded.
 pub(super) struct RecordedJob<'a> {
@@ -129,7 +127,7 @@ impl<'a> RecordedJob<'a> {
 }
 
 impl Outcomes {
-    pub(super) fn of(open: &[Incident], secrets: Secrets) -> Self {
+    pub(super) fn of(open: &[Incident]) -> Self {
         let members = open.iter().flat_map(Incident::affected);
         Self {
             members: members.map(key_of).collect(),
@@ -138,7 +136,6 @@ impl Outcomes {
             first: HashMap::new(),
             contents: HashMap::new(),
             broken: 0,
-            secrets,
         }
     }
 
@@ -168,10 +165,7 @@ impl Outcomes {
         }
         let seen = observations.get(verdict.observation);
         let reason = verdict.classification.reason;
-        let mut redirect = seen.and_then(|seen| redirect(verdict.state(), seen));
-        if let Some(redirect) = &mut redirect {
-            self.secrets.redact_in(redirect);
-        }
+        let redirect = seen.and_then(|seen| redirect(verdict.state(), seen));
         let host = job.host().to_owned();
         let seen_job = SeenJob {
             key: job.key.clone(),
@@ -220,9 +214,7 @@ impl Outcomes {
         let JudgedJob {
             job, observations, ..
         } = recorded.judged;
-        let mut evidence = evidence(recorded);
-        self.hide_secrets(&mut evidence);
-        self.urls[index].evidence = Some(Box::new(evidence));
+        self.urls[index].evidence = Some(Box::new(evidence(recorded)));
         let seen = observations.get(recorded.judged.verdict.observation);
         let observed = seen.and_then(Observation::complete_body);
         if let Some(promised) = job.promise.sha256
@@ -242,28 +234,6 @@ impl Outcomes {
                 length: job.promise.length.unwrap_or_default().max(observed.length),
             };
             self.contents.insert(job.url.to_string(), pair);
-        }
-    }
-
-    /// Redacts secrets in everything that a server may have written.
-    fn hide_secrets(&self, evidence: &mut Evidence) {
-        self.secrets.redact_in(&mut evidence.detail);
-        let Observed {
-            final_url,
-            content_type,
-            redirect,
-            ..
-        } = &mut evidence.observed;
-        let texts = [
-            final_url,
-            content_type,
-            redirect,
-            &mut evidence.not_archived,
-            &mut evidence.last_modified,
-            &mut evidence.doubt,
-        ];
-        for text in texts.into_iter().flatten() {
-            self.secrets.redact_in(text);
         }
     }
 }
@@ -297,7 +267,6 @@ impl RunIncidents<'_> {
             jobs,
             contents,
             broken,
-            secrets,
             ..
         } = outcomes;
         let complete = self.past.iter().filter(|run| run.is_complete());
@@ -323,7 +292,7 @@ impl RunIncidents<'_> {
         for incident in &mut incidents {
             self.complete(incident, &jobs, ledger)?;
         }
-        self.compare(&mut incidents, &contents, &secrets);
+        self.compare(&mut incidents, &contents);
         self.note(&incidents, &jobs, ledger)?;
         let totals = self.totals(&incidents, &outcomes, broken);
         Ok((incidents, totals))
@@ -416,12 +385,7 @@ impl RunIncidents<'_> {
     }
 
     /// Compares promised and observed contents of the incidents that the run opened.
-    fn compare(
-        &self,
-        incidents: &mut [Incident],
-        contents: &HashMap<String, ContentPair>,
-        secrets: &Secrets,
-    ) {
+    fn compare(&self, incidents: &mut [Incident], contents: &HashMap<String, ContentPair>) {
         let opened = incidents.iter_mut();
         let opened = opened.filter(|incident| incident.phase == Phase::Opened && !incident.silent);
         let pairs = opened.filter_map(|incident| {
@@ -437,11 +401,7 @@ impl RunIncidents<'_> {
             return;
         };
         for (incident, pair) in pairs {
-            if let Ok(Some(mut difference)) = pair.compare(&catalogue) {
-                let text = difference.text.as_mut();
-                let lines = text.map(|text| text.lines.iter_mut());
-                let lines = lines.into_iter().flatten();
-                lines.for_each(|line| secrets.redact_in(line));
+            if let Ok(Some(difference)) = pair.compare(&catalogue) {
                 incident.evidence.first_difference = Some(difference.first);
                 incident.evidence.text = difference.text;
             }
@@ -528,19 +488,21 @@ fn evidence(recorded: &RecordedJob<'_>) -> Evidence {
         url: job.url.to_string(),
         promised: report::promised(&job.promise),
         observed: seen.map_or_else(Observed::default, |seen| report::observed(job, seen)),
-        detail: verdict.classification.observed.clone(),
+        detail: shown(&verdict.classification.observed),
         requests: count(observations.len()),
         agreeing: count(alike.count()),
         tried: 0,
         first_difference: None,
         text: None,
-        not_archived: recorded.not_archived.map(str::to_owned),
-        last_modified: last
-            .and_then(|hop| hop.header("last-modified"))
-            .map(str::to_owned),
+        not_archived: recorded.not_archived.map(shown),
+        last_modified: last.and_then(|hop| hop.header("last-modified")).map(shown),
         certificate: rejected.map(certificate_dates),
-        doubt: doubt(recorded.judged),
+        doubt: doubt(recorded.judged).as_deref().map(shown),
     }
+}
+
+fn shown(text: &str) -> Shown {
+    Shown::new(text, Shown::LONGEST)
 }
 
 /// The part of a certificate that reports and the ledger have.
@@ -551,17 +513,18 @@ pub(super) fn certificate_dates(certificate: &Certificate) -> CertificateDates {
         not_before: certificate.not_before,
         not_after: certificate.not_after,
         // The server chooses the issuer's name.
-        issuer: sanitize(common_name.unwrap_or_default()).into_owned(),
+        issuer: shown(common_name.unwrap_or_default()),
     }
 }
 
 /// The target of the redirect that brought about the state.
-fn redirect(state: State, seen: &Observation) -> Option<String> {
-    if state == State::Redirected {
-        return seen.first()?.shown_redirect_target();
-    }
-    let followed = seen.hops.len().checked_sub(2)?;
-    seen.hops.get(followed)?.shown_redirect_target()
+fn redirect(state: State, seen: &Observation) -> Option<Shown> {
+    let hop = match state {
+        State::Redirected => 0,
+        _ => seen.hops.len().checked_sub(2)?,
+    };
+    let target = seen.hops.get(hop)?.shown_redirect_target();
+    target.as_deref().map(shown)
 }
 
 fn key_of(url: &AffectedUrl) -> UrlKey {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use urldb_protocol::{FixedMistake, Mistake};
+use urldb_protocol::{FixedMistake, Mistake, Shown};
 
 use super::domain_files::ReadFile;
 use super::past_runs::SharedLedger;
@@ -40,7 +40,7 @@ pub(super) fn compared(ledger: &SharedLedger, mut files: Vec<ReadFile>) -> Mista
             let mistake = FixedMistake {
                 code: code.to_owned(),
                 file: file.name.to_string(),
-                text: text.to_owned(),
+                text: Shown::new(text, Shown::LONGEST),
             };
             fixed.extend(std::iter::repeat_n(mistake, count));
         }

@@ -43,6 +43,7 @@ use urldb_verdict::{
 use crate::archive::{self, Archive, ArchiveFiles, Provenance};
 use crate::bundle::{Bundles, Expected, digest_of_inputs};
 use crate::config::{ArchiveRecords, Config};
+use crate::environment;
 use crate::explain::explain;
 use crate::ledger::{self, Incidents, Ledger, PastRun, Verifications};
 use crate::notify::{Notifiers, Outbox};
@@ -86,7 +87,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     )?;
     let mut planned = PlannedUrls::default();
     planned.count(jobs.by_host(), &skipped);
-    let mut outcomes = Outcomes::of(&[], options.config.secrets());
+    let mut outcomes = Outcomes::of(&[]);
     let mistakes = mistakes::current(files);
     let mut report = new_report(options, &skipped, mistakes).expecting(jobs.count());
     observe_planned(options, &mut jobs, &(), |judged| {
@@ -356,7 +357,7 @@ fn new_recorder<'a>(
             run: &history.run.id,
             past: history.past,
         },
-        outcomes: Outcomes::of(history.open, options.config.secrets()),
+        outcomes: Outcomes::of(history.open),
         certificates: BTreeMap::new(),
         trouble: None,
         files: BTreeSet::new(),
@@ -437,9 +438,8 @@ fn finish_records(
 
 fn new_report(options: &RunOptions<'_>, skipped: &SkippedRecords, mistakes: Mistakes) -> Report {
     let expiry_warning = options.config.check.expiry_warning;
-    let secrets = options.config.secrets();
     let with_results = options.results != Results::Dropped;
-    Report::new(with_results, expiry_warning, skipped, mistakes).hiding(secrets)
+    Report::new(with_results, expiry_warning, skipped, mistakes)
 }
 
 /// Gives the results that the report has collected to whoever reads them one by one.
@@ -510,8 +510,7 @@ fn project(config: &Config) -> (String, Project) {
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
     let checkout = Checkout::of(&root);
-    let env = |name: &str| std::env::var(name).ok();
-    let project = Project::new(config, &repository, checkout, env);
+    let project = Project::new(config, &repository, checkout, environment::variable);
     (repository, project)
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use data_encoding::HEXLOWER;
 use urldb_canon::{Identity, RequestUrl};
 use urldb_format::Record;
-use urldb_text::Secrets;
+use urldb_text::redact;
 use urldb_verdict::{
     BodyUse, Canary, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation,
     Promise, Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
@@ -69,10 +69,10 @@ pub struct ServedPromise {
 
 impl ServedPromise {
     /// The same, unless the server sends a secret of the request back in it: a database is public.
-    fn without(self, secrets: &Secrets) -> Result<Self, String> {
+    fn without_secrets(self) -> Result<Self, String> {
         let target = self.redirect.as_ref().map(|redirect| &redirect.target);
         let mut texts = target.into_iter().chain(&self.content_type);
-        if texts.any(|text| matches!(secrets.redact(text), Cow::Owned(_))) {
+        if texts.any(|text| matches!(redact(text), Cow::Owned(_))) {
             let text = "sends a secret of the request back, which is never promised";
             return Err(text.to_owned());
         }
@@ -140,10 +140,9 @@ pub fn probe(
     jobs: impl Iterator<Item = Job> + Send,
     mut take: impl FnMut(Job, Result<ServedPromise, String>),
 ) -> anyhow::Result<()> {
-    let secrets = config.secrets();
     let take = |judged: JudgedJob| {
         let served = served(&judged, keys, &config.check.verdict);
-        let served = served.and_then(|served| served.without(&secrets));
+        let served = served.and_then(ServedPromise::without_secrets);
         take(judged.job, served);
     };
     let canary = Canary::default();

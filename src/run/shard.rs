@@ -64,8 +64,7 @@ pub fn shard(
     let attempt = run_id(started, random);
     let (_, number) = attempt.rsplit_once('-').unwrap_or_default();
     let label = format!("{}of{}-{number}", shard.number(), shard.count());
-    let secrets = config.secrets();
-    let mut bundle = BundleWriter::create(run_folder, shard, attempt.clone(), secrets)?;
+    let mut bundle = BundleWriter::create(run_folder, shard, attempt.clone())?;
     let provenance = provenance(config, &run_info(options, started, random));
     let how = &config.archive;
     let archive = Archive::of_bundle(bundle.folder(), how, provenance, options.ambient, &label);

@@ -28,6 +28,7 @@ use rustls::ClientConfig;
 use rustls::client::Resumption;
 use url::{Host, Url};
 use urldb_files::Limit;
+use urldb_text::secret_variable;
 use urldb_tls::Trust;
 
 use crate::certificate::RecordingVerifier;
@@ -334,7 +335,7 @@ fn client_proxy(proxy: &Proxy) -> anyhow::Result<ClientProxy> {
         SettingError::network("proxy", message)
     })?;
     if let (Some(user), Some(name)) = (&proxy.user, &proxy.password_env) {
-        let password = std::env::var(name).map_err(|error| {
+        let password = secret_variable(name).map_err(|error| {
             let message = format!(
                 "the proxy's password should be in the environment variable {name}: {error}"
             );

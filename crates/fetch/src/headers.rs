@@ -5,6 +5,7 @@ use std::env::VarError;
 
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Position, Url};
+use urldb_text::secret_variable;
 use urldb_verdict::{Failure, FailureKind, Request, Validators};
 
 use crate::options::{HeaderSource, HostOptions};
@@ -173,7 +174,7 @@ fn configured(
         let (value, place) = match source {
             HeaderSource::Text(text) => (text.clone(), String::new()),
             HeaderSource::Env(variable) => {
-                let value = std::env::var(variable).map_err(|error| {
+                let value = secret_variable(variable).map_err(|error| {
                     let reason = match error {
                         VarError::NotPresent => "which is not set",
                         VarError::NotUnicode(_) => "which is not valid UTF-8",

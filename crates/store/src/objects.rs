@@ -21,7 +21,7 @@ use object_store::{
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
 use urldb_http::{Budget, Client, Conversation};
-use urldb_text::{Secrets, sanitize};
+use urldb_text::{register_secret, sanitize};
 
 use crate::credentials::Credentials;
 use crate::error::{StoreError, StoreErrorKind};
@@ -69,7 +69,6 @@ pub(crate) struct Objects {
     running: Running,
     /// Held by the running conversation: the bucket has one at a time.
     turn: Mutex<()>,
-    secrets: Secrets,
 }
 
 /// A conversation with the bucket. Another one waits for its end.
@@ -98,16 +97,15 @@ impl Objects {
         if let Some(endpoint) = access.endpoint {
             builder = builder.with_endpoint(endpoint);
         }
-        let mut secrets = vec![];
         builder = match access.credentials {
             Credentials::Key { id, secret, token } => {
-                secrets.push(secret.as_str());
+                register_secret(secret);
                 let builder = builder
                     .with_access_key_id(id)
                     .with_secret_access_key(secret);
                 match token {
                     Some(token) => {
-                        secrets.push(token);
+                        register_secret(token);
                         builder.with_token(token)
                     }
                     None => builder,
@@ -154,7 +152,6 @@ impl Objects {
             client,
             running,
             turn: Mutex::default(),
-            secrets: Secrets::new(secrets),
         })
     }
 
@@ -430,11 +427,8 @@ impl Session<'_> {
     }
 
     fn error(&self, kind: StoreErrorKind, name: &str, doing: &str, cause: &str) -> StoreError {
-        let Objects {
-            location, secrets, ..
-        } = self.objects;
-        let message = format!("{doing} {name} in {location} failed: {cause}");
-        StoreError::new(kind, secrets.redact(&message))
+        let message = format!("{doing} {name} in {} failed: {cause}", self.objects.location);
+        StoreError::new(kind, sanitize(&message))
     }
 }
 
@@ -483,6 +477,5 @@ fn one_line(error: &dyn Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    let text: String = cause.to_string().chars().take(300).collect();
-    sanitize(&text).into_owned()
+    sanitize(&cause.to_string()).chars().take(300).collect()
 }

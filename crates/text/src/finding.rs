@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::{Code, Severity, sanitize};
+use crate::{Code, REDACTED, Severity, redact, sanitize};
 
 /// Something wrong in a text file of the user: a domain file, site rules, the configuration.
 ///
@@ -116,7 +116,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A line of a file, cut where it is long, of which a part is marked. The text is sanitized.
+/// A line of a file, cut where it is long, of which a part is marked. The text is sanitized; a line with a
+/// secret is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
     /// The line, or at most 120 characters of it.
@@ -134,6 +135,13 @@ impl Excerpt {
 
     /// An excerpt of a line with `length` characters marked, from `column` on (from 1).
     fn new(line: &str, column: usize, length: usize) -> Self {
+        if let Cow::Owned(_) = redact(line) {
+            return Self {
+                text: REDACTED.to_owned(),
+                before: 0,
+                length: REDACTED.len(),
+            };
+        }
         let start = column.saturating_sub(1);
         let cut = start.saturating_sub(Self::BEFORE);
         let shown: String = line.chars().skip(cut).take(Self::SHOWN).collect();

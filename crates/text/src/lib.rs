@@ -5,7 +5,8 @@
 //! | [`Finding`], [`Code`], [`Severity`] | something wrong in a text file, with its place |
 //! | [`Cursor`], [`lines`] | byte positions as lines and columns |
 //! | [`sanitize`] | text from outside, which must not control what shows it |
-//! | [`Secrets`] | secrets of the configuration, which no text may show |
+//! | [`Shown`] | such text where it is kept: sanitized and bounded |
+//! | [`Secrets`], [`register_secret`], [`redact`] | secrets, which no text may show |
 //! | [`nearest`] | "did you mean …?" |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
@@ -15,11 +16,15 @@ mod finding;
 mod position;
 mod sanitize;
 mod secrets;
+mod shown;
 mod suggest;
 
 pub use code::{Code, Severity, Subject};
 pub use finding::{Excerpt, Finding};
 pub use position::{Cursor, lines};
 pub use sanitize::{has_unsafe, is_unsafe, sanitize, sanitize_lines};
-pub use secrets::{REDACTED, Secrets};
+pub use secrets::{
+    REDACTED, Secrets, redact, register_credentials, register_secret, secret_variable,
+};
+pub use shown::Shown;
 pub use suggest::nearest;

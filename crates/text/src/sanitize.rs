@@ -2,18 +2,22 @@
 
 use std::borrow::Cow;
 
+use crate::redact;
+
 /// Replaces what could control or deceive the reader's terminal, log, mail program or browser:
 /// every character for which [`is_unsafe`] holds becomes U+FFFD, and a tab becomes a space. One
 /// character of every workflow command of GitHub becomes U+FFFD too, since a runner reads commands
-/// in whatever a step prints: `##[NAME` anywhere, and `::NAME::` where the text begins.
+/// in whatever a step prints: `##[NAME` anywhere, and `::NAME::` where the text begins. The
+/// [registered secrets](crate::register_secret) are redacted.
 ///
-/// The result is one line, has as many characters as `text`, and sanitizing it again changes
-/// nothing. Markup is left as it is: HTML and Markdown need escapes of their own.
+/// The result is one line, has as many characters as `text` unless it held a secret, and sanitizing
+/// it again changes nothing. Markup is left as it is: HTML and Markdown need escapes of their own.
+///
+/// A text is sanitized before it is cut: of a cut secret, the beginning would remain.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    let shown = if has_unsafe(text) {
-        Cow::Owned(text.chars().map(replacement).collect())
-    } else {
-        Cow::Borrowed(text)
+    let shown = match redact(text) {
+        shown if has_unsafe(&shown) => Cow::Owned(shown.chars().map(replacement).collect()),
+        shown => shown,
     };
     without_commands(shown)
 }

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use regex::Regex;
-use urldb_text::{has_unsafe, is_unsafe, sanitize, sanitize_lines};
+use urldb_text::{Secrets, Shown, has_unsafe, is_unsafe, sanitize, sanitize_lines};
 
 /// What must never be shown, by the tables of another library.
 const FORBIDDEN: &str = r"[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]";
@@ -78,6 +78,27 @@ fn a_workflow_command_is_none_any_more() {
     assert_eq!(sanitize_lines("a\n::error::x"), "a\n\u{fffd}:error::x");
 }
 
+#[test]
+fn a_shown_text_is_redacted_before_it_is_cut() {
+    urldb_text::register_secret("sanitizing-rs-of-shown");
+    for (text, most, shown) in [
+        ("a sanitizing-rs-of-shown b", 100, "a [redacted] b"),
+        ("a sanitizing-rs-of-shown b", 5, "a [re"),
+        (
+            "a\tb\u{1b}\n::error::c",
+            100,
+            "a\tb\u{fffd}\u{fffd}::error::c",
+        ),
+        ("\t::error::c", 100, "\t\u{fffd}:error::c"),
+        ("gr\u{fc}\u{df}e", 4, "gr\u{fc}\u{df}"),
+        ("", 0, ""),
+    ] {
+        assert_eq!(Shown::new(text, most), shown, "{text:?}");
+    }
+    let long = "x".repeat(Shown::LONGEST);
+    assert_eq!(Shown::new(&format!("{long}y"), Shown::LONGEST), long);
+}
+
 proptest! {
     #[test]
     fn nothing_forbidden_comes_out(text in hostile()) {
@@ -99,7 +120,47 @@ proptest! {
     }
 
     #[test]
+    fn no_text_holds_a_secret(
+        (before, after) in (hostile(), hostile()),
+        secrets in proptest::collection::vec("[a-c%&\\\\\"é\\PC]{1,9}", 0..4),
+    ) {
+        let text = secrets.iter().fold(before, |text, secret| text + secret) + &after;
+        let redacted = Secrets::new(secrets.iter().map(String::as_str)).redact(&text).into_owned();
+        for secret in secrets.iter().map(|it| it.trim()).filter(|it| it.len() >= 6) {
+            prop_assert!(!redacted.contains(secret), "{redacted:?} has {secret:?}");
+        }
+    }
+
+    #[test]
     fn safe_text_is_left_alone(text in "[ -~\u{a1}-\u{ac}\u{4e00}-\u{4eff}]{0,40}") {
         prop_assert_eq!(sanitize(&text), text.as_str());
     }
+}
+
+/// Stands for a secret that a test of this process registers: every other test goes on as before.
+const SECRET: &str = "sanitizing-rs <never> & shown";
+
+#[test]
+fn registered_secrets_are_redacted_before_anything_else() {
+    urldb_text::register_secret(SECRET);
+    urldb_text::register_secret(SECRET);
+    urldb_text::register_credentials("http://me:sanitizing-rs-password@proxy.test/");
+    for (text, safe) in [
+        (SECRET, "[redacted]"),
+        (
+            "\u{1b}sanitizing-rs\t<never>",
+            "\u{fffd}[redacted] [redacted]",
+        ),
+        ("##sanitizing-rs-password", "##\u{fffd}redacted]"),
+        ("sanitizing-rs+%3Cnever%3E+&amp; shown", "[redacted]"),
+    ] {
+        assert_eq!(sanitize(text), safe, "{text:?}");
+        assert_eq!(sanitize(safe), safe);
+    }
+    assert_eq!(sanitize_lines("a\nsanitizing-rs\n"), "a\n[redacted]\n");
+    let finding = urldb_text::Finding::new(urldb_text::Code::BadPath, 1, "x");
+    let line = format!("{}sanitizing-rs", " ".repeat(70));
+    let excerpt = finding.at_column(75).with_excerpt(&line, 2).excerpt;
+    let lines = excerpt.unwrap().lines();
+    assert_eq!(lines, ["[redacted]", "^^^^^^^^^^"]);
 }

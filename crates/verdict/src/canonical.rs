@@ -97,8 +97,9 @@ fn is_same(one: &str, other: &str) -> bool {
 
 /// The URL, sanitized and cut for one line.
 fn shown(url: &str) -> String {
-    let mut shown: String = sanitize(url).chars().take(SHOWN).collect();
-    if url.chars().nth(SHOWN).is_some() {
+    let url = sanitize(url);
+    let mut shown: String = url.chars().take(SHOWN).collect();
+    if shown.len() < url.len() {
         shown.push_str("...");
     }
     shown

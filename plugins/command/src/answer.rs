@@ -1,18 +1,13 @@
 //! Reads what a plugin wrote.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::process::ExitStatus;
 
 use serde::Deserialize;
 use serde_json::Value;
-use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered, TOLD};
-use urldb_text::sanitize;
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered, Shown, TOLD};
 
 use crate::process::{Ended, Flood, How, LARGEST_ANSWER, LARGEST_COMPLAINT};
-
-/// Most characters of a plugin's text in a message.
-const LONGEST_MESSAGE: usize = 500;
 
 /// Most facts that a plugin may remember about one incident.
 const MOST_FACTS: usize = 10;
@@ -105,8 +100,8 @@ fn of_answer(id: &str, plugin: &str, answer: &Answer) -> Delivery {
     let message = one_line(&answer.message);
     let message = match (message.is_empty(), answer.outcome) {
         (false, _) => message,
-        (true, DeliveryOutcome::Delivered) => plugin.to_owned(),
-        (true, _) => format!("{plugin} gave no reason"),
+        (true, DeliveryOutcome::Delivered) => Delivery::text(plugin),
+        (true, _) => Delivery::text(format!("{plugin} gave no reason")),
     };
     match answer.outcome {
         DeliveryOutcome::Delivered => Delivery::delivered(id, message),
@@ -145,11 +140,12 @@ fn with_facts(mut delivery: Delivery, remember: Value, thread: &Thread<'_>) -> D
     let total = facts.len();
     let mut known: HashMap<String, Option<BTreeSet<String>>> = HashMap::new();
     let facts = facts.into_iter().filter_map(|fact| {
+        let raw = fact.get("value")?.as_str()?.to_owned();
         let fact: Remembered = serde_json::from_value(fact).ok()?;
         let keys = known
             .entry(fact.incident.clone())
             .or_insert_with_key(|id| thread.known(id));
-        let keys = keys.as_mut().filter(|_| is_fact(&fact))?;
+        let keys = keys.as_mut().filter(|_| is_fact(&fact, &raw))?;
         let has_room = keys.contains(&fact.key) || keys.len() < MOST_FACTS;
         has_room.then(|| {
             keys.insert(fact.key.clone());
@@ -161,16 +157,16 @@ fn with_facts(mut delivery: Delivery, remember: Value, thread: &Thread<'_>) -> D
     let ignored = total - delivery.remember.len();
     if ignored > 0 {
         let message = &delivery.message;
-        delivery.message = format!(
+        delivery.message = Delivery::text(format!(
             "{message} (ignored {ignored} of {total} facts in `remember`: an incident takes \
              {MOST_FACTS} short ones)"
-        );
+        ));
     }
     delivery
 }
 
 /// Whether the fact is one short line under a name that urldb does not use itself.
-fn is_fact(fact: &Remembered) -> bool {
+fn is_fact(fact: &Remembered, raw: &str) -> bool {
     let Remembered { key, value, .. } = fact;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_short = value.chars().take(LONGEST_VALUE + 1).count() <= LONGEST_VALUE;
@@ -178,7 +174,8 @@ fn is_fact(fact: &Remembered) -> bool {
         && key.bytes().all(is_plain)
         && key != TOLD
         && is_short
-        && matches!(sanitize(value), Cow::Borrowed(_))
+        && *value == *raw
+        && !raw.contains('\t')
 }
 
 /// The answer: the whole output, or its last line, since programs that a plugin calls may write
@@ -194,7 +191,7 @@ fn answer(output: &[u8]) -> Option<Answer> {
 }
 
 /// The last line with text, as one harmless line.
-fn last_line(bytes: &[u8]) -> Option<String> {
+fn last_line(bytes: &[u8]) -> Option<Shown> {
     let text = String::from_utf8_lossy(bytes);
     let line = text
         .lines()
@@ -204,10 +201,9 @@ fn last_line(bytes: &[u8]) -> Option<String> {
     Some(one_line(line))
 }
 
-fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> Shown {
     let words: Vec<_> = text.split_whitespace().collect();
-    let line: String = words.join(" ").chars().take(LONGEST_MESSAGE).collect();
-    sanitize(&line).into_owned()
+    Delivery::text(words.join(" "))
 }
 
 #[cfg(unix)]

@@ -84,7 +84,7 @@ impl EmailNotifier {
                 Err(error) => {
                     for Recipient { delivery, .. } in &recipients {
                         report(Delivery {
-                            advice: Some("check the folder of `templates`".to_owned()),
+                            advice: Some(Delivery::text("check the folder of `templates`")),
                             ..Delivery::failed(delivery, error.to_string())
                         });
                     }

@@ -25,9 +25,6 @@ const MOST_OUTPUT: u64 = 4 << 10;
 /// How long error output is read after the program has ended: a process that it started may keep the pipe
 /// open.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
-/// Longest quotation of the error output, in characters.
-const LONGEST_QUOTATION: usize = 500;
-
 /// Exit codes of sysexits.h for faults that mend themselves: unavailable, system error, file system
 /// error, input or output error, temporary failure.
 const TEMPORARY: [i32; 5] = [69, 71, 72, 74, 75];
@@ -114,18 +111,18 @@ impl Sendmail {
                 } else {
                     Delivery::failed(delivery, message)
                 };
-                let output = shorten(&one_line(output.trim()), LONGEST_QUOTATION);
+                let output = shorten(&one_line(output.trim()), Delivery::LONGEST_TEXT);
                 let replies = if output.is_empty() {
                     vec![]
                 } else {
-                    vec![output]
+                    vec![Delivery::text(output)]
                 };
                 (Delivery { replies, ..result }, false)
             }
             End::CannotStart(error) => {
                 let message = format!("cannot start {program}: {error}");
                 let result = Delivery::failed(delivery, message).of_notifier();
-                let advice = Some("check `sendmail`".to_owned());
+                let advice = Some(Delivery::text("check `sendmail`"));
                 (Delivery { advice, ..result }, true)
             }
             End::TooLate => {

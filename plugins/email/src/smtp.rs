@@ -9,16 +9,14 @@ use lettre::transport::smtp::authentication::{Credentials as LoginData, DEFAULT_
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
 use tokio::time::timeout;
-use urldb_protocol::{Delivery, ReportDelivery};
+use urldb_protocol::{Delivery, ReportDelivery, Shown};
 use urldb_render::{one_line, shorten};
+use urldb_text::register_secret;
 
 use crate::connection::{self, MailServer, SendError};
 use crate::guard::ReplyLog;
 use crate::settings::{Credentials, Error, Security, SmtpServer};
 use crate::transport::{Letter, Recipient};
-
-/// Longest quotation of a server's reply, in characters.
-const LONGEST_REPLY: usize = 500;
 
 /// Time for the goodbye, after the last message was taken.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,8 +36,6 @@ pub(crate) struct Smtp {
     /// Where people find the login.
     login_advice: Option<String>,
     timeout: Duration,
-    /// Every form in which the password is sent. Messages never contain them.
-    secrets: Vec<String>,
 }
 
 impl std::fmt::Debug for Smtp {
@@ -94,12 +90,12 @@ impl Smtp {
         let name = format!("{host}:{port}");
         let login = credentials.as_ref();
         let login = login.map_or(String::new(), |login| format!(", user {}", login.user));
+        credentials.iter().for_each(register);
         Ok(Self {
             destination: format!("{name}, {protection}{login}"),
             login_advice: credentials.as_ref().map(advice),
             name,
             timeout,
-            secrets: credentials.iter().flat_map(secrets).collect(),
             mail_server: MailServer::new(host, port, security, authorities.as_deref())?,
             credentials: credentials
                 .map(|Credentials { user, password, .. }| LoginData::new(user, password)),
@@ -133,7 +129,7 @@ impl Smtp {
             let replies = if outage.is_unsaid {
                 vec![]
             } else {
-                self.redacted(&session.replies)
+                shown_replies(&session.replies)
             };
             for Recipient { delivery, .. } in &letter.recipients {
                 let result = if outage.failed {
@@ -143,7 +139,7 @@ impl Smtp {
                 };
                 report(Delivery {
                     replies: replies.clone(),
-                    advice: outage.advice.clone(),
+                    advice: outage.advice.as_deref().map(Delivery::text),
                     ..result.of_notifier()
                 });
             }
@@ -172,7 +168,7 @@ impl Smtp {
                     Refusal::Forever => Delivery::failed(delivery, message),
                 };
                 report(Delivery {
-                    replies: self.redacted(&replies),
+                    replies: shown_replies(&replies),
                     ..result
                 });
             }
@@ -208,7 +204,7 @@ impl Smtp {
         }
         for recipient in &accepted {
             report(Delivery {
-                replies: self.redacted(&replies),
+                replies: shown_replies(&replies),
                 ..Delivery::delivered(
                     &recipient.delivery,
                     format!("accepted by {} as {}", self.name, letter.mail.id),
@@ -253,7 +249,7 @@ impl Smtp {
             advice: None,
             is_unsaid: false,
         };
-        let words = |error: &SmtpError| self.without_secrets(&error.to_string());
+        let words = |error: &SmtpError| shown(&error.to_string());
         match error {
             SendError::NoStarttls => Outage {
                 message: format!("{name} offers no STARTTLS, so nothing was sent"),
@@ -267,7 +263,7 @@ impl Smtp {
             },
             SendError::Connection(error) => retry(format!(
                 "cannot send through {name}: {}",
-                self.without_secrets(&connection::in_words(error))
+                shown(&connection::in_words(error))
             )),
             SendError::Lost => retry(format!("{name} closed the connection")),
             SendError::Login(error) if error.is_permanent() => Outage {
@@ -296,23 +292,19 @@ impl Smtp {
             }
         }
     }
+}
 
-    fn redacted(&self, replies: &ReplyLog) -> Vec<String> {
-        let replies = replies.lines();
-        replies
-            .iter()
-            .map(|reply| self.without_secrets(reply))
-            .collect()
-    }
+fn shown_replies(replies: &ReplyLog) -> Vec<Shown> {
+    let lines = replies.lines();
+    lines
+        .iter()
+        .map(|reply| Delivery::text(shown(reply)))
+        .collect()
+}
 
-    /// Redacts the password: a server may repeat what the client sent.
-    fn without_secrets(&self, words: &str) -> String {
-        let mut words = words.to_owned();
-        for secret in &self.secrets {
-            words = words.replace(secret, "[redacted]");
-        }
-        shorten(&one_line(&words), LONGEST_REPLY)
-    }
+/// Words of a server, on one line.
+fn shown(words: &str) -> String {
+    shorten(&one_line(words), Delivery::LONGEST_TEXT)
 }
 
 /// What the server's reply to a command of the transaction means: accepted, refused, or no reply that
@@ -346,15 +338,14 @@ fn advice(credentials: &Credentials) -> String {
     format!("check `user`, and the password in the environment variable {source}{remark}")
 }
 
-/// The password in plain text, and as AUTH PLAIN and AUTH LOGIN encode it.
-fn secrets(credentials: &Credentials) -> Vec<String> {
+/// Registers the password, and what AUTH PLAIN and AUTH LOGIN make of it: a server may repeat what the
+/// client sent.
+fn register(credentials: &Credentials) {
     let Credentials { user, password, .. } = credentials;
     if password.is_empty() {
-        return Vec::new();
+        return;
     }
-    vec![
-        BASE64_STANDARD.encode(format!("\0{user}\0{password}")),
-        BASE64_STANDARD.encode(password),
-        password.clone(),
-    ]
+    register_secret(password);
+    register_secret(&BASE64_STANDARD.encode(password));
+    register_secret(&BASE64_STANDARD.encode(format!("\0{user}\0{password}")));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use urldb_protocol::{Envelope, Incident, Phase, Remembered, State};
+use urldb_protocol::{Delivery, Envelope, Incident, Phase, Remembered, State};
 
 /// The facts that a thread needs in later runs.
 const MESSAGE_ID: &str = "message-id";
@@ -143,8 +143,8 @@ fn opening(incident: &Incident, notifier: &str) -> Option<Opening> {
         return None;
     }
     Some(Opening {
-        message_id: message_id.clone(),
-        subject: facts.get(SUBJECT)?.clone(),
+        message_id: message_id.to_string(),
+        subject: facts.get(SUBJECT)?.to_string(),
     })
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn remember(thread: &Thread, message_id: &str, subject: &str) -> Vec<
     let fact = |incident: &String, key: &str, value: &str| Remembered {
         incident: incident.clone(),
         key: key.to_owned(),
-        value: value.to_owned(),
+        value: Delivery::text(value),
     };
     let facts = thread.incidents.iter().flat_map(|incident| {
         [
@@ -255,7 +255,7 @@ mod tests {
                 ("message-id", format!("{thread}@example.org")),
                 ("subject", "x".to_owned()),
             ];
-            let facts = facts.map(|(key, value)| (key.to_owned(), value));
+            let facts = facts.map(|(key, value)| (key.to_owned(), Delivery::text(value)));
             ("mail".to_owned(), BTreeMap::from(facts))
         });
         Incident {

@@ -8,7 +8,7 @@ use urldb_protocol::{
     AffectedUrl, CaptureInfo, CertificateDates, ClosedBecause, CommitInfo, Day, DayCount, DayLevel,
     Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep,
     LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
+    RunSummary, Shown, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
 };
 
 use crate::site::SiteError;
@@ -71,13 +71,13 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
                 sha256: Some(DIGEST.to_owned()),
                 ..Observed::default()
             },
-            detail: "364 more bytes follow".to_owned(),
+            detail: shown("364 more bytes follow"),
             requests: 3,
             agreeing: 3,
             first_difference: Some(35_674),
             text: Some(TextDifference {
                 added: 1,
-                lines: vec![" a".to_owned(), "+b".to_owned(), "-c".to_owned()],
+                lines: [" a", "+b", "-c"].map(shown).to_vec(),
                 ..TextDifference::default()
             }),
             ..Evidence::default()
@@ -124,7 +124,7 @@ fn host() -> HostOverview {
         certificate: Some(CertificateDates {
             not_before: at(0),
             not_after: at(24 * 90),
-            issuer: "Sky CA".to_owned(),
+            issuer: shown("Sky CA"),
         }),
         incidents: vec![OPEN.to_owned()],
         mistakes: 1,
@@ -196,9 +196,9 @@ pub(crate) fn overview() -> Overview {
             file: FILE.to_owned(),
             line: 9,
             column: 1,
-            message: "the quotation has no end".to_owned(),
+            message: shown("the quotation has no end"),
             help: None,
-            text: String::new(),
+            text: shown(""),
             new: false,
         }],
         warnings: vec![Finding::warning(
@@ -330,4 +330,8 @@ impl SiteSource for Sample {
     fn details(&self, _: &UrlOverview) -> Result<UrlDetails, SiteError> {
         Ok(details())
     }
+}
+
+fn shown(text: &str) -> Shown {
+    Shown::new(text, Shown::LONGEST)
 }

@@ -9,7 +9,7 @@ use minijinja::HtmlEscape;
 use serde::Serialize;
 use urldb_protocol::{
     CommitInfo, Finding, HostOverview, Incident, IncidentOverview, LogEntry, LogEvent, Overview,
-    Phase, Promised, RunSummary, Standing, State, UrlOverview,
+    Phase, Promised, RunSummary, Shown, Standing, State, UrlOverview,
 };
 use urldb_render::numbers::{count, digest, number, with_spaces};
 use urldb_render::{
@@ -1088,7 +1088,7 @@ fn page_links(pages: usize, current: usize, page: impl Fn(usize) -> String) -> V
 fn face(it: &IncidentOverview) -> Vec<FaceRow> {
     let evidence = &it.incident.evidence;
     let (promised, observed) = (&evidence.promised, &evidence.observed);
-    let text = |text: Option<&String>| text.map_or_else(String::new, |text| one_line(text));
+    let text = |text: Option<&str>| text.map_or_else(String::new, one_line);
     let bytes = |length: Option<u64>| {
         length.map_or_else(String::new, |length| format!("{} bytes", number(length)))
     };
@@ -1102,14 +1102,14 @@ fn face(it: &IncidentOverview) -> Vec<FaceRow> {
         ),
         (
             "SHA-256",
-            text(promised.sha256.as_ref()),
-            text(observed.sha256.as_ref()),
+            text(promised.sha256.as_deref()),
+            text(observed.sha256.as_deref()),
             true,
         ),
         (
             "Type",
-            text(promised.content_type.as_ref()),
-            text(observed.content_type.as_ref()),
+            text(promised.content_type.as_deref()),
+            text(observed.content_type.as_deref()),
             false,
         ),
         (
@@ -1120,20 +1120,20 @@ fn face(it: &IncidentOverview) -> Vec<FaceRow> {
         ),
         (
             "Redirect",
-            text(promised.redirects_to.as_ref()),
-            text(observed.redirect.as_ref()),
+            text(promised.redirects_to.as_deref()),
+            text(observed.redirect.as_deref()),
             false,
         ),
         (
             "Last-Modified",
             String::new(),
-            text(evidence.last_modified.as_ref()),
+            text(evidence.last_modified.as_deref()),
             false,
         ),
         (
             "Server",
             String::new(),
-            text(observed.address.as_ref()),
+            text(observed.address.as_deref()),
             false,
         ),
     ];
@@ -1150,7 +1150,7 @@ fn face(it: &IncidentOverview) -> Vec<FaceRow> {
 }
 
 /// Lines of a difference, without control characters.
-fn one_liners(lines: &[String]) -> Vec<String> {
+fn one_liners(lines: &[Shown]) -> Vec<String> {
     lines.iter().map(|line| one_line(line)).collect()
 }
 

@@ -15,7 +15,7 @@ use urldb_html::{
 use urldb_protocol::{
     AffectedUrl, CaptureInfo, CommitInfo, Day, DayCount, DayLevel, Evidence, FileCounts, Finding,
     HostOverview, Incident, IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, Standing, State, TextDifference, Totals,
+    ProjectInfo, Promised, RunCounts, RunSummary, Shown, Standing, State, TextDifference, Totals,
     UrlDetails, UrlOverview,
 };
 
@@ -110,16 +110,16 @@ fn incident(host: &str, detail: &str) -> Incident {
             observed: Observed {
                 length: Some(36_038),
                 sha256: Some("54".repeat(32)),
-                content_type: Some(detail.to_owned()),
+                content_type: Some(shown(detail)),
                 ..Observed::default()
             },
-            detail: detail.to_owned(),
+            detail: shown(detail),
             requests: 3,
             agreeing: 3,
             first_difference: Some(35_674),
             text: Some(TextDifference {
                 added: 1,
-                lines: vec![" a".to_owned(), format!("+{detail}")],
+                lines: vec![shown(" a"), shown(&format!("+{detail}"))],
                 ..TextDifference::default()
             }),
             ..Evidence::default()
@@ -467,7 +467,7 @@ fn lists_say_the_cause_of_an_incident_once() {
     let mut gone = overview("");
     let incident = &mut gone.open[0].incident;
     incident.state = State::Gone;
-    incident.evidence.detail = "answers 404 Not Found".to_owned();
+    incident.evidence.detail = shown("answers 404 Not Found");
     build(folder.path(), &gone, "/b");
     for (page, end) in [("index.html", "</li>"), ("incidents/index.html", "</tr>")] {
         let text = fs::read_to_string(folder.path().join(page)).unwrap();
@@ -757,4 +757,8 @@ fn templates_are_rendered_once_before_a_site_is_built() {
         let begin = format!("template {broken}, line ");
         assert!(error.starts_with(&begin), "{broken}: {error}");
     }
+}
+
+fn shown(text: &str) -> Shown {
+    Shown::new(text, Shown::LONGEST)
 }

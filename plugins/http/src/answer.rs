@@ -66,11 +66,10 @@ impl Answer {
 
     /// The begin of the body as one harmless line, for a message. Empty if the body is empty.
     pub fn excerpt(&self) -> String {
-        let bytes = &self.body[..self.body.len().min(LONGEST_EXCERPT * 4)];
-        let text = String::from_utf8_lossy(bytes);
+        let text = String::from_utf8_lossy(&self.body);
         let words: Vec<_> = text.split_whitespace().collect();
-        let line: String = words.join(" ").chars().take(LONGEST_EXCERPT).collect();
-        sanitize(&line).into_owned()
+        let line = words.join(" ");
+        sanitize(&line).chars().take(LONGEST_EXCERPT).collect()
     }
 }
 

@@ -101,7 +101,7 @@ impl Done {
             let facts = thread.incidents.iter().map(|incident| Remembered {
                 incident: incident.id.clone(),
                 key: ISSUE.to_owned(),
-                value: number.to_string(),
+                value: Delivery::text(number.to_string()),
             });
             first.remember = facts.collect();
         }

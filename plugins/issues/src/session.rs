@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use urldb_http::{
     Answer, Budget, Client, Conversation, Ended, Method, Request, SendError, Url, endpoint,
 };
-use urldb_text::Secrets;
+use urldb_text::register_secret;
 
 use crate::fault::{Fault, FaultKind};
 use crate::model::{Edit, Issue, User};
@@ -26,7 +26,6 @@ pub(crate) struct Backend {
     budget: Budget,
     pub(crate) dialect: Dialect,
     token: Token,
-    secrets: Secrets,
     write_interval: Duration,
     patience: Duration,
     settling: Duration,
@@ -47,6 +46,7 @@ impl Backend {
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
         let base = endpoint(&settings.api_url, settings.allow_http).map_err(Error::ApiUrl)?;
         check_repository(settings.service, &settings.repository)?;
+        register_secret(&settings.token.value);
         Ok(Self {
             client: Client::new(&settings.http)?,
             budget: settings.budget,
@@ -55,7 +55,6 @@ impl Backend {
                 base,
                 repository: settings.repository,
             },
-            secrets: Secrets::new([settings.token.value.as_str()]),
             token: settings.token,
             write_interval: settings.write_interval,
             patience: settings.patience,
@@ -440,11 +439,7 @@ impl Session<'_> {
     }
 
     fn fault(&self, kind: FaultKind, answer: &Answer, what: &str) -> Fault {
-        let said = self
-            .backend
-            .secrets
-            .redact(&message_of(answer))
-            .into_owned();
+        let said = message_of(answer);
         let said = if said.is_empty() {
             said
         } else {

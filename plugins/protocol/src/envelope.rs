@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use urldb_text::Severity;
+use urldb_text::{Severity, Shown};
 
 use crate::finding::{Finding, FixedMistake, Mistake};
 use crate::incident::Incident;
@@ -101,7 +101,7 @@ pub struct Delay {
     /// The time of this try.
     pub now: Timestamp,
     /// What went wrong at the last try, one sentence without a full stop.
-    pub reason: String,
+    pub reason: Shown,
 }
 
 /// A change of the confirmed state of one URL.
@@ -126,7 +126,7 @@ pub struct Change {
     /// When the new state was first seen.
     pub since: Timestamp,
     /// One sentence for people.
-    pub message: String,
+    pub message: Shown,
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
@@ -208,7 +208,7 @@ pub struct JobResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// One sentence for people.
-    pub message: String,
+    pub message: Shown,
     /// What the record promises.
     pub promised: Promised,
     /// What the last attempt observed.
@@ -216,7 +216,7 @@ pub struct JobResult {
     /// Why a run did not archive the body with the observed length and digest; absent if the archive
     /// has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_archived: Option<String>,
+    pub not_archived: Option<Shown>,
     /// Codes of warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -255,7 +255,7 @@ pub struct Observed {
     pub status: Option<u16>,
     /// The URL of the last response, if it differs from the requested URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub final_url: Option<String>,
+    pub final_url: Option<Shown>,
     /// How many bytes of the body were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
@@ -264,13 +264,13 @@ pub struct Observed {
     pub sha256: Option<String>,
     /// The content type that the server sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content_type: Option<String>,
+    pub content_type: Option<Shown>,
     /// Status of the first response, if it is a redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_status: Option<u16>,
     /// The target of the first response, if it is a redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirect: Option<String>,
+    pub redirect: Option<Shown>,
     /// The IP address that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

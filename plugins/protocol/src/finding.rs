@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use urldb_text::Severity;
+use urldb_text::{Severity, Shown};
 
 use crate::state::State;
 
@@ -24,7 +24,7 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// One sentence for people.
-    pub message: String,
+    pub message: Shown,
     /// The state of the URL.
     pub state: State,
     /// The text of the reason, such as `dns` or `digest`; a newer program may have further ones.
@@ -32,13 +32,13 @@ pub struct Finding {
     pub reason: Option<String>,
     /// The promise, for people; absent where the message says as much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<String>,
+    pub expected: Option<Shown>,
     /// What the server sent instead; present with `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed: Option<String>,
+    pub observed: Option<Shown>,
     /// Why the archive does not have the whole of `observed`; absent if the archive has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_archived: Option<String>,
+    pub not_archived: Option<Shown>,
     /// How many times the URL was fetched.
     #[serde(default)]
     pub attempts: usize,
@@ -62,7 +62,7 @@ impl Finding {
         code: &str,
         url: impl Into<String>,
         (file, line): (&str, usize),
-        message: impl Into<String>,
+        message: impl AsRef<str>,
     ) -> Self {
         Self {
             code: code.to_owned(),
@@ -71,7 +71,7 @@ impl Finding {
             file: file.to_owned(),
             line,
             categories: vec![],
-            message: message.into(),
+            message: Shown::new(message.as_ref(), Shown::LONGEST),
             state: State::Ok,
             reason: None,
             expected: None,
@@ -98,13 +98,13 @@ pub struct Mistake {
     /// The column in characters, counted from 1.
     pub column: usize,
     /// One sentence for people.
-    pub message: String,
+    pub message: Shown,
     /// What to do about it, where the message does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub help: Option<String>,
+    pub help: Option<Shown>,
     /// What stands in the line, without the space around it; at most 100 characters.
     #[serde(default)]
-    pub text: String,
+    pub text: Shown,
     /// Whether no run before has seen it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
@@ -118,5 +118,5 @@ pub struct FixedMistake {
     /// The domain file, relative to the root of the repository, with `/`.
     pub file: String,
     /// The text of the line, as the earlier run found it.
-    pub text: String,
+    pub text: Shown,
 }

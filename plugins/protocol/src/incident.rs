@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use urldb_text::Shown;
 
 use crate::envelope::{Observed, Promised};
 use crate::state::State;
@@ -32,7 +33,7 @@ pub struct Incident {
     pub reason: Option<String>,
     /// The target of the redirect, if all affected URLs redirect to one target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirect: Option<String>,
+    pub redirect: Option<Shown>,
     /// When the first affected URL was first seen in the state.
     pub since: Timestamp,
     /// The id of the run that opened the incident. Empty for a group that is no incident.
@@ -73,7 +74,7 @@ pub struct Incident {
     /// What each notifier remembers about the incident, such as `message-id` or `issue`, by the
     /// notifier's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub threads: BTreeMap<String, BTreeMap<String, String>>,
+    pub threads: BTreeMap<String, BTreeMap<String, Shown>>,
     /// The notifier repeats what is still open: `remind` of its section has passed since the notifier
     /// last told of the incident.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -213,7 +214,7 @@ pub struct Evidence {
     pub observed: Observed,
     /// One sentence about the failure, such as the error of the connection.
     #[serde(default)]
-    pub detail: String,
+    pub detail: Shown,
     /// Number of requests to the URL in the run.
     #[serde(default)]
     pub requests: u32,
@@ -233,16 +234,16 @@ pub struct Evidence {
     pub text: Option<TextDifference>,
     /// Why the archive does not have the whole observed body; absent if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_archived: Option<String>,
+    pub not_archived: Option<Shown>,
     /// `Last-Modified` of the observed body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_modified: Option<String>,
+    pub last_modified: Option<Shown>,
     /// The certificate that the server showed, if the cause is about TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
     /// Why `urldb accept` refuses to promise what came; absent if nothing speaks against it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<String>,
+    pub doubt: Option<Shown>,
 }
 
 /// The part of a certificate that people look at.
@@ -256,7 +257,7 @@ pub struct CertificateDates {
     pub not_after: Timestamp,
     /// The common name of the issuer; empty if it has none.
     #[serde(default)]
-    pub issuer: String,
+    pub issuer: Shown,
 }
 
 /// A difference between two texts.
@@ -271,5 +272,5 @@ pub struct TextDifference {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub appended_after: Option<u64>,
     /// At most twenty lines, each beginning with `+`, `-` or a space.
-    pub lines: Vec<String>,
+    pub lines: Vec<Shown>,
 }

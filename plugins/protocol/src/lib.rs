@@ -35,7 +35,7 @@ pub use overview::{
 };
 pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};
-pub use urldb_text::Severity;
+pub use urldb_text::{Severity, Shown};
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.
 pub fn envelope_schema() -> serde_json::Value {

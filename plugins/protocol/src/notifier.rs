@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use urldb_text::Shown;
 
 use crate::envelope::Envelope;
 
@@ -86,7 +87,7 @@ pub struct Remembered {
     /// The name of the fact, such as `issue`.
     pub key: String,
     /// The value. A later value of the same name replaces an earlier one.
-    pub value: String,
+    pub value: Shown,
 }
 
 /// The result of one delivery.
@@ -101,19 +102,19 @@ pub struct Delivery {
     #[serde(default)]
     pub scope: Scope,
     /// For people, on one line: the destination, or what went wrong.
-    pub message: String,
+    pub message: Shown,
     /// The replies of the service, in order; the last one decided. Without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub replies: Vec<String>,
+    pub replies: Vec<Shown>,
     /// For people: where to look for the cause of a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub advice: Option<String>,
+    pub advice: Option<Shown>,
     /// What became known through the delivery, such as the number of an issue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remember: Vec<Remembered>,
     /// A line for the terminal alone, which no file and no report gets: it may hold a secret.
     #[serde(skip)]
-    pub aside: Option<String>,
+    pub aside: Option<Shown>,
 }
 
 /// How a delivery ended.
@@ -142,27 +143,35 @@ pub enum Scope {
 }
 
 impl Delivery {
+    /// Most characters of a text of a delivery.
+    pub const LONGEST_TEXT: usize = 500;
+
+    /// A text of a delivery: what a service said, or ours about it.
+    pub fn text(text: impl AsRef<str>) -> Shown {
+        Shown::new(text.as_ref(), Self::LONGEST_TEXT)
+    }
+
     /// A delivery that was made. `message` names the destination.
-    pub fn delivered(id: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn delivered(id: impl Into<String>, message: impl AsRef<str>) -> Self {
         Self::new(id, DeliveryOutcome::Delivered, message)
     }
 
     /// A delivery that may work later. `message` says what went wrong.
-    pub fn retry(id: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn retry(id: impl Into<String>, message: impl AsRef<str>) -> Self {
         Self::new(id, DeliveryOutcome::Retry, message)
     }
 
     /// A delivery that cannot work. `message` says what went wrong and what to do.
-    pub fn failed(id: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn failed(id: impl Into<String>, message: impl AsRef<str>) -> Self {
         Self::new(id, DeliveryOutcome::Failed, message)
     }
 
-    fn new(id: impl Into<String>, outcome: DeliveryOutcome, message: impl Into<String>) -> Self {
+    fn new(id: impl Into<String>, outcome: DeliveryOutcome, message: impl AsRef<str>) -> Self {
         Self {
             id: id.into(),
             outcome,
             scope: Scope::Delivery,
-            message: message.into(),
+            message: Self::text(message),
             replies: Vec::new(),
             advice: None,
             aside: None,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use serde_json::Value;
-use urldb_protocol::{Envelope, PROTOCOL, Severity, State, envelope_schema};
+use urldb_protocol::{Envelope, Evidence, PROTOCOL, Severity, Shown, State, envelope_schema};
 
 fn docs(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -158,4 +158,16 @@ fn a_reader_ignores_what_a_later_version_adds() {
     later["findings"][0]["something-new"] = Value::Null;
     let known: Envelope = serde_json::from_str(&example()).unwrap();
     assert_eq!(serde_json::from_value::<Envelope>(later).unwrap(), known);
+}
+
+/// A file of the ledger may come from anybody.
+#[test]
+fn text_that_is_read_is_as_harmless_as_text_that_is_made() {
+    let long = "x".repeat(2 * Shown::LONGEST);
+    let evidence = serde_json::json!({ "detail": format!("a\u{1b}[2J\u{202e}{long}") });
+    let evidence: Evidence = serde_json::from_value(evidence).unwrap();
+    assert!(evidence.detail.starts_with("a\u{fffd}[2J\u{fffd}xxx"));
+    assert_eq!(evidence.detail.chars().count(), Shown::LONGEST);
+    let written = serde_json::to_value(&evidence).unwrap();
+    assert_eq!(written["detail"], evidence.detail.as_str());
 }

@@ -11,8 +11,7 @@ const LONGEST: usize = 2_000;
 /// The text on one line, at most 2,000 characters long. `U+FFFD` replaces every character that
 /// could start a line, move a cursor or change the direction of writing.
 pub fn one_line(text: &str) -> String {
-    let text: String = text.chars().take(LONGEST + 1).collect();
-    shorten(&sanitize(&text), LONGEST)
+    shorten(&sanitize(text), LONGEST)
 }
 
 /// The text, cut to at most `limit` characters. A cut text ends in `…`. The cut is at a space, if

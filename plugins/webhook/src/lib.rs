@@ -16,7 +16,7 @@ use urldb_protocol::{
 pub use settings::{Error, Settings, Template};
 
 use body::Body;
-use urldb_text::Secrets;
+use urldb_text::register_secret;
 
 /// The only delivery of a report.
 const DELIVERY: &str = PlannedDelivery::REPORT;
@@ -37,17 +37,17 @@ pub struct WebhookNotifier {
     headers: Vec<(String, String)>,
     signing_key: Option<String>,
     body: Body,
-    secrets: Secrets,
 }
 
 impl WebhookNotifier {
     /// Checks the settings, and reads the template and the certificate authorities. Connects nowhere.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let url = endpoint(&settings.url, settings.allow_http).map_err(Error::Url)?;
+        // Whoever knows the address of a webhook can write to it.
+        register_secret(url.as_str());
         Ok(Self {
             name: settings.name,
             client: Client::new(&settings.http)?,
-            secrets: secrets(&url, &settings.secrets, settings.signing_key.as_deref()),
             url,
             headers: settings.headers,
             signing_key: settings.signing_key,
@@ -76,11 +76,9 @@ impl WebhookNotifier {
         };
         let host = self.destination();
         match self.client.converse(BUDGET).send(request).await {
-            Ok(answer) => self.judge(&host, &answer),
+            Ok(answer) => judge(&host, &answer),
             Err(error @ SendError::BadRequest(_)) => Delivery::failed(DELIVERY, error.to_string()),
-            Err(error) => {
-                Delivery::retry(DELIVERY, self.secrets.redact(&format!("{host}: {error}")))
-            }
+            Err(error) => Delivery::retry(DELIVERY, format!("{host}: {error}")),
         }
     }
 
@@ -97,44 +95,38 @@ impl WebhookNotifier {
         }
         headers
     }
-
-    fn judge(&self, host: &str, answer: &Answer) -> Delivery {
-        let said = self.secrets.redact(&answer.excerpt()).into_owned();
-        let said = if said.is_empty() {
-            said
-        } else {
-            format!(": {said}")
-        };
-        let status = answer.status;
-        if answer.is_success() {
-            return Delivery::delivered(DELIVERY, format!("{host} answers {status}"));
-        }
-        // A 403 with a wait is a rate limit, not a missing right.
-        let is_limited = status == 403 && answer.retry_after().is_some();
-        if answer.is_temporary() || is_limited {
-            let wait = answer
-                .retry_after()
-                .map(|wait| format!(", and asks for a wait of {} seconds", wait.as_secs()));
-            return Delivery::retry(
-                DELIVERY,
-                format!("{host} answers {status}{}{said}", wait.unwrap_or_default()),
-            );
-        }
-        let advice = match status {
-            300..=399 => "; urldb follows no redirect: write the final address as `url`",
-            401 | 403 => "; check the secrets of the webhook",
-            404 | 410 => "; the webhook is not there: check `url`",
-            _ => "",
-        };
-        Delivery::failed(DELIVERY, format!("{host} answers {status}{said}{advice}"))
-    }
 }
 
-/// The texts that no message may show: the secrets, and the URL, which often is one.
-fn secrets(url: &Url, others: &[String], signing_key: Option<&str>) -> Secrets {
-    let own = [url.as_str(), url.path(), url.query().unwrap_or_default()];
-    let others = others.iter().map(String::as_str);
-    Secrets::new(own.into_iter().chain(others).chain(signing_key))
+/// What an answer of the host means.
+fn judge(host: &str, answer: &Answer) -> Delivery {
+    let said = answer.excerpt();
+    let said = if said.is_empty() {
+        said
+    } else {
+        format!(": {said}")
+    };
+    let status = answer.status;
+    if answer.is_success() {
+        return Delivery::delivered(DELIVERY, format!("{host} answers {status}"));
+    }
+    // A 403 with a wait is a rate limit, not a missing right.
+    let is_limited = status == 403 && answer.retry_after().is_some();
+    if answer.is_temporary() || is_limited {
+        let wait = answer
+            .retry_after()
+            .map(|wait| format!(", and asks for a wait of {} seconds", wait.as_secs()));
+        return Delivery::retry(
+            DELIVERY,
+            format!("{host} answers {status}{}{said}", wait.unwrap_or_default()),
+        );
+    }
+    let advice = match status {
+        300..=399 => "; urldb follows no redirect: write the final address as `url`",
+        401 | 403 => "; check the secrets of the webhook",
+        404 | 410 => "; the webhook is not there: check `url`",
+        _ => "",
+    };
+    Delivery::failed(DELIVERY, format!("{host} answers {status}{said}{advice}"))
 }
 
 impl Notifier for WebhookNotifier {

@@ -15,8 +15,6 @@ pub struct Settings {
     pub allow_http: bool,
     /// Headers besides those of the notifier: names and values.
     pub headers: Vec<(String, String)>,
-    /// Texts that no message may show, such as the values of secret headers.
-    pub secrets: Vec<String>,
     /// The key of the signature in `X-Hub-Signature-256`.
     pub signing_key: Option<String>,
     /// The template of the body; without a template, the body is the envelope.

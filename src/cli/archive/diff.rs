@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use data_encoding::HEXLOWER;
 use similar::TextDiff;
-use urldb_text::sanitize;
+use urldb_text::{Shown, sanitize};
 use urldb_warc::StoredRequest;
 
 use super::{
@@ -232,13 +232,13 @@ fn write_texts(
     }
 }
 
-/// A line of the archive, sanitized and cut. Tabs stay, since texts may differ in tabs alone.
+/// A line of the archive, cut where it is long.
 fn shown(line: &str) -> String {
-    let end = line.char_indices().nth(LONGEST_LINE);
-    let shown = end.map_or(line, |(end, _)| &line[..end]);
-    let pieces: Vec<_> = shown.split('\t').map(sanitize).collect();
-    let more = if end.is_some() { "..." } else { "" };
-    pieces.join("\t") + more
+    let line = Shown::new(line, LONGEST_LINE + 1);
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_string(),
+    }
 }
 
 fn write_bytes(

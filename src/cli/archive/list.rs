@@ -68,14 +68,17 @@ impl fmt::Display for Subject {
             write!(f, "{} ", sanitize(method))?;
         }
         f.write_str(&sanitize(&self.url))?;
-        match self.request_body.as_deref() {
-            None | Some("") => Ok(()),
-            Some(body) if body.chars().nth(LONGEST_BODY).is_some() => {
-                let beginning: String = body.chars().take(LONGEST_BODY).collect();
-                write!(f, "  {}...", sanitize(&beginning))
-            }
-            Some(body) => write!(f, "  {}", sanitize(body)),
+        let body = sanitize(self.request_body.as_deref().unwrap_or_default());
+        if body.is_empty() {
+            return Ok(());
         }
+        let beginning: String = body.chars().take(LONGEST_BODY).collect();
+        let more = if beginning.len() < body.len() {
+            "..."
+        } else {
+            ""
+        };
+        write!(f, "  {beginning}{more}")
     }
 }
 

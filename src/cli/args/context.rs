@@ -9,7 +9,6 @@ use urldb_fetch::Mapping;
 use urldb_files::Root;
 use urldb_text::{nearest, sanitize};
 
-use crate::cli::print::output;
 use crate::cli::print::style;
 use crate::config::{self, Author, Config, ConfigError};
 use crate::database::aliases::referred_hosts;
@@ -125,7 +124,6 @@ impl Context {
 
     fn of(global: &GlobalArgs, author: Author) -> anyhow::Result<Self> {
         let config = global.load_config_by(author)??;
-        output::hide(config.secrets());
         Ok(Self {
             config,
             directory: global.directory()?,

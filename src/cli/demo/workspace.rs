@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
+use crate::environment;
+
 /// The name of the repository's folder, which reports show.
 const REPOSITORY: &str = "promises";
 /// The name of the folder on PATH that has `urldb`.
@@ -121,7 +123,7 @@ impl Workspace {
         let (program, arguments) = words.split_first().unwrap_or((&"", &[]));
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.repository());
-        for (name, _) in env::vars_os() {
+        for name in environment::names() {
             if name.as_encoded_bytes().starts_with(b"GIT_") {
                 command.env_remove(name);
             }
@@ -157,7 +159,7 @@ impl Workspace {
 
 /// The search path with `first` in front.
 fn path_with(first: PathBuf) -> Result<OsString> {
-    let others = env::var_os("PATH").unwrap_or_default();
+    let others = environment::os_variable("PATH").unwrap_or_default();
     let folders = iter::once(first).chain(env::split_paths(&others));
     env::join_paths(folders).context("the temporary folder cannot be put on PATH")
 }

@@ -14,6 +14,7 @@ use super::Writer;
 use super::compared::{ComparedFile, FileStatus, Side, Totals, count, method};
 use super::values;
 use crate::config::{ChangedKeys, FILE_NAME};
+use crate::environment;
 use crate::git::{Commit, Comparison, Snapshot};
 
 /// Longest value or key, in characters.
@@ -212,7 +213,7 @@ fn list(lines: &[&str], total: u64) -> Vec<String> {
 /// The branch of a commit of a pull request in a workflow of GitHub: people do not know the id. The
 /// workflow checks out a merge of the pull request into its base, the first parent.
 fn branch(name: &str) -> Option<String> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let variable = |name: &str| environment::variable(name).filter(|value| !value.is_empty());
     match name.strip_prefix(&variable("GITHUB_SHA")?)? {
         "" => variable("GITHUB_HEAD_REF"),
         "^1" => variable("GITHUB_BASE_REF"),
@@ -255,6 +256,6 @@ fn key(change: &KeyChange) -> String {
 fn shown(text: &str, longest: usize) -> String {
     match text {
         "" => "(empty)".to_owned(),
-        text => code(&sanitize(&shorten(text, longest))),
+        text => code(&shorten(&sanitize(text), longest)),
     }
 }

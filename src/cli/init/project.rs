@@ -7,6 +7,7 @@ use anyhow::{Context as _, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::config::{Config, NotifierKind};
+use crate::environment;
 use crate::git::Repository;
 use crate::project::{Checkout, Project};
 
@@ -170,7 +171,7 @@ fn text_of(path: &Path) -> anyhow::Result<String> {
 pub(super) fn user() -> String {
     let name = ["USER", "LOGNAME"]
         .into_iter()
-        .find_map(|name| env::var(name).ok());
+        .find_map(environment::variable);
     let is_plain = |name: &String| {
         let is_word = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
         !name.is_empty() && name.chars().all(is_word) && !name.starts_with('-')

@@ -13,6 +13,7 @@ use super::outcome::complete_message;
 use super::style::ReportFormat;
 use crate::ambient::Ambient;
 use crate::cli::diff::settings_line;
+use crate::environment;
 use crate::notify::Standing;
 use crate::run::Outcome;
 
@@ -85,7 +86,7 @@ fn has_bad_news(envelope: &Envelope) -> bool {
 
 /// Adds to the file that the runner names in a variable; does nothing without a runner.
 fn append(variable: &str, text: &str) -> anyhow::Result<()> {
-    let Some(path) = std::env::var_os(variable) else {
+    let Some(path) = environment::os_variable(variable) else {
         return Ok(());
     };
     let file = OpenOptions::new().create(true).append(true).open(&path);

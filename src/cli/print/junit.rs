@@ -11,7 +11,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use url::Url;
 use urldb_protocol::{Envelope, Finding, JobResult, Mistake, State};
-use urldb_text::sanitize_lines;
+use urldb_text::{Shown, sanitize_lines};
 
 /// The record and the URL of a result, as findings name them.
 type Place<'a> = (&'a str, usize, &'a str);
@@ -128,7 +128,7 @@ fn verdict<'a>(result: &'a JobResult, findings: &[&Finding]) -> Verdict<'a> {
     } else if has(|finding| finding.pending) {
         Verdict::Skipped(format!("not confirmed yet: {}", result.message))
     } else if result.state.is_unsure() {
-        Verdict::Skipped(result.message.clone())
+        Verdict::Skipped(result.message.to_string())
     } else {
         Verdict::Failed(&result.message)
     }
@@ -147,9 +147,12 @@ fn details(result: &JobResult, findings: &[&Finding]) -> String {
             lines.push(format!("{}: {}", finding.code, finding.message));
         }
         let facts = [
-            ("promised", finding.expected.clone()),
-            ("observed", finding.observed.clone()),
-            ("not archived", finding.not_archived.clone()),
+            ("promised", finding.expected.as_ref().map(Shown::to_string)),
+            ("observed", finding.observed.as_ref().map(Shown::to_string)),
+            (
+                "not archived",
+                finding.not_archived.as_ref().map(Shown::to_string),
+            ),
             ("since", finding.since.map(|since| since.to_string())),
         ];
         for (name, fact) in facts {

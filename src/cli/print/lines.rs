@@ -8,7 +8,7 @@ use urldb_protocol::{
     Change, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, RunInfo, Summary,
 };
 
-use super::output::write_json_line;
+use super::output::{self, write_json_line};
 use super::progress::ProgressLine;
 use crate::run::Progress;
 
@@ -57,7 +57,7 @@ impl Progress for ResultLines<'_> {
         let mut failure = self.failure.borrow_mut();
         if failure.is_none() {
             let line = ReportLine::Result(result);
-            let write = || write_json_line(&mut io::stdout().lock(), &line);
+            let write = || write_json_line(&mut output::stdout(), &line);
             *failure = self.bar.suspend(write).err();
         }
     }

@@ -45,11 +45,11 @@ pub(crate) fn print(
         }
         ReportFormat::Json => {
             write_mistakes(&mut output::stderr(), outcome)?;
-            write_json(&mut io::stdout().lock(), outcome)?;
+            write_json(&mut output::stdout(), outcome)?;
         }
         ReportFormat::Jsonl => {
             write_mistakes(&mut output::stderr(), outcome)?;
-            lines::write(&mut io::stdout().lock(), &outcome.envelope)?;
+            lines::write(&mut output::stdout(), &outcome.envelope)?;
         }
         ReportFormat::Junit => {
             let mut out = io::BufWriter::new(output::stdout());
@@ -58,11 +58,7 @@ pub(crate) fn print(
             out.flush()?;
         }
         ReportFormat::Sarif => {
-            sarif::write(
-                &mut io::stdout().lock(),
-                &outcome.envelope,
-                &outcome.troubles,
-            )?;
+            sarif::write(&mut output::stdout(), &outcome.envelope, &outcome.troubles)?;
         }
         ReportFormat::Markdown | ReportFormat::Github => {}
     }

@@ -2,25 +2,15 @@
 //! way to a terminal or to the log of a runner.
 //!
 //! Values from outside are sanitized where they enter a message. [`SafeOutput`] holds where that was
-//! forgotten: no line of urldb can control a terminal, or give a command to GitHub's runner. It also
-//! redacts the [`Secrets`] of the configuration, which a server may send back anywhere in a response.
+//! forgotten: no line of urldb can control a terminal, give a command to GitHub's runner, or show a
+//! registered secret.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::sync::{PoisonError, RwLock};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
-use urldb_text::{Secrets, has_unsafe, is_unsafe, sanitize};
-
-/// The secrets that no line shows.
-static SECRETS: RwLock<Option<Secrets>> = RwLock::new(None);
-
-/// Redacts these secrets in all further output of the process.
-pub(crate) fn hide(secrets: Secrets) {
-    let mut hidden = SECRETS.write().unwrap_or_else(PoisonError::into_inner);
-    *hidden = Some(secrets);
-}
+use urldb_text::{has_unsafe, is_unsafe, sanitize};
 
 /// Standard output. Colours are left out where there is no terminal.
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
@@ -86,11 +76,6 @@ impl<W: Write> Drop for SafeOutput<W> {
 
 fn safe_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let hidden = SECRETS.read().unwrap_or_else(PoisonError::into_inner);
-    let text = match &*hidden {
-        Some(secrets) => secrets.redact(&text),
-        None => Cow::Borrowed(&*text),
-    };
     let mut lines = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = match line.strip_suffix('\n') {

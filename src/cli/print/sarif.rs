@@ -10,7 +10,7 @@ use data_encoding::HEXLOWER;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use urldb_protocol::{Envelope, Finding, Mistake, RunInfo, Severity};
+use urldb_protocol::{Envelope, Finding, Mistake, RunInfo, Severity, Shown};
 
 use super::output::write_json_pretty;
 
@@ -275,8 +275,8 @@ fn add_finding(result: &mut Value, finding: &Finding) {
     let facts = [
         ("state", Some(finding.state.to_string())),
         ("reason", finding.reason.clone()),
-        ("promised", finding.expected.clone()),
-        ("observed", finding.observed.clone()),
+        ("promised", finding.expected.as_ref().map(Shown::to_string)),
+        ("observed", finding.observed.as_ref().map(Shown::to_string)),
         ("since", finding.since.map(|since| since.to_string())),
     ];
     let mut properties: Map<String, Value> = facts

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use jiff::Timestamp;
+use urldb_protocol::Shown;
 use urldb_render::{Block, Deliveries, NextTry, StuckMessages, Text, stuck_blocks, terminal_stuck};
 
 use super::output;
@@ -93,7 +94,7 @@ fn stuck(standing: &Standing, now: Timestamp) -> Option<StuckMessages> {
         notifier: standing.notifier.clone(),
         kind: channel(standing.kind).to_owned(),
         cause: text(fault.map(|fault| fault.message.as_str())),
-        reply: text(fault.and_then(|fault| fault.replies.last().map(String::as_str))),
+        reply: text(fault.and_then(|fault| fault.replies.last().map(Shown::as_str))),
         waiting: waiting.len() as u64,
         since: Some(since),
         recipients: recipients(waiting),
@@ -121,7 +122,7 @@ pub(crate) fn recipients(waiting: &[Message]) -> Vec<String> {
 }
 
 fn names<'a>(deliveries: impl Iterator<Item = &'a KeptDelivery>) -> Vec<String> {
-    let all = deliveries.map(|delivery| delivery.to.clone());
+    let all = deliveries.map(|delivery| delivery.to.to_string());
     let mut all: Vec<String> = all.filter(|to| !to.is_empty()).collect();
     all.sort_unstable();
     all.dedup();

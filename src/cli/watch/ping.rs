@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use urldb_http::{Budget, Client, Method, Options, Request, Url};
+use urldb_text::secret_variable;
 
 use crate::config::{Config, TextSource};
 
@@ -42,7 +43,7 @@ impl Monitor {
             Some(TextSource::Text(text)) => ("ping-url", text.clone()),
             Some(TextSource::Env(name)) => {
                 let place = || config.place("watch", "ping-url-env");
-                let value = std::env::var(name);
+                let value = secret_variable(name);
                 let value = value.with_context(|| {
                     format!("{}: the environment variable {name} is not set", place())
                 })?;

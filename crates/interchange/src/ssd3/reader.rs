@@ -290,6 +290,6 @@ fn discarded(fault: Fault, text: &str) -> String {
         Fault::Duplicate => format!("the record has a {name} already"),
         other => other.to_string(),
     };
-    let why: String = why.chars().take(200).collect();
-    format!("the field is discarded: {}", sanitize(&why))
+    let why: String = sanitize(&why).chars().take(200).collect();
+    format!("the field is discarded: {why}")
 }

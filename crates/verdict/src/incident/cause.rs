@@ -3,7 +3,7 @@
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use url::{Position, Url};
-use urldb_protocol::{Incident, State};
+use urldb_protocol::{Incident, Shown, State};
 
 /// Why URLs are not as promised, as far as URLs share it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,7 +13,7 @@ pub struct Cause {
     /// The text of the reason; absent for `changed`, whose reasons are different views of one cause.
     pub reason: Option<String>,
     /// The target of the redirect, if the URLs redirect to one target.
-    pub redirect: Option<String>,
+    pub redirect: Option<Shown>,
 }
 
 impl Cause {
@@ -38,7 +38,7 @@ impl Cause {
 
     /// The same cause with a redirect to this target.
     #[must_use]
-    pub fn with_redirect(self, redirect: Option<String>) -> Self {
+    pub fn with_redirect(self, redirect: Option<Shown>) -> Self {
         Self { redirect, ..self }
     }
 
@@ -87,11 +87,11 @@ fn digits(parts: &[&str], cause: &Cause, salt: u32, bytes: usize) -> String {
 
 /// The target, unless it has the same path and query as the URL: a redirect to another scheme or name
 /// says nothing about the cause.
-pub(super) fn telling_redirect(url: &str, target: &str) -> Option<String> {
+pub(super) fn telling_redirect(url: &str, target: &Shown) -> Option<Shown> {
     let parsed = Url::parse(url).ok().zip(Url::parse(target).ok());
     let is_same = parsed.is_some_and(|(url, target)| {
         let path = |url: &Url| url[Position::BeforePath..Position::AfterQuery].to_owned();
         path(&url) == path(&target)
     });
-    (!is_same).then(|| target.to_owned())
+    (!is_same).then(|| target.clone())
 }

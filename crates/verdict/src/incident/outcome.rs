@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use urldb_protocol::{AffectedUrl, Evidence, Reason, State};
+use urldb_protocol::{AffectedUrl, Evidence, Reason, Shown, State};
 
 use super::cause::{Cause, telling_redirect};
 use crate::status::UrlStatus;
@@ -33,7 +33,7 @@ pub struct UrlOutcome {
     /// The text of its reason.
     pub seen_reason: Option<String>,
     /// The target of the last redirect, if there was one.
-    pub redirect: Option<String>,
+    pub redirect: Option<Shown>,
     /// Whether the URL is as promised because people changed the promise.
     pub is_accepted: bool,
     /// The evidence of this run, for the incident whose first URL this is.
@@ -84,7 +84,7 @@ impl UrlOutcome {
         cause.with_redirect(self.telling_redirect())
     }
 
-    fn telling_redirect(&self) -> Option<String> {
+    fn telling_redirect(&self) -> Option<Shown> {
         telling_redirect(&self.url, self.redirect.as_ref()?)
     }
 

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{Timestamp, ToSpan};
 use proptest::prelude::*;
-use urldb_protocol::{ClosedBecause, Evidence, Incident, Phase, Reason, State};
+use urldb_protocol::{ClosedBecause, Evidence, Incident, Phase, Reason, Shown, State};
 
 use super::*;
 use crate::classify::Classification;
@@ -88,7 +88,10 @@ impl World {
                 is_news: transition.is_some(),
                 seen: sight.state,
                 seen_reason: sight.reason.map(|reason| reason.to_string()),
-                redirect: sight.redirect.clone(),
+                redirect: sight
+                    .redirect
+                    .as_deref()
+                    .map(|to| Shown::new(to, Shown::LONGEST)),
                 is_accepted: false,
                 evidence: (sight.state != State::Inconclusive).then(|| {
                     Box::new(Evidence {

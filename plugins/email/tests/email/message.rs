@@ -8,7 +8,7 @@ use urldb_email::{
     Credentials, EmailNotifier, Error, Security, Settings, SmtpServer, Templates, Transport,
 };
 use urldb_files::Root;
-use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Scope, State};
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Scope, Shown, State};
 
 /// The message about `envelope`, through the folder transport.
 async fn mail(envelope: &Envelope) -> Mail {
@@ -182,7 +182,7 @@ async fn nothing_injects_a_header_or_ends_the_message() {
     envelope.run.selection = Some(hostile.to_owned());
     for incident in &mut envelope.incidents {
         incident.host = hostile.to_owned();
-        incident.evidence.detail = hostile.to_owned();
+        incident.evidence.detail = shown(hostile);
         for url in &mut incident.urls {
             url.url = format!("https://example.org/{hostile}");
             url.file = hostile.to_owned();
@@ -191,23 +191,23 @@ async fn nothing_injects_a_header_or_ends_the_message() {
     envelope.run.id = hostile.to_owned();
     for change in &mut envelope.changes {
         change.url = format!("https://example.org/{hostile}");
-        change.message = hostile.to_owned();
+        change.message = shown(hostile);
     }
     for mistake in &mut envelope.mistakes {
         mistake.file = hostile.to_owned();
-        mistake.message = hostile.to_owned();
-        mistake.help = Some(hostile.to_owned());
+        mistake.message = shown(hostile);
+        mistake.help = Some(shown(hostile));
     }
     for fixed in &mut envelope.fixed {
         fixed.file = hostile.to_owned();
         fixed.code = hostile.to_owned();
-        fixed.text = hostile.to_owned();
+        fixed.text = shown(hostile);
     }
     for finding in &mut envelope.findings {
         finding.url = format!("https://example.org/{hostile}");
         finding.code = hostile.to_owned();
         finding.reason = Some(hostile.to_owned());
-        finding.expected = Some(hostile.to_owned());
+        finding.expected = Some(shown(hostile));
     }
     let mail = mail(&envelope).await;
     let names: Vec<_> = mail.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -248,7 +248,7 @@ async fn data_is_neither_template_nor_markup() {
     let hostile = "{{7*7}}{%raw%}<script>alert(1)</script>";
     let mut finding = envelope.findings[0].clone();
     finding.state = State::Unreachable;
-    finding.message = hostile.to_owned();
+    finding.message = shown(hostile);
     finding.url = "javascript:alert(1)//\"><img src=x>".to_owned();
     envelope.changes.truncate(1);
     envelope.changes[0].url.clone_from(&finding.url);
@@ -390,4 +390,8 @@ fn a_password_never_travels_unencrypted_nor_is_it_printed() {
         assert!(!format!("{email:?}").contains("hunter2"));
     }
     assert!(!format!("{:?}", transport("localhost", Security::None)).contains("hunter2"));
+}
+
+fn shown(text: &str) -> Shown {
+    Shown::new(text, Shown::LONGEST)
 }

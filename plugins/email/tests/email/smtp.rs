@@ -46,7 +46,11 @@ async fn deliver_one(email: &EmailNotifier) -> Delivery {
 /// What people are told: the message, and the last reply.
 fn told(result: &Delivery) -> String {
     let reply = result.replies.last();
-    format!("{}: {}", result.message, reply.map_or("", String::as_str))
+    format!(
+        "{}: {}",
+        result.message,
+        reply.map_or("", |reply| reply.as_str())
+    )
 }
 
 async fn send_to(server: &Server, credentials: Option<Credentials>) -> Delivery {

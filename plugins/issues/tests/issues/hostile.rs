@@ -1,7 +1,7 @@
 //! Text from outside is inert in titles, bodies and comments.
 
 use urldb_issues::Service;
-use urldb_protocol::Phase;
+use urldb_protocol::{Phase, Shown};
 
 use crate::fake::Fake;
 use crate::report::{incident, tell, tell_all, then};
@@ -70,8 +70,8 @@ fn hostile_texts_are_inert() {
     for fake in Fake::all() {
         let mut opened = incident("docs.example.org", Phase::Opened, 2);
         opened.host = HOSTILE.to_owned();
-        opened.redirect = Some(HOSTILE.to_owned());
-        opened.evidence.detail = HOSTILE.to_owned();
+        opened.redirect = Some(Shown::new(HOSTILE, Shown::LONGEST));
+        opened.evidence.detail = Shown::new(HOSTILE, Shown::LONGEST);
         opened.evidence.url = HOSTILE.to_owned();
         for url in &mut opened.urls {
             url.url = HOSTILE.to_owned();

@@ -1,7 +1,7 @@
 //! One incident and its issue, from the opening to the recovery.
 
 use urldb_issues::Service;
-use urldb_protocol::{Notifier, Phase};
+use urldb_protocol::{Delivery, Notifier, Phase};
 
 use crate::fake::{Fake, USER};
 use crate::report::{deliver, incident, notifier, report, tell, then};
@@ -200,7 +200,7 @@ fn the_number_of_an_issue_elsewhere_is_not_trusted() {
             .threads
             .entry("tracker".to_owned())
             .or_default()
-            .insert("issue".to_owned(), "1".to_owned());
+            .insert("issue".to_owned(), Delivery::text("1"));
         tell(&fake, "run2", &mut grown);
         assert_eq!(grown.threads["tracker"]["issue"], "2");
         assert!(fake.issues()[0].comments.is_empty());

@@ -152,7 +152,7 @@ impl Context<'_> {
             promised, observed, ..
         } = evidence;
         if let (Some(promised), Some(observed)) = (&promised.content_type, &observed.content_type)
-            && promised == observed
+            && *observed == *promised
         {
             text = text.own("; ").outside(observed).own(" as before");
         }

@@ -12,7 +12,7 @@ use urldb_render::{
     compose, mail_body, markdown, shared_issue, subject,
 };
 
-use crate::data;
+use crate::data::{self, shown};
 
 /// Longest markers of one incident in the body of an issue.
 const MARKER: usize = 170;
@@ -173,9 +173,9 @@ fn backticks_are_no_text_of_a_html_mail() {
         code: "unknown-key".to_owned(),
         file: "urldb/a.example.org.yaml".to_owned(),
         line: 3,
-        message: "unknown key `stauts`; did you mean `status`?".to_owned(),
+        message: shown("unknown key `stauts`; did you mean `status`?"),
         help: None,
-        text: "stauts: `".to_owned(),
+        text: shown("stauts: `"),
         column: 1,
         new: true,
     });
@@ -249,19 +249,19 @@ prop_compose! {
             },
             observed: Observed {
                 status: Some(status),
-                content_type: Some(content_type),
-                redirect,
+                content_type: Some(shown(&content_type)),
+                redirect: redirect.as_deref().map(shown),
                 length,
                 ..Observed::default()
             },
-            detail,
+            detail: shown(&detail),
             requests: 3,
             agreeing: 2,
             text: (!lines.is_empty()).then_some(TextDifference {
                 added: 3,
                 removed: 1,
                 appended_after: None,
-                lines,
+                lines: lines.iter().map(|line| shown(line)).collect(),
             }),
             ..Evidence::default()
         }
@@ -306,7 +306,7 @@ fn any_incident() -> impl Strategy<Value = Incident> {
             .to_owned();
         Incident {
             closed_because: Some(ClosedBecause::Recovered),
-            redirect: (state == State::Changed).then_some(redirect),
+            redirect: (state == State::Changed).then(|| shown(&redirect)),
             urls,
             added: 2,
             evidence,
@@ -341,14 +341,14 @@ prop_compose! {
                 file: "urldb/a.yaml".to_owned(),
                 line: 3,
                 column: 1,
-                message,
-                help: Some(text.clone()),
-                text,
+                message: shown(&message),
+                help: Some(shown(&text)),
+                text: shown(&text),
                 new: true,
             })
             .collect();
         envelope.delay = reason.map(|reason| Delay {
-            reason,
+            reason: shown(&reason),
             first_tried: envelope.run.started,
             now: envelope.run.finished,
         });

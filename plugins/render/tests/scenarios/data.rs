@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, ToSpan};
 use urldb_protocol::{
     AffectedUrl, CertificateDates, ClosedBecause, Coverage, Envelope, Evidence, Finding, Incident,
-    Mistake, Observed, PROTOCOL, Phase, Promised, RunInfo, Severity, State, Summary,
+    Mistake, Observed, PROTOCOL, Phase, Promised, RunInfo, Severity, Shown, State, Summary,
     TextDifference, Totals,
 };
 
 pub(crate) fn at(text: &str) -> Timestamp {
     format!("{}:00Z", text.replace(' ', "T")).parse().unwrap()
+}
+
+pub(crate) fn shown(text: &str) -> Shown {
+    Shown::new(text, Shown::LONGEST)
 }
 
 /// A report of the database with 1,247 URLs in which nothing is wrong.
@@ -112,7 +116,7 @@ fn add(envelope: &mut Envelope, incident: Incident, reason: Option<&str>) {
             url: url.url.clone(),
             file: url.file.clone(),
             line: url.line,
-            message: String::new(),
+            message: Shown::default(),
             state: incident.state,
             reason: reason.or(incident.reason.as_deref()).map(str::to_owned),
             expected: None,
@@ -169,7 +173,7 @@ pub(crate) fn appended_rows() -> Envelope {
             added: 6,
             removed: 0,
             appended_after: Some(1_203),
-            lines: lines.map(str::to_owned).to_vec(),
+            lines: lines.map(shown).to_vec(),
         }),
         ..Evidence::default()
     };
@@ -191,7 +195,7 @@ fn served(length: u64, sha256: &str, content_type: &str) -> Observed {
         status: Some(200),
         length: Some(length),
         sha256: Some(sha256.to_owned()),
-        content_type: Some(content_type.to_owned()),
+        content_type: Some(shown(content_type)),
         address: Some("203.0.113.10".to_owned()),
         ..Observed::default()
     }
@@ -243,7 +247,7 @@ fn silent_host(phase: Phase) -> Incident {
         .collect();
     silent.evidence = Evidence {
         url: silent.urls[0].url.clone(),
-        detail: "no connection to 203.0.113.20 port 443 within 10 s".to_owned(),
+        detail: shown("no connection to 203.0.113.20 port 443 within 10 s"),
         requests: 3,
         agreeing: 3,
         tried: 4,
@@ -283,7 +287,7 @@ pub(crate) fn silent_host_later(day: &str, runs: u32) -> Envelope {
     envelope.summary.totals.affected = 100;
     let mut silent = silent_host(Phase::Unchanged);
     silent.runs = runs;
-    let thread = BTreeMap::from([("message-id".to_owned(), "x".to_owned())]);
+    let thread = BTreeMap::from([("message-id".to_owned(), shown("x"))]);
     silent.threads.insert("maintainers".to_owned(), thread);
     add(&mut envelope, silent, None);
     envelope
@@ -341,7 +345,7 @@ fn redirected(phase: Phase) -> Incident {
         State::Changed,
         "2026-11-20 04:17",
     );
-    redirected.redirect = Some("https://docs.example.org/".to_owned());
+    redirected.redirect = Some(shown("https://docs.example.org/"));
     redirected.host_urls = 120;
     redirected.last_good = Some(at("2026-11-19 04:17"));
     let pages = MANUAL.map(str::to_owned).into_iter();
@@ -359,8 +363,8 @@ fn redirected(phase: Phase) -> Incident {
         promised: content(9_000, "00", None),
         observed: Observed {
             redirect_status: Some(302),
-            redirect: Some("https://docs.example.org/".to_owned()),
-            final_url: Some("https://docs.example.org/".to_owned()),
+            redirect: Some(shown("https://docs.example.org/")),
+            final_url: Some(shown("https://docs.example.org/")),
             ..served(2_755, "11", "text/html")
         },
         requests: 2,
@@ -434,7 +438,7 @@ pub(crate) fn certificate() -> Envelope {
         certificate: Some(CertificateDates {
             not_before: at("2026-08-22 23:59"),
             not_after: at("2026-11-20 23:59"),
-            issuer: "Example CA R3".to_owned(),
+            issuer: shown("Example CA R3"),
         }),
         ..Evidence::default()
     };
@@ -524,7 +528,7 @@ pub(crate) fn mixed() -> Envelope {
         agreeing: 2,
         tried: 1,
         first_difference: Some(1_024),
-        last_modified: Some("Mon, 23 Nov 2026 22:40:00 GMT".to_owned()),
+        last_modified: Some(shown("Mon, 23 Nov 2026 22:40:00 GMT")),
         ..Evidence::default()
     };
     add(&mut envelope, changed, Some("digest"));
@@ -535,9 +539,9 @@ pub(crate) fn mixed() -> Envelope {
         file: "urldb/archive.example.com.yaml".to_owned(),
         line: 14,
         column: 1,
-        message: "content-sha256 has 63 hexadecimal digits instead of 64".to_owned(),
+        message: shown("content-sha256 has 63 hexadecimal digits instead of 64"),
         help: None,
-        text: "content-sha256: 0f".to_owned(),
+        text: shown("content-sha256: 0f"),
         new: true,
     }];
     envelope.findings.push(Finding {
@@ -621,10 +625,8 @@ pub(crate) fn own_network() -> Envelope {
                 )
             })
             .collect();
-        unknown
-            .evidence
-            .detail
-            .push_str("no host name could be resolved: the resolver did not answer within 5 s");
+        unknown.evidence.detail =
+            shown("no host name could be resolved: the resolver did not answer within 5 s");
         add(&mut envelope, unknown, None);
     }
     envelope

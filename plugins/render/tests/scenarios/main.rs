@@ -282,7 +282,7 @@ fn following_mails_tell_only_what_changed_in_their_thread() {
     late.envelope.delay = Some(Delay {
         first_tried: data::at("2026-11-24 04:18"),
         now: data::at("2026-11-25 09:00"),
-        reason: "smtp.example.org refused the login".to_owned(),
+        reason: data::shown("smtp.example.org refused the login"),
     });
     let late = late.mail(Scope::News);
     assert_snapshot!("10-mail-refused-mail-delivered-late", late.0);

@@ -11,7 +11,7 @@ use urldb_protocol::{
 };
 use urldb_render::{StatusScope, TerminalOptions, log, status, status_document, status_schema};
 
-use crate::data::{at, incident, url};
+use crate::data::{at, incident, shown, url};
 
 fn options(width: usize) -> TerminalOptions {
     TerminalOptions {
@@ -189,9 +189,9 @@ fn mixed() -> Overview {
         file: "urldb/archive.example.com.yaml".to_owned(),
         line: 14,
         column: 17,
-        message: "content-sha256 has 63 hexadecimal digits instead of 64".to_owned(),
+        message: shown("content-sha256 has 63 hexadecimal digits instead of 64"),
         help: None,
-        text: String::new(),
+        text: shown(""),
         new: false,
     }];
     overview.warnings = vec![Finding::warning(
@@ -338,7 +338,7 @@ fn hostile_text_controls_nothing() {
     let evil = "\u{1b}[2J\n::error::\u{202e}";
     let mut overview = mixed();
     overview.hosts[0].host = evil.to_owned();
-    overview.mistakes[0].message = evil.to_owned();
+    overview.mistakes[0].message = shown(evil);
     overview.mistakes[0].file = evil.to_owned();
     overview.warnings[0].url = format!("https://{evil}/");
     overview.open[0].incident.host = evil.to_owned();

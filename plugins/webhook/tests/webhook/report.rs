@@ -23,7 +23,6 @@ pub(crate) fn settings(url: impl Into<String>) -> Settings {
         url: url.into(),
         allow_http: false,
         headers: vec![],
-        secrets: vec![],
         signing_key: None,
         template: None,
         http: Options {

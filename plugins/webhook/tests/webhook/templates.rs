@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use urldb_protocol::DeliveryOutcome::Delivered;
-use urldb_protocol::Envelope;
+use urldb_protocol::{Envelope, Shown};
 use urldb_webhook::{Error, Template, WebhookNotifier};
 
 use crate::report::{HOSTILE, at, built_in, deliver, envelope, settings};
@@ -66,7 +66,8 @@ fn hostile() -> Envelope {
     HOSTILE.clone_into(&mut hostile.run.repository);
     for (number, incident) in hostile.incidents.iter_mut().enumerate() {
         // Another cause each, so that each has a block of its own.
-        incident.redirect = Some(format!("https://t{number}.example.org/{HOSTILE}"));
+        let target = format!("https://t{number}.example.org/{HOSTILE}");
+        incident.redirect = Some(Shown::new(&target, Shown::LONGEST));
     }
     hostile
 }
