@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 use urldb_text::{Code, Cursor, Finding, nearest};
 
 use super::Lines;
+
 use crate::environment;
 
 /// Collects mistakes over all sections of a file, by byte offsets.
@@ -191,18 +192,22 @@ impl<'a> Section<'a> {
     /// The name of an environment variable.
     pub(super) fn variable(&self, key: &'static str) -> Option<String> {
         self.checked(key, |name| {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                Err(format!(
-                    "`{key}` should be the name of an environment variable"
-                ))
-            } else {
-                Ok(name.to_owned())
-            }
+            check_variable(name)
+                .ok_or_else(|| format!("`{key}` should be the name of an environment variable"))
         })
     }
 
-    /// Digest of the section's keys and values, and of which of the environment variables that the
-    /// keys ending in `-env` name are set: 16 hexadecimal digits.
+    /// The names of environment variables.
+    pub(super) fn variables(&self, key: &'static str) -> Vec<String> {
+        let names = self.checked_list(key, |name| {
+            check_variable(name)
+                .ok_or_else(|| format!("`{key}` should have names of environment variables"))
+        });
+        names.unwrap_or_default()
+    }
+
+    /// Digest of the section's keys and values, and of which of the environment variables that `env` and
+    /// the keys ending in `-env` name are set: 16 hexadecimal digits.
     pub(super) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let mut keys: Vec<_> = self.table.iter().collect();
@@ -406,13 +411,18 @@ impl<'a> Section<'a> {
     }
 }
 
+/// The text, if it can be the name of an environment variable.
+fn check_variable(name: &str) -> Option<String> {
+    (!name.is_empty() && !name.contains(['=', '\0'])).then(|| name.to_owned())
+}
+
 /// Hashes a key and its value, each with its length, so that no two sections look the same.
 fn hash_value(hash: &mut Sha256, key: &str, value: &DeValue<'_>) {
     hash_text(hash, key);
     match value {
         DeValue::String(value) => {
             hash_text(hash, value);
-            if key.ends_with("-env") {
+            if key == "env" || key.ends_with("-env") {
                 let is_set = environment::os_variable(value.as_ref()).is_some();
                 hash_text(hash, if is_set { "set" } else { "unset" });
             }

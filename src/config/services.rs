@@ -87,6 +87,8 @@ pub struct NotifyCommand {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// The environment variables that the plugin sees beside those that every plugin sees: secrets.
+    pub variables: Vec<String>,
     /// The time limit.
     pub timeout: Option<Duration>,
 }
@@ -141,7 +143,8 @@ impl Notify {
             },
             NotifierKind::Webhook(webhook) => webhook.secret_variables().collect(),
             NotifierKind::Issues(issues) => BTreeSet::from([issues.token_env.clone()]),
-            NotifierKind::Html(_) | NotifierKind::Command(_) => BTreeSet::new(),
+            NotifierKind::Command(command) => command.variables.iter().cloned().collect(),
+            NotifierKind::Html(_) => BTreeSet::new(),
         }
     }
 }
@@ -258,11 +261,12 @@ pub(super) fn command(section: &Section<'_>) -> Option<NotifyCommand> {
         section
             .problem("`command` is missing: a program, or a list of a program and its arguments");
     }
-    let timeout = timeout(section);
+    let (variables, timeout) = (section.variables("env"), timeout(section));
     let mut words = command?.into_iter();
     Some(NotifyCommand {
         program: words.next()?,
         arguments: words.collect(),
+        variables,
         timeout,
     })
 }
@@ -279,6 +283,7 @@ pub(super) fn plugin(section: &Section<'_>, kind: &str) -> NotifyCommand {
     NotifyCommand {
         program: format!("{PLUGIN}{kind}"),
         arguments: arguments.unwrap_or_default(),
+        variables: section.variables("env"),
         timeout: timeout(section),
     }
 }

@@ -13,6 +13,7 @@ use urldb_webhook::WebhookNotifier;
 use super::configured::{Source, text};
 use super::test_message::sample;
 use crate::config::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
+use crate::environment;
 
 /// The time limit of one request, unless the section has another.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
@@ -153,12 +154,19 @@ pub(super) fn new_command(
     } else {
         "type"
     };
+    let path = environment::os_variable("PATH");
+    let program = urldb_command::find(&command.program, &root, path.as_deref());
+    let mut variables = environment::of_plugins(&source.config.secret_variables());
+    for name in &command.variables {
+        let value = source.variable("env", name)?;
+        variables.push((name.into(), value.into()));
+    }
     Ok(CommandNotifier::new(urldb_command::Settings {
         name: source.name.to_owned(),
-        program: source.about(key, urldb_command::find(&command.program, &root))?,
+        program: source.about(key, program)?,
         arguments: command.arguments.clone(),
         directory: root,
-        hidden_variables: source.config.secret_variables(),
+        variables,
         timeout: command.timeout.unwrap_or(PLUGIN_LIMIT),
     }))
 }

@@ -1,5 +1,6 @@
 //! Webhooks, issues and plugins, as urldb.toml names them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -92,7 +93,7 @@ fn a_plugin_is_a_program_on_path_or_in_the_repository() {
     let plugin = "cat >$1.json\nenv >$1.env\necho '{\"outcome\": \"delivered\"}'\n";
     let (_site, sandbox) = broken(
         "[notify.own]\ntype = \"command\"\ncommand = [\"/bin/sh\", \"tools/plugin.sh\", \"own\"]\n\
-         [notify.other]\ntype = \"sky\"\narguments = [\"other\"]\n\
+         [notify.other]\ntype = \"sky\"\narguments = [\"other\"]\nenv = [\"SKY_KEY\"]\n\
          [notify.hook]\ntype = \"webhook\"\nurl-env = \"HOOK_URL\"\n",
     );
     let server = Server::new(|_| Reply::ok("ok"));
@@ -103,9 +104,17 @@ fn a_plugin_is_a_program_on_path_or_in_the_repository() {
     fs::create_dir_all(&bin).unwrap();
     script(&bin.join("urldb-notify-sky"), plugin);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    sandbox
-        .urldb_with_env(&["run"], &[("PATH", &path), ("HOOK_URL", &url)])
-        .code(1);
+    let env = [
+        ("PATH", path.as_str()),
+        ("HOOK_URL", &url),
+        ("SKY_KEY", "key-of-sky"),
+        ("URLDB_TOKEN", TOKEN),
+        ("ANYTHING_ELSE", "x"),
+        ("LC_TIME", "C"),
+        ("SSL_CERT_X", "x"),
+        ("no_proxy", "here"),
+    ];
+    sandbox.urldb_with_env(&["run"], &env).code(1);
     for name in ["own", "other"] {
         let envelope: Value = serde_json::from_str(&sandbox.read(&format!("{name}.json"))).unwrap();
         assert_eq!(envelope["incidents"][0]["host"], "example.test");
@@ -118,6 +127,16 @@ fn a_plugin_is_a_program_on_path_or_in_the_repository() {
             !variables.contains(TOKEN),
             "secrets of other notifiers are hidden: {variables}"
         );
+        // The shell adds the rest.
+        let names = variables
+            .lines()
+            .filter_map(|line| Some(line.split_once('=')?.0));
+        let names = names.filter(|name| !matches!(*name, "PWD" | "SHLVL" | "OLDPWD" | "_"));
+        let own = (name == "other").then_some("SKY_KEY");
+        let seen = ["HOME", "LC_TIME", "PATH", "SSL_CERT_X", "no_proxy"];
+        let added = ["URLDB_DELIVERY", "URLDB_NOTIFIER", "URLDB_PROTOCOL"];
+        let seen = seen.into_iter().chain(added).chain(own);
+        assert_eq!(names.collect::<BTreeSet<_>>(), seen.collect(), "{name}");
     }
 }
 
@@ -249,6 +268,10 @@ fn a_notifier_that_cannot_work_stops_no_check() {
         (
             "type = \"command\"\ncommand = \"tools/none\"\n",
             "none is no program",
+        ),
+        (
+            "type = \"command\"\ncommand = \"/bin/sh\"\nenv = [\"NO_SUCH_VARIABLE\"]\n",
+            "NO_SUCH_VARIABLE is not set",
         ),
         (
             "type = \"webhook\"\nurl-env = \"NO_SUCH_VARIABLE\"\n",

@@ -10,7 +10,7 @@ mod answer;
 mod process;
 mod program;
 
-use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ pub struct Settings {
     pub arguments: Vec<String>,
     /// The working directory of the plugin.
     pub directory: PathBuf,
-    /// Environment variables that the plugin must not see: the secrets of other notifiers.
-    pub hidden_variables: BTreeSet<String>,
+    /// The environment of the plugin: names and values.
+    pub variables: Vec<(OsString, OsString)>,
     /// The time limit of the plugin and of all processes that it starts.
     pub timeout: Duration,
 }

@@ -125,7 +125,7 @@ async fn talk(
     })
 }
 
-/// The command with its environment: that of urldb, without the secrets of other notifiers.
+/// The command with its environment, and nothing else of that of urldb.
 fn command(settings: &Settings, variables: &[(&str, String)]) -> Command {
     let mut command = Command::new(&settings.program);
     command
@@ -134,12 +134,9 @@ fn command(settings: &Settings, variables: &[(&str, String)]) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    for name in &settings.hidden_variables {
-        command.env_remove(name);
-    }
-    for (name, value) in variables {
-        command.env(name, value);
-    }
+    command.env_clear();
+    command.envs(settings.variables.iter().map(|(name, value)| (name, value)));
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     command
 }
 

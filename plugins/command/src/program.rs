@@ -20,16 +20,13 @@ pub enum Error {
     NoProgram(PathBuf),
 }
 
-/// The program of this name: a path with `/` relative to `root`, else a file on PATH. Folders of PATH
-/// that are no absolute path are skipped, since their meaning depends on the current directory.
+/// The program of this name: a path with `/` relative to `root`, else a file in the folders of `path`, the
+/// value of PATH. Folders that are no absolute path are skipped, since their meaning depends on the
+/// current directory.
 ///
 /// # Errors
 /// When there is no such program.
-pub fn find(name: &str, root: &Path) -> Result<PathBuf, Error> {
-    find_in(name, root, env::var_os("PATH").as_deref())
-}
-
-fn find_in(name: &str, root: &Path, path: Option<&OsStr>) -> Result<PathBuf, Error> {
+pub fn find(name: &str, root: &Path, path: Option<&OsStr>) -> Result<PathBuf, Error> {
     if Path::new(name).components().count() > 1 {
         // The working directory of the plugin must not change the meaning of the path.
         let program = root.join(name);
@@ -77,22 +74,22 @@ mod tests {
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         }
         let path = env::join_paths([Path::new("."), Path::new(""), &bin]).unwrap();
-        let find = |name| find_in(name, folder.path(), Some(&path));
-        assert_eq!(find("plugin").unwrap(), bin.join("plugin"));
-        assert_eq!(find("bin/plugin").unwrap(), bin.join("plugin"));
+        let find_here = |name| find(name, folder.path(), Some(&path));
+        assert_eq!(find_here("plugin").unwrap(), bin.join("plugin"));
+        assert_eq!(find_here("bin/plugin").unwrap(), bin.join("plugin"));
         assert_eq!(
-            find("./bin/plugin").unwrap().canonicalize().unwrap(),
+            find_here("./bin/plugin").unwrap().canonicalize().unwrap(),
             bin.join("plugin").canonicalize().unwrap()
         );
         assert_eq!(
-            find("notes").unwrap_err().to_string(),
+            find_here("notes").unwrap_err().to_string(),
             "there is no program notes on PATH"
         );
-        assert!(matches!(find("bin/notes"), Err(Error::NoProgram(_))));
-        assert!(matches!(find("bin"), Err(Error::NotOnPath(_))));
-        assert!(matches!(find(""), Err(Error::NotOnPath(_))));
+        assert!(matches!(find_here("bin/notes"), Err(Error::NoProgram(_))));
+        assert!(matches!(find_here("bin"), Err(Error::NotOnPath(_))));
+        assert!(matches!(find_here(""), Err(Error::NotOnPath(_))));
         assert!(matches!(
-            find_in("plugin", &bin, Some(OsStr::new("."))),
+            find("plugin", &bin, Some(OsStr::new("."))),
             Err(Error::NotOnPath(_))
         ));
     }

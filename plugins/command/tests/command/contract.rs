@@ -1,7 +1,5 @@
 //! What a plugin gets, and what its answers mean.
 
-use std::collections::BTreeSet;
-
 use urldb_protocol::DeliveryOutcome::{Delivered, Failed, Retry};
 use urldb_protocol::{Delivery, Envelope, Notifier};
 
@@ -26,17 +24,15 @@ fn a_plugin_gets_the_envelope_and_answers() {
 }
 
 #[test]
-fn a_plugin_sees_the_environment_without_the_secrets_of_others() {
-    // Every process of a test has this variable.
-    let hidden = "CARGO_PKG_NAME";
+fn a_plugin_sees_the_variables_of_its_settings_and_no_others() {
     let mut plugin = Plugin::shell("env >variables\necho '{\"outcome\": \"delivered\"}'\n");
-    plugin.deliver(&envelope());
-    assert!(plugin.read("variables").contains("CARGO_PKG_NAME="));
-    plugin.settings.hidden_variables = BTreeSet::from([hidden.to_owned()]);
+    plugin.settings.variables.push(("ROOM".into(), "42".into()));
     plugin.deliver(&envelope());
     let variables = plugin.read("variables");
+    // Every process of a test has this variable.
     assert!(!variables.contains("CARGO_PKG_NAME="));
     for line in [
+        "ROOM=42",
         "URLDB_PROTOCOL=1",
         "URLDB_NOTIFIER=plug",
         "URLDB_DELIVERY=20261122T041700Z-abc.plug",

@@ -1,6 +1,5 @@
 //! A plugin in a folder of its own, and what it does with a report.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -61,7 +60,9 @@ impl Plugin {
             program: program.into(),
             arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
             directory: folder.path().to_owned(),
-            hidden_variables: BTreeSet::new(),
+            variables: std::env::vars_os()
+                .filter(|(name, _)| name == "PATH")
+                .collect(),
             timeout: Duration::from_mins(1),
         };
         Self { folder, settings }
