@@ -4,7 +4,7 @@ use crate::archive::records;
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promises};
 use crate::smtp::{Server, SmtpReplies};
-use crate::support::Reply;
+use crate::support::{self, Reply};
 
 const PASSWORD: &str = "hunter2-never-shown";
 const TOKEN: &str = "token-never-shown";
@@ -238,4 +238,265 @@ fn secrets_that_a_server_sends_back_are_not_shown() {
     // The archive has what the server sent.
     let get = ["archive", "get", "--any", "http://example.test/reason"];
     assert!(leaks(sandbox.urldb_with_env(&get, &env).out.as_bytes()));
+}
+
+/// A part of every secret below that no escape changes.
+const CANARY: &str = "canary-never-shown";
+
+/// The secret of a kind: with characters that URLs, JSON and HTML escape.
+fn canary(kind: &str) -> String {
+    format!("{kind}/&\"<{CANARY}>'{kind}")
+}
+
+/// A text as it is, and as URLs, JSON and HTML have it. A cut before redaction would leave half of one.
+fn forms(text: &str) -> String {
+    let percent = |is_lower: bool| {
+        let encode = |byte: u8| match byte {
+            byte if byte.is_ascii_alphanumeric() || byte == b'-' => char::from(byte).to_string(),
+            byte if is_lower => format!("%{byte:02x}"),
+            byte => format!("%{byte:02X}"),
+        };
+        text.bytes().map(encode).collect::<String>()
+    };
+    let json = text.replace('/', "\\/").replace('"', "\\\"");
+    let units = text.replace('<', "\\u003c").replace('"', "\\u0022");
+    let html = text.replace('&', "&amp;").replace('"', "&quot;");
+    let html = html.replace('<', "&lt;").replace('\'', "&#39;");
+    let padding = "x".repeat(100);
+    [
+        text,
+        &percent(true),
+        &percent(false),
+        &json,
+        &units,
+        &html,
+        text,
+        text,
+    ]
+    .map(|form| format!("{form} {padding}"))
+    .concat()
+}
+
+/// Every secret that the program gets, as a variable.
+fn canaries() -> Vec<(&'static str, String)> {
+    let kinds = [
+        ("DATA_TOKEN", "header"),
+        ("SMTP_PASSWORD", "mail"),
+        ("HOOK_TOKEN", "hook"),
+        ("TRACKER_TOKEN", "tracker"),
+        ("ROOM_KEY", "plugin"),
+        ("GITHUB_TOKEN", "github"),
+        ("AWS_SECRET_ACCESS_KEY", "aws"),
+    ];
+    let mut env: Vec<_> = kinds.map(|(name, kind)| (name, canary(kind))).into();
+    env.push((
+        "https_proxy",
+        format!("http://me:proxy-{CANARY}@proxy.test:3128"),
+    ));
+    env
+}
+
+/// A repository whose servers and plugin repeat every secret, wherever a text could come from.
+fn repeating(site: &Site, mail: u16, hook: &support::Server, tracker: &support::Server) -> Sandbox {
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nheaders-env = {{ X-Token = \"DATA_TOKEN\" }}\n{}\
+         [notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+         to = [\"me@example.test\"]\nserver = \"127.0.0.1\"\nport = {mail}\ntls = \"none\"\n\
+         user = \"me\"\npassword-env = \"SMTP_PASSWORD\"\n\
+         [notify.folder]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+         to = [\"me@example.test\"]\nfolder = \"mail\"\n\
+         [notify.page]\ntype = \"html\"\npath = \"site\"\n\
+         [notify.hook]\ntype = \"webhook\"\nurl = \"http://{}/hooks/x\"\n\
+         headers-env = {{ X-Token = \"HOOK_TOKEN\" }}\n\
+         [notify.tracker]\ntype = \"issues\"\nservice = \"github\"\nrepository = \"a/b\"\n\
+         api-url = \"http://{}\"\ntoken-env = \"TRACKER_TOKEN\"\n\
+         [notify.room]\ntype = \"command\"\ncommand = [\"/bin/sh\", \"tools/room\"]\nenv = [\"ROOM_KEY\"]\n",
+        site.network(),
+        hook.address(),
+        tracker.address(),
+    ));
+    let plugin = "cat >tools/report.json\nenv >tools/variables\n\
+        id=$(sed 's/.*\"incidents\":\\[{\"id\":\"\\([0-9a-f]*\\)\".*/\\1/' tools/report.json)\n\
+        echo \"cannot reach $ROOM_KEY through $https_proxy\" >&2\n\
+        sed \"s/ID/$id/g\" tools/answer\n";
+    sandbox.write("tools/room", plugin);
+    let answer = serde_json::json!({
+        "outcome": "failed",
+        "message": repeated(),
+        "remember": [
+            { "incident": "ID", "key": "plain", "value": canary("plugin") },
+            { "incident": "ID", "key": "escaped", "value": forms(&canary("plugin")) },
+        ],
+    });
+    sandbox.write("tools/answer", answer.to_string());
+    sandbox
+}
+
+/// All secrets in all forms.
+fn repeated() -> String {
+    let values = canaries().into_iter().map(|(_, value)| forms(&value));
+    values.collect()
+}
+
+/// Whatever reads what was repeated, or makes somebody repeat it.
+const COMMANDS: [&str; 27] = [
+    "-v run",
+    "run --format json",
+    "run --github",
+    "-v check",
+    "check --format json",
+    "check --format jsonl",
+    "check --format junit",
+    "check --format sarif",
+    "check --format markdown",
+    "check --format github",
+    "run --shard 1/1 --to bundles",
+    "run --from bundles",
+    "accept --all --yes --force",
+    "add --redirect http://example.test/b",
+    "add --content-type http://example.test/d",
+    "status",
+    "status --format json",
+    "log",
+    "log --format jsonl",
+    "notify list",
+    "notify test",
+    "notify retry",
+    "site build",
+    "archive list",
+    "archive list --format jsonl",
+    "doctor --verbose",
+    "doctor --format json",
+];
+
+/// A site whose answers hold this text, or a secret in their redirects.
+fn repeating_site(all: &str) -> Site {
+    let site = Site::new();
+    let html = ["Content-Type: text/html"];
+    site.serve(
+        "/a",
+        Reply::new(
+            &format!("403 {all}"),
+            &html,
+            format!("<title>{all}</title>"),
+        ),
+    );
+    let target = format!("/c?{}", canary("header").replace('"', "%22"));
+    site.serve(
+        "/b",
+        Reply::redirect(
+            302,
+            &format!("{target}&{}", canary("aws").replace('"', "%22")),
+        ),
+    );
+    site.serve(
+        "/d",
+        Reply::new("200 OK", &[&format!("Content-Type: text/{all}")], all),
+    );
+    site.serve(
+        "/e",
+        Reply::redirect(302, &format!("ftp://{}/", canary("github"))),
+    );
+    site.serve(
+        "/f",
+        Reply::redirect(302, &format!("/{}", canary("hook").replace('"', "%22"))),
+    );
+    site
+}
+
+#[test]
+fn no_file_and_no_output_has_a_secret_that_somebody_repeats() {
+    let all = repeated();
+    let site = repeating_site(&all);
+    let said = forms(&canary("mail")).replace(&"x".repeat(100), "\r\n535-");
+    let replies = SmtpReplies {
+        ehlo: "250-mail.example.test\r\n250 AUTH PLAIN LOGIN",
+        auth: Box::leak(format!("535-{said}\r\n535 no").into_boxed_str()),
+        ..SmtpReplies::default()
+    };
+    let mail = Server::start(replies);
+    let answer = all.clone();
+    let hook = support::Server::new(move |_| Reply::new("400 Bad", &[], &answer));
+    let answer = serde_json::json!({ "message": all }).to_string();
+    let tracker = support::Server::new(move |_| Reply::new("403 Bad", &[], &answer));
+    let sandbox = repeating(&site, mail.port, &hook, &tracker);
+    let pages = [("/a", "x"), ("/b", "x"), ("/d", "x"), ("/e", "x")];
+    let typed = "---\n_path: /f\nredirects-to: http://example.test/b\n";
+    sandbox.write(
+        "urldb/example.test.yaml",
+        format!("{}{typed}", promises(&pages)),
+    );
+    let env = canaries();
+    let env: Vec<(&str, &str)> = env
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    for arguments in COMMANDS {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let ran = sandbox.urldb_with_env(&words, &env);
+        for text in [&ran.out, &ran.err] {
+            assert!(!text.contains("canary-"), "{arguments}: {text}");
+        }
+        assert!(!ran.err.contains("Usage:"), "{arguments}: {ran:#?}");
+        let aside = "note: room: cannot reach [redacted] through http://[redacted]@proxy.test:3128";
+        assert!(arguments != "-v run" || ran.err.contains(aside), "{ran:#?}");
+    }
+    // The plugin sees its own secret, and no other.
+    let variables = sandbox.read("tools/variables");
+    assert!(
+        variables.contains(&format!("ROOM_KEY={}", canary("plugin"))),
+        "{variables}"
+    );
+    let others = variables.lines().filter(|line| line.contains(CANARY));
+    assert_eq!(others.count(), 2, "ROOM_KEY and https_proxy: {variables}");
+    for notifier in ["hook", "mail", "room", "tracker"] {
+        let outbox = format!("{:?}", sandbox.tree(&format!("status/outbox/{notifier}")));
+        assert!(outbox.contains("[redacted]"), "{outbox}");
+    }
+    assert_files_are_clean(&sandbox);
+}
+
+fn assert_files_are_clean(sandbox: &Sandbox) {
+    let mut folders = std::collections::BTreeSet::new();
+    for (path, content) in sandbox.tree("") {
+        // Mails have soft line breaks.
+        let text = String::from_utf8_lossy(&content.0).replace("=\r\n", "");
+        let folder = path.iter().next().unwrap().to_string_lossy().into_owned();
+        if text.contains("[redacted]") {
+            folders.insert(folder.clone());
+        }
+        assert!(
+            folder == "tools" || !text.contains("canary-"),
+            "{}: {text}",
+            path.display()
+        );
+    }
+    for folder in ["bundles", "mail", "site", "status"] {
+        assert!(
+            folders.contains(folder),
+            "nothing is redacted in {folder}: {folders:?}"
+        );
+    }
+    // The archive has what servers sent, and requests without secrets.
+    let files = sandbox.files("", ".warc.gz");
+    let stored = files.iter().flat_map(|file| records(file));
+    let (responses, others): (Vec<_>, Vec<_>) =
+        stored.partition(|it| it.header.get("WARC-Type") == Some("response"));
+    assert!(
+        responses
+            .iter()
+            .any(|it| String::from_utf8_lossy(&it.block).contains(CANARY))
+    );
+    assert!(
+        others
+            .iter()
+            .any(|it| String::from_utf8_lossy(&it.block).contains("x-token: [redacted]"))
+    );
+    for it in &others {
+        // The address may be one that a server has redirected to.
+        let text = String::from_utf8_lossy(&it.block);
+        let headers = text.split_once("\r\n").unwrap_or_default().1;
+        let is_request = it.header.get("WARC-Type") == Some("request");
+        assert!(!is_request || !headers.contains("canary-"), "{text}");
+    }
 }
