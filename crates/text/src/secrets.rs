@@ -46,6 +46,10 @@ pub fn register_credentials(url: &str) {
 ///
 /// # Errors
 /// When the variable is not set, or is not valid UTF-8.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the only reader of secrets, which registers them"
+)]
 pub fn secret_variable(name: &str) -> Result<String, VarError> {
     let value = env::var(name)?;
     register_secret(&value);

@@ -1,4 +1,5 @@
 //! Plugins as a run calls them: the contract of docs/plugins.md.
+#![allow(clippy::disallowed_methods)]
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)]
 
