@@ -33,5 +33,11 @@ pub(crate) const INCIDENT: Limit = Limit::mib(256);
 /// A message in the outbox, which holds its whole report.
 pub(crate) const MESSAGE: Limit = Limit::mib(1 << 10);
 
-/// The manifest of a bundle, and one of its lines.
+/// The manifest of a bundle.
 pub(crate) const BUNDLE_MANIFEST: Limit = Limit::mib(16);
+
+/// A line of a bundle: a few responses, each with at most some 100 KiB of headers and as much of a page.
+pub(crate) const BUNDLE_LINE: Limit = Limit::mib(64);
+
+/// The manifest of a store, as the archive keeps it, and the names of objects that do not count yet.
+pub(crate) const STORE_MANIFEST: Limit = Limit::mib(16);

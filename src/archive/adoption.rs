@@ -1,10 +1,9 @@
 //! Verifies the files that shards have written, and takes them in.
 
-use std::fs::{self, File};
 use std::io;
-use std::path::Path;
 
 use anyhow::Context;
+use urldb_files::{Root, RootFile};
 use urldb_warc::{FindingCode, Severity, Verifier};
 
 use super::keys::Keys;
@@ -15,7 +14,8 @@ use super::remote::digest_of;
 ///
 /// # Errors
 /// The first fault, with the name of its file.
-pub fn ensure_sound<'a>(folder: &Path, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+pub fn ensure_sound<'a>(folder: &Root, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+    let folder = folder.path();
     let mut first = None;
     let mut report = |finding: urldb_warc::ArchiveFinding| {
         let code = finding.code;
@@ -40,33 +40,27 @@ pub fn ensure_sound<'a>(folder: &Path, names: impl Iterator<Item = &'a str>) -> 
     )
 }
 
-/// Puts a finished file into the folder of an archive under its own name: by a hard link where the file
-/// system can, else as a copy. A file of this name with the same bytes stays.
+/// Makes a finished file one of an archive, `target`: by a hard link where the file system can, else as a
+/// copy. A file of this name with the same bytes stays.
 ///
 /// # Errors
 /// When the file cannot be read or written, or when another file has its name. The other file stays.
-pub fn adopt(archive: &Path, name: &str, file: &Path) -> anyhow::Result<()> {
-    let target = archive.join(name);
-    let cannot = || format!("cannot put {} into the archive", file.display());
-    fs::create_dir_all(archive).with_context(cannot)?;
-    let linked = fs::hard_link(file, &target);
-    let done = match linked {
+pub fn adopt(target: &RootFile, file: &RootFile) -> anyhow::Result<()> {
+    let cannot = || format!("cannot put {file} into the archive");
+    let done = match file.hard_link(target) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            let mut input = File::open(file).with_context(cannot)?;
-            let copy = |output: &mut File| io::copy(&mut input, output).map(drop);
-            urldb_files::write_new_atomically_with(&target, copy)
+            let mut input = file.open().with_context(cannot)?;
+            target.write_new_with(|output| io::copy(&mut input, output).map(drop))
         }
-        linked => linked.and_then(|()| urldb_files::sync_directory(archive)),
+        linked => linked.and_then(|()| urldb_files::sync_directory(target.root().path())),
     };
     match done {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let digest = |path: &Path| File::open(path).and_then(digest_of);
-            let is_same =
-                digest(&target).with_context(cannot)? == digest(file).with_context(cannot)?;
+            let digest = |file: &RootFile| file.open().and_then(digest_of).with_context(cannot);
+            let is_same = digest(target)? == digest(file)?;
             anyhow::ensure!(
                 is_same,
-                "{}: another file has this name in the archive",
-                target.display()
+                "{target}: another file has this name in the archive"
             );
             Ok(())
         }

@@ -3,14 +3,15 @@
 //! The bag is made in a temporary folder beside its target and renamed when complete.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 
 use anyhow::Context;
 use data_encoding::{HEXLOWER, HEXUPPER};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
+use urldb_files::{Root, RootFile};
 
 use super::hashing::HashingWriter;
 
@@ -26,7 +27,7 @@ pub type BagFileWriter = HashingWriter<BufWriter<File>>;
 /// A bag that is being filled.
 #[derive(Debug)]
 pub struct Bag {
-    target: PathBuf,
+    target: Root,
     draft: TempDir,
     files: Vec<BagFile>,
 }
@@ -45,28 +46,17 @@ impl Bag {
     /// # Errors
     /// When `target` exists and is not an empty folder, or its parent cannot hold it.
     pub fn begin(target: &Path) -> anyhow::Result<Self> {
-        let is_free = match fs::read_dir(target) {
-            Ok(mut entries) => entries.next().is_none(),
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        };
+        let target = Root::new(target, "the bag");
         anyhow::ensure!(
-            is_free,
+            target.files().is_ok_and(|files| files.is_empty()),
             "{} is there already, and not an empty folder: name a new one",
-            target.display()
+            target.path().display()
         );
-        let parent = target
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        anyhow::ensure!(parent.is_dir(), "there is no folder {}", parent.display());
-        let draft = draft_folder()
-            .tempdir_in(parent)
-            .map_err(|error| error.kind())
-            .map_err(|why| {
-                anyhow::anyhow!("no folder can be made in {}: {why}", parent.display())
-            })?;
+        let parent = target.path().parent();
+        let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+        let draft = urldb_files::temporary_folder_in(parent.unwrap_or(Path::new(".")))?;
         Ok(Self {
-            target: target.to_owned(),
+            target,
             draft,
             files: vec![],
         })
@@ -83,10 +73,9 @@ impl Bag {
         fill: impl FnOnce(&mut BagFileWriter) -> anyhow::Result<()>,
     ) -> anyhow::Result<anyhow::Result<()>> {
         let name = format!("data/{name}");
-        let path = self.draft.path().join(&name);
+        let place = self.file(&name);
         let at = || format!("cannot write {name} of the bag");
-        fs::create_dir_all(path.parent().unwrap_or(&path)).with_context(at)?;
-        let created = File::create_new(&path).with_context(at)?;
+        let created = place.create_new().with_context(at)?;
         let mut output = HashingWriter::new(BufWriter::new(created));
         let filled = fill(&mut output);
         if output.has_failed()
@@ -95,7 +84,7 @@ impl Bag {
             return Err(error).with_context(at);
         }
         if filled.is_err() {
-            fs::remove_file(&path).with_context(at)?;
+            place.remove().with_context(at)?;
             return Ok(filled);
         }
         output.flush().with_context(at)?;
@@ -131,34 +120,32 @@ impl Bag {
             .map(|(name, text)| line(&Sha256::digest(text).into(), name));
         tags.push(("tagmanifest-sha256.txt", manifest.collect()));
         // RFC 8493 wants this folder, even if it is empty.
-        fs::create_dir_all(self.draft.path().join("data")).context("cannot write the bag")?;
+        let payload = self.folder().folder("data");
+        payload.make().context("cannot write the bag")?;
         for (name, text) in &tags {
-            let path = self.draft.path().join(name);
-            fs::write(path, text).with_context(|| format!("cannot write {name} of the bag"))?;
+            let written = self.file(name).replace_unsynced(text.as_bytes());
+            written.with_context(|| format!("cannot write {name} of the bag"))?;
         }
         let target = &self.target;
-        fs::rename(self.draft.path(), target)
-            .with_context(|| format!("cannot move the bag to {}", target.display()))?;
+        let moved = self.folder().rename(target);
+        moved.with_context(|| format!("cannot move the bag to {}", target.path().display()))?;
         // The bag was renamed: the temporary folder no longer exists.
         let _ = self.draft.keep();
         Ok(total)
+    }
+
+    fn folder(&self) -> Root {
+        Root::new(self.draft.path(), "the bag")
+    }
+
+    fn file(&self, name: &str) -> RootFile {
+        self.folder().file(name)
     }
 }
 
 /// A line of a manifest. Names from [`names`] need no escapes.
 fn line(sha256: &[u8; 32], name: &str) -> String {
     format!("{}  {name}\n", HEXLOWER.encode(sha256))
-}
-
-fn draft_folder() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".urldb-tmp-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o755));
-    }
-    builder
 }
 
 /// Relative file names for these hosts and paths, distinct on any file system. A file whose name

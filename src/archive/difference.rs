@@ -98,7 +98,7 @@ impl ContentPair {
 }
 
 fn copy_of(payload: &Payload<'_>) -> anyhow::Result<File> {
-    let file = tempfile::tempfile()?;
+    let file = urldb_files::unnamed_file()?;
     let mut output = BufWriter::new(&file);
     payload.copy_to(&mut output)?;
     output.flush()?;

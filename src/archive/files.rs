@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
 use tempfile::TempDir;
+use urldb_files::{Root, RootFile};
 use urldb_store::{Manifest, StoredFile, StoredInput};
 use urldb_warc::{
     ArchiveInput, CdxjIndex, FileSource, INDEX_DIRECTORY, Reader, hidden_files, is_archive_name,
@@ -22,7 +23,7 @@ const CANNOT_LIST: &str = "cannot list the files of the archive";
 /// The finished files of the archive of a repository: those in its folder, and those in its object store.
 #[derive(Debug, Clone)]
 pub struct ArchiveFiles {
-    folder: PathBuf,
+    root: Root,
     remote: Option<Arc<Remote>>,
 }
 
@@ -63,11 +64,10 @@ impl ArchiveFiles {
     /// # Errors
     /// When there is none (the message says what makes one), or when its store cannot be used.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
-        let folder = config.root.join(&config.archive.path);
-        match Remote::open(config, &folder)? {
+        match Remote::open(config)? {
             None => Self::on_this_machine(config),
             Some(remote) => Ok(Self {
-                folder,
+                root: config.archive_root(),
                 remote: Some(Arc::new(remote)),
             }),
         }
@@ -78,21 +78,18 @@ impl ArchiveFiles {
     /// # Errors
     /// When there is no folder; the message says what makes one.
     pub fn on_this_machine(config: &Config) -> anyhow::Result<Self> {
-        let folder = config.root.join(&config.archive.path);
+        let root = config.archive_root();
         anyhow::ensure!(
-            folder.is_dir(),
+            root.is_folder(),
             "there is no archive at {}; `urldb run` makes one",
-            folder.display()
+            root.path().display()
         );
-        Ok(Self {
-            folder,
-            remote: None,
-        })
+        Ok(Self { root, remote: None })
     }
 
     /// The folder with the files.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.root.path()
     }
 
     /// Why the store cannot be asked, for people: the archive is as this machine has last seen it.
@@ -117,7 +114,7 @@ impl ArchiveFiles {
     /// Whether the archive has a file of this name, or had one whose records are in another file now.
     pub fn has_or_had(&self, name: &str) -> bool {
         let of_store = |manifest: &Manifest| manifest.contains(name) || manifest.was_removed(name);
-        self.manifest().is_some_and(of_store) || self.folder.join(name).is_file()
+        self.manifest().is_some_and(of_store) || self.root.file(name).is_file()
     }
 
     /// Whether the archive has an index.
@@ -136,7 +133,7 @@ impl ArchiveFiles {
         anyhow::ensure!(
             self.has_index()?,
             "the archive at {} has no index; `urldb archive index` makes one of its files",
-            self.folder.display()
+            self.folder().display()
         );
         Ok(())
     }
@@ -167,14 +164,14 @@ impl ArchiveFiles {
     /// # Errors
     /// When the file cannot be had.
     pub fn whole(&self, name: &str) -> io::Result<WholeFile> {
-        let path = self.folder.join(name);
-        if let Some(remote) = &self.remote
-            && !path.is_file()
-            && let Some(file) = remote.manifest.get(name)
-        {
+        let local = self.root.file(name);
+        let known = local.metadata();
+        if let Some((remote, file)) = self.stored_only(name, &known) {
             let (path, copy) = remote.whole(&file)?;
             return Ok(WholeFile { path, _copy: copy });
         }
+        known?;
+        let path = local.path();
         Ok(WholeFile { path, _copy: None })
     }
 
@@ -183,14 +180,6 @@ impl ArchiveFiles {
     /// # Errors
     /// When the file is not in the archive, or cannot be read.
     pub fn reader_at(&self, name: &str, offset: u64) -> anyhow::Result<Reader<OpenedFile>> {
-        // The index may come from somebody else's commit.
-        let is_inside = Path::new(name)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        anyhow::ensure!(
-            is_inside && !name.is_empty(),
-            "the index names a file outside of the archive: {name:?}"
-        );
         let path = self.path_of(name);
         let place = || format!("cannot use {}", path.display());
         let mut input = self.open_input(name).map_err(|error| {
@@ -208,14 +197,8 @@ impl ArchiveFiles {
     }
 
     fn open_input(&self, name: &str) -> io::Result<OpenedFile> {
-        let opened = File::open(self.folder.join(name));
-        let stored = match (&opened, &self.remote) {
-            (Err(error), Some(remote)) if error.kind() == io::ErrorKind::NotFound => {
-                remote.manifest.get(name).map(|file| (remote, file))
-            }
-            _ => None,
-        };
-        let Some((remote, file)) = stored else {
+        let opened = self.root.file(name).open();
+        let Some((remote, file)) = self.stored_only(name, &opened) else {
             return opened.map(OpenedFile::Local);
         };
         Ok(match remote.open_file(file)? {
@@ -223,6 +206,15 @@ impl ArchiveFiles {
             RemoteInput::Small(bytes) => OpenedFile::Small(bytes),
             RemoteInput::Ranges(input) => OpenedFile::Stored(input),
         })
+    }
+
+    /// The file in the store, if this machine has none.
+    fn stored_only<T>(&self, name: &str, local: &io::Result<T>) -> Option<(&Remote, StoredFile)> {
+        let error = local.as_ref().err()?;
+        let remote = self.remote.as_ref()?;
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        let file = remote.manifest.get(name).filter(|_| is_missing)?;
+        Some((remote, file))
     }
 
     /// Compares this machine, the manifest of the store and its objects; calls `report` with the name of
@@ -251,10 +243,10 @@ impl ArchiveFiles {
                 }
                 Some(_) => {}
             }
-            let path = self.folder.join(&file.name);
-            if path.is_file() {
-                let is_copy = is_copy(&path, &file);
-                if !is_copy.with_context(|| format!("cannot read {}", path.display()))? {
+            let local = self.root.file(&file.name);
+            if local.is_file() {
+                let is_copy = is_copy(&local, &file);
+                if !is_copy.with_context(|| format!("cannot read {local}"))? {
                     report(&file.name, StoreDifference::LocalCopy);
                 }
             }
@@ -270,12 +262,12 @@ impl ArchiveFiles {
     /// The files that a replacement on this machine hides. A replacement counts from the moment on in which
     /// the store has the new file.
     fn hidden_by(&self, manifest: &Manifest) -> io::Result<BTreeSet<String>> {
-        let mut names = match urldb_warc::names_in(&self.folder) {
+        let mut names = match urldb_warc::names_in(self.folder()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
             names => names?,
         };
         names.extend(manifest.names().map(str::to_owned));
-        hidden_files(&self.folder, &names)
+        hidden_files(self.folder(), &names)
     }
 
     /// The archive files that the store had, and that were removed.
@@ -293,7 +285,7 @@ impl ArchiveFiles {
         let Some(remote) = &self.remote else {
             return Ok(());
         };
-        let is_missing = |name: &&str| is_segment(name) && !self.folder.join(name).exists();
+        let is_missing = |name: &&str| is_segment(name) && self.root.file(*name).kind().is_none();
         let missing: Vec<&str> = remote.manifest.names().filter(is_missing).collect();
         if missing.is_empty() {
             return Ok(());
@@ -301,7 +293,7 @@ impl ArchiveFiles {
         let (_temporary, files) = remote
             .copy_to_folder(&missing)
             .context("cannot copy the index from the store")?;
-        urldb_warc::add_segment_files(&self.folder, &files)
+        urldb_warc::add_segment_files(self.folder(), &files)
             .context("cannot copy the index from the store")?;
         Ok(())
     }
@@ -314,10 +306,10 @@ impl ArchiveFiles {
     pub fn remove_bad_copies(&self) -> anyhow::Result<Vec<String>> {
         let mut removed = vec![];
         for file in self.manifest().into_iter().flat_map(Manifest::files) {
-            let path = self.folder.join(&file.name);
-            let at = || format!("cannot use {}", path.display());
-            if path.is_file() && !is_copy(&path, &file).with_context(at)? {
-                std::fs::remove_file(&path).with_context(at)?;
+            let local = self.root.file(&file.name);
+            let at = || format!("cannot use {local}");
+            if local.is_file() && !is_copy(&local, &file).with_context(at)? {
+                local.remove().with_context(at)?;
                 removed.push(file.name);
             }
         }
@@ -326,8 +318,8 @@ impl ArchiveFiles {
 }
 
 /// Whether a local file has the bytes that the manifest says. A file of another length is not read.
-fn is_copy(path: &Path, file: &StoredFile) -> io::Result<bool> {
-    let opened = File::open(path)?;
+fn is_copy(local: &RootFile, file: &StoredFile) -> io::Result<bool> {
+    let opened = local.open()?;
     Ok(opened.metadata()?.len() == file.length && digest_of(opened)? == (file.length, file.sha256))
 }
 
@@ -348,9 +340,9 @@ pub(super) fn local_names(folder: &Path) -> io::Result<Vec<String>> {
 impl FileSource for ArchiveFiles {
     fn names(&self) -> io::Result<Vec<String>> {
         let Some(manifest) = self.manifest() else {
-            return FileSource::names(&self.folder.as_path());
+            return FileSource::names(&self.folder());
         };
-        let mut names: BTreeSet<String> = local_names(&self.folder)?.into_iter().collect();
+        let mut names: BTreeSet<String> = local_names(self.folder())?.into_iter().collect();
         // Their records are in other files.
         names.retain(|name| !manifest.was_removed(name));
         names.extend(manifest.names().map(str::to_owned));
@@ -363,12 +355,12 @@ impl FileSource for ArchiveFiles {
     }
 
     fn path_of(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder().join(name)
     }
 
     fn hidden(&self) -> io::Result<BTreeSet<String>> {
         let Some(manifest) = self.manifest() else {
-            return FileSource::hidden(&self.folder.as_path());
+            return FileSource::hidden(&self.folder());
         };
         let mut hidden = self.hidden_by(manifest)?;
         // Their lines stay in older segments of the index until those are merged.

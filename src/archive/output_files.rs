@@ -1,11 +1,12 @@
 //! The archive files that a run writes, and their index lines.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
+use urldb_files::Root;
 use urldb_text::sanitize;
 use urldb_warc::{
     CdxjLine, FileSeries, IndexError, PackedRecord, Packer, PendingLines, RecordDraft, RecordId,
@@ -75,7 +76,7 @@ pub struct Provenance {
 
 /// Archive files, the first of which exists once there is something to write.
 pub(super) struct OutputFiles {
-    folder: PathBuf,
+    folder: Root,
     ambient: Ambient,
     /// The fields of the first record of each file.
     about: Vec<(&'static str, String)>,
@@ -88,18 +89,19 @@ impl OutputFiles {
     /// New files in a folder. Recovers the files of a killed run first; each line of the returned list
     /// describes one recovery.
     pub(super) fn open(
-        folder: &Path,
+        folder: &Root,
         how: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
         let mut notes = vec![];
-        if folder.is_dir() {
-            for recovered in recover(folder).context("cannot recover an unfinished archive file")? {
+        if folder.is_folder() {
+            let path = folder.path();
+            for recovered in recover(path).context("cannot recover an unfinished archive file")? {
                 notes.push(describe_recovered(&recovered));
             }
             // Recovered files, and files of runs that ended before they wrote the index.
-            let completed = urldb_warc::complete_index(folder, &Keys).context(NOT_INDEXED)?;
+            let completed = urldb_warc::complete_index(path, &Keys).context(NOT_INDEXED)?;
             for error in completed.damaged {
                 notes.push(format!("an archive file is not indexed in full: {error}"));
             }
@@ -117,7 +119,7 @@ impl OutputFiles {
     /// New files in the folder of a bundle. `label` is in their names, after the name of the machine. The
     /// files are not indexed.
     pub(super) fn of_bundle(
-        folder: &Path,
+        folder: &Root,
         how: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,
@@ -131,22 +133,22 @@ impl OutputFiles {
 
     /// New files whose names have `host`.
     fn new(
-        folder: &Path,
+        folder: &Root,
         how: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,
         host: &str,
     ) -> Self {
         let about = warcinfo_fields(how, provenance, &host_name());
-        let series = FileSeries::new(folder, "urldb", host)
+        let series = FileSeries::new(folder.path(), "urldb", host)
             .with_options(write_options(how))
             .with_target_size(how.max_size);
         Self {
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             ambient,
             about,
             series,
-            lines: Some(Ok(PendingLines::new(folder))),
+            lines: Some(Ok(PendingLines::new(folder.path()))),
         }
     }
 
@@ -155,8 +157,9 @@ impl OutputFiles {
         let ambient = self.ambient;
         let file = self.series.file(
             || {
-                std::fs::create_dir_all(&self.folder).with_context(|| {
-                    format!("cannot make the archive folder {}", self.folder.display())
+                self.folder.make().with_context(|| {
+                    let folder = self.folder.path().display();
+                    format!("cannot make the archive folder {folder}")
                 })?;
                 warc_date((ambient.now)())
             },
@@ -214,7 +217,7 @@ impl OutputFiles {
         };
         match lines.and_then(PendingLines::merge_into_index) {
             Err(error) if error.is_damaged_index() => {
-                urldb_warc::rebuild_index(&self.folder, &Keys).map(drop)
+                urldb_warc::rebuild_index(self.folder.path(), &Keys).map(drop)
             }
             merged => merged,
         }

@@ -1,13 +1,14 @@
 //! The object store of an archive as commands see it: what it has, and the local cache of its files.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
+use urldb_files::{Root, RootFile};
 use urldb_store::{
     Budgets, Environment, Manifest, Store, StoreError, StoreErrorKind, StoreOptions, StoredFile,
     StoredInput,
@@ -15,6 +16,7 @@ use urldb_store::{
 
 use crate::config::{ArchiveStore, Config};
 use crate::environment;
+use crate::limits;
 
 /// The folder of the cache in the folder of the archive.
 const CACHE_FOLDER: &str = ".cache";
@@ -91,18 +93,17 @@ impl Remote {
     /// # Errors
     /// When there are no credentials, when the store refuses them, or when it cannot be reached and was
     /// never read on this machine.
-    pub(super) fn open(config: &Config, folder: &Path) -> anyhow::Result<Option<Self>> {
+    pub(super) fn open(config: &Config) -> anyhow::Result<Option<Self>> {
         let Some(store) = open_store(config)? else {
             return Ok(None);
         };
-        let limit = config.archive.store.as_ref().map_or(0, |it| it.cache_size);
-        let cache = FileCache::new(folder, limit);
+        let cache = FileCache::of(config);
         let (manifest, offline) = match store.manifest() {
             Ok(manifest) => {
                 cache.keep_manifest(&manifest);
                 (manifest, None)
             }
-            Err(error) if error.is_transient() => match cache.last_manifest() {
+            Err(error) if error.is_transient() => match cache.last_manifest()? {
                 Some(manifest) => (manifest, Some(error)),
                 None => return Err(error.into()),
             },
@@ -118,8 +119,8 @@ impl Remote {
 
     /// Opens a file of the manifest.
     pub(super) fn open_file(&self, file: StoredFile) -> io::Result<RemoteInput> {
-        if let Some(path) = self.cache.find(&file) {
-            return Ok(RemoteInput::Cached(File::open(path)?));
+        if let Some((_, copy)) = self.cache.find(&file) {
+            return Ok(RemoteInput::Cached(copy));
         }
         if file.length > SMALL {
             let input = StoredInput::new(Arc::clone(&self.store), file);
@@ -137,26 +138,25 @@ impl Remote {
         &self,
         file: &StoredFile,
     ) -> Result<(PathBuf, Option<TempDir>), StoreError> {
-        let local = |error: io::Error| {
-            StoreError::new(
-                StoreErrorKind::Local,
-                format!("there is no room for a copy of {}: {error}", file.name),
-            )
-        };
-        if let Some(path) = self.cache.find(file) {
-            let is_good = File::open(&path).and_then(digest_of);
-            if is_good.is_ok_and(|known| known == (file.length, file.sha256)) {
-                return Ok((path, None));
+        if let Some((known, copy)) = self.cache.find(file) {
+            if digest_of(copy).is_ok_and(|digest| digest == (file.length, file.sha256)) {
+                return Ok((known.path(), None));
             }
-            self.cache.drop_file(file);
+            let _ = known.remove();
         }
-        let folder = self.cache.temporary_folder().map_err(local)?;
+        let folder = self.cache.temporary_folder();
+        let folder = folder.map_err(|error| no_room(file, &error))?;
+        Ok((self.copy_into(&folder, file)?, Some(folder)))
+    }
+
+    /// Copies a whole file, proven by its digest, into a temporary folder.
+    fn copy_into(&self, folder: &TempDir, file: &StoredFile) -> Result<PathBuf, StoreError> {
         let base = file.name.rsplit('/').next().unwrap_or(&file.name);
-        let path = folder.path().join(base);
-        let mut copy = File::create_new(&path).map_err(local)?;
-        self.store.download(file, &mut copy)?;
-        copy.flush().map_err(local)?;
-        Ok((path, Some(folder)))
+        let copy = Root::new(folder.path(), "the cache").file(base);
+        let created = copy.create_new();
+        let mut output = created.map_err(|error| no_room(file, &error))?;
+        self.store.download(file, &mut output)?;
+        Ok(copy.path())
     }
 
     /// Copies whole files, proven by their digests, into a folder on the file system of the archive.
@@ -164,11 +164,7 @@ impl Remote {
         let folder = self.cache.temporary_folder()?;
         let mut copies = vec![];
         for file in names.iter().filter_map(|name| self.manifest.get(name)) {
-            let base = file.name.rsplit('/').next().unwrap_or(&file.name);
-            let path = folder.path().join(base);
-            let mut copy = File::create_new(&path)?;
-            self.store.download(&file, &mut copy)?;
-            copies.push(path);
+            copies.push(self.copy_into(&folder, &file)?);
         }
         Ok((folder, copies))
     }
@@ -179,6 +175,11 @@ impl Remote {
     }
 }
 
+fn no_room(file: &StoredFile, error: &io::Error) -> StoreError {
+    let problem = format!("there is no room for a copy of {}: {error}", file.name);
+    StoreError::new(StoreErrorKind::Local, problem)
+}
+
 /// The length and the SHA-256 of a file.
 pub(super) fn digest_of(file: File) -> io::Result<(u64, [u8; 32])> {
     urldb_store::hash(file)
@@ -187,62 +188,45 @@ pub(super) fn digest_of(file: File) -> io::Result<(u64, [u8; 32])> {
 /// Copies of files of the store, in a folder whose size is limited.
 #[derive(Debug)]
 pub(super) struct FileCache {
-    folder: PathBuf,
-    limit: u64,
+    folder: Root,
+    pub(super) limit: u64,
 }
 
 impl FileCache {
-    /// The cache in the folder of an archive, of at most `limit` bytes.
-    pub(super) fn new(archive: &Path, limit: u64) -> Self {
+    /// The cache in the folder of a repository's archive, of at most as many bytes as configured.
+    pub(super) fn of(config: &Config) -> Self {
         Self {
-            folder: archive.join(CACHE_FOLDER),
-            limit,
+            folder: config.archive_root().folder(CACHE_FOLDER),
+            limit: config.archive.store.as_ref().map_or(0, |it| it.cache_size),
         }
     }
 
-    fn path_of(&self, name: &str) -> PathBuf {
+    fn file_of(&self, name: &str) -> RootFile {
         // Names have letters, digits and a few signs, `/` between a folder and a name.
-        self.folder.join(name.replace('/', "%2F"))
+        self.folder.file(name.replace('/', "%2F"))
     }
 
-    /// The copy of a file, if there is one of the right length. Its use makes it young.
-    fn find(&self, file: &StoredFile) -> Option<PathBuf> {
-        let path = self.path_of(&file.name);
-        let copy = File::options().append(true).open(&path).ok()?;
+    /// The copy of a file, if there is one of the right length, and its open file. Its use makes it young.
+    fn find(&self, file: &StoredFile) -> Option<(RootFile, File)> {
+        let known = self.file_of(&file.name);
+        let copy = known.open_to_write().ok()?;
         if copy.metadata().ok()?.len() != file.length {
             return None;
         }
         // The age only decides which copies go first.
         let _ = copy.set_modified(SystemTime::now());
-        Some(path)
-    }
-
-    fn temporary(&self) -> io::Result<NamedTempFile> {
-        fs::create_dir_all(&self.folder)?;
-        tempfile::Builder::new()
-            .prefix(".new-")
-            .tempfile_in(&self.folder)
+        Some((known, copy))
     }
 
     fn temporary_folder(&self) -> io::Result<TempDir> {
-        fs::create_dir_all(&self.folder)?;
-        tempfile::Builder::new()
-            .prefix(".new-")
-            .tempdir_in(&self.folder)
+        self.folder.make()?;
+        urldb_files::temporary_folder_in(self.folder.path())
     }
 
     /// Keeps a copy. A cache that cannot be written, such as on a full disk, only costs time.
     fn add(&self, file: &StoredFile, bytes: &[u8]) {
-        let kept = self.temporary().and_then(|mut copy| {
-            copy.write_all(bytes)?;
-            Ok(copy.persist(self.path_of(&file.name))?)
-        });
-        drop(kept);
+        let _ = self.file_of(&file.name).replace_unsynced(bytes);
         self.trim(0);
-    }
-
-    fn drop_file(&self, file: &StoredFile) {
-        let _ = fs::remove_file(self.path_of(&file.name));
     }
 
     /// Removes the oldest copies until they have at most the limit, less `other` bytes.
@@ -250,45 +234,42 @@ impl FileCache {
         let mut copies = self.copies();
         copies.sort();
         let mut total: u64 = copies.iter().map(|(_, length, _)| length).sum();
-        for (_, length, path) in copies {
+        for (_, length, copy) in copies {
             if total <= self.limit.saturating_sub(other) {
                 break;
             }
-            if fs::remove_file(path).is_ok() {
+            if copy.remove().is_ok() {
                 total -= length;
             }
         }
     }
 
-    /// The copies: when each was last used, its length and its path.
-    fn copies(&self) -> Vec<(SystemTime, u64, PathBuf)> {
-        let Ok(entries) = fs::read_dir(&self.folder) else {
-            return vec![];
-        };
-        let is_copy = |path: &Path| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| !name.starts_with('.'))
-        };
-        let copies = entries.flatten().filter_map(|entry| {
-            let known = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-            let path = Some(entry.path()).filter(|path| is_copy(path))?;
-            Some((known.modified().ok()?, known.len(), path))
+    /// The copies: when each was last used, its length and itself.
+    fn copies(&self) -> Vec<(SystemTime, u64, RootFile)> {
+        let files = self.folder.files().unwrap_or_default().into_iter();
+        let copies = files.filter_map(|file| {
+            let known = file.metadata().ok()?;
+            let is_copy = !file.name().to_str()?.starts_with('.');
+            is_copy.then_some((known.modified().ok()?, known.len(), file))
         });
         copies.collect()
     }
 
     /// Keeps the manifest, for times without a connection.
     pub(super) fn keep_manifest(&self, manifest: &Manifest) {
-        let kept = self.temporary().and_then(|mut copy| {
-            copy.write_all(manifest.render().as_bytes())?;
-            Ok(copy.persist(self.folder.join(CACHED_MANIFEST))?)
-        });
+        let copy = self.folder.file(CACHED_MANIFEST);
         // Without the copy, the archive cannot be read offline.
-        drop(kept);
+        let _ = copy.replace_unsynced(manifest.render().as_bytes());
     }
 
-    fn last_manifest(&self) -> Option<Manifest> {
-        let text = fs::read(self.folder.join(CACHED_MANIFEST)).ok()?;
-        Manifest::parse(&text).ok()
+    fn last_manifest(&self) -> anyhow::Result<Option<Manifest>> {
+        let copy = self.folder.file(CACHED_MANIFEST);
+        match copy.read(limits::STORE_MANIFEST) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            text => {
+                let text = text.with_context(|| format!("cannot read {copy}"))?;
+                Ok(Manifest::parse(&text).ok())
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! written are rewritten.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
 
 use anyhow::Context;
 use urldb_warc::{
@@ -76,11 +76,9 @@ impl OwnFiles {
             let whole = files.whole(&name);
             let path = whole.with_context(|| format!("cannot read {name}"))?;
             let path = path.as_ref();
-            let length = path
-                .metadata()
-                .with_context(|| format!("cannot read {name}"))?
-                .len();
-            match own.read_failures(&name, path) {
+            let file = urldb_files::open(path).with_context(|| format!("cannot read {name}"))?;
+            let length = file.metadata()?.len();
+            match own.read_failures(&name, file) {
                 Ok(()) => own.files.push((name, length)),
                 Err(error) if error.is_damage() => own.unsuitable.push(format!(
                     "{name} is damaged and stays as it is: {error}; `urldb archive repair` sets aside what is damaged"
@@ -91,9 +89,9 @@ impl OwnFiles {
         Ok(own)
     }
 
-    fn read_failures(&mut self, name: &str, path: &Path) -> Result<(), urldb_warc::ReadError> {
+    fn read_failures(&mut self, name: &str, file: File) -> Result<(), urldb_warc::ReadError> {
         let mut found = vec![];
-        let mut reader = Reader::open(path)?;
+        let mut reader = Reader::new(file)?;
         while let Some(record) = reader.next_record()? {
             let (extent, header) = record.finish_with_header()?;
             let is_alone = header.get("WARC-Concurrent-To").is_none()

@@ -9,12 +9,12 @@
 //! captured last, up to `MAX_BAD_RESPONSES` times while the state of its URL lasts.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use sha2::{Digest as _, Sha256};
-use urldb_files::Spool;
+use urldb_files::{Root, Spool};
 use urldb_text::sanitize;
 use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Keep, Observation};
 use urldb_warc::{
@@ -104,7 +104,7 @@ impl Archive {
     /// Opens the archive in a folder. Recovers the files of a killed run first; each
     /// line of the returned list describes one recovery.
     pub fn open(
-        folder: &Path,
+        folder: &Root,
         how: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,
@@ -116,7 +116,7 @@ impl Archive {
     /// An archive whose files belong to the bundle of a shard: the archive that adopts the files indexes
     /// them. `label` is in their names, and differs between all attempts of all shards.
     pub fn of_bundle(
-        folder: &Path,
+        folder: &Root,
         how: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,

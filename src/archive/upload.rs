@@ -4,27 +4,25 @@
 //! makes up for every run before it that was killed, or had no connection.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use urldb_files::{Root, RootFile};
 use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile};
-use urldb_warc::{INDEX_DIRECTORY, PreparedFile, files_of_segment, is_archive_name};
+use urldb_warc::{INDEX_DIRECTORY, LARGEST_LIST, PreparedFile, files_of_segment, is_archive_name};
 
 use super::files::{is_segment, local_names};
 use super::keys::Keys;
 use super::remote::{FileCache, open_store};
 use crate::config::Config;
+use crate::limits;
 
 /// Bytes of files after which the manifest is written, so that a later fault does not undo them.
 const BATCH: u64 = 256 << 20;
 
 /// The suffix of the list of archive files in a segment of the index.
 const LOC_SUFFIX: &str = ".loc";
-
-/// The largest such list that is read, in bytes.
-const LARGEST_LOC: u64 = 16 << 20;
 
 /// The file with the names of objects that do not count yet.
 const UNPUBLISHED: &str = ".unpublished";
@@ -72,14 +70,13 @@ fn upload_finished(config: &Config, is_index_new: bool) -> anyhow::Result<Option
     let Some(store) = open_store(config)? else {
         return Ok(None);
     };
-    let folder = config.root.join(&config.archive.path);
-    let limit = config.archive.store.as_ref().map_or(0, |it| it.cache_size);
     let upload = Upload {
-        folder: &folder,
+        folder: &config.archive_root(),
         store: &store,
+        cache: FileCache::of(config),
         is_index_new,
     };
-    upload.run(limit).map(Some)
+    upload.run().map(Some)
 }
 
 /// Replaces files in the archive's store by a new one, as a whole or not at all, and deletes the objects of
@@ -101,7 +98,6 @@ pub(super) fn replace_in_store(
     let Some(store) = open_store(config)? else {
         return Ok(());
     };
-    let folder = config.root.join(&config.archive.path);
     let mut files = vec![(name.to_owned(), new.path())];
     for path in new.segments() {
         let base = path.file_name().unwrap_or_default().to_string_lossy();
@@ -113,7 +109,7 @@ pub(super) fn replace_in_store(
         add: vec![],
         remove: old.iter().filter(is_stored).cloned().collect(),
     };
-    let unpublished = Unpublished { folder: &folder };
+    let unpublished = Unpublished::of(&config.archive_root());
     store.prepare()?;
     unpublished.announce(files.iter().map(|(name, _)| name.as_str()))?;
     for (name, path) in files {
@@ -121,7 +117,7 @@ pub(super) fn replace_in_store(
     }
     match store.publish(&change) {
         Ok(published) => {
-            FileCache::new(&folder, 0).keep_manifest(&published.manifest);
+            FileCache::of(config).keep_manifest(&published.manifest);
             unpublished.forget()
         }
         Err(error) => {
@@ -135,32 +131,28 @@ pub(super) fn replace_in_store(
 
 /// The names of objects that are uploaded and count only with the next change of the manifest. They are in a
 /// file, so that a later run deletes the objects of a killed process.
-struct Unpublished<'a> {
-    folder: &'a Path,
-}
+struct Unpublished(RootFile);
 
-impl Unpublished<'_> {
-    fn path(&self) -> PathBuf {
-        self.folder.join(UNPUBLISHED)
+impl Unpublished {
+    fn of(folder: &Root) -> Self {
+        Self(folder.file(UNPUBLISHED))
     }
 
     fn announce<'n>(&self, names: impl Iterator<Item = &'n str>) -> anyhow::Result<()> {
         let names: Vec<&str> = names.collect();
-        let path = self.path();
-        fs::write(&path, names.join("\n"))
-            .with_context(|| format!("cannot write {}", path.display()))
+        let written = self.0.replace(names.join("\n").as_bytes());
+        written.with_context(|| format!("cannot write {}", self.0))
     }
 
     fn forget(&self) -> anyhow::Result<()> {
-        remove(&self.path())
+        remove(&self.0)
     }
 
     /// Deletes the objects that were never published.
     fn discard(&self, store: &Store) -> anyhow::Result<()> {
-        let path = self.path();
-        let names = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            names => names.with_context(|| format!("cannot read {}", path.display()))?,
+        let names = match self.0.read_to_string(limits::STORE_MANIFEST) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            names => names.with_context(|| format!("cannot read {}", self.0))?,
         };
         store.discard(names.lines())?;
         self.forget()
@@ -173,13 +165,15 @@ impl Unpublished<'_> {
 /// # Errors
 /// When a file cannot be stored.
 pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
-    let folder = config.root.join(&config.archive.path);
     if config.archive.store.is_none() {
         return Ok(());
     }
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let root = config.archive_root();
+    let folder = root.path();
+    root.make()
+        .with_context(|| format!("cannot make {}", folder.display()))?;
     // Also completes or undoes what a killed process was rewriting.
-    urldb_warc::complete_index(&folder, &Keys).context("cannot complete the index")?;
+    urldb_warc::complete_index(folder, &Keys).context("cannot complete the index")?;
     let report = upload(config)?.unwrap_or_default();
     // Joining files makes room, also of those that are not stored.
     if report.is_full {
@@ -202,14 +196,15 @@ struct NewIndex<'a> {
 }
 
 struct Upload<'a> {
-    folder: &'a Path,
+    folder: &'a Root,
     store: &'a Store,
+    cache: FileCache,
     /// Whether segments that are in the store already may replace others there.
     is_index_new: bool,
 }
 
 impl Upload<'_> {
-    fn run(&self, cache_size: u64) -> anyhow::Result<UploadReport> {
+    fn run(&self) -> anyhow::Result<UploadReport> {
         let mut report = UploadReport {
             location: self.store.location().to_string(),
             ..UploadReport::default()
@@ -224,11 +219,7 @@ impl Upload<'_> {
                 return Ok(report);
             }
         };
-        if let Err(error) = (Unpublished {
-            folder: self.folder,
-        })
-        .discard(self.store)
-        {
+        if let Err(error) = Unpublished::of(self.folder).discard(self.store) {
             match error.downcast::<StoreError>() {
                 Ok(error) => self.add_error(&mut report, &[], &error),
                 Err(error) => report.faults.push(format!("{error:#}")),
@@ -269,16 +260,17 @@ impl Upload<'_> {
         if let Err(error) = done {
             self.add_error(&mut report, &waiting, &error);
         }
-        FileCache::new(self.folder, cache_size).keep_manifest(&manifest);
+        self.cache.keep_manifest(&manifest);
         if waiting.is_empty() {
-            self.make_room(&manifest, cache_size)?;
+            self.make_room(&manifest)?;
         }
         Ok(report)
     }
 
     /// The names of the finished files in the folder, sorted.
     fn finished(&self) -> anyhow::Result<Vec<String>> {
-        let names = local_names(self.folder).context("cannot list the files of the archive")?;
+        let names =
+            local_names(self.folder.path()).context("cannot list the files of the archive")?;
         let is_ours = |name: &String| is_segment(name) || is_archive_name(name);
         Ok(names.into_iter().filter(is_ours).collect())
     }
@@ -345,7 +337,10 @@ impl Upload<'_> {
         change: &mut ManifestChange,
         report: &mut UploadReport,
     ) -> Result<(), StoreError> {
-        match self.store.upload(name, &self.folder.join(name)) {
+        let local = self.folder.file(name);
+        let known = local.metadata();
+        let known = known.map_err(|error| unreadable(name, &error));
+        match known.and_then(|_| self.store.upload(name, &local.path())) {
             Ok(file) => change.add.push(file),
             Err(error)
                 if matches!(
@@ -397,19 +392,10 @@ impl Upload<'_> {
         segments: &[&String],
         manifest: &Manifest,
     ) -> Result<Vec<String>, StoreError> {
-        let unreadable = |name: &str, error: std::io::Error| {
-            StoreError::new(
-                StoreErrorKind::Local,
-                format!("{name} of the index cannot be read: {error}"),
-            )
-        };
         let mut covered = BTreeSet::new();
         for name in segments.iter().filter(|name| name.ends_with(LOC_SUFFIX)) {
-            let text = fs::read(self.folder.join(name));
-            let mut files = text
-                .and_then(|text| files_of_segment(&text))
-                .map_err(|error| unreadable(name, error))?;
-            covered.append(&mut files);
+            let files = files_of(&self.folder.file(name));
+            covered.append(&mut files.map_err(|error| unreadable(name, &error))?);
         }
         // A segment of new files alone merges nothing.
         let is_merged = covered.iter().any(|name| manifest.contains(name));
@@ -421,12 +407,13 @@ impl Upload<'_> {
             let Some(stem) = file.name.strip_suffix(LOC_SUFFIX) else {
                 continue;
             };
-            if file.length > LARGEST_LOC || self.folder.join(&file.name).exists() {
+            let local = self.folder.file(&file.name);
+            if file.length > LARGEST_LIST.get() || local.kind().is_some() {
                 continue;
             }
             let mut text = vec![];
             self.store.download(&file, &mut text)?;
-            let files = files_of_segment(&text).map_err(|error| unreadable(&file.name, error))?;
+            let files = files_of_segment(&text).map_err(|error| unreadable(&file.name, &error))?;
             let is_covered = |file: &String| covered.contains(file) || manifest.was_removed(file);
             // A segment without names has lines of damaged files.
             if !files.is_empty() && files.iter().all(is_covered) {
@@ -443,7 +430,7 @@ impl Upload<'_> {
 
     fn add_error(&self, report: &mut UploadReport, waiting: &[String], error: &StoreError) {
         let oldest = waiting.iter().filter_map(|name| {
-            let known = fs::metadata(self.folder.join(name)).ok()?;
+            let known = self.folder.file(name).metadata().ok()?;
             known.modified().ok()
         });
         let waited = oldest
@@ -464,19 +451,18 @@ impl Upload<'_> {
 
     /// Removes local copies: of files that another machine has replaced, and the oldest of stored files
     /// beyond the size of the cache. The index stays.
-    fn make_room(&self, manifest: &Manifest, cache_size: u64) -> anyhow::Result<()> {
-        let mut copies: Vec<(SystemTime, u64, PathBuf)> = vec![];
+    fn make_room(&self, manifest: &Manifest) -> anyhow::Result<()> {
+        let mut copies: Vec<(SystemTime, u64, RootFile)> = vec![];
         for name in self.finished()? {
-            let path = self.folder.join(&name);
+            let file = self.folder.file(&name);
             if manifest.was_removed(&name) {
                 self.remove_replaced(&name, manifest)?;
                 continue;
             }
-            if !path.exists() {
-                continue;
-            }
-            let known = fs::metadata(&path);
-            let known = known.with_context(|| format!("cannot read {}", path.display()))?;
+            let known = match file.metadata() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                known => known.with_context(|| format!("cannot read {file}"))?,
+            };
             // Another length is damage, which `verify` shows.
             let is_stored = manifest
                 .get(&name)
@@ -485,44 +471,53 @@ impl Upload<'_> {
                 copies.push((
                     known.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                     known.len(),
-                    path,
+                    file,
                 ));
             }
         }
         copies.sort();
         let mut total: u64 = copies.iter().map(|(_, length, _)| length).sum();
-        for (_, length, path) in copies {
-            if total <= cache_size {
+        for (_, length, file) in copies {
+            if total <= self.cache.limit {
                 break;
             }
-            remove(&path)?;
+            remove(&file)?;
             total -= length;
         }
-        FileCache::new(self.folder, cache_size).trim(total);
+        self.cache.trim(total);
         Ok(())
     }
 
     /// Removes the local copy of a file that another machine has replaced. With a segment of the index go
     /// the local copies of its archive files: they would be indexed again.
     fn remove_replaced(&self, name: &str, manifest: &Manifest) -> anyhow::Result<()> {
-        let path = self.folder.join(name);
+        let local = self.folder.file(name);
         if is_segment(name) && name.ends_with(LOC_SUFFIX) {
-            let files = fs::read(&path).and_then(|text| files_of_segment(&text));
-            for file in files.unwrap_or_default() {
+            for file in files_of(&local).unwrap_or_default() {
                 if manifest.contains(&file) {
-                    remove(&self.folder.join(file))?;
+                    remove(&self.folder.file(file))?;
                 }
             }
         }
-        remove(&path)
+        remove(&local)
     }
 }
 
-fn remove(path: &Path) -> anyhow::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        removed => removed.with_context(|| format!("cannot remove {}", path.display())),
-    }
+fn remove(file: &RootFile) -> anyhow::Result<()> {
+    let removed = file.remove();
+    removed
+        .map(drop)
+        .with_context(|| format!("cannot remove {file}"))
+}
+
+/// The archive files in the list of a segment.
+fn files_of(list: &RootFile) -> io::Result<BTreeSet<String>> {
+    files_of_segment(&list.read(LARGEST_LIST)?)
+}
+
+fn unreadable(name: &str, error: &io::Error) -> StoreError {
+    let problem = format!("{name} cannot be read: {error}");
+    StoreError::new(StoreErrorKind::Local, problem)
 }
 
 fn bytes_of(files: &[StoredFile]) -> u64 {

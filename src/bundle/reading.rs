@@ -1,15 +1,16 @@
 //! Finds, verifies and reads bundles.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use urldb_files::{Kind, Root, RootFile};
 use urldb_text::sanitize;
 use urldb_verdict::{JobKey, Selection, Shard};
 
@@ -17,16 +18,10 @@ use super::line::BundleLine;
 use super::manifest::{BundleFile, FORMAT, MANIFEST, Manifest, OBSERVATIONS};
 use crate::archive::{HashingWriter, ensure_sound};
 use crate::explain::explain;
+use crate::limits;
 
 /// The folders between a given folder and a manifest: an artifact, a shard and an attempt.
 const DEPTH: usize = 3;
-
-/// Longest manifest, in bytes.
-const LONGEST_MANIFEST: u64 = 16 << 20;
-
-/// Longest line of observations, in bytes. A line has a few responses, each with at most some 100 KiB of
-/// headers and some 100 KiB of a page.
-const LONGEST_LINE: u64 = 64 << 20;
 
 /// Makes the numbers of keys independent of others by [`JobKey::spread`].
 const SALT: u64 = u64::from_le_bytes(*b"bundled\0");
@@ -52,7 +47,7 @@ pub struct Bundles {
 /// A bundle whose files are verified.
 #[derive(Debug)]
 pub struct Bundle {
-    folder: PathBuf,
+    folder: Root,
     manifest: Manifest,
     observations: BufReader<File>,
     /// The number of each job's key, and the offset of its line, sorted.
@@ -69,27 +64,27 @@ impl Bundles {
     pub fn open(folders: &[PathBuf], expected: &Expected<'_>) -> anyhow::Result<Self> {
         let mut unreadable = vec![];
         let mut refused: BTreeMap<Shard, Vec<String>> = BTreeMap::new();
-        let mut found: BTreeMap<(Shard, String), (PathBuf, Manifest)> = BTreeMap::new();
+        let mut found: BTreeMap<(Shard, String), (Root, Manifest)> = BTreeMap::new();
         let mut counts: BTreeMap<u32, PathBuf> = BTreeMap::new();
-        for path in manifests(folders)? {
-            let folder = path.parent().unwrap_or(&path).to_owned();
-            let manifest = match read_manifest(&path) {
+        for file in manifests(folders)? {
+            let folder = file.root().clone();
+            let manifest = match read_manifest(&file) {
                 Ok(manifest) => manifest,
                 Err(error) => {
-                    let why = format!("{}: {}", path.display(), explain(&error));
+                    let why = format!("{file}: {}", explain(&error));
                     unreadable.push(sanitize(&why).into_owned());
                     continue;
                 }
             };
             let shard = manifest.shard;
             if let Err(why) = check(&manifest, expected) {
-                let why = format!("{}: {why}", folder.display());
+                let why = format!("{}: {why}", folder.path().display());
                 refused.entry(shard).or_default().push(why);
                 continue;
             }
             counts
                 .entry(shard.count())
-                .or_insert_with(|| folder.clone());
+                .or_insert_with(|| folder.path().to_owned());
             // The same bundle may be in two of the folders.
             found
                 .entry((shard, manifest.attempt.clone()))
@@ -118,10 +113,10 @@ impl Bundles {
                 if whole.is_some() {
                     break;
                 }
-                match Bundle::open(&folder, manifest) {
+                match Bundle::open(folder.clone(), manifest) {
                     Ok(bundle) => whole = Some(bundle),
                     Err(error) => {
-                        let why = format!("{}: {}", folder.display(), explain(&error));
+                        let why = format!("{}: {}", folder.path().display(), explain(&error));
                         let causes = bundles.refused.entry(shard).or_default();
                         causes.push(sanitize(&why).into_owned());
                     }
@@ -218,18 +213,18 @@ impl Bundles {
 
 impl Bundle {
     /// Verifies the files of a bundle, and finds its lines.
-    fn open(folder: &Path, manifest: Manifest) -> anyhow::Result<Self> {
+    fn open(folder: Root, manifest: Manifest) -> anyhow::Result<Self> {
         let mut lines = None;
         for file in &manifest.files {
             let name = &file.name;
             let at = || format!("{} is damaged", sanitize(name));
             if name == OBSERVATIONS {
-                lines = Some(read_lines(folder, file).with_context(at)?);
+                lines = Some(read_lines(&folder, file).with_context(at)?);
             } else {
-                verify(folder, file).with_context(at)?;
+                verify(&folder, file).with_context(at)?;
             }
         }
-        ensure_sound(folder, archives(&manifest).map(|file| file.name.as_str()))?;
+        ensure_sound(&folder, archives(&manifest).map(|file| file.name.as_str()))?;
         let lines = lines.context("the manifest names no observations")?;
         anyhow::ensure!(
             lines.len() as u64 == manifest.jobs,
@@ -237,9 +232,9 @@ impl Bundle {
             lines.len(),
             manifest.jobs
         );
-        let observations = urldb_files::open(&folder.join(OBSERVATIONS))?;
+        let observations = folder.file(OBSERVATIONS).open()?;
         Ok(Self {
-            folder: folder.to_owned(),
+            folder,
             manifest,
             observations: BufReader::new(observations),
             lines,
@@ -251,9 +246,9 @@ impl Bundle {
         &self.manifest
     }
 
-    /// The name and the path of each WARC file.
-    pub fn warc_files(&self) -> impl Iterator<Item = (&BundleFile, PathBuf)> {
-        archives(&self.manifest).map(|file| (file, self.folder.join(&file.name)))
+    /// The WARC files.
+    pub fn warc_files(&self) -> impl Iterator<Item = RootFile> {
+        archives(&self.manifest).map(|file| self.folder.file(&file.name))
     }
 
     /// The line of a job; `None` if the shard did not have the job.
@@ -265,12 +260,13 @@ impl Bundle {
         let first = self.lines.partition_point(|(other, _)| *other < number);
         let candidates = self.lines[first..].iter();
         for (_, offset) in candidates.take_while(|(other, _)| *other == number) {
-            let at = || format!("{}: {OBSERVATIONS}", self.folder.display());
+            let at = || self.folder.file(OBSERVATIONS).to_string();
             self.observations
                 .seek(SeekFrom::Start(*offset))
                 .with_context(at)?;
             let mut text = vec![];
-            let mut input = self.observations.by_ref().take(LONGEST_LINE);
+            let input = self.observations.by_ref();
+            let mut input = input.take(limits::BUNDLE_LINE.get());
             input.read_until(b'\n', &mut text).with_context(at)?;
             let line: BundleLine = serde_json::from_slice(&text)
                 .map_err(|error| anyhow::anyhow!("the byte {offset} begins a bad line: {error}"))
@@ -287,7 +283,8 @@ impl Bundle {
             let unknown = line.files().find(|name| !has(name));
             if let Some(name) = unknown {
                 let name = sanitize(name);
-                anyhow::bail!("{}: there is no WARC file {name}", self.folder.display());
+                let folder = self.folder.path().display();
+                anyhow::bail!("{folder}: there is no WARC file {name}");
             }
             return Ok(Some(line));
         }
@@ -295,32 +292,32 @@ impl Bundle {
     }
 }
 
-/// The paths of all manifests in and below these folders, sorted.
-fn manifests(folders: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+/// All manifests in and below these folders, sorted. They come from others, so no link leads out of these.
+fn manifests(folders: &[PathBuf]) -> anyhow::Result<Vec<RootFile>> {
     let mut found = vec![];
     for folder in folders {
-        let mut level = vec![folder.clone()];
+        let shown = folder.display();
+        anyhow::ensure!(urldb_files::is_folder(folder), "there is no folder {shown}");
+        let mut level = vec![Root::new(folder, "the folder of bundles")];
         for depth in 0..=DEPTH {
             let mut below = vec![];
             for folder in level {
-                let path = folder.join(MANIFEST);
-                if path.is_file() {
-                    found.push(path);
+                let files = folder.files();
+                let files =
+                    files.with_context(|| format!("cannot list {}", folder.path().display()))?;
+                if files.contains(&folder.file(MANIFEST)) {
+                    found.push(folder.file(MANIFEST));
                 } else if depth < DEPTH {
-                    let at = || format!("cannot list {}", folder.display());
-                    for entry in fs::read_dir(&folder).with_context(at)? {
-                        let entry = entry.with_context(at)?;
-                        if entry.file_type().with_context(at)?.is_dir() {
-                            below.push(entry.path());
-                        }
-                    }
+                    let is_folder = |file: &&RootFile| file.kind() == Some(Kind::Folder);
+                    let folders = files.iter().filter(is_folder);
+                    below.extend(folders.map(|file| folder.folder(file.name())));
                 }
             }
             level = below;
         }
     }
-    found.sort();
-    found.dedup();
+    found.sort_by_cached_key(RootFile::path);
+    found.dedup_by_key(|file| file.path());
     Ok(found)
 }
 
@@ -331,11 +328,8 @@ fn archives(manifest: &Manifest) -> impl Iterator<Item = &BundleFile> {
 }
 
 /// Reads a manifest, and sorts its files by name.
-fn read_manifest(path: &Path) -> anyhow::Result<Manifest> {
-    let mut text = vec![];
-    let file = urldb_files::open(path)?;
-    file.take(LONGEST_MANIFEST + 1).read_to_end(&mut text)?;
-    anyhow::ensure!(text.len() as u64 <= LONGEST_MANIFEST, "is too long");
+fn read_manifest(file: &RootFile) -> anyhow::Result<Manifest> {
+    let text = file.read(limits::BUNDLE_MANIFEST)?;
     let mut manifest: Manifest = serde_json::from_slice(&text)?;
     manifest.files.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some([file, _]) = manifest
@@ -391,27 +385,27 @@ fn check(manifest: &Manifest, expected: &Expected<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Verifies a file, without following links.
-fn verify(folder: &Path, file: &BundleFile) -> anyhow::Result<()> {
+/// Verifies a file.
+fn verify(folder: &Root, file: &BundleFile) -> anyhow::Result<()> {
     let mut content = HashingWriter::new(io::sink());
-    let mut input = open_plain(folder, file)?;
+    let mut input = open(folder, file)?;
     io::copy(&mut input, &mut content)?;
     ensure_digest(file, content.length(), &content.sha256())
 }
 
 /// Verifies the observations, and finds the lines: the number of each key, and its offset, sorted.
-fn read_lines(folder: &Path, file: &BundleFile) -> anyhow::Result<Vec<(u64, u64)>> {
+fn read_lines(folder: &Root, file: &BundleFile) -> anyhow::Result<Vec<(u64, u64)>> {
     #[derive(Deserialize)]
     struct Line {
         key: JobKey,
     }
-    let mut input = BufReader::with_capacity(1 << 20, open_plain(folder, file)?);
+    let mut input = BufReader::with_capacity(1 << 20, open(folder, file)?);
     let (mut lines, mut text) = (vec![], vec![]);
     let (mut hasher, mut offset) = (Sha256::new(), 0);
     let mut wrong = None;
     loop {
         text.clear();
-        let mut one = input.by_ref().take(LONGEST_LINE);
+        let mut one = input.by_ref().take(limits::BUNDLE_LINE.get());
         let length = one.read_until(b'\n', &mut text)? as u64;
         if length == 0 {
             break;
@@ -432,18 +426,16 @@ fn read_lines(folder: &Path, file: &BundleFile) -> anyhow::Result<Vec<(u64, u64)
     Ok(lines)
 }
 
-/// Opens a file of the bundle itself: a link could lead anywhere.
-fn open_plain(folder: &Path, file: &BundleFile) -> anyhow::Result<File> {
-    let path = folder.join(&file.name);
-    let known = fs::symlink_metadata(&path)?;
-    anyhow::ensure!(known.is_file(), "it is not a regular file");
+/// Opens a file of the length that the manifest says.
+fn open(folder: &Root, file: &BundleFile) -> anyhow::Result<File> {
+    let opened = folder.file(&file.name).open()?;
+    let length = opened.metadata()?.len();
     anyhow::ensure!(
-        known.len() == file.length,
-        "it has {} bytes, and the manifest says {}",
-        known.len(),
+        length == file.length,
+        "it has {length} bytes, and the manifest says {}",
         file.length
     );
-    Ok(File::open(&path)?)
+    Ok(opened)
 }
 
 fn ensure_digest(file: &BundleFile, length: u64, sha256: &[u8; 32]) -> anyhow::Result<()> {

@@ -1,12 +1,13 @@
 //! Writes a bundle.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
+use urldb_files::Root;
 use urldb_verdict::{Selection, Shard};
 
 use super::line::BundleLine;
@@ -15,7 +16,7 @@ use crate::archive::HashingWriter;
 
 /// A bundle that is being written. It does not exist for readers before [`Self::finish`].
 pub struct BundleWriter {
-    folder: PathBuf,
+    folder: Root,
     shard: Shard,
     attempt: String,
     jobs: u64,
@@ -27,17 +28,13 @@ impl BundleWriter {
     /// there.
     ///
     /// # Errors
-    /// When the folder cannot be made, or exists.
+    /// When the folder cannot be made, or has a bundle.
     pub fn create(run_folder: &Path, shard: Shard, attempt: String) -> anyhow::Result<Self> {
-        let of_shard = run_folder.join(shard.folder());
-        let folder = of_shard.join(&attempt);
-        let make = || -> io::Result<File> {
-            fs::create_dir_all(&of_shard)?;
-            fs::create_dir(&folder)?;
-            File::create_new(folder.join(OBSERVATIONS))
-        };
-        let file =
-            make().with_context(|| format!("cannot write a bundle to {}", folder.display()))?;
+        let folder = Root::new(run_folder, "the folder of bundles");
+        let folder = folder.folder(shard.folder()).folder(&attempt);
+        let file = folder.file(OBSERVATIONS).create_new();
+        let cannot = || format!("cannot write a bundle to {}", folder.path().display());
+        let file = file.with_context(cannot)?;
         Ok(Self {
             folder,
             shard,
@@ -48,7 +45,7 @@ impl BundleWriter {
     }
 
     /// The folder of the bundle, for its WARC files.
-    pub fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Root {
         &self.folder
     }
 
@@ -62,7 +59,7 @@ impl BundleWriter {
         text.push(b'\n');
         self.jobs += 1;
         let written = self.observations.write_all(&text);
-        written.with_context(|| format!("cannot write to {}", self.folder.display()))
+        written.with_context(|| format!("cannot write to {}", self.folder.path().display()))
     }
 
     /// Makes the bundle whole: its files are on disk before the manifest is. Returns the manifest.
@@ -84,7 +81,7 @@ impl BundleWriter {
             observations,
             ..
         } = self;
-        let cannot_finish = || format!("cannot finish the bundle in {}", folder.display());
+        let cannot_finish = || format!("cannot finish the bundle in {}", folder.path().display());
         let first = BundleFile {
             name: OBSERVATIONS.to_owned(),
             length: observations.length(),
@@ -112,7 +109,8 @@ impl BundleWriter {
         };
         let mut text = serde_json::to_vec_pretty(&manifest)?;
         text.push(b'\n');
-        urldb_files::write_atomically(&folder.join(MANIFEST), &text).with_context(cannot_finish)?;
+        let manifest_file = folder.file(MANIFEST);
+        manifest_file.replace(&text).with_context(cannot_finish)?;
         Ok(manifest)
     }
 }

@@ -1,10 +1,11 @@
 //! The source of a collecting run: the bundles of its shards, in place of the network.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use urldb_fetch::FetchedJob;
+use urldb_files::Root;
 use urldb_protocol::RunInfo;
 use urldb_verdict::{Canary, Job, JobKey, JudgedJob, PlanOptions, Shard, VerdictOptions, decide};
 
@@ -82,7 +83,7 @@ impl Collection {
         let options = recorder.run;
         let config = options.config;
         messages.notes.extend(self.bundles.notes());
-        let folder = config.archive_root().path().to_owned();
+        let folder = config.archive_root();
         let adopted = self.adopt_files(&folder)?;
         // Opening the archive indexes the files.
         let provenance = provenance(config, run);
@@ -99,12 +100,13 @@ impl Collection {
     }
 
     /// Puts the archive files of the bundles into the archive. Returns their paths there, sorted.
-    fn adopt_files(&self, archive: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    fn adopt_files(&self, archive: &Root) -> anyhow::Result<Vec<PathBuf>> {
         let mut adopted = vec![];
         for bundle in self.bundles.shards().iter().flatten() {
-            for (file, path) in bundle.warc_files() {
-                adopt(archive, &file.name, &path)?;
-                adopted.push(archive.join(&file.name));
+            for file in bundle.warc_files() {
+                let target = archive.file(file.name());
+                adopt(&target, &file)?;
+                adopted.push(target.path());
             }
         }
         adopted.sort();

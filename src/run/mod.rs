@@ -381,7 +381,7 @@ fn check_and_archive(
 ) -> anyhow::Result<(Report, Outcomes)> {
     let options = recorder.run;
     let config = options.config;
-    let folder = config.archive_root().path().to_owned();
+    let folder = config.archive_root();
     let provenance = provenance(config, run);
     let (archive, notes) = Archive::open(&folder, &config.archive, provenance, options.ambient)?;
     messages.notes.extend(notes);

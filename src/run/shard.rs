@@ -91,7 +91,7 @@ pub fn shard(
     let files = archive.finish()?;
     // A later attempt asks what this one did not.
     let is_whole = !options.stop.is_set();
-    let folder = bundle.folder().to_owned();
+    let folder = bundle.folder().path().to_owned();
     if is_whole {
         let times = (started, (options.ambient.now)());
         bundle.finish(inputs, options.selection, times, &files)?;

@@ -269,6 +269,14 @@ fn what_this_machine_has_seen_is_read_offline() {
         .code(0)
         .says(&["first"])
         .complains(&["as this machine has last seen it"]);
+    let seen = stored.sandbox.path("archive/.cache/.manifest.json");
+    let elsewhere = stored.sandbox.path("elsewhere");
+    std::fs::rename(&seen, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &seen).unwrap();
+    stored
+        .urldb(&["archive", "list"])
+        .code(2)
+        .complains(&[".cache/.manifest.json is a link out of the archive: replace it by a file"]);
     stored.forget_copies();
     stored
         .urldb(&["archive", "get", URL])

@@ -306,3 +306,94 @@ fn a_file_that_is_none_is_refused_by_every_command_that_reads_it() {
         fs::rename(aside, &file).unwrap();
     }
 }
+
+/// An archive with one capture, and the map of its site.
+fn archived() -> (Site, Sandbox, String) {
+    let site = Site::with(&[("/a", "x")]);
+    let sandbox = Sandbox::new("");
+    sandbox.write(FILE, promises(&[("/a", "x")]));
+    let map = site.map("example.test");
+    sandbox.urldb(&["run", "--map", &map]).code(0);
+    (site, sandbox, map)
+}
+
+/// Puts a pipe, or a link to a device or out of the repository, in the place of a file. Returns the folder
+/// where the file is then.
+fn put_in_place_of(sandbox: &Sandbox, file: &str, target: &str) -> PathBuf {
+    let outside = sandbox.path("../outside");
+    fs::create_dir(&outside).unwrap();
+    let (path, moved) = (sandbox.path(file), outside.join("moved"));
+    if fs::rename(&path, &moved).is_err() {
+        fs::write(&moved, SECRET).unwrap();
+    }
+    match target {
+        "pipe" => assert!(
+            Command::new("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        ),
+        "outside" => symlink(&moved, &path).unwrap(),
+        device => symlink(device, &path).unwrap(),
+    }
+    outside
+}
+
+#[test]
+fn no_command_follows_a_file_of_the_archive_out_of_it_or_waits_for_it() {
+    let (_site, sandbox, map) = archived();
+    let name = |end: &str| {
+        let file = sandbox.files("archive", end).remove(0);
+        let file = file.strip_prefix(sandbox.path("")).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let warc = name(".warc.gz");
+    let commands: [(&str, &[&str]); 5] = [
+        ("list", &["archive", "list"]),
+        ("verify", &["archive", "verify"]),
+        ("get", &["archive", "get", "http://example.test/a"]),
+        ("index", &["archive", "index"]),
+        ("run", &["run", "--map", &map]),
+    ];
+    let all = &["list", "verify", "get", "index", "run"][..];
+    // The files, and the commands that need them.
+    let files = [
+        (warc.clone(), &["verify", "get", "index"][..]),
+        (format!("{warc}.open"), &["run"]),
+        (format!("{warc}.replaces"), all),
+        (name(".idx"), all),
+        (name(".cdxj.gz"), all),
+        (name(".loc"), &["index", "run"]),
+        ("archive/index".to_owned(), all),
+        ("archive/.lock".to_owned(), &["index", "run"]),
+        ("archive/index/.lock".to_owned(), &["index"]),
+    ];
+    for (file, needed_by) in &files {
+        for (target, said) in [
+            ("outside", "is a link out of the archive: replace it by a"),
+            ("/dev/zero", "is a link out of the archive: replace it by a"),
+            ("pipe", "it is a named pipe, not a regular file"),
+        ] {
+            for (command, arguments) in commands {
+                // Without its files the index is made anew.
+                let is_segment = [".idx", ".cdxj.gz", ".loc"]
+                    .iter()
+                    .any(|end| file.ends_with(end));
+                let is_made = is_segment && ["index", "run"].contains(&command);
+                if target == "pipe" && (is_made || file.ends_with("/index")) {
+                    continue;
+                }
+                let sandbox = sandbox.copy();
+                let outside = put_in_place_of(&sandbox, file, target);
+                let before = content(&outside);
+                let ran = sandbox.urldb(arguments);
+                let case = format!("{file} {target} {command}: {ran:?}");
+                let is_refused = needed_by.contains(&command);
+                assert_eq!(ran.code > 0, is_refused, "{case}");
+                assert_eq!(words(&ran).contains(said), is_refused, "{case}");
+                assert_eq!(content(&outside), before, "{case}");
+            }
+        }
+    }
+}

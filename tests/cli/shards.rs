@@ -657,9 +657,16 @@ fn a_line_from_outside_makes_no_trouble_but_its_own() {
     let path = folder.join("observations.jsonl");
     fs::rename(&path, linked.path("elsewhere")).unwrap();
     std::os::unix::fs::symlink(linked.path("elsewhere"), &path).unwrap();
-    collect(&linked, "bundles")
-        .code(2)
-        .complains_in_words(&["it is not a regular file"]);
+    collect(&linked, "bundles").code(2).complains_in_words(&[
+        "observations.jsonl is damaged: 1-of-1/",
+        "observations.jsonl is a link out of the folder of bundles: replace it by a file",
+    ]);
+    fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    collect(&linked, "bundles").code(2).complains_in_words(&[
+        "observations.jsonl is damaged: it is a named pipe, not a regular file",
+    ]);
 }
 
 #[test]

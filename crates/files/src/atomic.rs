@@ -170,6 +170,24 @@ pub fn temporary_folder() -> io::Result<TempDir> {
     tempfile::Builder::new().prefix("urldb-").tempdir()
 }
 
+/// A folder in `directory` that is removed when the value is dropped. Its permissions are those of any new
+/// folder, so that it can become one.
+///
+/// # Errors
+/// If the folder cannot be made.
+pub fn temporary_folder_in(directory: &Path) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(Permissions::from_mode(0o777));
+    }
+    builder
+        .tempdir_in(directory)
+        .map_err(|error| unwritable(directory, &error))
+}
+
 /// Removes the temporary files that killed processes left in `directory`, and returns their paths,
 /// sorted.
 ///

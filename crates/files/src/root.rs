@@ -1,12 +1,13 @@
 //! Folders whose files are read and written without leaving them.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use crate::atomic::{
     remove, remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
+    write_new_atomically_with,
 };
 use crate::limit::Limit;
 use crate::reading::{self, Kind};
@@ -164,6 +165,16 @@ impl Root {
         tempfile::tempfile_in(self.folder_or_current())
     }
 
+    /// Moves the folder to the place of another, which is empty or not there.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, and if the folder cannot be moved.
+    pub fn rename(&self, to: &Self) -> io::Result<()> {
+        self.check()?;
+        to.check()?;
+        fs::rename(&self.folder, &to.folder)
+    }
+
     fn folder_or_current(&self) -> &Path {
         or_current(&self.folder)
     }
@@ -233,6 +244,16 @@ impl RootFile {
         self.kind() == Some(Kind::File)
     }
 
+    /// The length and the times of a regular file.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, and as [`crate::open`].
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        let known = fs::metadata(self.inside()?)?;
+        reading::ensure_regular(known.file_type())?;
+        Ok(known)
+    }
+
     /// Opens a regular file to read it.
     ///
     /// # Errors
@@ -249,6 +270,14 @@ impl RootFile {
         let file = self.open()?;
         limit.check(file.metadata()?.len())?;
         Ok(file)
+    }
+
+    /// Opens a regular file that is there, to read it and to write to it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_to_write(&self) -> io::Result<File> {
+        reading::open_with(OpenOptions::new().read(true).write(true), &self.inside()?)
     }
 
     /// Opens a file, which is made if need be, to read it and to append to it.
@@ -310,6 +339,37 @@ impl RootFile {
         write: impl FnOnce(&mut File) -> Result<(), E>,
     ) -> Result<(), E> {
         write_atomically_with(&self.to_write()?, write)
+    }
+
+    /// Gives the file another path, and replaces what is there.
+    ///
+    /// # Errors
+    /// If a link leads one of the paths out of its boundary, and if the file cannot be moved.
+    pub fn rename(&self, to: &Self) -> io::Result<()> {
+        fs::rename(self.inside()?, to.to_write()?)
+    }
+
+    /// Gives a regular file a second path, where nothing may be. Behind a link, it is the file that gets
+    /// the path.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and if something is at the path, or the file system has no second paths.
+    pub fn hard_link(&self, to: &Self) -> io::Result<()> {
+        self.metadata()?;
+        fs::hard_link(fs::canonicalize(self.inside()?)?, to.to_write()?)
+    }
+
+    /// Makes a file that must not exist by what `write` produces, as [`crate::write_new_atomically_with`]
+    /// does, and makes its folder if need be.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, if the file exists or cannot be written, and the errors of
+    /// `write`.
+    pub fn write_new_with<E: From<io::Error>>(
+        &self,
+        write: impl FnOnce(&mut File) -> Result<(), E>,
+    ) -> Result<(), E> {
+        write_new_atomically_with(&self.to_write()?, write)
     }
 
     /// Removes the file, and tells whether it was there. A link is removed, not its target.

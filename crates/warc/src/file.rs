@@ -5,14 +5,14 @@
 //! [`recover`](crate::recover()) finishes it. When a record fails, for example on a full disk, its
 //! bytes are cut off and the file stays usable.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::date::WarcDate;
 use crate::draft::RecordDraft;
 use crate::extent::Extent;
-use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
+use crate::fs::{self, DirectoryLock, remove_if_there, sync_directory_of};
 use crate::options::WriteOptions;
 use crate::packer::PackedRecord;
 use crate::replacement::{hidden_files, names_in};
@@ -176,12 +176,12 @@ impl ArchiveFile {
         let open_path = dir.join(format!("{name}{OPEN_SUFFIX}"));
         // The lock keeps recovery away from the file until it is locked itself.
         let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
-        if final_path.exists() {
+        if fs::file(&final_path).kind().is_some() {
             return Err(ArchiveFileError::Exists { path: final_path });
         }
         let file = create_new(&open_path)?;
         // Another process may have finished a file of that name after the first check.
-        if final_path.exists() {
+        if fs::file(&final_path).kind().is_some() {
             remove_if_there(&open_path).map_err(at(&open_path))?;
             return Err(ArchiveFileError::Exists { path: final_path });
         }
@@ -268,7 +268,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), ArchiveFileError> {
 }
 
 fn create_new(path: &Path) -> Result<File, ArchiveFileError> {
-    let created = OpenOptions::new().write(true).create_new(true).open(path);
+    let created = fs::file(path).create_new();
     created.map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => ArchiveFileError::Exists {
             path: path.to_owned(),
@@ -280,7 +280,7 @@ fn create_new(path: &Path) -> Result<File, ArchiveFileError> {
 /// Syncs a file to disk, then gives it its final name.
 pub(crate) fn publish(file: &File, open_path: &Path, final_path: &Path) -> io::Result<()> {
     file.sync_all()?;
-    std::fs::rename(open_path, final_path)?;
+    fs::file(open_path).rename(&fs::file(final_path))?;
     sync_directory_of(final_path)
 }
 

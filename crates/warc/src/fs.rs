@@ -1,10 +1,15 @@
-//! File operations that survive a crash: locks, atomic replacement, and sync of directories.
+//! The files of an archive: each is a [`RootFile`], which no link leads out of its folder. And file
+//! operations that survive a crash: locks, atomic replacement, and sync of directories.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use urldb_files::{Root, RootFile};
 
 /// How long to wait for another process's lock. The lock is held for file operations only, so a longer
 /// wait means that the other process is stuck.
@@ -58,11 +63,45 @@ impl DirectoryLock {
 }
 
 fn open_lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
+    if !urldb_files::is_folder(directory_of(path)) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    file(path)
+        .open_to_append()
+        .map_err(|error| match error.kind() {
+            // A link out, or no regular file.
+            io::ErrorKind::Other => io::Error::other(format!("{}: {error}", path.display())),
+            _ => error,
+        })
+}
+
+/// The directory of an archive. The way to it may have links.
+pub(crate) fn root(dir: &Path) -> Root {
+    Root::new(dir, "the archive")
+}
+
+/// The directory of an index in that of an archive, which no link leads out of the latter.
+pub(crate) fn index_root(index_dir: &Path) -> Root {
+    root(directory_of(index_dir)).folder(index_dir.file_name().unwrap_or_default())
+}
+
+/// A file in the directory of an archive or of its index.
+pub(crate) fn file(path: &Path) -> RootFile {
+    root(directory_of(path)).file(path.file_name().unwrap_or_default())
+}
+
+/// The names in a directory that are text; none if there is no directory.
+pub(crate) fn names(root: &Root) -> io::Result<BTreeSet<String>> {
+    let files = root.files()?;
+    let names = files.iter().filter_map(|file| file.name().to_str());
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// Makes a file, in the place of one that a killed process left.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    let file = file(path);
+    file.remove()?;
+    file.create_new()
 }
 
 /// Replaces a file as a whole: readers see the old content or the new. The caller holds the
@@ -72,57 +111,59 @@ pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    // A symbolic link stays; its target is replaced.
-    let path = if path.is_symlink() {
-        path.canonicalize()?
-    } else {
-        path.to_owned()
-    };
-    let mut temporary = path.clone().into_os_string();
+    let mut temporary = path.to_owned().into_os_string();
     temporary.push(".tmp");
     let temporary = Path::new(&temporary);
-    remove_if_there(temporary)?;
-    let file = OpenOptions::new()
-        .create_new(true)
-        .write(true)
-        .open(temporary)?;
-    let replaced = fill(file, &path, write).and_then(|()| std::fs::rename(temporary, &path));
+    let output = create(temporary)?;
+    let renamed = |()| file(temporary).rename(&file(path));
+    let replaced = fill(output, path, write).and_then(renamed);
     if replaced.is_err() {
         remove_if_there(temporary)?;
     }
-    replaced.and_then(|()| sync_directory_of(&path))
+    replaced.and_then(|()| sync_directory_of(path))
 }
 
 fn fill(
-    file: File,
+    output: File,
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    if let Ok(known) = path.metadata() {
-        file.set_permissions(known.permissions())?;
+    if let Ok(known) = file(path).metadata() {
+        output.set_permissions(known.permissions())?;
     }
-    let mut output = BufWriter::new(file);
+    let mut output = BufWriter::new(output);
     write(&mut output)?;
     output.flush()?;
     output.get_ref().sync_all()
 }
 
-pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// Copies bytes of a file.
+pub(crate) fn copy_range(
+    path: &Path,
+    range: &Range<u64>,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    let mut file = file(path).open()?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let length = range.end - range.start;
+    let copied = io::copy(&mut file.take(length), output)?;
+    if copied < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
+    Ok(())
+}
+
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+    file(path).remove().map(drop)
 }
 
 /// Syncs the directory of `path`, so that a rename in it survives a crash.
 pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
-    // Only Unix can open and sync a directory; other file systems do so themselves.
-    if cfg!(unix) {
-        let dir = path
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        File::open(dir)?.sync_all()?;
-    }
-    Ok(())
+    urldb_files::sync_directory(directory_of(path))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }

@@ -4,7 +4,7 @@
 //! file was read again and compared with them ([`crate::replacement`]).
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::cdxj::SortKeys;
 use crate::draft::RecordDraft;
 use crate::file::ARCHIVE_SUFFIX;
-use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
+use crate::fs::{DirectoryLock, copy_range, file, remove_if_there, sync_directory_of};
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
 use crate::index::{IndexError, forget_files, index_joined_file, merge_index};
@@ -157,7 +157,7 @@ impl FileJoiner {
         keys: &impl SortKeys,
     ) -> Result<PreparedFile<'_>, JoinError> {
         let path = self.dir.join(request.name);
-        if !request.name.ends_with(ARCHIVE_SUFFIX) || path.exists() {
+        if !request.name.ends_with(ARCHIVE_SUFFIX) || file(&path).kind().is_some() {
             let exists = io::Error::from(io::ErrorKind::AlreadyExists);
             return Err(at(&path)(exists));
         }
@@ -256,7 +256,7 @@ impl PreparedFile<'_> {
         let (dir, path) = (&self.joiner.dir, &self.file.path);
         {
             let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
-            std::fs::rename(&self.draft, path).map_err(at(path))?;
+            file(&self.draft).rename(&file(path)).map_err(at(path))?;
             sync_directory_of(path).map_err(at(dir))?;
         }
         for name in &self.old {
@@ -310,11 +310,11 @@ struct SourceFile {
 
 impl SourceFile {
     /// Reads every record of a file.
-    fn read(file: &JoinSource<'_>, dropped: &[u64]) -> Result<Self, JoinError> {
-        let path = file.path;
+    fn read(from: &JoinSource<'_>, dropped: &[u64]) -> Result<Self, JoinError> {
+        let path = from.path;
         let mut source = Self {
-            name: file.name.to_owned(),
-            length: path.metadata().map_err(at(path))?.len(),
+            name: from.name.to_owned(),
+            length: file(path).metadata().map_err(at(path))?.len(),
             path: path.to_owned(),
             kept: Vec::new(),
             records: 0,
@@ -326,7 +326,9 @@ impl SourceFile {
             problem,
         };
         let mut magic = [0; 2];
-        let opened = File::open(&source.path).and_then(|mut file| file.read_exact(&mut magic));
+        let opened = file(path)
+            .open()
+            .and_then(|mut file| file.read_exact(&mut magic));
         if opened.is_err() || magic != [0x1f, 0x8b] {
             return Err(unsuitable("the file is not compressed".to_owned()));
         }
@@ -444,18 +446,13 @@ struct NewFile {
 impl NewFile {
     fn create(dir: &Path, name: &str) -> Result<Self, JoinError> {
         let path = joining_path(dir, name);
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path);
-        let file = opened.map_err(at(&path))?;
+        let file = file(&path).create_new().map_err(at(&path))?;
         Ok(Self { path, file })
     }
 
     /// Compares the copied records of a file with the originals.
     fn compare(&self, part: &SourceFile) -> Result<(), JoinError> {
-        let mut copy = File::open(&self.path).map_err(at(&self.path))?;
+        let mut copy = file(&self.path).open().map_err(at(&self.path))?;
         copy.seek(SeekFrom::Start(part.begin.get()))
             .map_err(at(&self.path))?;
         let mut copy = BufReader::with_capacity(CHUNK, copy);
@@ -472,19 +469,8 @@ impl NewFile {
     }
 }
 
-fn copy_range(path: &Path, range: &Range<u64>, output: &mut impl Write) -> io::Result<()> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(range.start))?;
-    let length = range.end - range.start;
-    let copied = io::copy(&mut file.take(length), output)?;
-    if copied < length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(())
-}
-
 fn is_same(path: &Path, range: &Range<u64>, copy: &mut impl Read) -> io::Result<bool> {
-    let mut file = File::open(path)?;
+    let mut file = file(path).open()?;
     file.seek(SeekFrom::Start(range.start))?;
     let mut original = BufReader::with_capacity(CHUNK, file);
     let mut left = range.end - range.start;

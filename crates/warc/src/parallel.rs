@@ -17,6 +17,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
+use crate::fs;
 use crate::reader::{Deviation, ReadError, ReadErrorKind, Reader, Record, SkippedRange};
 use crate::version::Version;
 
@@ -90,7 +91,7 @@ fn read_divided<T: MemorySize>(
     read_items: &(impl ReadItems<T> + Sync),
     sink: &mut EventSink<'_, T>,
 ) -> Result<(), ReadError> {
-    let file = File::open(path).map_err(unreadable)?;
+    let file = fs::file(path).open().map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     let mut collector = Collector {
         reader: Reader::new(file)?,

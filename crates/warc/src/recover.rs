@@ -3,14 +3,14 @@
 //! The records of an `.open` file up to the first damaged one get the final name. The rest is saved in
 //! `NAME.warc.gz.at-OFFSET.damaged`, for a person to examine.
 
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::file::{ARCHIVE_SUFFIX, OPEN_SUFFIX, publish};
-use crate::fs::{DirectoryLock, replace};
+use crate::fs::{self, DirectoryLock, remove_if_there, replace};
 use crate::reader::{ReadError, Reader};
+use crate::replacement::names_in;
 
 /// The outcome for one `.open` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,21 +60,14 @@ pub fn recover(dir: &Path) -> Result<Vec<RecoveredFile>, RecoverError> {
         source,
     };
     let _lock = DirectoryLock::acquire(dir).map_err(failed)?;
-    let entries = std::fs::read_dir(dir)
-        .and_then(Iterator::collect::<io::Result<Vec<_>>>)
-        .map_err(failed)?;
-    let mut open_paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
-    open_paths.retain(|path| is_open(path) && path.is_file());
-    open_paths.sort();
-    open_paths
-        .iter()
-        .filter_map(|path| recover_file(path).transpose())
+    let names = names_in(dir).map_err(failed)?;
+    let open = names.iter().filter(|name| is_open(name));
+    open.filter_map(|name| recover_file(&dir.join(name)).transpose())
         .collect()
 }
 
-fn is_open(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str);
-    name.and_then(|name| name.strip_suffix(OPEN_SUFFIX))
+fn is_open(name: &str) -> bool {
+    name.strip_suffix(OPEN_SUFFIX)
         .is_some_and(|name| name.ends_with(ARCHIVE_SUFFIX))
 }
 
@@ -84,8 +77,7 @@ fn recover_file(open_path: &Path) -> Result<Option<RecoveredFile>, RecoverError>
         path: open_path.to_owned(),
         source,
     };
-    let opened = OpenOptions::new().read(true).write(true).open(open_path);
-    let file = match opened {
+    let file = match fs::file(open_path).open_to_write() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(failed)?,
     };
@@ -94,12 +86,12 @@ fn recover_file(open_path: &Path) -> Result<Option<RecoveredFile>, RecoverError>
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
-    if !open_path.exists() {
+    if !fs::file(open_path).is_file() {
         return Ok(None);
     }
     let final_path = open_path.with_extension("");
     // Its process was about to remove an empty file, because the name is taken.
-    if final_path.exists() && file.metadata().map_err(failed)?.len() > 0 {
+    if fs::file(&final_path).kind().is_some() && file.metadata().map_err(failed)?.len() > 0 {
         return Err(RecoverError::Exists { path: final_path });
     }
     let readable = readable_part(&file).map_err(|source| RecoverError::Read {
@@ -112,7 +104,7 @@ fn recover_file(open_path: &Path) -> Result<Option<RecoveredFile>, RecoverError>
             .and_then(|()| publish(&file, open_path, &final_path))
             .map_err(failed)?;
     } else {
-        std::fs::remove_file(open_path).map_err(failed)?;
+        remove_if_there(open_path).map_err(failed)?;
     }
     let file = (readable.records > 0).then_some(final_path);
     Ok(Some(RecoveredFile {

@@ -11,14 +11,14 @@
 mod shared_members;
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::cdxj::SortKeys;
 use crate::file::archive_files;
 use crate::finding::FindingCode;
-use crate::fs::{DirectoryLock, replace, sync_directory_of};
+use crate::fs::{DirectoryLock, copy_range, file, remove_if_there, replace, sync_directory_of};
 use crate::index::{IndexError, forget_file, rebuild_index};
 use crate::reader::{ReadError, Reader};
 use crate::recover::{RecoverError, RecoveredFile, damaged_path, recover};
@@ -105,7 +105,7 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<RepairedFile>> {
         faults: std::mem::take(&mut contents.faults),
     };
     let _lock = DirectoryLock::acquire(dir)?;
-    let length = path.metadata()?.len();
+    let length = file(path).metadata()?.len();
     for range in contents.damaged_ranges(length) {
         let aside = damaged_path(path, range.start);
         replace(&aside, |output| copy_range(path, &range, output))?;
@@ -119,7 +119,7 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<RepairedFile>> {
             Ok(())
         })?;
     } else if contents.readable.is_empty() {
-        std::fs::remove_file(path)?;
+        remove_if_there(path)?;
         sync_directory_of(path)?;
     } else {
         replace(path, |output| {
@@ -146,7 +146,7 @@ struct FileContents {
 impl FileContents {
     fn read(path: &Path) -> io::Result<Self> {
         let mut contents = Self::default();
-        let mut reader = Reader::open(path).map_err(io::Error::other)?;
+        let mut reader = Reader::new(file(path).open()?).map_err(io::Error::other)?;
         loop {
             match contents.add_next_record(&mut reader) {
                 Ok(true) => {}
@@ -205,15 +205,4 @@ impl FileContents {
         let ends = self.resumed.iter().copied().chain([length]);
         starts.zip(ends).map(|(start, end)| start..end).collect()
     }
-}
-
-fn copy_range(path: &Path, range: &Range<u64>, output: &mut impl Write) -> io::Result<()> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(range.start))?;
-    let length = range.end - range.start;
-    let copied = io::copy(&mut file.take(length), output)?;
-    if copied < length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(())
 }

@@ -10,13 +10,12 @@
 //! step to the last. Without it, [`finish_replacements`] completes or undoes what a killed process left.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::file::is_archive_name;
-use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};
-use crate::index::{IndexError, forget_files};
+use crate::fs::{self, DirectoryLock, remove_if_there, replace, sync_directory_of};
+use crate::index::{IndexError, LARGEST_LIST, forget_files};
 
 /// The suffix of the list of replaced files.
 const REPLACES_SUFFIX: &str = ".replaces";
@@ -48,14 +47,14 @@ fn replacements(dir: &Path, names: &BTreeSet<String>) -> io::Result<Vec<Replacem
         else {
             continue;
         };
-        let old = BufReader::new(File::open(dir.join(name))?).lines();
-        let old = old.collect::<io::Result<Vec<String>>>()?;
+        let old = fs::root(dir).file(name).read_to_string(LARGEST_LIST)?;
         found.push(Replacement {
             new: new.to_owned(),
             // The list may come from somebody else's commit.
             old: old
-                .into_iter()
-                .filter(|old| is_archive_name(old) && !old.contains(['/', '\\']) && old != new)
+                .lines()
+                .filter(|old| is_archive_name(old) && !old.contains(['/', '\\']) && *old != new)
+                .map(str::to_owned)
                 .collect(),
             is_done: names.contains(new),
         });
@@ -165,9 +164,10 @@ pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<()
 /// # Errors
 /// When the directory cannot be read.
 pub fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
-    for entry in std::fs::read_dir(dir)? {
-        names.extend(entry?.file_name().into_string().ok());
+    let root = fs::root(dir);
+    let names = fs::names(&root)?;
+    if names.is_empty() && !root.is_folder() {
+        return Err(io::ErrorKind::NotFound.into());
     }
     Ok(names)
 }

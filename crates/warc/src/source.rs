@@ -1,10 +1,10 @@
 //! Where the files of an archive are read from: a directory, or any other place that has files by name.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use crate::fs;
 use crate::index::{INDEX_DIRECTORY, is_segment_name};
 use crate::reader::{ReadError, ReadErrorKind, Reader};
 use crate::replacement::{hidden_files, names_in};
@@ -51,7 +51,7 @@ impl FileSource for &Path {
         let all = names_in(self)?;
         let hidden = hidden_files(self, &all)?;
         let mut names: Vec<String> = all.difference(&hidden).cloned().collect();
-        let in_index = match names_in(&self.join(INDEX_DIRECTORY)) {
+        let in_index = match fs::names(&fs::root(self).folder(INDEX_DIRECTORY)) {
             Err(error) if is_absent(&error) => BTreeSet::new(),
             other => other?,
         };
@@ -62,7 +62,7 @@ impl FileSource for &Path {
     }
 
     fn open_file(&self, name: &str) -> io::Result<Box<dyn ArchiveInput>> {
-        Ok(Box::new(File::open(self.join(name))?))
+        Ok(Box::new(fs::root(self).file(name).open()?))
     }
 
     fn path_of(&self, name: &str) -> PathBuf {

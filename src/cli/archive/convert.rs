@@ -1,6 +1,6 @@
 //! `urldb archive convert`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -86,7 +86,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let files = archive_files(context)?;
     let names = files.with_records()?;
     let target = context.directory.join(&args.output);
-    fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
+    urldb_files::make_folder(&target)
+        .with_context(|| format!("cannot make {}", target.display()))?;
     anyhow::ensure!(
         !is_same(files.folder(), &target),
         "{} is the archive itself; name another folder for the copy",
@@ -130,7 +131,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
-    let real = [one, other].map(fs::canonicalize);
+    let real = [one, other].map(urldb_files::real_path);
     matches!(real, [Ok(one), Ok(other)] if one == other)
 }
 
@@ -256,7 +257,8 @@ struct ExistingCopy {
 
 impl ExistingCopy {
     fn open(path: &Path) -> anyhow::Result<Self> {
-        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file =
+            urldb_files::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Self {
             file: BufReader::new(file),
             differs: false,

@@ -184,7 +184,7 @@ struct DiffSide {
 
 impl DiffSide {
     fn load(payload: &Payload<'_>) -> anyhow::Result<Self> {
-        let file = tempfile::tempfile().context(NO_COPY)?;
+        let file = urldb_files::unnamed_file().context(NO_COPY)?;
         let mut output = BufWriter::new(&file);
         let length = payload.copy_to(&mut output)?.length;
         output.flush().context(NO_COPY)?;

@@ -1,6 +1,6 @@
 //! `urldb archive index`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use anyhow::Context as _;
 use urldb_warc::{FileSource, FindingCode};
@@ -22,9 +22,13 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let files = archive_files(context)?;
     let folder = files.folder();
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    urldb_files::make_folder(folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
     let names = files.with_records()?.into_iter();
-    let sources = names.map(|name| files.whole(&name).map(|path| (name, path)));
+    let sources = names.map(|name| match files.whole(&name) {
+        Ok(whole) => Ok((name, whole)),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
+    });
     let made =
         urldb_warc::rebuild_index_from(folder, &Keys, sources).context("cannot make the index")?;
     for error in &made.damaged {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
+use urldb_store::StoreError;
 use urldb_text::sanitize;
 use urldb_warc::{ArchiveFinding, FindingCode, Severity, Verifier, VerifySummary};
 
@@ -95,13 +96,16 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The finding about a file that the store does not give: it is gone, or has other bytes. `None` if
-/// nothing is known about the file, since the store cannot be asked.
+/// The finding about a file that is not to be had: the store does not have it or has other bytes, or the
+/// file on this machine cannot be read. `None` if nothing is known about it, since the store cannot be asked.
 fn finding_of(error: &io::Error) -> Option<(FindingCode, String)> {
+    let cause = error.get_ref();
+    let of_store = cause.and_then(|cause| cause.downcast_ref::<StoreError>());
     let code = match error.kind() {
         io::ErrorKind::NotFound => FindingCode::StoreMissing,
         io::ErrorKind::InvalidData => FindingCode::StoreBytes,
-        _ => return None,
+        _ if of_store.is_some() => return None,
+        _ => FindingCode::Unreadable,
     };
     Some((code, error.to_string()))
 }

@@ -1,8 +1,9 @@
 //! Reads and writes the lines of an index file.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
+
+use crate::fs::file;
 
 /// Length limit of an index line, in bytes. The line of a 64 KiB URL is shorter, even with every byte
 /// escaped in key and JSON.
@@ -13,7 +14,7 @@ pub(crate) struct IndexLines(Option<BufReader<Box<dyn Read>>>);
 
 impl IndexLines {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        match File::open(path) {
+        match file(path).open() {
             Ok(file) => Ok(Self::new(Box::new(file))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self(None)),
             Err(error) => Err(error),

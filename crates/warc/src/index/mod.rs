@@ -24,7 +24,6 @@ mod statuses;
 mod zipnum;
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,14 +38,14 @@ pub use self::pending::PendingLines;
 pub use self::plain::INDEX_FILE_NAME;
 use self::plain::LIST_FILE_NAME;
 pub(crate) use self::request_matcher::RequestMatcher;
-pub use self::segment::{INDEX_DIRECTORY, files_of_segment};
+pub use self::segment::{INDEX_DIRECTORY, LARGEST_LIST, files_of_segment};
 use self::segment::{MergeLock, Purpose, Segment, SegmentCursor, SegmentDraft};
 pub(crate) use self::segment::{cursors as segment_cursors, is_segment_name};
 use self::sorter::LineSorter;
 pub use self::zipnum::{IdxDialect, ZipNumWriter};
 use crate::cdxj::{CdxjLine, SortKeys};
 use crate::file::{ARCHIVE_SUFFIX, archive_files, file_name_of};
-use crate::fs::{DirectoryLock, remove_if_there};
+use crate::fs::{DirectoryLock, file, index_root, remove_if_there};
 use crate::replacement::finish_replacements;
 use crate::source::FileSource;
 
@@ -279,9 +278,9 @@ impl IndexUpdate {
     pub fn finish(mut self) -> Result<(), IndexError> {
         self.write()?;
         let index_dir = self.dir.join(INDEX_DIRECTORY);
-        if self.dir.join(INDEX_FILE_NAME).is_file() {
+        if file(&self.dir.join(INDEX_FILE_NAME)).is_file() {
             convert_plain_index(&self.dir)?;
-        } else if !index_dir.is_dir() {
+        } else if !index_root(&index_dir).is_folder() {
             return Ok(());
         }
         let lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
@@ -340,13 +339,9 @@ fn render(index_dir: &Path, line: &CdxjLine) -> Result<Vec<u8>, IndexError> {
 }
 
 fn create(index_dir: &Path) -> Result<(), IndexError> {
-    if !index_dir.is_dir() {
-        std::fs::create_dir(index_dir)
-            .or_else(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => Ok(()),
-                _ => Err(error),
-            })
-            .map_err(at(index_dir))?;
+    let root = index_root(index_dir);
+    if !root.is_folder() {
+        root.make().map_err(at(index_dir))?;
         crate::fs::sync_directory_of(index_dir).map_err(at(index_dir))?;
     }
     Ok(())
@@ -364,7 +359,7 @@ fn lock_index(index_dir: &Path) -> Result<DirectoryLock, IndexError> {
 /// When a segment is damaged ([`IndexError::is_damaged_index`]) or a file operation failed.
 pub fn merge_index(dir: &Path) -> Result<usize, IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
-    if dir.join(INDEX_FILE_NAME).is_file() {
+    if file(&dir.join(INDEX_FILE_NAME)).is_file() {
         convert_plain_index(dir)?;
     }
     let _merging = lock_index(&index_dir)?;
@@ -458,9 +453,10 @@ pub fn add_segment_files(dir: &Path, copies: &[PathBuf]) -> Result<(), IndexErro
     let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
     for copy in copies {
         let path = index_dir.join(copy.file_name().unwrap_or_default());
-        File::open(copy)
-            .and_then(|file| file.sync_all())
-            .and_then(|()| std::fs::rename(copy, &path))
+        let copy = file(copy);
+        copy.open()
+            .and_then(|open| open.sync_all())
+            .and_then(|()| copy.rename(&file(&path)))
             .map_err(at(&path))?;
     }
     crate::fs::sync_directory_of(&index_dir.join("any")).map_err(at(&index_dir))
@@ -469,10 +465,10 @@ pub fn add_segment_files(dir: &Path, copies: &[PathBuf]) -> Result<(), IndexErro
 /// Removes the lines of files that are gone. Segments without such lines stay as they are.
 pub(crate) fn forget_files(dir: &Path, names: &BTreeSet<String>) -> Result<(), IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
-    if dir.join(INDEX_FILE_NAME).is_file() {
+    if file(&dir.join(INDEX_FILE_NAME)).is_file() {
         convert_plain_index(dir)?;
     }
-    if names.is_empty() || !index_dir.is_dir() {
+    if names.is_empty() || !index_root(&index_dir).is_folder() {
         return Ok(());
     }
     let _merging = lock_index(&index_dir)?;

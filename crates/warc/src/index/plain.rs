@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Cursor, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use urldb_files::Limit;
+
 use super::cursor::{LineCursor, SeekCursor, seek_after};
 use super::error::{IndexError, at};
 use super::lines::{IndexLines, are_in_order, read_line, write_line};
 use crate::cdxj::CdxjLine;
 use crate::file::file_name_of;
-use crate::fs::replace;
+use crate::fs::{file, replace};
 use crate::source::FileSource;
 
 /// The name of a plain index in the directory of an archive.
@@ -20,6 +22,9 @@ pub const INDEX_FILE_NAME: &str = "index.cdxj";
 
 /// The list of indexed files beside a plain index, of older versions.
 pub(super) const LIST_FILE_NAME: &str = ".indexed";
+
+/// The largest index out of order that is read: its lines are in memory.
+const LARGEST_UNSORTED: Limit = Limit::mib(256);
 
 /// Buffer size for reading an index from beginning to end, in bytes.
 const CHUNK: usize = 64 * 1024;
@@ -39,7 +44,8 @@ pub(super) struct PlainCursor {
 }
 
 impl PlainCursor {
-    /// A cursor at the first line. An index out of order takes as much memory as its length.
+    /// A cursor at the first line. An index out of order takes as much memory as its length, and has a
+    /// limit.
     pub(super) fn open(source: &dyn FileSource) -> Result<Self, IndexError> {
         let path = source.path_of(INDEX_FILE_NAME);
         let (input, length) = open_sorted(source).map_err(at(&path))?;
@@ -89,6 +95,7 @@ fn open_sorted(source: &dyn FileSource) -> io::Result<(Box<dyn SortedInput + Sen
     let mut input: Box<dyn SortedInput + Send> = if is_sorted {
         Box::new(file)
     } else {
+        LARGEST_UNSORTED.check(file.seek(SeekFrom::End(0))?)?;
         Box::new(Cursor::new(read_sorted(IndexLines::new(open()?))?))
     };
     let length = input.seek(SeekFrom::End(0))?;
@@ -127,11 +134,11 @@ pub(super) fn file_name_in(line: &[u8]) -> Option<String> {
 
 /// Removes the lines of a file from a plain index, if the index exists. The caller holds the lock of the
 /// directory.
-pub(super) fn remove_file_lines(index: &Path, file: &Path) -> io::Result<()> {
-    if !index.exists() {
+pub(super) fn remove_file_lines(index: &Path, removed: &Path) -> io::Result<()> {
+    if file(index).kind().is_none() {
         return Ok(());
     }
-    let name = file_name_of(file);
+    let name = file_name_of(removed);
     replace(index, |output| {
         for line in IndexLines::open(index)? {
             let line = line?;

@@ -17,13 +17,14 @@ use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Read, Seek, SeekFrom,
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
+use urldb_files::Limit;
 
 use super::cursor::{LineCursor, SeekCursor, seek_after};
 use super::error::{IndexError, at};
 use super::lines::{MAX_LINE, read_line};
 use super::zipnum::{BlockPosition, IdxDialect, ZipNumWriter, invalid, key_and_timestamp};
 use crate::digest::{DigestAlgorithm, DigestHasher};
-use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
+use crate::fs::{self, DirectoryLock, remove_if_there, sync_directory_of};
 use crate::source::{ArchiveInput, FileSource};
 
 /// The directory of the segments in the directory of an archive.
@@ -43,6 +44,10 @@ const PART: &str = "cdxj";
 
 /// Limit of the compressed length of a block, in bytes.
 const MAX_BLOCK: u64 = 16 * 1024 * 1024;
+
+/// The largest list of archive files that is read: a `.loc` file, or the list of files that a new one
+/// replaces. 64 MiB have some 600,000 names.
+pub const LARGEST_LIST: Limit = Limit::mib(64);
 
 /// Bytes at the end of an `.idx` file that have its last line.
 const MAX_IDX_LINE: u64 = MAX_LINE + 1024;
@@ -77,7 +82,9 @@ impl Segment {
 
     /// The length of the lines, compressed, in bytes.
     pub(super) fn length(&self) -> u64 {
-        self.data().metadata().map_or(0, |known| known.len())
+        fs::file(&self.data())
+            .metadata()
+            .map_or(0, |known| known.len())
     }
 
     /// The archive files whose lines the segment has.
@@ -85,7 +92,8 @@ impl Segment {
     /// # Errors
     /// When the list cannot be read, or is not that of the segment.
     pub(super) fn files(&self) -> io::Result<BTreeSet<String>> {
-        let (names, has_part) = read_loc(BufReader::new(File::open(self.path(LOC_SUFFIX))?))?;
+        let loc = fs::file(&self.path(LOC_SUFFIX)).read(LARGEST_LIST)?;
+        let (names, has_part) = read_loc(&loc)?;
         if has_part != self.has_lines {
             return Err(invalid("the list of files is that of another segment"));
         }
@@ -103,7 +111,7 @@ impl Segment {
             return Ok(None);
         }
         let (data, idx) = (self.data(), self.path(IDX_SUFFIX));
-        let open = |path: &Path| File::open(path).map_err(at(path));
+        let open = |path: &Path| fs::file(path).open().map_err(at(path));
         let cursor =
             SegmentCursor::new(data.clone(), Box::new(open(&data)?), Box::new(open(&idx)?));
         cursor.map(Some)
@@ -124,11 +132,12 @@ impl Segment {
 }
 
 /// The archive files in a `.loc` file, and whether its segment has lines.
-fn read_loc(loc: impl BufRead) -> io::Result<(BTreeSet<String>, bool)> {
+fn read_loc(loc: &[u8]) -> io::Result<(BTreeSet<String>, bool)> {
     let mut names = BTreeSet::new();
     let mut has_part = false;
+    let loc = std::str::from_utf8(loc).map_err(|_| invalid("the list of files is not UTF-8"))?;
     for line in loc.lines() {
-        match line?.split_once('\t') {
+        match line.split_once('\t') {
             Some((PART, _)) => has_part = true,
             Some((name, _)) => drop(names.insert(name.to_owned())),
             None => return Err(invalid("the list of files is damaged")),
@@ -147,7 +156,7 @@ pub fn files_of_segment(loc: &[u8]) -> io::Result<BTreeSet<String>> {
 
 /// The segments of the index in this directory, the latest first.
 pub(super) fn list(dir: &Path) -> io::Result<Vec<Segment>> {
-    let names = file_names(dir)?;
+    let names = fs::names(&fs::index_root(dir))?;
     let mut segments = Vec::new();
     for name in &names {
         if let Some(name) = name.strip_suffix(IDX_SUFFIX) {
@@ -174,18 +183,6 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Segment>> {
     Ok(segments)
 }
 
-fn file_names(dir: &Path) -> io::Result<BTreeSet<String>> {
-    let entries = match std::fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        other => other?,
-    };
-    let mut names = BTreeSet::new();
-    for entry in entries {
-        names.extend(entry?.file_name().into_string().ok());
-    }
-    Ok(names)
-}
-
 /// Whether the caller holds the lock for merges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MergeLock {
@@ -197,7 +194,7 @@ pub(super) enum MergeLock {
 /// directory, so all files of a segment that is being published are there.
 pub(super) fn clean_up(dir: &Path, merge: MergeLock) -> io::Result<()> {
     let complete: BTreeSet<String> = list(dir)?.into_iter().map(|it| it.name).collect();
-    let names = file_names(dir)?;
+    let names = fs::names(&fs::index_root(dir))?;
     let is_of_merge =
         |name: &str| name.ends_with(TEMPORARY_SUFFIX) && name.starts_with(Purpose::Merged.prefix());
     // The files of a merge that is running are not left over.
@@ -269,7 +266,7 @@ impl SegmentDraft {
                 .map(|path| (path.clone(), PathBuf::new()))
                 .into(),
         };
-        let create = |path: &Path| File::create(path).map(BufWriter::new).map_err(at(path));
+        let create = |path: &Path| fs::create(path).map(BufWriter::new).map_err(at(path));
         let output = HashingOutput::new(create(&data)?);
         let part = PART.to_owned();
         let writer = ZipNumWriter::new(output, create(&idx)?, IdxDialect::Tab { part });
@@ -305,15 +302,15 @@ impl SegmentDraft {
             let name = &draft.segment.name;
             list.insert_str(0, &format!("{PART}\t{name}{DATA_SUFFIX}\n"));
         }
-        std::fs::write(&loc, list).map_err(at(&loc))?;
+        let mut loc_output = create(&loc)?;
+        loc_output.write_all(list.as_bytes()).map_err(at(&loc))?;
         let sync = |output: BufWriter<File>, path: &Path| {
             let synced = output.into_inner().map_err(io::IntoInnerError::into_error);
             synced.and_then(|file| file.sync_all()).map_err(at(path))
         };
         sync(output, &data)?;
         sync(idx_output, &idx)?;
-        let synced = File::open(&loc).and_then(|file| file.sync_all());
-        synced.map_err(at(&loc))?;
+        sync(loc_output, &loc)?;
         for ((_, path), suffix) in draft.files.iter_mut().zip(PUBLICATION) {
             *path = draft.segment.path(suffix);
         }
@@ -325,7 +322,8 @@ impl SegmentDraft {
         let loc = self.segment.path(LOC_SUFFIX);
         for (temporary, path) in &self.files {
             if self.segment.has_lines || *path == loc {
-                std::fs::rename(temporary, path).map_err(at(path))?;
+                let renamed = fs::file(temporary).rename(&fs::file(path));
+                renamed.map_err(at(path))?;
             } else {
                 remove_if_there(temporary).map_err(at(temporary))?;
             }

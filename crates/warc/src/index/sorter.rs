@@ -13,7 +13,7 @@ use super::cursor::{LineCursor, MemoryCursor, MergedLines};
 use super::error::{IndexError, at};
 use super::lines::{read_line, write_line};
 use super::segment::{Purpose, TEMPORARY_SUFFIX};
-use crate::fs::remove_if_there;
+use crate::fs::{create, file, remove_if_there};
 
 /// Bytes of lines in memory. More lines go into sorted temporary files.
 pub(super) const CHUNK: usize = 32 * 1024 * 1024;
@@ -88,7 +88,7 @@ impl Drop for TemporaryFiles {
 }
 
 fn write_chunk(path: &Path, lines: &BTreeSet<Vec<u8>>) -> io::Result<()> {
-    let output = BufWriter::new(File::create(path)?);
+    let output = BufWriter::new(create(path)?);
     let mut output = BufWriter::new(GzEncoder::new(output, Compression::fast()));
     for line in lines {
         write_line(&mut output, line)?;
@@ -106,7 +106,7 @@ struct ChunkCursor {
 
 impl ChunkCursor {
     fn open(path: &Path) -> Result<Self, IndexError> {
-        let file = File::open(path).map_err(at(path))?;
+        let file = file(path).open().map_err(at(path))?;
         let input = BufReader::new(GzDecoder::new(BufReader::new(file)));
         let mut cursor = Self {
             path: path.to_owned(),

@@ -67,7 +67,7 @@ enum ReaderState {
 }
 
 impl Reader<File> {
-    /// Opens a file for reading from its beginning.
+    /// Opens a regular file for reading from its beginning. The path may be a link.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::open_at(path, 0)
     }
@@ -78,7 +78,7 @@ impl Reader<File> {
             offset,
             kind: ReadErrorKind::Input(error),
         };
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = urldb_files::open(path).map_err(failed)?;
         file.seek(SeekFrom::Start(offset)).map_err(failed)?;
         Self::new_at(file, offset)
     }

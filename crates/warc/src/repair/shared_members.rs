@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::extent::Extent;
+use crate::fs::file;
 use crate::reader::{Inflated, ReadError, Reader};
 
 /// Writes the readable records of each range of the file, up to the first damage in the range.
@@ -50,7 +51,7 @@ fn record_extents(path: &Path, range: &Range<u64>) -> io::Result<Vec<Extent>> {
 }
 
 fn inflated(path: &Path, range: &Range<u64>) -> io::Result<Inflated<io::Take<File>>> {
-    let mut file = File::open(path)?;
+    let mut file = file(path).open()?;
     file.seek(SeekFrom::Start(range.start))?;
     let length = range.end.saturating_sub(range.start);
     Inflated::new(file.take(length)).map_err(io::Error::other)

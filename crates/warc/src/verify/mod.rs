@@ -27,6 +27,7 @@ use crate::cdxj::SortKeys;
 use crate::extent::Extent;
 use crate::file::{is_archive_name, is_unread_name};
 use crate::finding::FindingCode;
+use crate::fs;
 use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::id::strip_brackets;
@@ -199,7 +200,7 @@ impl<'r> Verifier<'r> {
     }
 
     fn read(&mut self, path: &Path) -> io::Result<()> {
-        let length = path.metadata()?.len();
+        let length = fs::file(path).metadata()?.len();
         self.reporter.summary.bytes += length;
         let before = self.reporter.summary;
         let mut has_shared_member = false;
