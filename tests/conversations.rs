@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use support::{Reply, Request, Server};
+use urldb_files::Root;
 use urldb_http::{Budget, Options};
 use urldb_issues::{IssuesNotifier, Service, Token};
 use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Notifier};
@@ -242,9 +243,9 @@ fn download(server: &Server, budget: Budget) -> String {
 
 fn upload(server: &Server, budget: Budget, length: usize) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.warc.gz");
-    fs::write(&path, vec![0; length]).unwrap();
-    ending(store(server, budget).upload("a.warc.gz", &path))
+    let file = Root::new(folder.path(), "the archive").file("a.warc.gz");
+    fs::write(file.path(), vec![0; length]).unwrap();
+    ending(store(server, budget).upload("a.warc.gz", &file))
 }
 
 fn envelope() -> Envelope {
@@ -329,7 +330,6 @@ fn webhook(server: &Server, budget: Budget) -> String {
         url: format!("http://{}/hook", server.address()),
         allow_http: false,
         headers: vec![],
-        secrets: vec![],
         signing_key: None,
         template: None,
         http: http(Duration::from_secs(budget.seconds)),

@@ -113,7 +113,9 @@ pub(super) fn replace_in_store(
     store.prepare()?;
     unpublished.announce(files.iter().map(|(name, _)| name.as_str()))?;
     for (name, path) in files {
-        change.add.push(store.upload(&name, path)?);
+        change
+            .add
+            .push(store.upload(&name, &RootFile::at(path, "the archive"))?);
     }
     match store.publish(&change) {
         Ok(published) => {
@@ -340,7 +342,7 @@ impl Upload<'_> {
         let local = self.folder.file(name);
         let known = local.metadata();
         let known = known.map_err(|error| unreadable(name, &error));
-        match known.and_then(|_| self.store.upload(name, &local.path())) {
+        match known.and_then(|_| self.store.upload(name, &local)) {
             Ok(file) => change.add.push(file),
             Err(error)
                 if matches!(

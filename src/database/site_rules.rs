@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urldb_canon::rules::{Compilation, DomainScript, ScriptFile, SiteRules, WebsiteScript};
-use urldb_files::Root;
+use urldb_files::{Root, RootFile};
 use urldb_text::{Code, Finding};
 
 pub use super::pages::PageCheck;
@@ -169,8 +169,7 @@ fn check_file(path: &Path) -> CompiledFile {
 
 /// The bytes of a file, up to the first one that is too much. A link out of the folder is refused.
 fn read_start(path: &Path) -> io::Result<Vec<u8>> {
-    let folder = Root::new(path.parent().unwrap_or(Path::new("")), "the site rules");
-    let file = folder.file(path.file_name().unwrap_or_default()).open()?;
+    let file = RootFile::at(path, "the site rules").open()?;
     let mut bytes = vec![];
     file.take(limits::SITE_RULES.get() + 1)
         .read_to_end(&mut bytes)?;

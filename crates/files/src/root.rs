@@ -219,6 +219,12 @@ fn or_current(path: &Path) -> &Path {
 }
 
 impl RootFile {
+    /// The file at `path`, with its folder as the boundary, which people call `name`.
+    pub fn at(path: &Path, name: &'static str) -> Self {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Root::new(folder, name).file(path.file_name().unwrap_or_default())
+    }
+
     /// The folder that the path is relative to.
     pub fn root(&self) -> &Root {
         &self.root

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use urldb_files::{Root, RootFile, is_there};
+use urldb_files::{RootFile, is_there};
 use urldb_text::{Code, Finding};
 
 use crate::document::Document;
@@ -158,9 +158,7 @@ const BLOCKING: &[Code] = &[
 
 /// A domain file, whose folder is the database: a link out of it is refused.
 pub(crate) fn in_database(path: &Path) -> RootFile {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let name = path.file_name().unwrap_or_default();
-    Root::new(folder, "the database").file(name)
+    RootFile::at(path, "the database")
 }
 
 /// The host in the name of the domain file at `path`: the file name without `.yaml`.

@@ -427,7 +427,10 @@ impl Session<'_> {
     }
 
     fn error(&self, kind: StoreErrorKind, name: &str, doing: &str, cause: &str) -> StoreError {
-        let message = format!("{doing} {name} in {} failed: {cause}", self.objects.location);
+        let message = format!(
+            "{doing} {name} in {} failed: {cause}",
+            self.objects.location
+        );
         StoreError::new(kind, sanitize(&message))
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use urldb_files::{Limit, RootFile};
 use urldb_http::Budget;
 
 use crate::budgets::Budgets;
@@ -149,13 +149,13 @@ impl Store {
         Ok(Some((manifest, tag)))
     }
 
-    /// Writes the object of a file, whose bytes are at `path`. The file counts once [`Store::publish`]
+    /// Writes the object of a file, whose bytes `local` has. The file counts once [`Store::publish`]
     /// has added it. Writing the same file again is no error.
     ///
     /// # Errors
     /// When the store has an object of this name with other bytes ([`StoreErrorKind::Conflict`]), or
     /// when the object cannot be written.
-    pub fn upload(&self, name: &str, path: &Path) -> Result<StoredFile, StoreError> {
+    pub fn upload(&self, name: &str, local: &RootFile) -> Result<StoredFile, StoreError> {
         check_name(name).map_err(|problem| {
             StoreError::new(
                 StoreErrorKind::Local,
@@ -165,15 +165,16 @@ impl Store {
         let unreadable = |error: io::Error| {
             StoreError::new(
                 StoreErrorKind::Local,
-                format!("{} cannot be read: {error}", path.display()),
+                format!("{local} cannot be read: {error}"),
             )
         };
-        let length = path.metadata().map_err(unreadable)?.len();
+        let known = local.open().and_then(|file| file.metadata());
+        let length = known.map_err(unreadable)?.len();
         if length <= PART {
-            let bytes = std::fs::read(path).map_err(unreadable)?;
+            let bytes = local.read(Limit::bytes(PART)).map_err(unreadable)?;
             self.upload_small(name, &bytes.into())
         } else {
-            self.upload_large(name, || File::open(path).map_err(unreadable), length)
+            self.upload_large(name, || local.open().map_err(unreadable), length)
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use urldb_files::Root;
 use urldb_store::{ManifestChange, Store, StoreError, StoreErrorKind};
 
 use crate::fake_s3::{FakeS3, Fault};
@@ -171,7 +172,9 @@ fn a_large_object_has_time_to_be_sent() {
     let store = Store::open(&options).expect("set up");
     fs::write(dir.path().join("a"), bytes(7_000_000, 7)).expect("written");
     server.fail(|_| Some(Fault::Slow(2000)));
-    store.upload("a", &dir.path().join("a")).expect("written");
+    store
+        .upload("a", &Root::new(dir.path(), "the archive").file("a"))
+        .expect("written");
     assert_eq!(server.requests().len(), 1);
 }
 

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use fake_s3::{BUCKET, FakeS3};
+use urldb_files::Root;
 use urldb_store::{
     Budgets, Credentials, Environment, ManifestChange, Store, StoreError, StoreErrorKind,
     StoreOptions, StoredInput,
@@ -59,7 +60,9 @@ fn put(store: &Store, dir: &Path, names: &[&str], remove: &[&str]) -> Result<(),
         ..ManifestChange::default()
     };
     for name in names {
-        change.add.push(store.upload(name, &dir.join(name))?);
+        change
+            .add
+            .push(store.upload(name, &Root::new(dir, "the archive").file(name))?);
     }
     match store.publish(&change)?.undeleted {
         Some(error) => Err(error),
@@ -208,7 +211,7 @@ fn of_two_that_replace_the_same_files_one_wins() {
     assert_eq!(manifest.names().collect::<Vec<_>>(), ["joined"]);
     assert!(manifest.was_removed("a") && server.object("project/archive/a").is_none());
     let other = store
-        .upload("other", &dir.path().join("other"))
+        .upload("other", &Root::new(dir.path(), "the archive").file("other"))
         .expect("there");
     let joined = manifest.get("joined").expect("there");
     store
