@@ -397,3 +397,17 @@ fn no_command_follows_a_file_of_the_archive_out_of_it_or_waits_for_it() {
         }
     }
 }
+
+#[test]
+fn a_list_of_replaced_files_has_a_limit() {
+    let (_site, sandbox, _) = archived();
+    let list = fs::File::create(sandbox.path("archive/a.warc.gz.replaces")).unwrap();
+    list.set_len(64 << 20).unwrap();
+    sandbox.urldb(&["archive", "list"]).code(0);
+    list.set_len((64 << 20) + 1).unwrap();
+    let limit = "urldb reads at most 64 MiB (67108864 bytes)";
+    sandbox
+        .urldb(&["archive", "list"])
+        .code(2)
+        .complains_in_words(&["a.warc.gz.replaces: it has 67108865 bytes or more", limit]);
+}

@@ -47,7 +47,8 @@ fn replacements(dir: &Path, names: &BTreeSet<String>) -> io::Result<Vec<Replacem
         else {
             continue;
         };
-        let old = fs::root(dir).file(name).read_to_string(LARGEST_LIST)?;
+        let old = fs::root(dir).file(name).read_to_string(LARGEST_LIST);
+        let old = old.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
         found.push(Replacement {
             new: new.to_owned(),
             // The list may come from somebody else's commit.
