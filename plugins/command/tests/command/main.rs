@@ -1,7 +1,6 @@
 //! Plugins as a run calls them: the contract of docs/plugins.md.
 #![allow(clippy::disallowed_methods)]
 #![cfg(unix)]
-#![allow(clippy::disallowed_methods)]
 
 mod contract;
 mod examples;
