@@ -409,5 +409,5 @@ fn a_list_of_replaced_files_has_a_limit() {
     sandbox
         .urldb(&["archive", "list"])
         .code(2)
-        .complains_in_words(&["a.warc.gz.replaces: it has 67108865 bytes or more", limit]);
+        .complains_in_words(&["a.warc.gz.replaces: it has 67108865 bytes", limit]);
 }

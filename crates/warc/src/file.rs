@@ -176,12 +176,12 @@ impl ArchiveFile {
         let open_path = dir.join(format!("{name}{OPEN_SUFFIX}"));
         // The lock keeps recovery away from the file until it is locked itself.
         let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
-        if fs::file(&final_path).kind().is_some() {
+        if urldb_files::is_there(&final_path) {
             return Err(ArchiveFileError::Exists { path: final_path });
         }
         let file = create_new(&open_path)?;
         // Another process may have finished a file of that name after the first check.
-        if fs::file(&final_path).kind().is_some() {
+        if urldb_files::is_there(&final_path) {
             remove_if_there(&open_path).map_err(at(&open_path))?;
             return Err(ArchiveFileError::Exists { path: final_path });
         }

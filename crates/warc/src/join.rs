@@ -157,7 +157,7 @@ impl FileJoiner {
         keys: &impl SortKeys,
     ) -> Result<PreparedFile<'_>, JoinError> {
         let path = self.dir.join(request.name);
-        if !request.name.ends_with(ARCHIVE_SUFFIX) || file(&path).kind().is_some() {
+        if !request.name.ends_with(ARCHIVE_SUFFIX) || urldb_files::is_there(&path) {
             let exists = io::Error::from(io::ErrorKind::AlreadyExists);
             return Err(at(&path)(exists));
         }

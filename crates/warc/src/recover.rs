@@ -91,7 +91,7 @@ fn recover_file(open_path: &Path) -> Result<Option<RecoveredFile>, RecoverError>
     }
     let final_path = open_path.with_extension("");
     // Its process was about to remove an empty file, because the name is taken.
-    if fs::file(&final_path).kind().is_some() && file.metadata().map_err(failed)?.len() > 0 {
+    if urldb_files::is_there(&final_path) && file.metadata().map_err(failed)?.len() > 0 {
         return Err(RecoverError::Exists { path: final_path });
     }
     let readable = readable_part(&file).map_err(|source| RecoverError::Read {
