@@ -23,6 +23,9 @@ fn root() -> (tempfile::TempDir, Root) {
     (top, Root::new(inside, "the root"))
 }
 
+/// What is tried with a file.
+type Work<'a> = &'a dyn Fn(&RootFile) -> io::Result<()>;
+
 fn refusal<T>(done: io::Result<T>) -> String {
     done.err().expect("refused").to_string()
 }
@@ -31,7 +34,7 @@ fn refusal<T>(done: io::Result<T>) -> String {
 fn nothing_is_moved_linked_or_opened_across_the_boundary() {
     let (top, root) = root();
     let (one, out) = (root.file("one"), root.file("out"));
-    let work: [&dyn Fn(&RootFile) -> io::Result<()>; 7] = [
+    let work: [Work<'_>; 7] = [
         &|file| file.metadata().map(drop),
         &|file| file.open_to_write().map(drop),
         &|file| file.rename(&root.file("new")),
