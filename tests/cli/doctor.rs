@@ -312,8 +312,8 @@ fn a_lock_in_use_is_left_alone() {
     let (locks, code) = check(&repository, "locks");
     assert_eq!((&locks["outcome"], code), (&Value::from("ok"), 0));
     let said = locks["sentence"].as_str().unwrap();
-    let pid = std::process::id();
-    assert!(said.ends_with(&format!("(process {pid})")), "{said}");
+    // A child of another test has the file open too, until it executes its program.
+    assert!(said.contains("git is at work (process "), "{said}");
     assert_eq!(locks["remedies"], Value::Array(vec![]));
 }
 
