@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use support::Server;
-use urldb_store::{Credentials, Environment, Store, StoreOptions};
+use urldb_store::{Budgets, Credentials, Environment, Store, StoreOptions};
 
 /// Pages of a list of a store whose manifest names nothing.
 const MOST_REQUESTS: usize = 100;
@@ -32,6 +32,7 @@ static STORE: LazyLock<(Server, Store)> = LazyLock::new(|| {
             timeout: Duration::from_secs(5),
             user_agent: "urldb/fuzz".to_owned(),
         },
+        budgets: Budgets::default(),
     };
     (server, Store::open(&options).expect("a store"))
 });

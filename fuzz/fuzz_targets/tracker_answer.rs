@@ -16,8 +16,8 @@ use urldb_protocol::{Delivery, Envelope, Notifier};
 
 const TOKEN: &str = "token-of-urldb";
 
-/// More than a delivery about one incident needs: some lists with their pages, and a few changes.
-const MOST_REQUESTS: usize = 400;
+/// The budget of a delivery about one incident.
+const MOST_REQUESTS: usize = 40;
 
 static TRACKERS: LazyLock<(Server, Vec<IssuesNotifier>, Runtime)> = LazyLock::new(|| {
     let server = Server::start();
@@ -39,6 +39,11 @@ static TRACKERS: LazyLock<(Server, Vec<IssuesNotifier>, Runtime)> = LazyLock::ne
                 proxy: None,
                 timeout: Duration::from_secs(5),
                 user_agent: "urldb/fuzz".to_owned(),
+            },
+            budget: urldb_http::Budget {
+                requests: MOST_REQUESTS as u64,
+                bytes: 16 << 20,
+                seconds: 120,
             },
             write_interval: Duration::ZERO,
             patience: Duration::ZERO,
