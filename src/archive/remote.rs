@@ -18,6 +18,9 @@ use crate::config::{ArchiveStore, Config};
 use crate::environment;
 use crate::limits;
 
+/// The age of a temporary file in the cache that no process can be writing any more.
+const UNUSED: Duration = Duration::from_hours(24);
+
 /// The folder of the cache in the folder of the archive.
 const CACHE_FOLDER: &str = ".cache";
 
@@ -229,8 +232,11 @@ impl FileCache {
         self.trim(0);
     }
 
-    /// Removes the oldest copies until they have at most the limit, less `other` bytes.
+    /// Removes the oldest copies until they have at most the limit, less `other` bytes; and what killed
+    /// processes left.
     pub(super) fn trim(&self, other: u64) {
+        // What cannot be removed only takes room.
+        let _ = self.folder.remove_old_stray_files(UNUSED);
         let mut copies = self.copies();
         copies.sort();
         let mut total: u64 = copies.iter().map(|(_, length, _)| length).sum();

@@ -4,7 +4,7 @@
 //! makes up for every run before it that was killed, or had no connection.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
@@ -142,8 +142,14 @@ impl Unpublished {
 
     fn announce<'n>(&self, names: impl Iterator<Item = &'n str>) -> anyhow::Result<()> {
         let names: Vec<&str> = names.collect();
-        let written = self.0.replace(names.join("\n").as_bytes());
-        written.with_context(|| format!("cannot write {}", self.0))
+        // A list that a kill cuts names no object yet.
+        let write = || {
+            self.0.remove()?;
+            let mut file = self.0.create_new()?;
+            file.write_all(names.join("\n").as_bytes())?;
+            file.sync_all()
+        };
+        write().with_context(|| format!("cannot write {}", self.0))
     }
 
     fn forget(&self) -> anyhow::Result<()> {

@@ -3,6 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use tempfile::{NamedTempFile, TempDir, TempPath};
 
@@ -206,6 +207,29 @@ pub fn remove_stray_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
     removed.sort();
     Ok(removed)
+}
+
+/// Removes the temporary files and folders in `directory` that nobody has written to for so long: several
+/// processes may write there, and those of killed ones must go some time. What cannot be removed stays.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub fn remove_old_stray_files(directory: &Path, age: Duration) -> io::Result<()> {
+    for entry in fs::read_dir(directory)?.flatten() {
+        let path = entry.path();
+        let known = entry.metadata().ok().filter(|_| is_temporary(&path));
+        let Some(known) = known else { continue };
+        let changed = known.modified().ok();
+        let unused = changed.and_then(|at| SystemTime::now().duration_since(at).ok());
+        if unused.is_some_and(|unused| unused >= age) {
+            let _ = if known.is_dir() {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+        }
+    }
+    Ok(())
 }
 
 /// Whether the name of a file is that of a temporary file of this crate.

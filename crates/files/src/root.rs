@@ -4,10 +4,11 @@ use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use crate::atomic::{
-    remove, remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
-    write_new_atomically_with,
+    remove, remove_old_stray_files, remove_stray_files, replace_unsynced, write_atomically,
+    write_atomically_with, write_new_atomically_with,
 };
 use crate::limit::Limit;
 use crate::reading::{self, Kind};
@@ -154,6 +155,15 @@ impl Root {
     pub fn remove_stray_files(&self) -> io::Result<Vec<PathBuf>> {
         self.check()?;
         remove_stray_files(self.folder_or_current())
+    }
+
+    /// Removes the old temporary files in the folder, as [`crate::remove_old_stray_files`] does.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, or the folder cannot be listed.
+    pub fn remove_old_stray_files(&self, age: Duration) -> io::Result<()> {
+        self.check()?;
+        remove_old_stray_files(self.folder_or_current(), age)
     }
 
     /// A temporary file without a name in the folder, which is made if need be. It ends with the process.

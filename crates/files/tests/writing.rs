@@ -2,10 +2,11 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)]
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use urldb_files::{
     PendingWrite, remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
@@ -86,6 +87,27 @@ fn a_failed_write_leaves_old_bytes_and_no_temporary_file() {
         format!("there is no folder {}", missing.display())
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn only_old_stray_files_are_removed_where_several_processes_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path(".urldb-tmp-folder")).unwrap();
+    fs::write(path(".urldb-tmp-folder/copy"), "x").unwrap();
+    for name in [".urldb-tmp-old", ".urldb-tmp-new", "other"] {
+        fs::write(path(name), "x").unwrap();
+    }
+    let day = Duration::from_hours(24);
+    for name in [".urldb-tmp-folder", ".urldb-tmp-old", "other"] {
+        let file = File::open(path(name)).unwrap();
+        file.set_modified(SystemTime::now() - day).unwrap();
+    }
+    urldb_files::remove_old_stray_files(folder.path(), day).unwrap();
+    let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+    names.sort_by_key(fs::DirEntry::file_name);
+    let names: Vec<_> = names.iter().map(fs::DirEntry::file_name).collect();
+    assert_eq!(names, [".urldb-tmp-new", "other"]);
 }
 
 #[test]
