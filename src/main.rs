@@ -1,6 +1,6 @@
 //! The `urldb` command.
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::disallowed_methods))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 use std::process::ExitCode;
 

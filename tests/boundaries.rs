@@ -1,5 +1,5 @@
 //! The boundaries that clippy holds: docs/robustness.md.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,7 +71,7 @@ fn the_modules_that_pass_a_boundary_are_known() {
         let text = fs::read_to_string(path).unwrap();
         let mentions = text.matches("clippy::disallowed_methods").count();
         let of_tests = text
-            .matches("cfg_attr(test, allow(clippy::disallowed_methods))")
+            .matches("cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))")
             .count();
         mentions > of_tests
     };

@@ -1,7 +1,7 @@
 //! One hostile server for all conversations with services: each ends within its budget, and says how.
 //!
 //! The ping of `urldb watch` has its test in src/cli/watch/ping.rs.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 #[path = "support/mod.rs"]
 mod support;

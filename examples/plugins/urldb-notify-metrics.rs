@@ -11,7 +11,11 @@
 //!
 //! To build it elsewhere, copy this file to `src/main.rs` of a new package, and
 //! `cargo add urldb-protocol serde_json`.
-#![allow(clippy::disallowed_methods, reason = "a program of its own")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::too_many_lines,
+    reason = "a program of its own"
+)]
 
 use std::fmt::Write;
 use std::path::Path;

@@ -105,6 +105,7 @@ impl Catalogue {
         Ok(None)
     }
 
+    #[expect(clippy::too_many_lines)]
     fn find_step(
         &self,
         query: CaptureQuery<'_>,

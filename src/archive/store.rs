@@ -171,6 +171,7 @@ impl ArchiveWriter<'_> {
     ///
     /// # Errors
     /// When a record cannot be written. Earlier records are complete.
+    #[expect(clippy::too_many_lines)]
     pub fn store(
         &mut self,
         job: &Job,
@@ -244,6 +245,7 @@ impl ArchiveWriter<'_> {
     }
 
     /// Archives the last response, as a capture or as a revisit. Returns a new capture besides.
+    #[expect(clippy::too_many_lines)]
     fn store_end(
         &mut self,
         job: &Job,

@@ -61,6 +61,7 @@ impl Bundles {
     /// # Errors
     /// When a folder cannot be listed, when bundles are of different numbers of shards, or when no bundle
     /// is left.
+    #[expect(clippy::too_many_lines)]
     pub fn open(folders: &[PathBuf], expected: &Expected<'_>) -> anyhow::Result<Self> {
         let mut unreadable = vec![];
         let mut refused: BTreeMap<Shard, Vec<String>> = BTreeMap::new();

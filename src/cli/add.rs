@@ -73,6 +73,7 @@ struct PromiseArgs {
     has_redirect: bool,
 }
 
+#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),

@@ -37,6 +37,7 @@ pub(super) struct Args {
     pub(super) trust: TrustArgs,
 }
 
+#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let files = fmt::files(&args.files, context)?;
     let (mut scripts, files): (Vec<_>, Vec<_>) = files

@@ -33,6 +33,7 @@ pub(super) struct Args {
     format: ListFormat,
 }
 
+#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let place = Place::find(args.place.as_deref(), context)?;
     let urls = match &place {

@@ -40,6 +40,7 @@ pub(super) struct Args {
 /// The paths to remove, by the host of the domain file.
 type Removed = BTreeMap<String, BTreeSet<String>>;
 
+#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         !(args.urls.is_empty() && args.select.is_everything() && args.changed.is_everything()),

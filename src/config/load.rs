@@ -480,6 +480,7 @@ fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
     network
 }
 
+#[expect(clippy::too_many_lines)]
 fn archive(section: Section<'_>) -> Archive {
     let default = Archive::default();
     let line = |key| {

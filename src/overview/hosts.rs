@@ -249,6 +249,7 @@ impl<'a> Reading<'a> {
         }
     }
 
+    #[expect(clippy::too_many_lines)]
     fn url(&self, job: &Job) -> UrlOverview {
         let Sources {
             replay,

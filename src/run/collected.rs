@@ -114,6 +114,7 @@ impl Collection {
     }
 
     /// Judges and records all jobs, with a canary for each shard. Returns what was wrong with lines.
+    #[expect(clippy::too_many_lines)]
     fn judge_all(
         &mut self,
         jobs: &mut PlannedJobs<'_>,

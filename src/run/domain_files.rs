@@ -181,6 +181,7 @@ impl<'a> DomainFiles<'a> {
     }
 
     /// As [`Self::plan`]; at most `room` jobs are kept.
+    #[expect(clippy::too_many_lines)]
     fn plan_with_room(
         &self,
         options: PlanOptionsByHost,

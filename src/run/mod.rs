@@ -144,6 +144,7 @@ pub fn collect(options: &RunOptions<'_>, folders: &[PathBuf]) -> anyhow::Result<
     run_from(options, Source::Bundles(Collection::new(bundles)))
 }
 
+#[expect(clippy::too_many_lines)]
 fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outcome> {
     let (config, started) = (options.config, source.started(options));
     let domain_files = DomainFiles::list(config, options.selection)?;

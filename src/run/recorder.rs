@@ -35,6 +35,7 @@ pub(super) struct Recorder<'a> {
 
 impl Recorder<'_> {
     /// Updates ledger and report, as of `now`.
+    #[expect(clippy::too_many_lines)]
     pub(super) fn record(&mut self, archived: ArchivedJob, now: Timestamp) {
         let ArchivedJob {
             judged,

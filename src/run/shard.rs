@@ -34,6 +34,7 @@ pub struct ShardOutcome {
 ///
 /// # Errors
 /// When the shard could not do its work. There is no bundle then.
+#[expect(clippy::too_many_lines)]
 pub fn shard(
     options: &RunOptions<'_>,
     shard: Shard,

@@ -6,7 +6,7 @@
 //! - `paths`: where the repository is, from wherever one looks.
 //! - `sandbox`: the repositories, and the check.
 #![cfg(unix)]
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod commit;
 mod install;

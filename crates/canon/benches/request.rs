@@ -1,5 +1,5 @@
 //! Time per request: `cargo bench -p urldb-canon --bench request`.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::hint::black_box;
 

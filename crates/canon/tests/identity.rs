@@ -1,5 +1,5 @@
 //! Identities of URLs: the shared vectors, a table of cases, and the fixpoint properties.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use proptest::prelude::*;
 use serde_json::Value;

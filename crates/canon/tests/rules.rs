@@ -1,5 +1,5 @@
 //! Site rules: cases that neither the vectors nor docs/site-rules.md have.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use urldb_canon::rules::{
     DomainScript, MatchResult, Namespace, RuleRef, ScriptFile, SiteRules, UrlPart, ValueSource,

@@ -1,5 +1,5 @@
 //! Site rules: properties of all scripts and URLs.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use proptest::prelude::*;
 use urldb_canon::identify;

@@ -1,5 +1,5 @@
 //! Site rules: the shared vectors, except for those of the lexer, which `lex.rs` tests.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use serde_json::{Map, Value, json};
 use urldb_canon::rules::{

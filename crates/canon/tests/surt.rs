@@ -1,5 +1,5 @@
 //! SURT keys: the shared vectors, a table of cases, and the properties that an index needs.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::path::Path;
 

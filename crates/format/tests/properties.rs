@@ -1,5 +1,5 @@
 //! Properties that hold for any input: hostile bytes, arbitrary data, arbitrary edits.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use proptest::prelude::*;
 use urldb_format::{

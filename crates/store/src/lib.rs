@@ -19,7 +19,7 @@
 //! The bucket is hostile input: names, lengths and digests are checked, and every conversation has a
 //! budget ([`Budgets`]). The interface blocks; its requests run on a thread of their own.
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::disallowed_methods))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod budgets;
 mod credentials;

@@ -80,6 +80,7 @@ pub(crate) struct Session<'a> {
 
 impl Objects {
     /// Sets up TLS and the signature. Sends no request.
+    #[expect(clippy::too_many_lines)]
     pub(crate) fn new(access: &Access<'_>) -> Result<Self, StoreError> {
         let refused = |text: String| StoreError::new(StoreErrorKind::Refused, text);
         let client = Client::keeping_connections(access.http);

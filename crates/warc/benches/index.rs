@@ -1,5 +1,5 @@
 //! What writing, indexing and looking up cost: `cargo bench -p urldb-warc`.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::hint::black_box;
 use std::path::Path;

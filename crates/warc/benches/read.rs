@@ -1,5 +1,5 @@
 //! How fast an archive is read, verified and indexed: `cargo bench -p urldb-warc`.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::fmt::Write as _;
 use std::hint::black_box;

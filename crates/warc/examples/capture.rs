@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p urldb-warc --example capture -- DIRECTORY`; other programs can then be asked what
 //! they think of it: docs/archive.md says how.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::error::Error;
 use std::io;

@@ -18,7 +18,7 @@
 //!
 //! The crate uses no network, no clock and no random numbers; the caller supplies all three.
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::disallowed_methods))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod cdxj;
 mod content;

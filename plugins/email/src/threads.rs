@@ -45,6 +45,7 @@ pub(crate) const REMINDER: &str = "reminder";
 const REMINDERS: &str = "reminders";
 
 /// The mails that the report needs, at least one.
+#[expect(clippy::too_many_lines)]
 pub(crate) fn threads(envelope: &Envelope, notifier: &str) -> Vec<Thread> {
     let mut news: Vec<&Incident> = vec![];
     let mut followed: BTreeMap<Opening, Vec<&Incident>> = BTreeMap::new();

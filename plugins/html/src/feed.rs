@@ -13,6 +13,7 @@ const MOST: usize = 50;
 
 /// The feed of these incidents, each with its title; of one host, or of all. `path` is the file of the feed
 /// in the site's folder, `page` the page with the same content.
+#[expect(clippy::too_many_lines)]
 pub(crate) fn feed(
     overview: &Overview,
     host: Option<&str>,

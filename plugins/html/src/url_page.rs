@@ -75,6 +75,7 @@ struct CaptureRow {
 
 impl Views<'_> {
     /// The page of a URL.
+    #[expect(clippy::too_many_lines)]
     pub(crate) fn url_page(&self, url: &UrlOverview, details: &UrlDetails) -> UrlPage {
         let (headline, past) = self.headline(url);
         let (class, _) = state_of(url);

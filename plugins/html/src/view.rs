@@ -500,6 +500,7 @@ impl<'a> Views<'a> {
         self.incidents.get(id).copied()
     }
 
+    #[expect(clippy::too_many_lines)]
     pub(crate) fn overview_page(&self) -> OverviewPage {
         let overview = self.overview;
         let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
@@ -798,6 +799,7 @@ impl<'a> Views<'a> {
     }
 
     /// One page of a host: `urls` are its rows, and whether each has a page; `page` counts from 1.
+    #[expect(clippy::too_many_lines)]
     pub(crate) fn host_page(
         &self,
         host: &HostOverview,
@@ -901,6 +903,7 @@ impl<'a> Views<'a> {
     }
 
     /// The page of an incident; `url_pages` are the pages of URLs.
+    #[expect(clippy::too_many_lines)]
     pub(crate) fn incident_page(
         &self,
         it: &IncidentOverview,
@@ -1085,6 +1088,7 @@ fn page_links(pages: usize, current: usize, page: impl Fn(usize) -> String) -> V
 }
 
 /// Promised and observed side by side; empty if nothing was observed.
+#[expect(clippy::too_many_lines)]
 fn face(it: &IncidentOverview) -> Vec<FaceRow> {
     let evidence = &it.incident.evidence;
     let (promised, observed) = (&evidence.promised, &evidence.observed);

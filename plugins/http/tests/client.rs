@@ -1,5 +1,5 @@
 //! The client against servers that answer, hang, break off and redirect.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;

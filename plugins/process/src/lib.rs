@@ -1,6 +1,6 @@
 //! A program of the user's own, in a process group with all processes that it starts: they end together.
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::disallowed_methods))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 use std::io;
 use std::time::Duration;

@@ -68,6 +68,7 @@ impl PromiseCounts {
     }
 
     /// The sentence of these counts.
+    #[expect(clippy::too_many_lines)]
     pub fn headline(&self) -> SiteHeadline {
         let Self {
             all,

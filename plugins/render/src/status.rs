@@ -698,6 +698,7 @@ impl Page<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines)]
     fn url(&mut self, url: &UrlOverview) {
         let incident = self.overview.open.iter();
         let incident = incident
@@ -828,6 +829,7 @@ impl Page<'_> {
     }
 }
 
+#[expect(clippy::too_many_lines)]
 fn headline(counts: &Counts, whose: &str, is_checked: bool) -> Headline {
     let Counts {
         urls,

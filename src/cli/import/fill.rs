@@ -42,6 +42,7 @@ pub(super) struct FillResult {
 }
 
 /// Fetches the URLs `lacking`, which have no digest. `exit` is the exit code of the import so far.
+#[expect(clippy::too_many_lines)]
 pub(super) fn fill(
     context: &Context,
     lacking: &[Url],

@@ -93,6 +93,7 @@ const TEMPORARY: &str = ".urldb-tmp-*";
 /// The folder of the web page in the settings that [`CONFIG`] suggests.
 const SITE: &str = "site";
 
+#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let root = match &args.dir {
         Some(dir) => global.directory()?.join(dir),

@@ -212,6 +212,7 @@ fn unit_word(word: &str) -> String {
     format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))
 }
 
+#[expect(clippy::too_many_lines)]
 pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let slug = project.slug();
     let unit = format!("urldb-{slug}");

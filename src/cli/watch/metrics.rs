@@ -29,6 +29,7 @@ pub(super) fn write(config: &Config, last: LastExit, now: Timestamp) -> anyhow::
         .with_context(|| format!("cannot write the metrics to {}", path.display()))
 }
 
+#[expect(clippy::too_many_lines)]
 fn metrics(config: &Config, last: LastExit, now: Timestamp) -> anyhow::Result<String> {
     let mut states: BTreeMap<&str, u64> =
         State::ALL.iter().map(|state| (state.as_str(), 0)).collect();

@@ -247,6 +247,7 @@ pub(super) struct SegmentDraft {
 impl SegmentDraft {
     /// Writes a segment with the lines that `lines` passes on in order, and with the names of the
     /// archive files that they are about. `None` if there are neither.
+    #[expect(clippy::too_many_lines)]
     pub(super) fn write(
         dir: &Path,
         purpose: Purpose,

@@ -1,5 +1,5 @@
 //! Issues against fake servers of GitHub, GitLab and Forgejo.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod fake;
 mod faults;

@@ -105,6 +105,7 @@ fn of_error(error: &str) -> Block {
     }
 }
 
+#[expect(clippy::too_many_lines)]
 fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
     let StuckMessages {
         notifier,

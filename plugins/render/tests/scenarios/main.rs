@@ -2,7 +2,7 @@
 //!
 //! The snapshots are the texts that were designed for these scenarios, or differ from them on purpose:
 //! docs/messages.md lists the differences.
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod bounds;
 mod data;
