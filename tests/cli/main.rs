@@ -118,7 +118,7 @@ mod words;
 mod wrong_clock;
 
 #[expect(dead_code, reason = "these tests need two of its kinds")]
-#[path = "../behaviours/certificates.rs"]
+#[path = "../../crates/fetch/tests/behaviours/certificates.rs"]
 mod certificates;
 #[expect(dead_code, reason = "the store's own tests need more of it")]
 #[path = "../../crates/store/tests/store/fake_s3.rs"]

@@ -9,7 +9,7 @@ mod policy;
 mod proxy;
 mod redirects;
 mod requests;
-#[path = "../support/mod.rs"]
+#[path = "../../../../tests/support/mod.rs"]
 mod support;
 mod tls;
 mod unresponsive;
@@ -19,8 +19,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use urldb::stop::Stop;
 use urldb_canon::{RequestUrl, Scheme};
+use urldb_fetch::Stop;
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
 use urldb_verdict::{BodyUse, FailureKind, Job, JobKey, Keep, Observation, Promise, Request};
 

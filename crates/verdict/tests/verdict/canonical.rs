@@ -1,5 +1,4 @@
 //! Which URL a page calls its canonical one, and whether that is the official one.
-#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::sync::Arc;
 use std::time::Duration;

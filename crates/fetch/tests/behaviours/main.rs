@@ -17,7 +17,7 @@ mod heads;
 mod methods;
 mod redirects;
 mod status;
-#[path = "../support/mod.rs"]
+#[path = "../../../../tests/support/mod.rs"]
 mod support;
 mod table;
 mod tls;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Socket, Type};
-use urldb::stop::Stop;
+use urldb_fetch::Stop;
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
 use urldb_format::DomainFile;
 use urldb_protocol::{Reason, State};

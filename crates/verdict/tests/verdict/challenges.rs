@@ -1,6 +1,5 @@
 //! The rules of crates/verdict/src/challenges.toml, each with an answer that it recognizes, and with
 //! answers that look a little like it. The texts are ours; what they imitate are the marks.
-#![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -7,13 +7,13 @@ use std::path::Path;
 use crate::behaviour::{ANSWER, BYTES, Behaviour, DIGEST, Expected, Truth};
 use crate::{RUNS, subjects};
 
-const START: &str = "<!-- behaviours: written by tests/behaviours -->\n";
+const START: &str = "<!-- behaviours: written by crates/fetch/tests/behaviours -->\n";
 const END: &str = "<!-- end of behaviours -->";
 
 /// With `UPDATE_DOCS=1`, the test writes the table instead.
 #[test]
 fn the_table_of_behaviours_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verdicts.md");
     let page = fs::read_to_string(&path).expect("docs/verdicts.md");
     let (before, rest) = page.split_once(START).expect("the mark before the table");
     let (_, after) = rest.split_once(END).expect("the mark after the table");
@@ -23,7 +23,7 @@ fn the_table_of_behaviours_is_up_to_date() {
     } else {
         assert!(
             page == new,
-            "docs/verdicts.md is out of date: UPDATE_DOCS=1 cargo test --test behaviours"
+            "docs/verdicts.md is out of date: UPDATE_DOCS=1 cargo test -p urldb-fetch --test behaviours"
         );
     }
 }

@@ -4,6 +4,8 @@
 mod answers;
 mod bytes;
 mod canary;
+mod canonical;
+mod challenges;
 mod failures;
 mod statuses;
 mod stored;

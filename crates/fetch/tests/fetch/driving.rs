@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use urldb::stop::Stop;
+use urldb_fetch::Stop;
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Next};
 use urldb_verdict::{BodyUse, FailureKind, Job, Keep, Observation};
 
