@@ -261,25 +261,140 @@ fn the_index_lists_every_page() {
     }
 }
 
+/// The folders of the code. Pages also name folders of a user's repository.
+const FOLDERS: [&str; 8] = [
+    ".ci/",
+    "benches/",
+    "crates/",
+    "fuzz/",
+    "plugins/",
+    "src/",
+    "templates/",
+    "tests/",
+];
+
+#[test]
+fn every_path_of_the_code_exists() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for path in in_backquotes(&text) {
+            let is_path = FOLDERS.iter().any(|folder| path.starts_with(folder));
+            let is_pattern = path.contains(['*', '{', ' ']);
+            assert!(
+                !is_path || is_pattern || root().join(path).exists(),
+                "{}: there is no {path}",
+                page.display()
+            );
+        }
+    }
+}
+
+/// In the tables of ARCHITECTURE.md, a file name without a folder is in a folder that its row names.
+#[test]
+fn every_file_of_the_architecture_exists() {
+    let page = read("ARCHITECTURE.md");
+    let mut files = 0;
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let folders: Vec<PathBuf> = in_backquotes(row)
+            .filter(|path| path.contains('/'))
+            .map(|path| root().join(path))
+            .flat_map(|path| [path.parent().unwrap().to_owned(), path])
+            .collect();
+        let names = in_backquotes(row).filter(|name| !name.contains('/'));
+        for name in names.filter(|name| Path::new(name).extension() == Some("rs".as_ref())) {
+            files += 1;
+            let is_there = folders.iter().any(|folder| folder.join(name).exists());
+            assert!(
+                is_there,
+                "ARCHITECTURE.md: no folder of the row has {name}: {row}"
+            );
+        }
+    }
+    assert!(files > 50, "only {files} files were found in the tables");
+}
+
+/// Comments of the code refer to `docs/PAGE.md` and `docs/PAGE.md#heading`.
+#[test]
+fn every_page_that_the_code_names_exists() {
+    let mut names = 0;
+    for file in [
+        ".ci",
+        "action.yml",
+        "Cargo.toml",
+        "clippy.toml",
+        "crates",
+        "plugins",
+        "src",
+    ] {
+        for file in files_below(&root().join(file)) {
+            let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+            for rest in text.split("docs/").skip(1) {
+                let end =
+                    rest.find(|char: char| !(char.is_ascii_lowercase() || "-.#".contains(char)));
+                let name = rest[..end.unwrap_or(rest.len())].trim_end_matches('.');
+                let (page, anchor) = name.split_once('#').unwrap_or((name, ""));
+                if page.strip_suffix(".md").is_none_or(str::is_empty) {
+                    continue;
+                }
+                names += 1;
+                let page = fs::read_to_string(root().join("docs").join(page));
+                let page =
+                    page.unwrap_or_else(|_| panic!("{}: there is no docs/{name}", file.display()));
+                assert!(
+                    anchor.is_empty() || anchors(&page).contains(anchor),
+                    "{}: docs/{name} is no heading",
+                    file.display()
+                );
+            }
+        }
+    }
+    assert!(
+        names > 30,
+        "only {names} names of pages were found in the code"
+    );
+}
+
+/// The file itself, or all files below the folder.
+fn files_below(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let entries = fs::read_dir(path).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.flat_map(|path| files_below(&path)).collect()
+}
+
+/// The texts between backquotes outside of blocks of code.
+fn in_backquotes(text: &str) -> impl Iterator<Item = &str> {
+    outside_of_code(text).flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// All pages of the project, the READMEs of its crates included.
 fn pages() -> Vec<PathBuf> {
-    let at_the_root = fs::read_dir(root()).unwrap();
-    let in_docs = fs::read_dir(root().join("docs")).unwrap();
-    at_the_root
-        .chain(in_docs)
+    let crates = ["crates", "plugins"].map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let folders = crates.into_iter().flatten();
+    let folders = folders.map(|entry| entry.unwrap().path());
+    folders
+        .chain([root().to_owned(), root().join("docs"), root().join("tests")])
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect()
 }
 
+/// The lines of a page that are not in a block of code.
+fn outside_of_code(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !in_code && !is_fence
+    })
+}
+
 /// The targets of the links of a page that are neither on the web nor in a block of code.
 fn links(text: &str) -> Vec<&str> {
-    let mut in_code = false;
-    text.lines()
-        .filter(move |line| {
-            let is_fence = line.trim_start().starts_with("```");
-            in_code ^= is_fence;
-            !in_code && !is_fence
-        })
+    outside_of_code(text)
         .flat_map(|line| line.split("](").skip(1))
         .filter_map(|rest| rest.split(')').next())
         .filter(|target| !target.contains("://"))

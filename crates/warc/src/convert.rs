@@ -1,7 +1,7 @@
 //! Converts an archive to another version, record by record, streaming each block.
 //!
 //! Blocks are copied unchanged. This module translates headers to WARC/1.1; the [`Writer`] translates
-//! them to the version that it writes. docs/archive.md lists the translation of each field.
+//! them to the version that it writes. docs/archive-format.md lists the translation of each field.
 
 use std::io::{Read, Write};
 

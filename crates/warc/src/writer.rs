@@ -41,7 +41,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Sets the version: WARC/1.1, WARC/1.0 or WARC/0.9. docs/archive.md lists what older versions
+    /// Sets the version: WARC/1.1, WARC/1.0 or WARC/0.9. docs/archive-format.md lists what older versions
     /// cannot express.
     #[must_use]
     pub fn with_version(mut self, version: Version) -> Self {

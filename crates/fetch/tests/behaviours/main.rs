@@ -2,7 +2,7 @@
 //! behaviour. Each behaviour is fetched and judged three times, as `urldb check` would.
 //!
 //! `behaviour` defines a behaviour, `harness` plays the behaviours, `table` writes the table in
-//! docs/verdicts.md. The other modules are the behaviours, by subject.
+//! docs/behaviours.md. The other modules are the behaviours, by subject.
 #![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod behaviour;

@@ -1,4 +1,4 @@
-//! The table of behaviours in docs/verdicts.md.
+//! The lists of docs/behaviours.md.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,17 +13,17 @@ const END: &str = "<!-- end of behaviours -->";
 /// With `UPDATE_DOCS=1`, the test writes the table instead.
 #[test]
 fn the_table_of_behaviours_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verdicts.md");
-    let page = fs::read_to_string(&path).expect("docs/verdicts.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/behaviours.md");
+    let page = fs::read_to_string(&path).expect("docs/behaviours.md");
     let (before, rest) = page.split_once(START).expect("the mark before the table");
     let (_, after) = rest.split_once(END).expect("the mark after the table");
     let new = format!("{before}{START}{}{END}{after}", table());
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, new).expect("docs/verdicts.md can be written");
+        fs::write(&path, new).expect("docs/behaviours.md can be written");
     } else {
         assert!(
             page == new,
-            "docs/verdicts.md is out of date: UPDATE_DOCS=1 cargo test -p urldb-fetch --test behaviours"
+            "docs/behaviours.md is out of date: UPDATE_DOCS=1 cargo test -p urldb-fetch --test behaviours"
         );
     }
 }
@@ -35,8 +35,8 @@ fn table() -> String {
         all.filter(|behaviour| is(behaviour)).count()
     };
     let mut text = format!(
-        "\n{} behaviours, each {RUNS} times: the promise is kept by {} of them and broken by {}; of {} \
-         nobody could tell from here. False `changed`: {}. False `ok`: {}.\n",
+        "\n{} behaviours, each {RUNS} times: {} keep the promise, {} break it, and {} leave it unknown. \
+         False `changed`: {}. False `ok`: {}.\n",
         count(|_| true),
         count(|one| one.truth == Truth::Kept),
         count(|one| matches!(one.truth, Truth::Broken(_))),
@@ -47,7 +47,7 @@ fn table() -> String {
     for (subject, behaviours) in subjects {
         let _ = write!(
             text,
-            "\n### {subject}\n\n\
+            "\n## {subject}\n\n\
              | the server | record | promise | verdict | requests |\n|---|---|---|---|---|\n"
         );
         for behaviour in &behaviours {
