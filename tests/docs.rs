@@ -313,6 +313,29 @@ fn every_file_of_the_architecture_exists() {
     assert!(files > 50, "only {files} files were found in the tables");
 }
 
+/// The page has names of tests between `*(` and `)*`.
+#[test]
+fn every_test_that_the_verdicts_name_exists() {
+    let sources = ["crates", "src", "tests"].map(|folder| files_below(&root().join(folder)));
+    let sources: String = sources
+        .concat()
+        .iter()
+        .filter(|file| file.extension() == Some("rs".as_ref()))
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    let page = read("docs/verdicts.md");
+    let mut tests = 0;
+    for names in page.split("*(").skip(1) {
+        let (names, _) = names.split_once(")*").unwrap();
+        for name in names.split(", ").filter(|name| !name.contains(": ")) {
+            tests += 1;
+            let is_there = sources.contains(&format!("fn {name}("));
+            assert!(is_there, "docs/verdicts.md: there is no test {name}");
+        }
+    }
+    assert!(tests > 50, "only {tests} names of tests were found");
+}
+
 /// Comments of the code refer to `docs/PAGE.md` and `docs/PAGE.md#heading`.
 #[test]
 fn every_page_that_the_code_names_exists() {
