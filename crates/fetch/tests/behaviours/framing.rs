@@ -162,7 +162,7 @@ fn without_a_length() -> Vec<Behaviour> {
         .kept(ok(1)),
         says(
             "ends-by-closing-early",
-            "says no length and closes before the end, which nobody can tell from a shorter file",
+            "says no length and closes before the end, which looks like a shorter file",
             raw("", &CONTENT[..10]).close(),
         )
         .broken(changed("length", 2)),
@@ -346,7 +346,7 @@ fn in_bad_chunks() -> Vec<Behaviour> {
         .unknown(unreachable("protocol", 3)),
         says(
             "transfer-coding-gzip",
-            "says a transfer coding that nobody asked for",
+            "says an unrequested transfer coding",
             raw(
                 "Transfer-Encoding: gzip, chunked\r\n",
                 "5\r\nother\r\n0\r\n\r\n",
@@ -355,7 +355,7 @@ fn in_bad_chunks() -> Vec<Behaviour> {
         .unknown(unreachable("protocol", 3)),
         says(
             "transfer-coding-gzip-only",
-            "says a transfer coding that nobody asked for, and closes at the end",
+            "says an unrequested transfer coding, and closes at the end",
             raw("Transfer-Encoding: gzip\r\n", "other").close(),
         )
         .unknown(unreachable("protocol", 3)),

@@ -91,7 +91,7 @@ fn followed() -> Vec<Behaviour> {
             away(context, &format!("http://sister.{}/file", context.host()))
         })
         .kept(ok(2)),
-        Behaviour::http("to-another-host-without-secrets", "redirects to another host, which refuses what is meant for the first", |context| {
+        Behaviour::http("to-another-host-without-secrets", "redirects to another host, which refuses the secrets of the first", |context| {
             let headers = ["authorization", "cookie", "x-own"];
             let told = headers.iter().any(|name| context.request.header(name).is_some());
             match (context.before, told) {

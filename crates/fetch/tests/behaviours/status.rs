@@ -71,7 +71,7 @@ fn informational() -> Vec<Behaviour> {
         .unknown(unreachable("disconnected", 4)),
         says(
             "101-unasked",
-            "switches protocols, though nobody asked it to",
+            "switches protocols without a request for it",
             Reply::raw(
                 "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
             )
@@ -211,7 +211,7 @@ fn client_errors() -> Vec<Behaviour> {
         .broken(state(State::Forbidden, 1)),
         says(
             "401-bare",
-            "answers 401 without saying what it wants",
+            "answers 401 without `WWW-Authenticate`",
             with("401 Unauthorized", &[]),
         )
         .broken(state(State::Forbidden, 1)),
@@ -332,7 +332,7 @@ fn server_errors_and_cut_pages() -> Vec<Behaviour> {
         .broken(state(State::Gone, 3)),
         says(
             "404-too-long",
-            "answers 404 with a page longer than what is promised",
+            "answers 404 with a page longer than the promised length",
             Reply::new("404 Not Found", &[], vec![b'x'; 9000]),
         )
         .broken(state(State::Gone, 3)),

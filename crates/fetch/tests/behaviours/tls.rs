@@ -76,7 +76,7 @@ fn certificates() -> Vec<Behaviour> {
         .unknown(unreachable("tls-not-yet-valid", 0)),
         over_tls(
             "tls-self-signed",
-            "shows a certificate that nobody vouches for",
+            "shows a certificate without a trusted authority",
             Kind::SelfSigned,
             &right,
         )
@@ -122,8 +122,8 @@ fn balancers() -> Vec<Behaviour> {
         .kept(ok(1)),
         balanced(
             "balancer-one-self-signed",
-            "has several servers behind its name, of which the first shows a certificate that nobody \
-             vouches for",
+            "has several servers behind its name, of which the first shows a certificate without a trusted \
+             authority",
             &[Kind::SelfSigned, Kind::Good],
         )
         .kept(ok(1)),
