@@ -5,10 +5,11 @@ use std::fmt;
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
-    feature = "schemars",
-    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
     serde(rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Severity {
     /// A promise is broken, a file has to change, or data is lost.
     Error,

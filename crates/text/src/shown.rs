@@ -77,14 +77,14 @@ impl PartialEq<&str> for Shown {
     }
 }
 
-#[cfg(feature = "schemars")]
+#[cfg(feature = "serde")]
 impl serde::Serialize for Shown {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-#[cfg(feature = "schemars")]
+#[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for Shown {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urldb_text::{Severity, Shown};
 
@@ -15,7 +14,8 @@ use crate::state::State;
 pub const PROTOCOL: u32 = 1;
 
 /// The report of one run, as notifiers get it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Envelope {
     /// [`PROTOCOL`] of the program that wrote the envelope.
     pub protocol: u32,
@@ -56,7 +56,8 @@ impl Envelope {
 }
 
 /// One execution of urldb.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct RunInfo {
     /// Unique and stable: the same report has the same id when it is delivered again.
     pub id: String,
@@ -94,7 +95,8 @@ pub struct RunInfo {
 }
 
 /// Why a report arrives late.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Delay {
     /// The time of the first try.
     pub first_tried: Timestamp,
@@ -105,7 +107,8 @@ pub struct Delay {
 }
 
 /// A change of the confirmed state of one URL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Change {
     /// The URL.
     pub url: String,
@@ -133,7 +136,8 @@ pub struct Change {
 }
 
 /// The totals of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// How many URLs are in each state; states without URLs are left out.
     pub states: BTreeMap<State, u64>,
@@ -147,7 +151,8 @@ pub struct Summary {
 }
 
 /// Counts of URLs over the whole database, as of the end of the run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Totals {
     /// URLs of all records that are not deprecated.
@@ -165,7 +170,8 @@ pub struct Totals {
 }
 
 /// How much of what was due was checked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Coverage {
     /// URLs that were due.
     pub due: u64,
@@ -192,7 +198,8 @@ pub struct Coverage {
 }
 
 /// The result of one job: an element of `results` in `check --format json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct JobResult {
     /// The URL that was requested.
     pub url: String,
@@ -228,7 +235,8 @@ pub struct JobResult {
 }
 
 /// The comparable part of a record.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Promised {
     /// Length of the body in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -248,7 +256,8 @@ pub struct Promised {
 }
 
 /// What the network answered; the fields correspond to [`Promised`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Observed {
     /// Status of the last response.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,14 +1,14 @@
 //! Findings about a URL or its record, as reports contain them.
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urldb_text::{Severity, Shown};
 
 use crate::state::State;
 
 /// Something wrong with one URL now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable kebab-case code: the name of a state, or of a warning.
     pub code: String,
@@ -87,7 +87,8 @@ impl Finding {
 }
 
 /// Something wrong in a domain file, so that a record cannot be read, or not as it was meant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Mistake {
     /// Stable kebab-case code.
     pub code: String,
@@ -111,7 +112,8 @@ pub struct Mistake {
 }
 
 /// A [`Mistake`] that an earlier run found and this run did not find.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FixedMistake {
     /// The code of the mistake.
     pub code: String,

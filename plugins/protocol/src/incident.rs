@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
@@ -15,7 +14,8 @@ use crate::state::State;
 /// A report also has the groups of URLs that failed without being confirmed, or that reached no
 /// conclusion ([`Phase::Unconfirmed`], [`Phase::Unknown`]). These groups have the shape of an
 /// incident, but no id: no later run knows them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Incident {
     /// Identifies the incident: 8 hexadecimal digits. Empty for a group that is no incident.
     pub id: String,
@@ -137,7 +137,8 @@ impl Incident {
 }
 
 /// What a run did to an incident.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// The run opened the incident. `check`, which keeps no incidents, reports broken URLs in this
@@ -158,7 +159,8 @@ pub enum Phase {
 }
 
 /// Why an incident closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClosedBecause {
     /// The URLs are as promised again.
@@ -172,7 +174,8 @@ pub enum ClosedBecause {
     clippy::struct_excessive_bools,
     reason = "independent facts about a URL, each a field of the report"
 )]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct AffectedUrl {
     /// The URL.
     pub url: String,
@@ -201,7 +204,8 @@ pub struct AffectedUrl {
 }
 
 /// What was promised and what came instead, of the first affected URL.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The affected URL that the evidence is about; empty if there is none.
     #[serde(default)]
@@ -247,9 +251,8 @@ pub struct Evidence {
 }
 
 /// The part of a certificate that people look at.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CertificateDates {
     /// Begin of the validity.
     pub not_before: Timestamp,
@@ -261,7 +264,8 @@ pub struct CertificateDates {
 }
 
 /// A difference between two texts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TextDifference {
     /// Number of lines that are only in the observed text.
     pub added: u64,

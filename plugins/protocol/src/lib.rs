@@ -38,6 +38,7 @@ pub use state::{State, UnknownState};
 pub use urldb_text::{Severity, Shown};
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.
+#[cfg(feature = "schemars")]
 pub fn envelope_schema() -> serde_json::Value {
     schemars::schema_for!(Envelope).into()
 }

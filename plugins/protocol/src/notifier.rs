@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
@@ -80,7 +79,8 @@ pub const TOLD: &str = "told";
 
 /// A fact that a notifier needs in later runs. Later envelopes contain the fact in
 /// [`Incident::threads`](crate::Incident::threads).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Remembered {
     /// The id of the incident.
     pub incident: String,
@@ -91,7 +91,8 @@ pub struct Remembered {
 }
 
 /// The result of one delivery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Delivery {
     /// [`PlannedDelivery::id`].
     pub id: String,
@@ -118,7 +119,8 @@ pub struct Delivery {
 }
 
 /// How a delivery ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DeliveryOutcome {
     /// The delivery was made.
@@ -130,7 +132,8 @@ pub enum DeliveryOutcome {
 }
 
 /// What a fault concerns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// This delivery only, such as an unknown recipient. Other deliveries are tried. A delivery that

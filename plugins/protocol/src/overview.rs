@@ -5,7 +5,6 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::envelope::{Promised, Totals};
@@ -59,7 +58,8 @@ pub struct Overview {
 }
 
 /// The messages of one notifier that wait in the outbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct WaitingMessages {
     /// The name of the notifier in urldb.toml.
     pub notifier: String,
@@ -71,7 +71,8 @@ pub struct WaitingMessages {
 }
 
 /// The project that an overview is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ProjectInfo {
     /// `name` of `[project]`, or the name of the repository.
     pub name: String,
@@ -87,7 +88,8 @@ pub struct ProjectInfo {
 }
 
 /// A run of the past.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// The run's id.
     pub id: String,
@@ -106,7 +108,8 @@ pub struct RunSummary {
 }
 
 /// Counts of static URLs: those whose bytes are promised.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct FileCounts {
     /// All of them.
     pub all: u64,
@@ -119,7 +122,8 @@ pub struct FileCounts {
 }
 
 /// Runs of the last year that reached a conclusion.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct RunCounts {
     /// In the last 30 days.
     pub month: u64,
@@ -127,7 +131,7 @@ pub struct RunCounts {
     pub year: u64,
     /// The days without a run that are the most in a row: the first and the last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<(String, String)>")]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<(String, String)>"))]
     pub longest_gap: Option<(Date, Date)>,
 }
 
@@ -146,7 +150,8 @@ pub struct IncidentOverview {
 }
 
 /// What one run did to an incident.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct IncidentStep {
     /// When the run ended.
     pub at: Timestamp,
@@ -159,7 +164,8 @@ pub struct IncidentStep {
 }
 
 /// The promises of one domain file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct HostOverview {
     /// The host that the file is named after.
     pub host: String,
@@ -255,9 +261,8 @@ pub struct DayCount {
 }
 
 /// The belief about one URL.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// An open incident affects the URL, or its promise is believed to be broken.
@@ -271,7 +276,8 @@ pub enum Standing {
 }
 
 /// One URL and its promise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct UrlOverview {
     /// The URL.
     pub url: String,
@@ -346,7 +352,8 @@ impl UrlOverview {
 }
 
 /// A capture in the archive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CaptureInfo {
     /// `WARC-Date`.
     pub date: String,
@@ -369,7 +376,8 @@ pub struct CaptureInfo {
 }
 
 /// An entry of the timeline of a URL, a host or the whole database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct LogEntry {
     /// When the event took place: the end of a run, or the date of a commit.
     pub at: Timestamp,
@@ -409,9 +417,8 @@ pub struct LogEntry {
 }
 
 /// A kind of event.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LogEvent {
     /// A commit changed the records.
@@ -449,7 +456,8 @@ pub struct UrlDetails {
 }
 
 /// A commit that changed records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CommitInfo {
     /// The id, in hexadecimal.
     pub id: String,

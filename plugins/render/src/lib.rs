@@ -61,9 +61,15 @@ pub use shell::command_line;
 pub use site::{Mark, PromiseCounts, SiteHeadline, day_in_words, moment_in_words, short_day};
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,
-    status_schema, wrong_clock,
+    wrong_clock,
 };
 pub use terminal::{
     TerminalOptions, terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };
 pub use text::{Span, Text, one_line, shorten};
+
+/// The JSON Schema of [`StatusDocument`], as published in docs/status.schema.json.
+#[cfg(feature = "schemars")]
+pub fn status_schema() -> serde_json::Value {
+    schemars::schema_for!(StatusDocument).into()
+}

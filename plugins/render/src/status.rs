@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
     Envelope, FileCounts, Finding, HostOverview, Incident, IncidentOverview, Mistake, Overview,
@@ -40,7 +39,8 @@ pub enum StatusScope<'a> {
 }
 
 /// The status of the promises as one JSON document, of `urldb status --format json` and of the site.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct StatusDocument {
     /// The protocol number, as in an envelope. Within one number the document only gains fields.
     pub protocol: u32,
@@ -81,7 +81,8 @@ pub struct StatusDocument {
 }
 
 /// An open incident in a [`StatusDocument`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct StatusIncident {
     /// The id.
     pub id: String,
@@ -101,11 +102,6 @@ pub struct StatusIncident {
     pub opened: Option<Timestamp>,
     /// Number of affected URLs.
     pub urls: u64,
-}
-
-/// The JSON Schema of [`StatusDocument`], as published in docs/status.schema.json.
-pub fn status_schema() -> serde_json::Value {
-    schemars::schema_for!(StatusDocument).into()
 }
 
 /// The status as data.
