@@ -6,25 +6,22 @@ use jiff::Timestamp;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
-use urldb_tls::{Trust, UNKNOWN_AUTHORITY, is_unknown_authority};
+use urldb_tls::{CertificateNames, Trust, UNKNOWN_AUTHORITY, is_unknown_authority};
 use urldb_verdict::Certificate;
-use x509_parser::certificate::X509Certificate;
-use x509_parser::prelude::FromDer;
-use x509_parser::time::ASN1Time;
 
 /// Reads a certificate from DER; `None` if the bytes are no certificate.
 pub(crate) fn read_certificate(der: &[u8]) -> Option<Certificate> {
-    let (_, read) = X509Certificate::from_der(der).ok()?;
+    let read = CertificateNames::read(der)?;
     Some(Certificate {
-        subject: read.subject().to_string(),
-        issuer: read.issuer().to_string(),
-        not_before: timestamp(read.validity().not_before)?,
-        not_after: timestamp(read.validity().not_after)?,
+        subject: read.subject,
+        issuer: read.issuer,
+        not_before: timestamp(read.not_before)?,
+        not_after: timestamp(read.not_after)?,
     })
 }
 
-fn timestamp(time: ASN1Time) -> Option<Timestamp> {
-    Timestamp::from_second(time.timestamp()).ok()
+fn timestamp(time: UnixTime) -> Option<Timestamp> {
+    Timestamp::from_second(i64::try_from(time.as_secs()).ok()?).ok()
 }
 
 /// A certificate that the verifier rejected, and the reason.

@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+mod certificate;
+
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -18,8 +20,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use rustls_platform_verifier::Verifier;
-use x509_parser::certificate::X509Certificate;
-use x509_parser::prelude::FromDer;
+
+pub use certificate::CertificateNames;
 
 /// The fault of a certificate from an unknown authority, and the remedy, for a sentence about the
 /// certificate.
@@ -100,14 +102,11 @@ fn verify_named(
     server_name: &ServerName<'_>,
     now: UnixTime,
 ) -> Result<ServerCertVerified, rustls::Error> {
-    let (_, read) =
-        X509Certificate::from_der(certificate).map_err(|_| CertificateError::BadEncoding)?;
-    let (from, to) = (read.validity().not_before, read.validity().not_after);
-    let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-    if seconds < from.timestamp() {
+    let read = CertificateNames::read(certificate).ok_or(CertificateError::BadEncoding)?;
+    if now < read.not_before {
         return Err(CertificateError::NotValidYet.into());
     }
-    if seconds > to.timestamp() {
+    if now > read.not_after {
         return Err(CertificateError::Expired.into());
     }
     verify_server_name(&ParsedCertificate::try_from(certificate)?, server_name)?;
