@@ -1,9 +1,9 @@
-//! Which keys of urldb.toml differ between two versions: names only, since a value may be long or hostile.
+//! The keys of urldb.toml that differ between two versions: names only, since a value may be long or hostile.
 
 use std::collections::BTreeMap;
 
 use super::FILE_NAME;
-use super::untrusted::{MOST_NAMES, shown};
+use super::untrusted::{join_names, shown};
 
 /// The keys that differ, as `SECTION.KEY`; sanitized and of bounded length.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -59,18 +59,14 @@ impl ChangedKeys {
         ];
         let parts = kinds.iter().filter(|(_, names)| !names.is_empty());
         let parts = parts.map(|(kind, names)| {
-            let first: Vec<String> = names.iter().take(MOST_NAMES).map(|it| name(it)).collect();
-            let more = match names.len() - first.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("{kind} {}{more}", first.join(", "))
+            let names: Vec<String> = names.iter().map(|it| name(it)).collect();
+            format!("{kind} {}", join_names(&names))
         });
         parts.collect::<Vec<_>>().join("; ")
     }
 }
 
-/// The keys with their values; a section has those within it. `None` if the text is no TOML.
+/// The keys with their values, as `SECTION.KEY`. `None` if the text is no TOML.
 fn keys(text: &[u8]) -> Option<BTreeMap<String, toml::Value>> {
     let table: toml::Table = std::str::from_utf8(text).ok()?.parse().ok()?;
     let mut keys = BTreeMap::new();

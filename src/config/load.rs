@@ -4,41 +4,27 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use toml::de::DeTable;
-use url::{Host, Url};
-use urldb_fetch::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
+use url::Url;
 use urldb_files::{Outside, is_there, read_to_string};
-use urldb_store::InvalidLocation;
 use urldb_text::{Finding, register_credentials};
-use urldb_verdict::{Cnames, VerdictOptions};
-use urldb_warc::{DigestAlgorithm, Version};
 
-use super::challenge;
+use super::archive::archive;
+use super::check::{check, network};
 use super::notify;
-use super::proxy;
 use super::roots::{ensure_database_inside, repository};
 use super::section::{Problems, Section};
 use super::untrusted::{line_of, remove_untrusted};
 use super::watch;
-use super::{
-    Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, Git,
-    KeepRevisits, Ledger, Lint, Project, Schedule,
-};
+use super::{Config, Database, FILE_NAME, Git, Ledger, Lint, Project, Schedule};
 use crate::limits;
 use crate::schedule::{Cron, CronError};
-
-/// The name of the configuration file.
-pub const FILE_NAME: &str = "urldb.toml";
 
 /// Most characters of the project's name.
 const MOST_NAME: usize = 100;
 
-/// Most characters of a text about the archive.
-const MOST_TEXT: usize = 1000;
-
-/// Why there is no configuration.
+/// The reason why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -46,7 +32,7 @@ pub enum ConfigError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file has mistakes: all of them.
@@ -67,7 +53,7 @@ impl fmt::Display for ProblemList {
     }
 }
 
-/// Who wrote a configuration.
+/// The people who wrote a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
     /// The maintainers: every key has its effect.
@@ -253,29 +239,13 @@ fn git(section: Section<'_>) -> Git {
 }
 
 fn project(section: Section<'_>) -> Project {
-    let name = section.parsed("name", "a name of one line, at most 100 characters");
     let project = Project {
-        name: name.map(|ShortLine::<MOST_NAME>(name)| name),
+        name: section.line("name", "a name", MOST_NAME),
         url: address(&section, "url"),
         site_url: address(&section, "site-url"),
     };
     section.finish();
     project
-}
-
-/// One line of at most so many characters.
-struct ShortLine<const MOST: usize>(String);
-
-impl<const MOST: usize> FromStr for ShortLine<MOST> {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let is_short = (1..=MOST).contains(&text.chars().count());
-        let is_line = text == text.trim() && !text.contains(char::is_control);
-        (is_short && is_line)
-            .then(|| Self(text.to_owned()))
-            .ok_or(())
-    }
 }
 
 /// A web address without credentials, and without its final `/`.
@@ -306,277 +276,6 @@ fn lint(section: Section<'_>) -> Lint {
     };
     section.finish();
     lint
-}
-
-fn check(section: Section<'_>) -> Check {
-    let default = Check::default();
-    let check = Check {
-        fetch: fetch_options(&section, &default.fetch),
-        verdict: verdict_options(&section, &default.verdict),
-        expiry_warning: section
-            .duration("expiry-warning")
-            .unwrap_or(default.expiry_warning),
-        rehash_every: section
-            .count("rehash-every", 1)
-            .unwrap_or(default.rehash_every),
-        cnames: section
-            .choice(
-                "cnames",
-                &[
-                    ("rotate", Cnames::Rotate),
-                    ("all", Cnames::All),
-                    ("none", Cnames::None),
-                ],
-            )
-            .unwrap_or(default.cnames),
-    };
-    section.finish();
-    check
-}
-
-fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions {
-    let default_host = host_options(section, &default.default_host);
-    let hosts = section.named_sections("host").into_iter();
-    FetchOptions {
-        concurrency: at_least_one(section, "concurrency").or(default.concurrency),
-        deadline: section.duration("deadline").or(default.deadline),
-        byte_budget: section.bytes("byte-budget").or(default.byte_budget),
-        max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
-        hosts: hosts
-            .filter_map(|(name, section)| host(&name, section, &default_host))
-            .collect(),
-        default_host,
-    }
-}
-
-fn verdict_options(section: &Section<'_>, default: &VerdictOptions) -> VerdictOptions {
-    VerdictOptions {
-        retries: small(section.count("retries", 0)).unwrap_or(default.retries),
-        retry_wait: section.duration("retry-wait").unwrap_or(default.retry_wait),
-        confirm: section
-            .count("confirm", 1)
-            .map_or(default.confirm, |count| {
-                u32::try_from(count).unwrap_or(u32::MAX)
-            }),
-        blocked_after: section
-            .duration("blocked-after")
-            .unwrap_or(default.blocked_after),
-        challenges: challenge::read_all(section),
-    }
-}
-
-fn host(name: &str, section: Section<'_>, general: &HostOptions) -> Option<(String, HostOptions)> {
-    let host = Host::parse(name).map(|host| host.to_string());
-    if host.is_err() {
-        section.problem("a host is needed here, such as [check.host.\"data.example.org\"]");
-    }
-    let host_options = host_options(&section, general);
-    section.finish();
-    Some((host.ok()?, host_options))
-}
-
-/// The options of the section, and those of `general` where it has none.
-fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
-    let time = |key, otherwise| section.duration(key).unwrap_or(otherwise);
-    HostOptions {
-        host_concurrency: at_least_one(section, "host-concurrency")
-            .unwrap_or(general.host_concurrency),
-        host_interval: time("host-interval", general.host_interval),
-        host_patience: time("host-patience", general.host_patience),
-        timeout: time("timeout", general.timeout),
-        connect_timeout: time("connect-timeout", general.connect_timeout),
-        head_timeout: time("head-timeout", general.head_timeout),
-        idle_timeout: time("idle-timeout", general.idle_timeout),
-        max_body: section.bytes("max-body").unwrap_or(general.max_body),
-        user_agent: section
-            .text("user-agent")
-            .unwrap_or_else(|| general.user_agent.clone()),
-        headers: headers(section, &general.headers),
-        unsafe_methods: section
-            .flag("unsafe-methods")
-            .unwrap_or(general.unsafe_methods),
-        canonical: section.flag("canonical").unwrap_or(general.canonical),
-    }
-}
-
-/// The headers of both; the section's value counts for a header in both.
-pub(super) fn headers(
-    section: &Section<'_>,
-    general: &BTreeMap<String, HeaderSource>,
-) -> BTreeMap<String, HeaderSource> {
-    let literal = section.texts_by_name("headers").unwrap_or_default();
-    for name in literal.keys().filter(|name| is_secret_header(name)) {
-        section.problem(format!(
-            "the header \"{name}\" is a secret, and this file is in git: write \
-             headers-env = {{ {name} = \"VARIABLE\" }}, and set that variable where urldb runs"
-        ));
-    }
-    let secret = section.texts_by_name("headers-env").unwrap_or_default();
-    for (name, variable) in &secret {
-        if variable.is_empty() || variable.contains(['=', '\0']) {
-            section.problem(format!(
-                "`headers-env` needs the name of an environment variable for \"{name}\""
-            ));
-        }
-        if literal.keys().any(|own| own.eq_ignore_ascii_case(name)) {
-            section.problem(format!(
-                "the header \"{name}\" is under `headers` and under `headers-env`: remove one"
-            ));
-        }
-    }
-    let literal = literal
-        .into_iter()
-        .map(|(name, text)| (name, HeaderSource::Text(text)));
-    let secret = secret
-        .into_iter()
-        .map(|(name, variable)| (name, HeaderSource::Env(variable)));
-    let mut headers: BTreeMap<_, _> = literal.chain(secret).collect();
-    let missing: Vec<_> = general
-        .iter()
-        .filter(|(name, _)| !headers.keys().any(|own| own.eq_ignore_ascii_case(name)))
-        .map(|(name, source)| (name.clone(), source.clone()))
-        .collect();
-    headers.extend(missing);
-    headers
-}
-
-/// Whether the value of a header with this name is a secret: one of its words says so.
-fn is_secret_header(name: &str) -> bool {
-    const MARKS: [&str; 9] = [
-        "access-key",
-        "api-key",
-        "apikey",
-        "auth",
-        "cookie",
-        "credential",
-        "passw",
-        "secret",
-        "token",
-    ];
-    let name = name.to_ascii_lowercase().replace('_', "-");
-    MARKS.iter().any(|mark| name.contains(mark))
-}
-
-fn at_least_one(section: &Section<'_>, key: &'static str) -> Option<usize> {
-    small(section.count(key, 1))
-}
-
-fn small(count: Option<u64>) -> Option<usize> {
-    count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
-}
-
-fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
-    let network = NetworkOptions {
-        allow: section
-            .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
-            .unwrap_or_default(),
-        ca_file: section.text("ca-file").map(|path| root.join(path)),
-        map: section
-            .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
-            .unwrap_or_default(),
-        proxy: proxy::read(&section),
-    };
-    section.finish();
-    network
-}
-
-#[expect(clippy::too_many_lines)]
-fn archive(section: Section<'_>) -> Archive {
-    let default = Archive::default();
-    let line = |key| {
-        let line = section.parsed(key, "a text of one line, at most 1000 characters");
-        line.map(|ShortLine::<MOST_TEXT>(line)| line)
-    };
-    let archive = Archive {
-        path: section.text("path").map_or(default.path, PathBuf::from),
-        operator: line("operator"),
-        description: line("description"),
-        records: section
-            .choice(
-                "records",
-                &[
-                    ("static", ArchiveRecords::Static),
-                    ("all", ArchiveRecords::All),
-                ],
-            )
-            .unwrap_or(default.records),
-        requests: section
-            .choice(
-                "requests",
-                &[
-                    ("captures", ArchiveRequests::Captures),
-                    ("all", ArchiveRequests::All),
-                ],
-            )
-            .unwrap_or(default.requests),
-        version: section
-            .choice(
-                "version",
-                &[
-                    ("1.1", Version::Warc11),
-                    ("1.0", Version::Warc10),
-                    ("0.9", Version::Warc09),
-                ],
-            )
-            .unwrap_or(default.version),
-        digest: section
-            .choice(
-                "digest",
-                &[
-                    ("sha256", DigestAlgorithm::Sha256),
-                    ("sha1", DigestAlgorithm::Sha1),
-                ],
-            )
-            .unwrap_or(default.digest),
-        max_size: section.bytes("max-size").unwrap_or(default.max_size),
-        keep_revisits: section
-            .choice(
-                "keep-revisits",
-                &[
-                    ("all", KeepRevisits::All),
-                    ("daily", KeepRevisits::Daily),
-                    ("weekly", KeepRevisits::Weekly),
-                    ("monthly", KeepRevisits::Monthly),
-                ],
-            )
-            .unwrap_or(default.keep_revisits),
-        max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
-        store: archive_store(&section),
-    };
-    section.finish();
-    archive
-}
-
-/// The bytes of stored files that are kept on this machine, unless the file says.
-const CACHE_SIZE: u64 = 1_000_000_000;
-
-fn archive_store(section: &Section<'_>) -> Option<ArchiveStore> {
-    let location = section.checked("store", |text| {
-        text.parse().map_err(|problem: InvalidLocation| {
-            format!("`store` should be such as \"s3://BUCKET/PREFIX\": {problem}")
-        })
-    });
-    let endpoint = section.checked("store-endpoint", |text| {
-        // Whether plain http is allowed, the environment says.
-        urldb_http::endpoint(text, true)
-            .map(|_| text.to_owned())
-            .map_err(|problem| format!("`store-endpoint` should be the URL of a server: {problem}"))
-    });
-    let region = section.text("store-region");
-    let cache_size = section.bytes("cache-size");
-    if !section.has("store") {
-        for key in ["store-endpoint", "store-region", "cache-size"] {
-            if section.has(key) {
-                section.wrong(key, format!("`{key}` has no effect without `store`"));
-            }
-        }
-    }
-    Some(ArchiveStore {
-        location: location?,
-        endpoint,
-        region,
-        cache_size: cache_size.unwrap_or(CACHE_SIZE),
-    })
 }
 
 fn ledger(section: Section<'_>) -> Ledger {
@@ -614,6 +313,7 @@ fn schedule(section: Section<'_>) -> Option<Schedule> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::archive::MOST_TEXT;
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {

@@ -3,12 +3,16 @@
 //! [`discover`] finds the file and [`load`] reads it, and reports all mistakes in one pass. The
 //! command line overrides values of the result.
 
+mod archive;
 mod challenge;
 mod changed;
+mod check;
+mod headers;
 mod load;
 mod notify;
 mod proxy;
 mod roots;
+mod secrets;
 pub(crate) mod section;
 mod services;
 mod untrusted;
@@ -16,18 +20,15 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use urldb_fetch::{FetchOptions, NetworkOptions};
-use urldb_store::Location;
-use urldb_text::{sanitize, secret_variable};
-use urldb_verdict::{Cnames, VerdictOptions};
-use urldb_warc::{DigestAlgorithm, Version};
+use urldb_fetch::NetworkOptions;
+use urldb_text::sanitize;
 
+pub use archive::{Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, KeepRevisits};
 pub use changed::ChangedKeys;
+pub use check::Check;
 pub use load::{
-    Author, ConfigError, FILE_NAME, ProblemList, database_folder, discover, discover_by, load,
-    load_by,
+    Author, ConfigError, ProblemList, database_folder, discover, discover_by, load, load_by,
 };
 pub use notify::{
     Audience, DomainPattern, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml,
@@ -36,6 +37,9 @@ pub use notify::{
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 pub use untrusted::TRUSTED_KEYS;
 pub use watch::Watch;
+
+/// The name of the configuration file.
+pub const FILE_NAME: &str = "urldb.toml";
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -70,12 +74,12 @@ pub struct Config {
     pub without_effect: Option<String>,
     /// The lines of each section of the file, for errors that come up later. The name of a section is as
     /// in the file, without brackets.
-    pub lines: BTreeMap<String, Lines>,
+    pub lines: BTreeMap<String, SectionLines>,
 }
 
 /// The lines of a section in urldb.toml.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
+pub struct SectionLines {
     /// The line of the section, counted from 1.
     pub section: usize,
     /// The line of each key.
@@ -83,7 +87,7 @@ pub struct Lines {
 }
 
 impl Config {
-    /// Whether a notifier reaches people who do not look at a folder.
+    /// Whether a notifier does more than write files into a folder.
     pub fn tells_people(&self) -> bool {
         let mut notifiers = self.notifiers.values();
         notifiers.any(|notify| notify.kind.folder().is_none())
@@ -104,15 +108,6 @@ impl Config {
             );
         }
         Ok(urldb_format::Database::open(folder.path())?)
-    }
-
-    /// Registers the secrets of requests and notifiers: a server may send them back, and no text may show
-    /// them.
-    fn register_secrets(&self) {
-        for name in self.secret_variables() {
-            // Whoever needs the variable says that it is not set.
-            let _ = secret_variable(&name);
-        }
     }
 
     /// `FILE:LINE: [SECTION]`, for an error about a key; without the file, `[SECTION]`.
@@ -149,8 +144,8 @@ impl Config {
     }
 }
 
-/// `[project]`: what messages call the project, and where people find it. The run finds defaults for
-/// absent keys.
+/// `[project]`: the name and the addresses of the project, for messages. A run finds defaults for absent
+/// keys.
 #[derive(Debug, Clone, Default)]
 pub struct Project {
     /// The name.
@@ -161,119 +156,31 @@ pub struct Project {
     pub site_url: Option<String>,
 }
 
-/// `[database]`: where the promises stand.
+/// `[database]`: the folder of the promises.
 #[derive(Debug, Clone)]
 pub struct Database {
     /// The folder of domain files.
     pub path: PathBuf,
 }
 
-/// `[lint]`: what is no mistake in domain files.
+/// `[lint]`: exceptions from the findings in domain files.
 #[derive(Debug, Clone, Default)]
 pub struct Lint {
     /// Keys of the user's own, which are never misspellings of known keys.
     pub keys: Vec<String>,
 }
 
-/// `[check]`: how URLs are fetched and judged.
-#[derive(Debug, Clone)]
-pub struct Check {
-    /// The options of fetching.
-    pub fetch: FetchOptions,
-    /// The options of verdicts.
-    pub verdict: VerdictOptions,
-    /// The time before its end from which a certificate is worth a warning.
-    pub expiry_warning: Duration,
-    /// Every how many days a static record is read in full, even if the server says that it has not
-    /// changed.
-    pub rehash_every: u64,
-    /// Which records are asked of a domain's other names too.
-    pub cnames: Cnames,
-}
-
-/// `[archive]`: where and how responses are archived.
-#[derive(Debug, Clone)]
-pub struct Archive {
-    /// The folder of WARC files.
-    pub path: PathBuf,
-    /// Who runs urldb, for the first record of each WARC file.
-    pub operator: Option<String>,
-    /// What the archive is, for the first record of each WARC file and for exports.
-    pub description: Option<String>,
-    /// Which records are archived.
-    pub records: ArchiveRecords,
-    /// Which records get a request record.
-    pub requests: ArchiveRequests,
-    /// The version of WARC that is written.
-    pub version: Version,
-    /// The algorithm of the archive's digests.
-    pub digest: DigestAlgorithm,
-    /// Bytes of a WARC file after which the next file begins.
-    pub max_size: u64,
-    /// Which revisits of a quiet period a compaction keeps.
-    pub keep_revisits: KeepRevisits,
-    /// Most bytes beyond the promised length that are read of a body, so that the archive gets a
-    /// body that grew.
-    pub max_capture: u64,
-    /// The object store of finished files; the folder is then a cache.
-    pub store: Option<ArchiveStore>,
-}
-
-/// The object store of an archive.
-#[derive(Debug, Clone)]
-pub struct ArchiveStore {
-    /// The bucket and the prefix.
-    pub location: Location,
-    /// The URL of the server, unless AWS.
-    pub endpoint: Option<String>,
-    /// The region.
-    pub region: Option<String>,
-    /// Most bytes of stored files that are kept on this machine.
-    pub cache_size: u64,
-}
-
-/// Which records are archived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArchiveRecords {
-    /// Those that declare a digest or a length.
-    Static,
-    /// All.
-    All,
-}
-
-/// Which revisits of a quiet period a compaction keeps, besides the first and the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeepRevisits {
-    /// All.
-    All,
-    /// The first of each day, in UTC.
-    Daily,
-    /// The first of each week, from Monday to Sunday in UTC.
-    Weekly,
-    /// The first of each month, in UTC.
-    Monthly,
-}
-
-/// Which records get a request record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArchiveRequests {
-    /// Full captures.
-    Captures,
-    /// Revisits as well.
-    All,
-}
-
-/// `[ledger]`: where the state between runs is kept.
+/// `[ledger]`: the folder of the state between runs.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     /// The folder of ledger files.
     pub path: PathBuf,
 }
 
-/// `[git]`: what becomes of the files that runs write.
+/// `[git]`: the commits of the files that runs write.
 #[derive(Debug, Clone, Default)]
 pub struct Git {
-    /// Whether the daemon commits what a run has written, and pushes the commits.
+    /// Whether the daemon commits the files of a run, and pushes the commits.
     pub commit: bool,
 }
 
@@ -294,36 +201,6 @@ impl Default for Database {
     fn default() -> Self {
         Self {
             path: "urldb".into(),
-        }
-    }
-}
-
-impl Default for Check {
-    fn default() -> Self {
-        Self {
-            fetch: FetchOptions::default(),
-            verdict: VerdictOptions::default(),
-            expiry_warning: Duration::from_hours(14 * 24),
-            rehash_every: 1,
-            cnames: Cnames::Rotate,
-        }
-    }
-}
-
-impl Default for Archive {
-    fn default() -> Self {
-        Self {
-            path: "archive".into(),
-            operator: None,
-            description: None,
-            records: ArchiveRecords::Static,
-            requests: ArchiveRequests::Captures,
-            version: Version::Warc11,
-            digest: DigestAlgorithm::Sha256,
-            max_size: 1_000_000_000,
-            keep_revisits: KeepRevisits::All,
-            max_capture: 100_000_000,
-            store: None,
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct Notify {
     pub kind: NotifierKind,
     /// The audience of the notifier.
     pub audience: Audience,
-    /// Digest of the whole section, and of which of its environment variables are set: 16 hexadecimal
+    /// Digest of the whole section and of whether each of its environment variables is set: 16 hexadecimal
     /// digits. A change means that a delivery that failed may work now.
     pub digest: String,
 }
@@ -39,7 +39,7 @@ pub struct Audience {
     /// The interval of reminders about open incidents; without it, there are none.
     pub remind: Option<Duration>,
     /// Whether fewer URLs of an open incident are a reason for a report: an issue shows their number,
-    /// and its edit tells nobody.
+    /// and its edit sends no message.
     pub counts: bool,
 }
 
@@ -152,7 +152,7 @@ impl NotifierKind {
         }
     }
 
-    /// The folder of a notifier that only writes files: nobody hears of them without looking there.
+    /// The folder of a notifier that only writes files, which send no message to people.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Html(html) => Some(&html.path),
@@ -172,13 +172,13 @@ pub struct NotifyEmail {
     pub from: String,
     /// The recipients.
     pub to: Vec<String>,
-    /// Where it goes: an SMTP server, a program, or a folder of `.eml` files.
+    /// The transport: an SMTP server, a program, or a folder of `.eml` files.
     pub transport: EmailTransport,
     /// A folder of templates that stand in for ours of the same name.
     pub templates: Option<PathBuf>,
 }
 
-/// Where email goes.
+/// The transport of email.
 #[derive(Debug, Clone)]
 pub enum EmailTransport {
     /// An SMTP server.
@@ -207,7 +207,7 @@ pub enum EmailTransport {
 /// The protection of a connection to an SMTP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmtpSecurity {
-    /// Not at all.
+    /// No protection.
     None,
     /// TLS after a plain start.
     Starttls,
@@ -268,7 +268,7 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
     })
 }
 
-/// Whether the type can be that of a plugin. A type that is nearly one of ours is a misspelling.
+/// Whether a plugin can have the type. A type that nearly equals a built-in one is a misspelling.
 fn is_plugin(kind: &str) -> bool {
     services::is_plugin(kind) && nearest(kind, NotifierKind::NAMES).is_none()
 }

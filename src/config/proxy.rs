@@ -4,8 +4,8 @@ use urldb_fetch::Proxy;
 
 use super::section::Section;
 
-/// How the names of variables with a proxy's password begin: a configuration from elsewhere cannot
-/// send another secret of the environment to a proxy of its choice.
+/// Prefix of the variables that may hold a proxy's password. Without it, a configuration from elsewhere
+/// could send another secret of the environment to a proxy of its choice.
 const PASSWORD_VARIABLE: &str = "URLDB_PROXY_";
 
 /// The proxy that a section names, if it names one.

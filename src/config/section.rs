@@ -12,8 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use urldb_text::{Code, Cursor, Finding, nearest};
 
-use super::Lines;
-
+use super::SectionLines;
 use crate::environment;
 
 /// Collects mistakes over all sections of a file, by byte offsets.
@@ -22,7 +21,7 @@ pub(super) struct Problems<'a> {
     /// The file that is read.
     text: &'a str,
     found: RefCell<Vec<(usize, String)>>,
-    lines: RefCell<BTreeMap<String, Lines>>,
+    lines: RefCell<BTreeMap<String, SectionLines>>,
 }
 
 impl<'a> Problems<'a> {
@@ -36,11 +35,11 @@ impl<'a> Problems<'a> {
     }
 
     /// The lines of all sections that were read; of several sections with one name, of the last one.
-    pub(super) fn take_lines(&self) -> BTreeMap<String, Lines> {
+    pub(super) fn take_lines(&self) -> BTreeMap<String, SectionLines> {
         self.lines.take()
     }
 
-    /// Adds a mistake at a byte offset: what is wrong, and what would be right.
+    /// Adds a mistake at a byte offset; the message names a correct value.
     pub(super) fn push(&self, offset: usize, message: impl Into<String>) {
         self.found.borrow_mut().push((offset, message.into()));
     }
@@ -138,10 +137,10 @@ impl<'a> Section<'a> {
     }
 
     /// The lines of the section and its keys.
-    fn lines(&self) -> Lines {
+    fn lines(&self) -> SectionLines {
         let line = |offset| self.problems.line(offset);
         let keys = self.table.iter();
-        Lines {
+        SectionLines {
             section: line(self.offset),
             keys: keys
                 .map(|(key, _)| (key.get_ref().to_string(), line(key.span().start)))
@@ -149,7 +148,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A text that `check` accepts; `check` says what is wrong.
+    /// A text that `check` accepts; its error is the message of the mistake.
     pub(super) fn checked<T>(
         &self,
         key: &'static str,
@@ -165,7 +164,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of texts that `check` accepts; `check` says what is wrong with one.
+    /// A list of texts that `check` accepts; its error is the message of the mistake.
     pub(super) fn checked_list<T>(
         &self,
         key: &'static str,
@@ -206,8 +205,8 @@ impl<'a> Section<'a> {
         names.unwrap_or_default()
     }
 
-    /// Digest of the section's keys and values, and of which of the environment variables that `env` and
-    /// the keys ending in `-env` name are set: 16 hexadecimal digits.
+    /// Digest of the section's keys and values, and of whether each environment variable is set that `env`
+    /// or a key ending in `-env` names: 16 hexadecimal digits.
     pub(super) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         let mut keys: Vec<_> = self.table.iter().collect();
@@ -220,6 +219,17 @@ impl<'a> Section<'a> {
 
     pub(super) fn text(&self, key: &'static str) -> Option<String> {
         self.typed(key, "a text", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// One line of 1 to `most` characters, without spaces at its ends; `kind` is such as `a name`.
+    pub(super) fn line(&self, key: &'static str, kind: &str, most: usize) -> Option<String> {
+        let what = format!("{kind} of one line, at most {most} characters");
+        self.typed(key, &what, |value| {
+            let text = value.as_str()?;
+            let is_short = (1..=most).contains(&text.chars().count());
+            let is_line = text == text.trim() && !text.contains(char::is_control);
+            (is_short && is_line).then(|| text.to_owned())
+        })
     }
 
     pub(super) fn count(&self, key: &'static str, least: u64) -> Option<u64> {

@@ -1,18 +1,13 @@
 //! The keys of notifiers that are services or programs of others: webhooks, issues, plugins.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
 use urldb_fetch::HeaderSource;
 use urldb_issues::Service;
-use urldb_store::Environment;
-use urldb_text::secret_variable;
 
-use super::Config;
-use super::load::headers;
-use super::notify::{EmailTransport, NotifierKind, Notify};
+use super::headers::headers;
 use super::section::Section;
 
 /// The longest time limit of one request or program. The deliveries of one report may take two minutes.
@@ -38,7 +33,7 @@ pub struct NotifyHttp {
 /// The keys of a webhook.
 #[derive(Debug, Clone)]
 pub struct NotifyWebhook {
-    /// Where reports go.
+    /// The URL that gets the reports.
     pub url: TextSource,
     /// Headers besides those of the notifier.
     pub headers: BTreeMap<String, HeaderSource>,
@@ -54,7 +49,7 @@ pub struct NotifyWebhook {
     pub http: NotifyHttp,
 }
 
-/// Where a text comes from.
+/// The source of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextSource {
     /// urldb.toml.
@@ -87,80 +82,10 @@ pub struct NotifyCommand {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The environment variables that the plugin sees beside those that every plugin sees: secrets.
+    /// Secret environment variables of this plugin, besides the variables that every plugin gets.
     pub variables: Vec<String>,
     /// The time limit.
     pub timeout: Option<Duration>,
-}
-
-impl Config {
-    /// The environment variables that hold secrets, by what the file says.
-    pub fn secret_variables(&self) -> BTreeSet<String> {
-        let proxy = self.network.proxy.as_ref();
-        let proxy = proxy.and_then(|proxy| proxy.password_env.as_deref());
-        let requests = self.check.fetch.secret_variables().chain(proxy);
-        let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
-        names.extend(self.watch.secret_variable().map(str::to_owned));
-        names.extend(self.notifiers.values().flat_map(Notify::secret_variables));
-        if self.archive.store.is_some() {
-            names.extend(Environment::SECRET_VARIABLES.map(str::to_owned));
-        }
-        names
-    }
-
-    /// The proxy of `[network]` for the requests to services, with its password.
-    ///
-    /// # Errors
-    /// When the variable with the password is not set.
-    pub fn http_proxy(&self) -> anyhow::Result<Option<urldb_http::Proxy>> {
-        let Some(proxy) = &self.network.proxy else {
-            return Ok(None);
-        };
-        let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
-        let credentials = login.map(|(user, variable)| {
-            let password = secret_variable(variable).with_context(|| {
-                let place = self.place("network", "proxy-password-env");
-                format!(
-                    "{place}: the proxy's password should be in the environment variable {variable}"
-                )
-            })?;
-            Ok::<_, anyhow::Error>((user.clone(), password))
-        });
-        Ok(Some(urldb_http::Proxy {
-            address: proxy.address.as_str().to_owned(),
-            credentials: credentials.transpose()?,
-        }))
-    }
-}
-
-impl Notify {
-    /// The environment variables that hold the secrets of the notifier.
-    pub fn secret_variables(&self) -> BTreeSet<String> {
-        match &self.kind {
-            NotifierKind::Email(email) => match &email.transport {
-                EmailTransport::Smtp { password_env, .. } => password_env.iter().cloned().collect(),
-                EmailTransport::Sendmail(_) | EmailTransport::Folder(_) => BTreeSet::new(),
-            },
-            NotifierKind::Webhook(webhook) => webhook.secret_variables().collect(),
-            NotifierKind::Issues(issues) => BTreeSet::from([issues.token_env.clone()]),
-            NotifierKind::Command(command) => command.variables.iter().cloned().collect(),
-            NotifierKind::Html(_) => BTreeSet::new(),
-        }
-    }
-}
-
-impl NotifyWebhook {
-    fn secret_variables(&self) -> impl Iterator<Item = String> {
-        let headers = self.headers.values().filter_map(|source| match source {
-            HeaderSource::Env(name) => Some(name.clone()),
-            HeaderSource::Text(_) => None,
-        });
-        let url = match &self.url {
-            TextSource::Env(name) => Some(name.clone()),
-            TextSource::Text(_) => None,
-        };
-        headers.chain(url).chain(self.secret_env.clone())
-    }
 }
 
 pub(super) fn webhook(section: &Section<'_>) -> NotifyWebhook {

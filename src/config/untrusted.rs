@@ -1,7 +1,9 @@
-//! Which keys of an urldb.toml of strangers have an effect.
+//! The keys of urldb.toml that have an effect if strangers wrote the file.
 
 use toml::de::{DeTable, DeValue};
 use urldb_text::sanitize;
+
+use super::FILE_NAME;
 
 /// The keys that have an effect under `--untrusted`, as `SECTION.KEY`; `*` stands for any name. None of
 /// these keys can name a file, a program, an address or a secret, send anything more than a GET of a
@@ -19,7 +21,7 @@ pub const TRUSTED_KEYS: [&str; 9] = [
 ];
 
 /// Most names of keys in a message, and most characters of each: strangers choose both.
-pub(super) const MOST_NAMES: usize = 100;
+const MOST_NAMES: usize = 100;
 const MOST_CHARACTERS: usize = 60;
 
 /// Removes all keys but [`TRUSTED_KEYS`], and returns the names of the removed keys.
@@ -33,8 +35,8 @@ fn keep_trusted(table: &mut DeTable<'_>, path: &mut Vec<String>, removed: &mut V
     for (key, mut value) in std::mem::take(table) {
         path.push(key.get_ref().to_string());
         let keeps = match (trust(path), value.get_mut()) {
-            (Trust::Key, _) => true,
-            (Trust::Section, DeValue::Table(section)) => {
+            (KeyTrust::Key, _) => true,
+            (KeyTrust::Section, DeValue::Table(section)) => {
                 keep_trusted(section, path, removed);
                 !section.is_empty()
             }
@@ -57,29 +59,32 @@ fn keep_trusted(table: &mut DeTable<'_>, path: &mut Vec<String>, removed: &mut V
     }
 }
 
-enum Trust {
+/// The effect of a key that strangers wrote.
+enum KeyTrust {
     /// The key has an effect.
     Key,
     /// Keys below the key may have an effect.
     Section,
+    /// Neither the key nor any key below it has an effect.
     None,
 }
 
-fn trust(path: &[String]) -> Trust {
-    let mut trust = Trust::None;
+fn trust(path: &[String]) -> KeyTrust {
+    let mut trust = KeyTrust::None;
     for key in TRUSTED_KEYS {
         let names: Vec<&str> = key.split('.').collect();
         let fits = |(name, part): (&&str, &String)| *name == "*" || *name == part.as_str();
         if names.len() >= path.len() && names.iter().zip(path).all(fits) {
             if names.len() == path.len() {
-                return Trust::Key;
+                return KeyTrust::Key;
             }
-            trust = Trust::Section;
+            trust = KeyTrust::Section;
         }
     }
     trust
 }
 
+/// The name of a key as messages show it: sanitized, and cut after 60 characters.
 pub(super) fn shown(name: &str) -> String {
     let name = sanitize(name);
     let short: String = name.chars().take(MOST_CHARACTERS).collect();
@@ -89,14 +94,18 @@ pub(super) fn shown(name: &str) -> String {
 
 /// The line that names the keys without effect.
 pub(super) fn line_of(removed: &[String]) -> String {
-    let names = removed.len().min(MOST_NAMES);
-    let more = match removed.len() - names {
+    format!(
+        "these keys of {FILE_NAME} have no effect with --untrusted: {}",
+        join_names(removed)
+    )
+}
+
+/// The first names, and the number of the others.
+pub(super) fn join_names(names: &[String]) -> String {
+    let first = &names[..names.len().min(MOST_NAMES)];
+    let more = match names.len() - first.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "these keys of {} have no effect with --untrusted: {}{more}",
-        super::FILE_NAME,
-        removed[..names].join(", ")
-    )
+    format!("{}{more}", first.join(", "))
 }

@@ -1,4 +1,4 @@
-//! `[watch]`: what the daemon tells other monitors.
+//! `[watch]`: the reports of the daemon to other monitors.
 
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,7 @@ impl Watch {
     }
 }
 
+/// Reads `[watch]`.
 pub(super) fn watch(section: Section<'_>) -> Watch {
     let text = url(&section, "ping-url", false);
     let variable = section.variable("ping-url-env");
@@ -36,7 +37,7 @@ pub(super) fn watch(section: Section<'_>) -> Watch {
         }
     });
     let watch = Watch {
-        // The variable is for a machine, the text for all.
+        // The variable wins: it belongs to this machine, and the file to all machines.
         ping_url: variable.map(TextSource::Env).or(text.map(TextSource::Text)),
         metrics,
     };

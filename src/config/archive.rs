@@ -1,0 +1,193 @@
+//! `[archive]`: the archive and its object store.
+
+use std::path::PathBuf;
+
+use urldb_store::{InvalidLocation, Location};
+use urldb_warc::{DigestAlgorithm, Version};
+
+use super::section::Section;
+
+/// Most characters of a text about the archive.
+pub(super) const MOST_TEXT: usize = 1000;
+
+/// Most bytes of stored files that are kept on this machine, if the file does not say.
+const CACHE_SIZE: u64 = 1_000_000_000;
+
+/// `[archive]`.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    /// The folder of WARC files.
+    pub path: PathBuf,
+    /// The people who run urldb, for the first record of each WARC file.
+    pub operator: Option<String>,
+    /// A description of the archive, for the first record of each WARC file and for exports.
+    pub description: Option<String>,
+    /// The records whose answers are archived.
+    pub records: ArchiveRecords,
+    /// The captures that get a request record.
+    pub requests: ArchiveRequests,
+    /// The version of WARC that is written.
+    pub version: Version,
+    /// The algorithm of the archive's digests.
+    pub digest: DigestAlgorithm,
+    /// Bytes of a WARC file after which the next file begins.
+    pub max_size: u64,
+    /// The revisits of a quiet period that a compaction keeps.
+    pub keep_revisits: KeepRevisits,
+    /// Most bytes beyond the promised length that are read of a body, so that the archive gets a
+    /// body that grew.
+    pub max_capture: u64,
+    /// The object store of finished files; the folder is then a cache.
+    pub store: Option<ArchiveStore>,
+}
+
+/// The object store of an archive.
+#[derive(Debug, Clone)]
+pub struct ArchiveStore {
+    /// The bucket and the prefix.
+    pub location: Location,
+    /// The URL of the server, unless AWS.
+    pub endpoint: Option<String>,
+    /// The region.
+    pub region: Option<String>,
+    /// Most bytes of stored files that are kept on this machine.
+    pub cache_size: u64,
+}
+
+/// The records whose answers are archived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveRecords {
+    /// Records that declare a digest or a length.
+    Static,
+    /// All records.
+    All,
+}
+
+/// The revisits of a quiet period that a compaction keeps, besides the first and the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepRevisits {
+    /// All.
+    All,
+    /// The first of each day, in UTC.
+    Daily,
+    /// The first of each week, from Monday to Sunday in UTC.
+    Weekly,
+    /// The first of each month, in UTC.
+    Monthly,
+}
+
+/// The captures that get a request record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveRequests {
+    /// Full captures.
+    Captures,
+    /// Revisits as well.
+    All,
+}
+
+impl ArchiveRecords {
+    const NAMES: [(&str, Self); 2] = [("static", Self::Static), ("all", Self::All)];
+}
+
+impl KeepRevisits {
+    const NAMES: [(&str, Self); 4] = [
+        ("all", Self::All),
+        ("daily", Self::Daily),
+        ("weekly", Self::Weekly),
+        ("monthly", Self::Monthly),
+    ];
+}
+
+impl ArchiveRequests {
+    const NAMES: [(&str, Self); 2] = [("captures", Self::Captures), ("all", Self::All)];
+}
+
+/// The names of WARC versions.
+const VERSIONS: [(&str, Version); 3] = [
+    ("1.1", Version::Warc11),
+    ("1.0", Version::Warc10),
+    ("0.9", Version::Warc09),
+];
+
+/// The names of digest algorithms.
+const DIGESTS: [(&str, DigestAlgorithm); 2] = [
+    ("sha256", DigestAlgorithm::Sha256),
+    ("sha1", DigestAlgorithm::Sha1),
+];
+
+impl Default for Archive {
+    fn default() -> Self {
+        Self {
+            path: "archive".into(),
+            operator: None,
+            description: None,
+            records: ArchiveRecords::Static,
+            requests: ArchiveRequests::Captures,
+            version: Version::Warc11,
+            digest: DigestAlgorithm::Sha256,
+            max_size: 1_000_000_000,
+            keep_revisits: KeepRevisits::All,
+            max_capture: 100_000_000,
+            store: None,
+        }
+    }
+}
+
+/// Reads `[archive]`.
+pub(super) fn archive(section: Section<'_>) -> Archive {
+    let default = Archive::default();
+    let line = |key| section.line(key, "a text", MOST_TEXT);
+    let archive = Archive {
+        path: section.text("path").map_or(default.path, PathBuf::from),
+        operator: line("operator"),
+        description: line("description"),
+        records: section
+            .choice("records", &ArchiveRecords::NAMES)
+            .unwrap_or(default.records),
+        requests: section
+            .choice("requests", &ArchiveRequests::NAMES)
+            .unwrap_or(default.requests),
+        version: section
+            .choice("version", &VERSIONS)
+            .unwrap_or(default.version),
+        digest: section.choice("digest", &DIGESTS).unwrap_or(default.digest),
+        max_size: section.bytes("max-size").unwrap_or(default.max_size),
+        keep_revisits: section
+            .choice("keep-revisits", &KeepRevisits::NAMES)
+            .unwrap_or(default.keep_revisits),
+        max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
+        store: archive_store(&section),
+    };
+    section.finish();
+    archive
+}
+
+/// Reads the keys of the object store.
+fn archive_store(section: &Section<'_>) -> Option<ArchiveStore> {
+    let location = section.checked("store", |text| {
+        text.parse().map_err(|problem: InvalidLocation| {
+            format!("`store` should be such as \"s3://BUCKET/PREFIX\": {problem}")
+        })
+    });
+    let endpoint = section.checked("store-endpoint", |text| {
+        // AWS_ALLOW_HTTP in the environment decides whether plain http is allowed.
+        urldb_http::endpoint(text, true)
+            .map(|_| text.to_owned())
+            .map_err(|problem| format!("`store-endpoint` should be the URL of a server: {problem}"))
+    });
+    let region = section.text("store-region");
+    let cache_size = section.bytes("cache-size");
+    if !section.has("store") {
+        for key in ["store-endpoint", "store-region", "cache-size"] {
+            if section.has(key) {
+                section.wrong(key, format!("`{key}` has no effect without `store`"));
+            }
+        }
+    }
+    Some(ArchiveStore {
+        location: location?,
+        endpoint,
+        region,
+        cache_size: cache_size.unwrap_or(CACHE_SIZE),
+    })
+}

@@ -1,0 +1,157 @@
+//! `[check]` and `[network]`: how URLs are requested and judged.
+
+use std::path::Path;
+use std::time::Duration;
+
+use url::Host;
+use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions};
+use urldb_verdict::{Cnames, VerdictOptions};
+
+use super::challenge;
+use super::headers::headers;
+use super::proxy;
+use super::section::Section;
+
+/// `[check]`: how URLs are fetched and judged.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// The options of fetching.
+    pub fetch: FetchOptions,
+    /// The options of verdicts.
+    pub verdict: VerdictOptions,
+    /// The time before its end from which a certificate is worth a warning.
+    pub expiry_warning: Duration,
+    /// Days after which a static record is read in full again, although the server says that it has not
+    /// changed.
+    pub rehash_every: u64,
+    /// The records that are also requested from the other names of their domain.
+    pub cnames: Cnames,
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Self {
+            fetch: FetchOptions::default(),
+            verdict: VerdictOptions::default(),
+            expiry_warning: Duration::from_hours(14 * 24),
+            rehash_every: 1,
+            cnames: Cnames::Rotate,
+        }
+    }
+}
+
+/// Reads `[check]`.
+pub(super) fn check(section: Section<'_>) -> Check {
+    let default = Check::default();
+    let check = Check {
+        fetch: fetch_options(&section, &default.fetch),
+        verdict: verdict_options(&section, &default.verdict),
+        expiry_warning: section
+            .duration("expiry-warning")
+            .unwrap_or(default.expiry_warning),
+        rehash_every: section
+            .count("rehash-every", 1)
+            .unwrap_or(default.rehash_every),
+        cnames: section
+            .choice(
+                "cnames",
+                &[
+                    ("rotate", Cnames::Rotate),
+                    ("all", Cnames::All),
+                    ("none", Cnames::None),
+                ],
+            )
+            .unwrap_or(default.cnames),
+    };
+    section.finish();
+    check
+}
+
+fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions {
+    let default_host = host_options(section, &default.default_host);
+    let hosts = section.named_sections("host").into_iter();
+    FetchOptions {
+        concurrency: at_least_one(section, "concurrency").or(default.concurrency),
+        deadline: section.duration("deadline").or(default.deadline),
+        byte_budget: section.bytes("byte-budget").or(default.byte_budget),
+        max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
+        hosts: hosts
+            .filter_map(|(name, section)| host(&name, section, &default_host))
+            .collect(),
+        default_host,
+    }
+}
+
+fn verdict_options(section: &Section<'_>, default: &VerdictOptions) -> VerdictOptions {
+    VerdictOptions {
+        retries: small(section.count("retries", 0)).unwrap_or(default.retries),
+        retry_wait: section.duration("retry-wait").unwrap_or(default.retry_wait),
+        confirm: section
+            .count("confirm", 1)
+            .map_or(default.confirm, |count| {
+                u32::try_from(count).unwrap_or(u32::MAX)
+            }),
+        blocked_after: section
+            .duration("blocked-after")
+            .unwrap_or(default.blocked_after),
+        challenges: challenge::read_all(section),
+    }
+}
+
+fn host(name: &str, section: Section<'_>, general: &HostOptions) -> Option<(String, HostOptions)> {
+    let host = Host::parse(name).map(|host| host.to_string());
+    if host.is_err() {
+        section.problem("a host is needed here, such as [check.host.\"data.example.org\"]");
+    }
+    let host_options = host_options(&section, general);
+    section.finish();
+    Some((host.ok()?, host_options))
+}
+
+/// The options of the section, and those of `general` where it has none.
+fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
+    let time = |key, otherwise| section.duration(key).unwrap_or(otherwise);
+    HostOptions {
+        host_concurrency: at_least_one(section, "host-concurrency")
+            .unwrap_or(general.host_concurrency),
+        host_interval: time("host-interval", general.host_interval),
+        host_patience: time("host-patience", general.host_patience),
+        timeout: time("timeout", general.timeout),
+        connect_timeout: time("connect-timeout", general.connect_timeout),
+        head_timeout: time("head-timeout", general.head_timeout),
+        idle_timeout: time("idle-timeout", general.idle_timeout),
+        max_body: section.bytes("max-body").unwrap_or(general.max_body),
+        user_agent: section
+            .text("user-agent")
+            .unwrap_or_else(|| general.user_agent.clone()),
+        headers: headers(section, &general.headers),
+        unsafe_methods: section
+            .flag("unsafe-methods")
+            .unwrap_or(general.unsafe_methods),
+        canonical: section.flag("canonical").unwrap_or(general.canonical),
+    }
+}
+
+fn at_least_one(section: &Section<'_>, key: &'static str) -> Option<usize> {
+    small(section.count(key, 1))
+}
+
+fn small(count: Option<u64>) -> Option<usize> {
+    count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+/// Reads `[network]`.
+pub(super) fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
+    let network = NetworkOptions {
+        allow: section
+            .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
+            .unwrap_or_default(),
+        ca_file: section.text("ca-file").map(|path| root.join(path)),
+        map: section
+            .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
+            .unwrap_or_default(),
+        proxy: proxy::read(&section),
+    };
+    section.finish();
+    network
+}

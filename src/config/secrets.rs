@@ -1,0 +1,91 @@
+//! The environment variables of secrets that urldb.toml names.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+use urldb_fetch::HeaderSource;
+use urldb_store::Environment;
+use urldb_text::secret_variable;
+
+use super::Config;
+use super::notify::{EmailTransport, NotifierKind, Notify};
+use super::services::{NotifyWebhook, TextSource};
+
+impl Config {
+    /// Registers the secrets of requests and notifiers: a server may send them back, and no text may show
+    /// them.
+    pub(super) fn register_secrets(&self) {
+        for name in self.secret_variables() {
+            // The code that needs the variable reports an unset one.
+            let _ = secret_variable(&name);
+        }
+    }
+
+    /// The environment variables that hold secrets, as the file names them.
+    pub fn secret_variables(&self) -> BTreeSet<String> {
+        let proxy = self.network.proxy.as_ref();
+        let proxy = proxy.and_then(|proxy| proxy.password_env.as_deref());
+        let requests = self.check.fetch.secret_variables().chain(proxy);
+        let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
+        names.extend(self.watch.secret_variable().map(str::to_owned));
+        names.extend(self.notifiers.values().flat_map(Notify::secret_variables));
+        if self.archive.store.is_some() {
+            names.extend(Environment::SECRET_VARIABLES.map(str::to_owned));
+        }
+        names
+    }
+
+    /// The proxy of `[network]` for the requests to services, with its password.
+    ///
+    /// # Errors
+    /// When the variable with the password is not set.
+    pub fn http_proxy(&self) -> anyhow::Result<Option<urldb_http::Proxy>> {
+        let Some(proxy) = &self.network.proxy else {
+            return Ok(None);
+        };
+        let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
+        let credentials = login.map(|(user, variable)| {
+            let password = secret_variable(variable).with_context(|| {
+                let place = self.place("network", "proxy-password-env");
+                format!(
+                    "{place}: the proxy's password should be in the environment variable {variable}"
+                )
+            })?;
+            Ok::<_, anyhow::Error>((user.clone(), password))
+        });
+        Ok(Some(urldb_http::Proxy {
+            address: proxy.address.as_str().to_owned(),
+            credentials: credentials.transpose()?,
+        }))
+    }
+}
+
+impl Notify {
+    /// The environment variables that hold the secrets of the notifier.
+    pub fn secret_variables(&self) -> BTreeSet<String> {
+        match &self.kind {
+            NotifierKind::Email(email) => match &email.transport {
+                EmailTransport::Smtp { password_env, .. } => password_env.iter().cloned().collect(),
+                EmailTransport::Sendmail(_) | EmailTransport::Folder(_) => BTreeSet::new(),
+            },
+            NotifierKind::Webhook(webhook) => webhook.secret_variables().collect(),
+            NotifierKind::Issues(issues) => BTreeSet::from([issues.token_env.clone()]),
+            NotifierKind::Command(command) => command.variables.iter().cloned().collect(),
+            NotifierKind::Html(_) => BTreeSet::new(),
+        }
+    }
+}
+
+impl NotifyWebhook {
+    fn secret_variables(&self) -> impl Iterator<Item = String> {
+        let headers = self.headers.values().filter_map(|source| match source {
+            HeaderSource::Env(name) => Some(name.clone()),
+            HeaderSource::Text(_) => None,
+        });
+        let url = match &self.url {
+            TextSource::Env(name) => Some(name.clone()),
+            TextSource::Text(_) => None,
+        };
+        headers.chain(url).chain(self.secret_env.clone())
+    }
+}
