@@ -22,7 +22,7 @@ const EXCEPTIONS: [&str; 15] = [
     "src/environment.rs",
     "src/git/command.rs",
     "src/git/inspection.rs",
-    "src/git/install.rs",
+    "src/git/hook_files.rs",
 ];
 
 fn root() -> &'static Path {

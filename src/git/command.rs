@@ -38,11 +38,11 @@ pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    CommandResult::of(feed(git, input))
+    CommandResult::from_output(feed(git, input))
 }
 
 impl CommandResult {
-    fn of(output: std::io::Result<Output>) -> Result<Self> {
+    fn from_output(output: std::io::Result<Output>) -> Result<Self> {
         let output = output.context("cannot run `git`; is it installed and on PATH?")?;
         if output.status.success() {
             return Ok(Self::Success(output.stdout));
@@ -79,7 +79,9 @@ pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(git, 0);
     git.env("LC_ALL", "C").stdin(file);
-    CommandResult::of(git.output())?.into_output(git).map(drop)
+    CommandResult::from_output(git.output())?
+        .into_output(git)
+        .map(drop)
 }
 
 /// The command for people.

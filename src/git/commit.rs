@@ -26,7 +26,7 @@ pub struct NewCommit {
     pub id: String,
     /// The number of files in the commit.
     pub files: usize,
-    /// What git and the user's hooks printed.
+    /// The output of git and of the user's hooks.
     pub printed: String,
 }
 
@@ -38,7 +38,7 @@ struct UncommittedFile {
 
 /// The files of a commit, relative to the work tree.
 #[derive(Default)]
-struct Changes {
+struct CommitFiles {
     files: BTreeSet<PathBuf>,
     /// Those of the files that git does not track yet.
     new: BTreeSet<PathBuf>,
@@ -132,8 +132,8 @@ impl Repository {
         &self,
         dirs: BTreeSet<PathBuf>,
         wants: impl Fn(&Path) -> bool,
-    ) -> Result<Changes> {
-        let mut changes = Changes::default();
+    ) -> Result<CommitFiles> {
+        let mut changes = CommitFiles::default();
         for dir in dirs {
             let found = self.uncommitted(&dir)?;
             let are_all_wanted = found.iter().all(|file| wants(&file.path));
@@ -154,7 +154,7 @@ impl Repository {
         Ok(changes)
     }
 
-    fn commit_changes(&self, changes: &Changes, message: &str) -> Result<Option<NewCommit>> {
+    fn commit_changes(&self, changes: &CommitFiles, message: &str) -> Result<Option<NewCommit>> {
         if changes.files.is_empty() {
             return Ok(None);
         }
@@ -170,7 +170,7 @@ impl Repository {
         if committed.is_err() && !changes.new.is_empty() {
             let mut forget = self.git();
             forget.args(["update-index", "--force-remove", "-z", "--stdin"]);
-            // The error of the commit is what the user needs to know.
+            // The user needs the error of the commit, not that of the repair.
             let _ = output(&mut forget, &nul_separated(&changes.new));
         }
         committed.map(|printed| {
@@ -182,7 +182,7 @@ impl Repository {
         })
     }
 
-    /// Runs `git commit`, and returns what it printed.
+    /// Runs `git commit`, and returns its output.
     fn commit_patterns(&self, patterns: &BTreeSet<PathBuf>, message: &str) -> Result<String> {
         let mut git = self.user_command()?;
         git.args(["commit", "--quiet", "--only", "--message", message]);

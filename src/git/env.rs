@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 
 use crate::environment;
 
-/// What `git rev-parse --local-env-vars` lists; a test keeps it complete.
+/// The variables that `git rev-parse --local-env-vars` lists; a test keeps the list complete.
 pub const LOCAL: [&str; 16] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",

@@ -134,7 +134,7 @@ impl IndexFile {
         (at == end).then_some(index)
     }
 
-    /// Where the entries end.
+    /// The offset at which the entries end.
     fn skip_entries(&self) -> Option<usize> {
         let mut at = 12;
         for _ in 0..self.count {

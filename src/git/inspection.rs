@@ -1,4 +1,4 @@
-//! Facts about a repository that people want to know: what git tracks and ignores, and which locks are
+//! Facts about a repository for people: the files that git tracks and ignores, and the locks that are
 //! there. Nothing here changes a file.
 #![expect(
     clippy::disallowed_methods,

@@ -1,101 +1,22 @@
-//! Installs the shim where git looks for hooks, and removes it.
+//! Installs the shim in git's folder of hooks, and removes it.
 //!
-//! An existing hook moves to a folder of its own, under its own name, and the
-//! shim runs it first. Where another program manages the hooks, nothing is
-//! touched, and the error says what to add there instead.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "git's folder of hooks is the user's own"
-)]
+//! An existing hook moves to a folder of its own, under its own name, and the shim runs it first. If
+//! another program manages the hooks, no file changes, and the error names the line to add there.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use super::command::output;
+use super::hook::{Hook, MARK, split_project_lines};
+use super::hook_files::{
+    BEFORE, exists, find_hook, has_before, is_executable, move_hook, remove_hook, remove_if_empty,
+    write_shim,
+};
 use super::managers::{HookManager, names_urldb};
 use super::paths;
 use super::repository::Repository;
-
 use crate::limits;
-
-/// The shim, as the pre-commit hook: `hooks/pre-commit`.
-const SHIM: &str = include_str!("../../hooks/pre-commit");
-/// The line that marks our own shim, of any version.
-const MARK: &str = "# urldb hook:";
-/// The first words of the shim's part for a hook that was there before.
-const CHAIN: &str = "# The hook that was here before";
-/// The folder, among the hooks, of hooks that were there before.
-const BEFORE: &str = "before-urldb";
-/// The suffix of a hook that pre-commit or prek found and runs before its own hooks.
-const LEGACY: &str = "legacy";
-
-/// A git hook that urldb uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hook {
-    /// Before every commit except those of [`Self::PreMergeCommit`].
-    PreCommit,
-    /// Before the commit of a merge without conflicts. Git has written the
-    /// tree already, so the commit lacks what the hook stages.
-    PreMergeCommit,
-}
-
-impl Hook {
-    /// All hooks.
-    pub const ALL: [Self; 2] = [Self::PreCommit, Self::PreMergeCommit];
-
-    /// Git's name of the hook.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PreCommit => "pre-commit",
-            Self::PreMergeCommit => "pre-merge-commit",
-        }
-    }
-
-    /// The hook of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|hook| hook.name() == name)
-    }
-
-    /// The line by which the shim serves a project.
-    fn line(self, project: &str) -> String {
-        let folder = project.replace('\'', "'\\''");
-        format!(
-            "urldb -C '{folder}' hook run {} \"$@\" || exit\n",
-            self.name()
-        )
-    }
-
-    /// The shim for this hook and a project.
-    fn shim(self, project: &str, has_before: bool) -> String {
-        let parts = SHIM.split_inclusive("\n\n");
-        let parts = parts.filter(|part| has_before || !part.starts_with(CHAIN));
-        let (mut shim, _) = split_project_lines(&parts.collect::<String>());
-        shim = shim.replace("/pre-commit\n", &format!("/{}\n", self.name()));
-        shim + &self.line(project)
-    }
-
-    /// Whether a shim has all lines that this version writes, in their order. Users may add lines.
-    fn is_current(self, text: &str, dir: &Path) -> bool {
-        let has_before = fs::symlink_metadata(dir.join(BEFORE).join(self.name())).is_ok();
-        let current = self.shim(".", has_before);
-        let (current, _) = split_project_lines(&current);
-        let mut lines = text.lines();
-        current
-            .lines()
-            .all(|wanted| lines.any(|line| line == wanted))
-    }
-}
-
-/// A shim without the lines of its projects, and those lines.
-fn split_project_lines(shim: &str) -> (String, Vec<&str>) {
-    let (lines, rest): (Vec<&str>, Vec<&str>) = shim
-        .split_inclusive('\n')
-        .partition(|line| line.starts_with("urldb -C ") && line.contains(" hook run "));
-    (rest.concat(), lines)
-}
 
 /// The result of installing a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +34,7 @@ pub enum Installation {
     },
 }
 
-/// How far the hooks of a repository serve a project.
+/// The state of the hooks of a repository for a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookState {
     /// Every hook runs urldb for the project.
@@ -185,21 +106,19 @@ impl Repository {
             let failed = || format!("cannot remove {}", paths::shown(&file));
             if lines.len() > 1 {
                 write_shim(&file, &shim.replace(&line, "")).with_context(failed)?;
-            } else {
+            } else if has_before(hook, &dir) {
                 let before = dir.join(BEFORE).join(hook.name());
-                if fs::symlink_metadata(&before).is_ok() {
-                    move_hook(&before, &file).with_context(failed)?;
-                    remove_if_empty(&dir.join(BEFORE));
-                } else {
-                    fs::remove_file(&file).with_context(failed)?;
-                }
+                move_hook(&before, &file).with_context(failed)?;
+                remove_if_empty(&dir.join(BEFORE));
+            } else {
+                remove_hook(&file).with_context(failed)?;
             }
             changed.push(file);
         }
         Ok(changed)
     }
 
-    /// How far the hooks of the repository serve the project in the folder `project`. Changes nothing.
+    /// The state of the hooks for the project in the folder `project`. Changes nothing.
     ///
     /// # Errors
     /// When a hook cannot be read.
@@ -224,7 +143,7 @@ impl Repository {
                 missing.push(file);
             } else if !is_executable(&file) {
                 return Ok(HookState::NotExecutable(file));
-            } else if !hook.is_current(&text, &dir) {
+            } else if !hook.is_current(&text, has_before(hook, &dir)) {
                 return Ok(HookState::Outdated(file));
             }
         }
@@ -326,7 +245,7 @@ fn managed(place: &Path, manager: HookManager) -> String {
     format!("{} is managed by {name}; {remedy}", paths::shown(place))
 }
 
-/// What is to be done to install one hook, found out before anything is done.
+/// The steps that install one hook; all plans are made before the first is executed.
 struct Plan {
     installation: Installation,
     file: PathBuf,
@@ -340,7 +259,7 @@ impl Plan {
     fn new(hook: Hook, dir: &Path, project: &str) -> Result<Self> {
         let (file, present) = find_hook(hook, dir)?;
         let before = dir.join(BEFORE).join(hook.name());
-        let has_before = fs::symlink_metadata(&before).is_ok();
+        let has_before = has_before(hook, dir);
         let chained = || Installation::Chained {
             hook: file.clone(),
             before: before.clone(),
@@ -399,7 +318,7 @@ impl Plan {
         let undone = match (&self.installation, &self.present) {
             (Installation::Existing(_), _) => Ok(()),
             (Installation::Chained { hook, before }, Some(_)) => {
-                if fs::symlink_metadata(before).is_ok() {
+                if exists(before) {
                     let moved = move_hook(before, hook);
                     before.parent().map(remove_if_empty);
                     moved
@@ -409,7 +328,7 @@ impl Plan {
             }
             (_, Some(text)) => write_shim(&self.file, text),
             (_, None) => match urldb_files::read(&self.file, limits::GIT_FILE) {
-                Ok(bytes) if bytes == self.shim.as_bytes() => fs::remove_file(&self.file),
+                Ok(bytes) if bytes == self.shim.as_bytes() => remove_hook(&self.file),
                 // The shim was never written.
                 _ => Ok(()),
             },
@@ -418,106 +337,9 @@ impl Plan {
     }
 }
 
-/// The file of a hook, and its text if there is such a file. After an installation of pre-commit or
-/// prek, our shim is its legacy hook.
-fn find_hook(hook: Hook, dir: &Path) -> Result<(PathBuf, Option<String>)> {
-    let read = |file: &Path| match urldb_files::read(file, limits::GIT_FILE) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| paths::shown(file)),
-    };
-    let file = dir.join(hook.name());
-    let legacy = dir.join(format!("{}.{LEGACY}", hook.name()));
-    let text = read(&file)?;
-    let is_ours = |text: &Option<String>| text.as_ref().is_some_and(|it| it.contains(MARK));
-    if !is_ours(&text)
-        && let legacy_text = read(&legacy)?
-        && is_ours(&legacy_text)
-    {
-        return Ok((legacy, legacy_text));
-    }
-    Ok((file, text))
-}
-
 fn refuse_managed(hook: &Path, text: &str) -> Result<()> {
     match HookManager::of_hook(text) {
         Some(manager) => bail!("{}", managed(hook, manager)),
         None => Ok(()),
     }
-}
-
-/// Moves a hook between the folder of hooks and the folder [`BEFORE`] in it. A relative link leads to
-/// the same file afterwards.
-fn move_hook(from: &Path, to: &Path) -> io::Result<()> {
-    if let Some(dir) = to.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    match fs::read_link(from) {
-        Ok(target) if target.is_relative() => {
-            let inwards = to.parent().is_some_and(|dir| dir.ends_with(BEFORE));
-            let target = match target.strip_prefix("..") {
-                Ok(outwards) if !inwards => outwards.to_owned(),
-                _ => Path::new("..").join(target),
-            };
-            move_link(from, to, &target)
-        }
-        _ => fs::rename(from, to),
-    }
-}
-
-/// Replaces whatever is at `to` by a link, and removes the link at `from`.
-#[cfg(unix)]
-fn move_link(from: &Path, to: &Path, target: &Path) -> io::Result<()> {
-    let draft = to.with_extension("link");
-    std::os::unix::fs::symlink(target, &draft)?;
-    fs::rename(&draft, to)?;
-    fs::remove_file(from)
-}
-
-/// Moves the link as it is: Git for Windows checks links out as plain files.
-#[cfg(not(unix))]
-fn move_link(from: &Path, to: &Path, _: &Path) -> io::Result<()> {
-    fs::rename(from, to)
-}
-
-/// Removes the folder unless the user has put files there.
-fn remove_if_empty(dir: &Path) {
-    // A folder that stays does no harm.
-    let _ = fs::remove_dir(dir);
-}
-
-/// Writes the shim, and its folder if need be.
-fn write_shim(file: &Path, shim: &str) -> io::Result<()> {
-    if let Some(dir) = file.parent() {
-        fs::create_dir_all(dir)?;
-    }
-    urldb_files::write_atomically_with(file, |file| {
-        make_executable(file)?;
-        file.write_all(shim.as_bytes())
-    })
-}
-
-#[cfg(unix)]
-fn make_executable(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o755))
-}
-
-/// Whether git runs the hook.
-#[cfg(unix)]
-fn is_executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
-}
-
-/// Whether git runs the hook: Git for Windows runs a hook of any mode.
-#[cfg(not(unix))]
-fn is_executable(_: &Path) -> bool {
-    true
-}
-
-/// Does nothing: Git for Windows runs a hook of any mode.
-#[cfg(not(unix))]
-fn make_executable(_: &File) -> io::Result<()> {
-    Ok(())
 }

@@ -29,7 +29,7 @@ pub struct LoggedCommit {
 /// A part of the output of `git log`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogPart {
-    /// A commit: what follows belongs to it.
+    /// A commit, to which the following lines belong.
     Commit(LoggedCommit),
     /// A file, relative to the work tree: the hunks that follow belong to it.
     File(PathBuf),
@@ -80,7 +80,7 @@ impl Repository {
             None => Ok(()),
         };
         if read.is_err() {
-            // Nobody reads the rest.
+            // The caller needs no more.
             let _ = child.kill();
         }
         let status = child.wait().context("cannot wait for `git log`")?;

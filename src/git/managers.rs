@@ -71,7 +71,7 @@ impl HookManager {
         }
     }
 
-    /// What a user of the program has to do.
+    /// The step that a user of the program has to take.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::PreCommit => "add urldb-fmt and urldb-lint to .pre-commit-config.yaml",

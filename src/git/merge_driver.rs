@@ -21,7 +21,7 @@ const COMMAND: &str = "PATH=\"$PATH:$HOME/.local/bin:${CARGO_HOME:-$HOME/.cargo}
     urldb resolve --driver %O %A %B %P --marker-size %L; code=$?; [ $code -le 1 ] && exit $code; \
     git merge-file -q -L ours -L base -L theirs --marker-size=%L %A %O %B";
 
-/// Which files of a project get which merge.
+/// The kinds of merge that files of a project get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeAttributes {
     /// The folder of `.gitattributes`, in the work tree.
@@ -32,12 +32,12 @@ pub struct MergeAttributes {
     pub ledger: PathBuf,
 }
 
-/// How far the merge driver is set up.
+/// The state of the merge driver's setup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeDriverState {
     /// Whether git's configuration has a driver.
     pub is_configured: bool,
-    /// Whether the driver is that of this version.
+    /// Whether this version wrote the driver.
     pub is_current: bool,
     /// Files, relative to the work tree, that git would merge in another way. They stand for all files
     /// of their kind, and need not exist.
@@ -138,7 +138,7 @@ impl Repository {
         Ok(matches!(run(&mut git, b"")?, CommandResult::Success(_)))
     }
 
-    /// How far the merge driver is set up. Changes nothing.
+    /// The state of the merge driver's setup. Changes nothing.
     pub fn merge_driver_state(&self, attributes: &MergeAttributes) -> Result<MergeDriverState> {
         let command = self.config(&format!("merge.{NAME}.driver"));
         let mut unnamed = Vec::new();
@@ -158,7 +158,7 @@ impl Repository {
         })
     }
 
-    /// How git merges the file at `path`, relative to the work tree; `None` if no attribute says so.
+    /// The merge that git uses for the file at `path`, relative to the work tree; `None` if no attribute says so.
     fn merge_attribute(&self, path: &Path) -> Result<Option<String>> {
         let mut git = self.git();
         git.args(["check-attr", "-z", "merge", "--"]).arg(path);

@@ -1,9 +1,8 @@
 //! Git: lists staged, unmerged and changed files, replaces their bytes, commits files, and installs hooks
 //! and the merge driver.
 //!
-//! Nothing else in the program runs or links git. Nothing here knows what a
-//! domain file is: the caller of [`pre_commit()`] says which files are
-//! checked, and checks their bytes.
+//! Only this module runs or links git. It knows nothing of domain files: the caller of
+//! [`pre_commit()`] chooses the files to check, and checks their bytes.
 //!
 //! Reading goes through libgit2, which needs no process, and through a reader of
 //! the index that looks only at the folders in question. The `git` executable
@@ -20,8 +19,9 @@
 //! - [`commit`]: commits single files, as a user would.
 //! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
-//! - [`inspection`]: what git tracks and ignores, and its locks.
-//! - [`install`]: writes the hook's shim where git looks for it, and removes it.
+//! - [`inspection`]: tracked and ignored files, and the locks of git.
+//! - [`hook`]: the hooks, and the text of their shim; `hook_files`: their files.
+//! - [`install`]: installs and removes the shim, and tells its state.
 //! - [`log`]: the commits that changed files.
 //! - [`unmerged`]: the versions of files with a conflict, and how they are resolved.
 //! - [`operation`]: the merge, rebase or the like that git is in the middle of.
@@ -33,6 +33,8 @@ pub mod changed;
 mod command;
 pub mod commit;
 pub mod env;
+pub mod hook;
+mod hook_files;
 mod index_file;
 pub mod inspection;
 pub mod install;
@@ -53,8 +55,9 @@ pub use changed::{ChangedFile, Commit, Comparison, FileVersion, Snapshot};
 pub use command::command;
 pub use commit::NewCommit;
 pub use env::GitEnv;
+pub use hook::Hook;
 pub use inspection::{GitLock, LockUse, version};
-pub use install::{Hook, HookState, Installation};
+pub use install::{HookState, Installation};
 pub use log::{LogPart, LoggedCommit};
 pub use managers::HookManager;
 pub use merge_driver::{MergeAttributes, MergeDriverState};

@@ -26,7 +26,7 @@ enum Operation {
 }
 
 impl Operation {
-    /// What is going on, and the way out.
+    /// The operation, and the command that ends it.
     fn sentence(self) -> String {
         let (name, command) = match self {
             Self::Rebase => ("a rebase", "rebase"),

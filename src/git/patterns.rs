@@ -1,4 +1,4 @@
-//! The lines of `.gitattributes` and `.gitignore`: a pattern for files, and what git does with them.
+//! The lines of `.gitattributes` and `.gitignore`: a pattern for files, and their treatment.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path};

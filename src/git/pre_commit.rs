@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use urldb_text::{Code, Finding};
 
-use super::install::Hook;
+use super::hook::Hook;
 use super::paths;
 use super::repository::Repository;
 use super::restage::WorkTreeUpdate;
@@ -22,7 +22,7 @@ use crate::stop::Stop;
 pub enum FileCheck {
     /// The bytes can be committed as they are.
     Clean,
-    /// These bytes can be committed instead; the notes say what was changed.
+    /// These bytes can be committed instead; the notes name the changes.
     Normalized(Vec<u8>, Vec<String>),
     /// The bytes cannot be committed because of these errors.
     Rejected(Vec<Finding>),
@@ -33,9 +33,9 @@ pub enum FileCheck {
 pub struct NormalizedFile {
     /// Relative to the top of the work tree.
     pub path: PathBuf,
-    /// What was changed.
+    /// The changes, for people.
     pub notes: Vec<String>,
-    /// What happened to the file in the work tree.
+    /// The change of the file in the work tree.
     pub work_tree: WorkTreeUpdate,
 }
 

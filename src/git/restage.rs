@@ -17,11 +17,11 @@ use crate::limits;
 pub struct RestagedFile {
     /// Relative to the top of the work tree.
     pub path: PathBuf,
-    /// What happened to the file in the work tree.
+    /// The change of the file in the work tree.
     pub work_tree: WorkTreeUpdate,
 }
 
-/// What happened to the work tree's copy of a restaged file.
+/// The change of the work tree's copy of a restaged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkTreeUpdate {
     /// The copy had the staged bytes, and was replaced too.

@@ -57,7 +57,7 @@ impl UnmergedFile {
     }
 }
 
-/// What becomes of an unmerged file.
+/// The resolution of an unmerged file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
     /// The file is resolved, with these bytes.
@@ -118,8 +118,8 @@ impl Repository {
             .collect())
     }
 
-    /// Whether the file in the work tree is what git or urldb left there: nobody has worked on it
-    /// since. `resolution` is what urldb would write.
+    /// Whether the file in the work tree has the bytes that git or urldb left there, so that no work of the
+    /// user is lost. `resolution` has the bytes that urldb would write.
     pub fn is_untouched(&self, file: &UnmergedFile, resolution: &Resolution) -> Result<bool> {
         let path = self.work_tree()?.join(&file.path);
         let present = match urldb_files::read(&path, limits::DOMAIN_FILE) {
