@@ -1,17 +1,4 @@
-//! Canonical forms of URLs: which URLs are the same.
-//!
-//! Three answers for three uses:
-//!
-//! - [`identify`] gives the host and path under which the database keeps a URL. It merges only
-//!   spellings that every server must treat alike, since a wrong merge would watch the wrong bytes.
-//!   [`check_path`] tells whether a `_path` is already in that form.
-//! - [`rules`] are written by the owner of a domain. They tell which URLs of a website are one page.
-//! - [`surt()`] gives the key under which web archives look a URL up. It merges far more (case,
-//!   query order, `www`), and follows the Python package exactly, so that other tools find the lines
-//!   of the index. Method and body of a request other than GET first become part of the URL:
-//!   [`Request`].
-//!
-//! Pure functions: no network, no file, and no panic on any input.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
