@@ -1,7 +1,7 @@
-//! How the program ends: one exit code for everything that was found.
+//! The exit codes of the program: one code for all results of a command.
 
-/// The exit code of a command. The order of the variants is the order of severity, so that the
-/// greatest of several exit codes is that of all of them.
+/// The exit code of a command. The variants are in the order of severity: the greatest of several exit
+/// codes stands for all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExitCode {
     /// 0: all is as promised.

@@ -38,7 +38,7 @@ pub(crate) struct Checkout {
 
 impl Checkout {
     /// The repository that `root` belongs to; empty if there is none, or if git refuses it.
-    pub(crate) fn of(root: &Path) -> Self {
+    pub(crate) fn discover(root: &Path) -> Self {
         let found = Repository::discover(root, GitEnv::from_process());
         let repository = found.ok().flatten();
         let repository = repository.as_ref();
@@ -93,7 +93,12 @@ pub(crate) fn project_info(config: &Config) -> ProjectInfo {
         url,
         site_url,
         commit,
-    } = Project::new(config, &folder, Checkout::of(&root), environment::variable);
+    } = Project::new(
+        config,
+        &folder,
+        Checkout::discover(&root),
+        environment::variable,
+    );
     ProjectInfo {
         name,
         url,

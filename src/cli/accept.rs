@@ -12,7 +12,7 @@ use urldb_text::{REDACTED, Shown, sanitize};
 use urldb_verdict::{JudgedJob, NamedRecord};
 
 use super::Context;
-use super::args::{ChangedUrls, CommitArgs, Leftovers, TargetArgs};
+use super::args::{ChangedUrls, CommitArgs, TargetArgs, UncommittedChanges};
 use super::print::progress::ProgressLine;
 use super::print::style::{self, BAD, GOOD, paint};
 use crate::ambient::Ambient;
@@ -55,27 +55,27 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     );
     args.targets.map.apply(context, &[])?;
     let commit = args.commit.begin(&context.database())?;
-    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
+    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
     let (mut changed, mut written) = (ChangedUrls::default(), vec![]);
-    let mut tally = Tally::default();
+    let mut counts = AcceptCounts::default();
     let mut acceptable = vec![];
-    for Seen {
+    for FetchedRecord {
         result,
         identity,
         doubt,
-    } in look(args, context)?
+    } in fetch(args, context)?
     {
         if result.state == State::Ok && (doubt.is_none() || args.force) {
-            tally.kept += 1;
+            counts.kept += 1;
             let host = urldb_format::host_of(Path::new(&result.file));
-            if let Some(leftovers) = &mut leftovers
-                && leftovers.of_record(&host, &identity)?.is_some()
+            if let Some(uncommitted) = &mut uncommitted
+                && uncommitted.of_record(&host, &identity)?.is_some()
             {
                 changed.add(&host, || result.url.clone());
             }
         } else if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
             style::print_warning(format!("{} {}", result.url, sanitize(&problem)));
-            tally.refused += 1;
+            counts.refused += 1;
         } else {
             acceptable.push((result, identity));
         }
@@ -86,20 +86,20 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             written.extend(accept(result, identity, context)?);
             let host = urldb_format::host_of(Path::new(&result.file));
             changed.add(&host, || result.url.clone());
-            tally.accepted += 1;
+            counts.accepted += 1;
         } else {
-            tally.declined += 1;
+            counts.declined += 1;
         }
     }
     if !context.quiet {
-        writeln!(output::stdout(), "{}", tally.line())?;
+        writeln!(output::stdout(), "{}", counts.line())?;
     }
-    let exit = if tally.refused + tally.declined > 0 {
-        ExitCode::Findings
-    } else {
-        ExitCode::Success
-    };
-    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
+    let exit = counts.exit_code();
+    written.extend(
+        uncommitted
+            .into_iter()
+            .flat_map(UncommittedChanges::into_files),
+    );
     if let Some(commit) = commit {
         let serve = if changed.is_one() { "serves" } else { "serve" };
         let subject = || format!("Accept what {} {serve}", changed.phrase());
@@ -108,17 +108,25 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     Ok(exit)
 }
 
-/// What became of the URLs.
+/// Numbers of URLs by their result.
 #[derive(Debug, Default)]
-struct Tally {
+struct AcceptCounts {
     accepted: u64,
     refused: u64,
     declined: u64,
     kept: u64,
 }
 
-impl Tally {
-    /// `accepted 2, refused 1, as promised 4`: what there is of it.
+impl AcceptCounts {
+    fn exit_code(&self) -> ExitCode {
+        if self.refused + self.declined > 0 {
+            ExitCode::Findings
+        } else {
+            ExitCode::Success
+        }
+    }
+
+    /// The numbers above zero: `accepted 2, refused 1, as promised 4`. The first is always there.
     fn line(&self) -> String {
         let parts = [
             (true, "accepted", self.accepted),
@@ -135,7 +143,7 @@ impl Tally {
     }
 }
 
-/// Why what was seen does not become a promise.
+/// The reason why the answer does not become the promise.
 fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<String> {
     let JobResult {
         state,
@@ -194,37 +202,37 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
     (!force).then(|| format!("is {state}, which only --force accepts: {message}"))
 }
 
-/// A URL that was fetched.
-struct Seen {
+/// A record with the answer of its URL.
+struct FetchedRecord {
     result: JobResult,
     /// The identity of its record in the file.
     identity: RecordIdentity,
-    /// Why the answer should not become the promise.
+    /// The reason why the answer should not become the promise.
     doubt: Option<String>,
 }
 
 /// The records of URLs, and the doubts about their answers, by file, URL and line.
 #[derive(Default)]
-struct JudgedRecords(RefCell<HashMap<JobPlace, (RecordIdentity, Option<String>)>>);
+struct JudgedRecords(RefCell<HashMap<RecordLine, (RecordIdentity, Option<String>)>>);
 
-type JobPlace = (String, String, usize);
+type RecordLine = (String, String, usize);
 
 impl Progress for JudgedRecords {
     fn judged(&self, judged: &JudgedJob) {
         let job = &judged.job;
-        let place = (job.file.to_string(), job.url.to_string(), job.line);
+        let line = (job.file.to_string(), job.url.to_string(), job.line);
         let identity = RecordIdentity {
             path: job.key.path.clone(),
             request: job.key.request.clone(),
         };
         self.0
             .borrow_mut()
-            .insert(place, (identity, run::doubt(judged)));
+            .insert(line, (identity, run::doubt(judged)));
     }
 }
 
 /// Fetches each URL that is selected.
-fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<Seen>> {
+fn fetch(args: &Args, context: &Context) -> anyhow::Result<Vec<FetchedRecord>> {
     let selection = args.targets.resolve(context)?;
     if let Some(named) = selection.records.iter().find(|it| it.alias.is_some()) {
         let NamedRecord {
@@ -258,11 +266,11 @@ fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<Seen>> {
     let results = outcome?.results.unwrap_or_default().into_iter();
     results
         .map(|result| {
-            let place = (result.file.clone(), result.url.clone(), result.line);
+            let line = (result.file.clone(), result.url.clone(), result.line);
             let (identity, doubt) = records
-                .remove(&place)
+                .remove(&line)
                 .with_context(|| format!("{} has a result without a verdict", result.url))?;
-            Ok(Seen {
+            Ok(FetchedRecord {
                 result,
                 identity,
                 doubt,
@@ -271,7 +279,7 @@ fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<Seen>> {
         .collect()
 }
 
-/// Old and new, for whoever is asked or wants to know.
+/// Prints the differences between the promise and the answer.
 fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<()> {
     if args.yes && context.quiet {
         return Ok(());
@@ -318,7 +326,7 @@ fn is_wanted() -> io::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// What is promised and differs.
+/// Prints a key of the promise if its value changes.
 fn show<T: std::fmt::Display + PartialEq>(
     out: &mut impl Write,
     what: &str,
@@ -364,7 +372,7 @@ fn accept(
     Ok(written)
 }
 
-/// Only what is promised already is promised anew.
+/// Replaces the values of the keys that the record has; adds no key.
 fn renew(record: &mut Record, result: &JobResult) {
     let observed = &result.observed;
     if record.content_length.is_some() {

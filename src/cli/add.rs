@@ -12,7 +12,9 @@ use urldb_text::sanitize;
 use urldb_verdict::Request;
 
 use super::Context;
-use super::args::{ChangedUrls, CommitArgs, Leftovers, MapArgs, RecordArgs, UncommittedRecord};
+use super::args::{
+    ChangedUrls, CommitArgs, MapArgs, RecordArgs, UncommittedChanges, UncommittedRecord,
+};
 use super::print::progress::ProgressLine;
 use super::print::style;
 use crate::cli::print::output;
@@ -59,7 +61,7 @@ pub(super) struct Args {
     urls: Vec<String>,
 }
 
-/// What of the answer becomes a promise.
+/// The parts of the answer that become a promise.
 #[derive(Debug, clap::Args)]
 struct PromiseArgs {
     /// Promise the bytes that are served now
@@ -73,7 +75,6 @@ struct PromiseArgs {
     has_redirect: bool,
 }
 
-#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),
@@ -96,60 +97,91 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         asked: &asked,
         categories: &args.categories,
     };
-    let mut out = output::stdout();
     let (added, mut written) = write(&candidates, &keys, context)?;
-    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
-    let (mut new, mut updated) = (ChangedUrls::default(), ChangedUrls::default());
+    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
+    let mut committed = CommitSubject::default();
     for Candidate { identity, .. } in &candidates {
-        let Some(AddResult { change, is_asked }) = added.get(identity) else {
+        let Some(result) = added.get(identity) else {
             continue;
         };
-        let Identity { scheme, host, .. } = identity;
-        let leftover = match (change, &mut leftovers) {
-            (RecordChange::Known, Some(leftovers)) => {
+        let earlier = match (result.change, &mut uncommitted) {
+            (RecordChange::Known, Some(uncommitted)) => {
                 let record = keys.plain(identity).identity();
-                leftovers.of_record(host, &record)?
+                uncommitted.of_record(&identity.host, &record)?
             }
             _ => None,
         };
-        match (change, leftover) {
-            (RecordChange::Added, _) | (_, Some(UncommittedRecord::Added)) => {
-                new.add(host, || identity.to_string());
-            }
-            (RecordChange::Updated, _) | (_, Some(_)) => {
-                updated.add(host, || identity.to_string());
-            }
-            (RecordChange::Known, None) => {}
-        }
-        if !context.quiet {
-            let file = context.shown(&context.domain_file(host));
-            let method = asked.method.as_deref();
-            let method = method.map_or_else(String::new, |method| format!("{method} "));
-            writeln!(out, "{change} {method}{identity} in {file}")?;
-        }
-        if let Some(warning) = unsent(&asked, identity, &context.config) {
-            style::print_warning(warning);
-        }
-        if !is_asked {
-            style::print_warning(format!(
-                "{host} is not asked over {scheme}: set `{scheme}: true` in the metadata of its file"
-            ));
-        }
+        committed.add(identity, result.change, earlier);
+        print(identity, result, &asked, context)?;
     }
-    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
+    written.extend(
+        uncommitted
+            .into_iter()
+            .flat_map(UncommittedChanges::into_files),
+    );
     if let Some(commit) = commit {
-        commit.finish(&written, || subject(&new, &updated), exit, context)?;
+        commit.finish(&written, || committed.text(), exit, context)?;
     }
     Ok(exit)
 }
 
-/// The subject of the commit.
-fn subject(new: &ChangedUrls, updated: &ChangedUrls) -> String {
-    match (new.is_empty(), updated.is_empty()) {
-        (true, _) => format!("Update {}", updated.phrase()),
-        (false, true) => format!("Add {}", new.phrase()),
-        (false, false) => format!("Add {}, update {}", new.phrase(), updated.phrase()),
+/// The subject of the commit, from the URLs that it adds and changes.
+#[derive(Default)]
+struct CommitSubject {
+    new: ChangedUrls,
+    updated: ChangedUrls,
+}
+
+impl CommitSubject {
+    /// Counts a URL; `earlier` is its change that an earlier command wrote and did not commit.
+    fn add(
+        &mut self,
+        identity: &Identity,
+        change: RecordChange,
+        earlier: Option<UncommittedRecord>,
+    ) {
+        let urls = match (change, earlier) {
+            (RecordChange::Added, _) | (_, Some(UncommittedRecord::Added)) => &mut self.new,
+            (RecordChange::Updated, _) | (_, Some(_)) => &mut self.updated,
+            (RecordChange::Known, None) => return,
+        };
+        urls.add(&identity.host, || identity.to_string());
     }
+
+    fn text(&self) -> String {
+        let (new, updated) = (&self.new, &self.updated);
+        match (new.is_empty(), updated.is_empty()) {
+            (true, _) => format!("Update {}", updated.phrase()),
+            (false, true) => format!("Add {}", new.phrase()),
+            (false, false) => format!("Add {}, update {}", new.phrase(), updated.phrase()),
+        }
+    }
+}
+
+/// Prints the change of a record, and warns if no run will request the URL.
+fn print(
+    identity: &Identity,
+    result: &AddResult,
+    asked: &Record,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let Identity { scheme, host, .. } = identity;
+    if !context.quiet {
+        let change = result.change;
+        let file = context.shown(&context.domain_file(host));
+        let method = asked.method.as_deref();
+        let method = method.map_or_else(String::new, |method| format!("{method} "));
+        writeln!(output::stdout(), "{change} {method}{identity} in {file}")?;
+    }
+    if let Some(warning) = unsent(asked, identity, &context.config) {
+        style::print_warning(warning);
+    }
+    if !result.is_asked {
+        style::print_warning(format!(
+            "{host} is not asked over {scheme}: set `{scheme}: true` in the metadata of its file"
+        ));
+    }
+    Ok(())
 }
 
 /// A warning if runs will not send this request.
@@ -215,7 +247,7 @@ fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
 /// A URL to add.
 struct Candidate {
     identity: Identity,
-    /// What it serves, as far as it becomes a promise.
+    /// The parts of the answer that become a promise.
     served: ServedPromise,
 }
 
@@ -282,7 +314,7 @@ fn fetch(
     Ok(fetched)
 }
 
-/// What happened to the record of a URL.
+/// The change of the record of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RecordChange {
     Added,
@@ -350,7 +382,7 @@ fn write<'a>(
     Ok((all, edit.commit()?))
 }
 
-/// What all records get.
+/// The keys that all new records get.
 struct RecordKeys<'a> {
     /// The request.
     asked: &'a Record,

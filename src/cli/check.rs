@@ -5,15 +5,12 @@ use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
 use super::args::{ChangedArgs, CommitArgs, PlannedRunCommit, TargetArgs, TrustArgs};
-use super::print::attempts::{AttemptLog, LogDetail};
+use super::execute::execute;
 use super::print::github::CommandsStopped;
-use super::print::lines::ResultLines;
-use super::print::progress::ProgressLine;
 use super::print::style::ReportFormat;
 use super::print::upload::upload_and_print;
 use super::print::{github, outcome, style};
 use super::shard::{self, ShardArgs};
-use crate::ambient::Ambient;
 use crate::config::FILE_NAME;
 use crate::exit::ExitCode;
 use crate::run::{self, Outcome, Results, RunOptions};
@@ -132,7 +129,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let delivered = outcome.deliver();
     let standings = delivered.as_deref().unwrap_or_default();
     outcome::print_delivered(&outcome, Scope::Run, standings, args.format, context)?;
-    // What was delivered is in the ledger too.
+    // The ledger, which is committed here, has the deliveries too.
     let committed = commit.map_or(Ok(()), |commit| {
         let started = outcome.envelope.run.started;
         commit.finish(started, exit(&outcome, interrupted), context)
@@ -176,37 +173,6 @@ fn execute_and_print(
     let (outcome, attempts) = execute(context, &selection, &stop, results, work)?;
     outcome::print(&outcome, scope, &attempts, format, context)?;
     Ok((outcome, stop.is_set()))
-}
-
-/// Runs `work` with a progress line, and collects attempts for `--verbose`.
-pub(super) fn execute<T>(
-    context: &Context,
-    selection: &Selection,
-    stop: &Stop,
-    results: Results,
-    work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<T>,
-) -> anyhow::Result<(T, AttemptLog)> {
-    let bar = ProgressLine::new(0, context.quiet);
-    let detail = match context.verbose {
-        false => LogDetail::None,
-        true if selection.records.is_empty() => LogDetail::Problems,
-        true => LogDetail::All,
-    };
-    let attempts = AttemptLog::new(detail);
-    let lines = ResultLines::new(&bar);
-    let options = RunOptions {
-        config: &context.config,
-        selection,
-        ambient: Ambient::SYSTEM,
-        stop,
-        progress: &(&(&bar, &attempts), &lines),
-        results,
-        for_promise: false,
-    };
-    let outcome = work(&options);
-    bar.finish();
-    lines.finish()?;
-    Ok((outcome?, attempts))
 }
 
 fn exit(outcome: &Outcome, interrupted: bool) -> ExitCode {

@@ -9,6 +9,7 @@ use urldb_files::is_there;
 use urldb_format::{DomainFile, Error};
 
 use super::Context;
+use super::print::findings::write_finding;
 use super::print::style;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
@@ -54,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             Ok(canonical) => canonical,
             Err(Error::NotNormalizable { findings, .. }) => {
                 for finding in findings {
-                    style::write_finding(&mut out, context, &finding.in_file(&path))?;
+                    write_finding(&mut out, context, &finding.in_file(&path))?;
                 }
                 exit = ExitCode::Findings;
                 continue;

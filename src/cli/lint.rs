@@ -1,13 +1,14 @@
 //! `urldb lint`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use urldb_format::DomainFile;
 use urldb_text::{Finding, Severity};
 
-use super::args::{ChangedArgs, TrustArgs};
+use super::args::{ChangedArgs, ChangedFindings, TrustArgs};
+use super::print::findings::write_finding;
 use super::print::style;
 use super::{Context, fmt};
 use crate::ambient::Ambient;
@@ -37,7 +38,6 @@ pub(super) struct Args {
     pub(super) trust: TrustArgs,
 }
 
-#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let files = fmt::files(&args.files, context)?;
     let (mut scripts, files): (Vec<_>, Vec<_>) = files
@@ -56,33 +56,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     }
     let changed = args.changed.resolve(context)?;
     let changed = changed.map(|files| files.findings(&context.config.lint.keys));
-    let is_wanted = |path: &Path, finding: &Finding| {
-        let changed = changed.as_ref();
-        changed.is_none_or(|changed| changed.has(path, finding))
-    };
-    let mut out = output::stdout();
-    let (mut errors, mut warnings) = (0, 0);
-    let mut count = |severity| match severity {
-        Severity::Error => errors += 1,
-        Severity::Warning => warnings += 1,
-    };
-    let now = (Ambient::SYSTEM.now)();
-    let today = now.to_zoned(TimeZone::UTC).date();
+    let changed = changed.as_ref();
+    let mut printed = PrintedFindings::default();
     for path in &files {
-        // A file may be larger than memory.
-        for part in DomainFile::read_parts_or_report(path) {
-            let (parsed, known_lines) = part.into_parsed();
-            let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
-            mistakes.extend(urldb_format::lint_expired(&parsed.file, today));
-            mistakes.retain(|finding| finding.line > known_lines);
-            mistakes.sort_by_key(|finding| (finding.line, finding.column));
-            mistakes.retain(|finding| is_wanted(path, finding));
-            for finding in mistakes {
-                count(finding.severity);
-                style::write_finding(&mut out, context, &finding.in_file(path))?;
-            }
-            across.add(&parsed.file, known_lines);
-        }
+        lint(path, changed, context, &mut across, &mut printed)?;
     }
     if args.files.is_empty() {
         for path in context.config.open_database()?.misnamed() {
@@ -92,30 +69,77 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         findings.extend(filter_report(&context.config)?.findings);
     }
     let across = across.finish(is_on_disk, |path| {
-        let changed = changed.as_ref();
         changed.is_none_or(|changed| changed.covers(path))
     });
     let across = across.into_iter();
     findings.extend(across.filter(|finding| {
         let file = finding.file.as_deref();
-        file.is_none_or(|file| !urldb_format::is_domain_file(file) || is_wanted(file, finding))
+        file.is_none_or(|file| {
+            !urldb_format::is_domain_file(file) || is_wanted(changed, file, finding)
+        })
     }));
     for finding in &findings {
-        count(finding.severity);
-        style::write_finding(&mut out, context, finding)?;
+        printed.print(context, finding)?;
     }
     if !context.quiet {
         let files = style::count((files.len() + scripts.len()) as u64, "file");
         writeln!(
-            out,
+            output::stdout(),
             "{files}: {}, {}",
-            style::count(errors, "error"),
-            style::count(warnings, "warning")
+            style::count(printed.errors, "error"),
+            style::count(printed.warnings, "warning")
         )?;
     }
-    Ok(if errors > 0 {
+    Ok(if printed.errors > 0 {
         ExitCode::Findings
     } else {
         ExitCode::Success
     })
+}
+
+/// Prints the findings in one domain file, and hands its records to the search across files.
+fn lint(
+    path: &Path,
+    changed: Option<&ChangedFindings>,
+    context: &Context,
+    across: &mut AcrossFiles,
+    printed: &mut PrintedFindings,
+) -> anyhow::Result<()> {
+    let today = (Ambient::SYSTEM.now)().to_zoned(TimeZone::UTC).date();
+    // A file may be larger than memory.
+    for part in DomainFile::read_parts_or_report(path) {
+        let (parsed, known_lines) = part.into_parsed();
+        let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
+        mistakes.extend(urldb_format::lint_expired(&parsed.file, today));
+        mistakes.retain(|finding| finding.line > known_lines);
+        mistakes.sort_by_key(|finding| (finding.line, finding.column));
+        mistakes.retain(|finding| is_wanted(changed, path, finding));
+        for finding in mistakes {
+            printed.print(context, &finding.in_file(path))?;
+        }
+        across.add(&parsed.file, known_lines);
+    }
+    Ok(())
+}
+
+/// Whether the finding is new since the commit of `--changed-since`.
+fn is_wanted(changed: Option<&ChangedFindings>, path: &Path, finding: &Finding) -> bool {
+    changed.is_none_or(|changed| changed.has(path, finding))
+}
+
+/// Numbers of the findings that were printed.
+#[derive(Default)]
+struct PrintedFindings {
+    errors: u64,
+    warnings: u64,
+}
+
+impl PrintedFindings {
+    fn print(&mut self, context: &Context, finding: &Finding) -> io::Result<()> {
+        match finding.severity {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+        }
+        write_finding(&mut output::stdout(), context, finding)
+    }
 }

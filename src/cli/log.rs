@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use urldb_canon::RequestUrl;
 use urldb_format::DomainFile;
+use urldb_protocol::LogEntry;
 
 use super::Context;
-use super::args::Place;
+use super::args::UrlOrHost;
 use super::print::output;
-use super::print::style::{ListFormat, print_warning, terminal_options};
+use super::print::style::{ListFormat, print_warning};
 use crate::exit::ExitCode;
 use crate::ledger::incidents;
 use crate::notify::Outbox;
@@ -27,29 +28,28 @@ Examples:
 pub(super) struct Args {
     /// Only this URL, or this host
     #[arg(value_name = "URL|HOST")]
-    place: Option<String>,
+    target: Option<String>,
     /// Text for people, or one JSON object per line
     #[arg(long, default_value = "human")]
     format: ListFormat,
 }
 
-#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let place = Place::find(args.place.as_deref(), context)?;
-    let urls = match &place {
-        Place::Record { host, path, .. } => urls_of(context, host, path),
+    let target = UrlOrHost::find(args.target.as_deref(), context)?;
+    let urls = match &target {
+        UrlOrHost::Record { host, path, .. } => urls_of(context, host, path),
         _ => vec![],
     };
     // Everything changes rarely, but one URL never needs the changes of others.
-    let wants = |url: &str| match &place {
-        Place::Record { .. } => urls.iter().any(|known| known == url),
-        Place::Everywhere | Place::Host(_) => true,
+    let wants = |url: &str| match &target {
+        UrlOrHost::Record { .. } => urls.iter().any(|known| known == url),
+        UrlOrHost::Everywhere | UrlOrHost::Host(_) => true,
     };
     let sources = Sources::read(&context.config, Timestamp::now(), wants)?;
-    let (scope, host) = match &place {
-        Place::Everywhere => (Scope::All, None),
-        Place::Host(host) => (Scope::Host(host), Some(host.as_str())),
-        Place::Record { host, path, .. } => (
+    let (scope, host) = match &target {
+        UrlOrHost::Everywhere => (Scope::All, None),
+        UrlOrHost::Host(host) => (Scope::Host(host), Some(host.as_str())),
+        UrlOrHost::Record { host, path, .. } => (
             Scope::Record {
                 host,
                 path,
@@ -58,17 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             Some(host.as_str()),
         ),
     };
-    let commits = match Commits::read(&context.config, host)? {
-        Ok(commits) => Some(commits),
-        Err(UnknownCommits::NoRepository) => None,
-        Err(UnknownCommits::Shallow) => {
-            print_warning(
-                "this is a shallow clone, so the commits are unknown; \
-                 `git fetch --unshallow` gets them",
-            );
-            None
-        }
-    };
+    let commits = commits(context, host)?;
     let outbox = Outbox::new(&context.ledger());
     let is_waiting = |notifier: &str, run: &str| outbox.has_message(notifier, run);
     let entries = sources.timeline(scope, commits.as_ref(), &is_waiting);
@@ -81,22 +71,47 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             out.flush()?;
         }
         ListFormat::Human => {
-            let all = incidents::all(&context.ledger())?;
-            let by_id: HashMap<&str, _> = all.iter().map(|it| (it.id.as_str(), it)).collect();
             let project = sources.project().name;
-            let about = match &place {
-                Place::Everywhere => project.as_str(),
-                Place::Host(host) => host,
-                Place::Record { .. } => args.place.as_deref().unwrap_or_default(),
+            let about = match &target {
+                UrlOrHost::Everywhere => project.as_str(),
+                UrlOrHost::Host(host) => host,
+                UrlOrHost::Record { .. } => args.target.as_deref().unwrap_or_default(),
             };
-            let with_hosts = matches!(place, Place::Everywhere);
-            let find = |id: &str| by_id.get(id).copied();
-            let options = terminal_options(context);
-            let text = urldb_render::log(about, &entries, find, with_hosts, options);
-            output::stdout().write_all(text.as_bytes())?;
+            let with_hosts = matches!(target, UrlOrHost::Everywhere);
+            print(about, &entries, with_hosts, context)?;
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// The commits that changed the database, or the domain file of a host; none if git does not have them.
+fn commits(context: &Context, host: Option<&str>) -> anyhow::Result<Option<Commits>> {
+    match Commits::read(&context.config, host)? {
+        Ok(commits) => Ok(Some(commits)),
+        Err(UnknownCommits::NoRepository) => Ok(None),
+        Err(UnknownCommits::Shallow) => {
+            print_warning(
+                "this is a shallow clone, so the commits are unknown; \
+                 `git fetch --unshallow` gets them",
+            );
+            Ok(None)
+        }
+    }
+}
+
+/// Prints the history for people.
+fn print(
+    about: &str,
+    entries: &[LogEntry],
+    with_hosts: bool,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let all = incidents::all(&context.ledger())?;
+    let by_id: HashMap<&str, _> = all.iter().map(|it| (it.id.as_str(), it)).collect();
+    let find = |id: &str| by_id.get(id).copied();
+    let text = urldb_render::log(about, entries, find, with_hosts, context.terminal_options());
+    output::stdout().write_all(text.as_bytes())?;
+    Ok(())
 }
 
 /// The URLs of a record, over each scheme that runs use.

@@ -1,4 +1,4 @@
-//! The command line: a file for each subcommand, and what they share.
+//! The command line: a file or folder for each subcommand, and the code that they share.
 //!
 //! A subcommand has `Args`, the arguments as typed, and `run`, which returns the
 //! exit code.
@@ -12,6 +12,7 @@ mod completions;
 mod demo;
 mod diff;
 mod doctor;
+mod execute;
 mod explain;
 mod export;
 mod fmt;

@@ -11,7 +11,7 @@ use urldb_text::{nearest, sanitize};
 use super::Context;
 use super::print::output;
 use super::print::standing::{self, channel};
-use super::print::style::{self, count, terminal_options};
+use super::print::style::{self, count};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::notify::{Message, Notifiers, Outbox, Standing, TestResult};
@@ -91,7 +91,7 @@ fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
         let headline = headline(Tone::Bad, ACTION_NEEDED, text.as_str().into());
         write_text(
             &mut out,
-            &terminal_headline(&headline, terminal_options(context)),
+            &terminal_headline(&headline, context.terminal_options()),
         )?;
         writeln!(out)?;
     } else if standings.is_empty() {
@@ -188,7 +188,7 @@ fn write_message(
     let retry = Command::new("to send it now", &retry).filter(|_| standing.is_configured());
     let drop = Command::new("to discard it", &["urldb", "notify", "drop", id]);
     let commands: Vec<Command> = retry.into_iter().chain(drop).collect();
-    let text = terminal_facts(&facts, &commands, terminal_options(context));
+    let text = terminal_facts(&facts, &commands, context.terminal_options());
     write_text(out, &text)
 }
 
@@ -234,7 +234,7 @@ fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std
         destination,
         results,
     } = test;
-    let options = terminal_options(context);
+    let options = context.terminal_options();
     writeln!(out, "{notifier}: {}", sanitize(destination))?;
     let decisive = results
         .iter()

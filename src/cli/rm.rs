@@ -9,7 +9,9 @@ use urldb_text::sanitize;
 use urldb_verdict::Selection;
 
 use super::Context;
-use super::args::{ChangedArgs, ChangedUrls, CommitArgs, Leftovers, SelectArgs, find_records};
+use super::args::{
+    ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, UncommittedChanges, find_records,
+};
 use super::print::style;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
@@ -38,9 +40,8 @@ pub(super) struct Args {
 }
 
 /// The paths to remove, by the host of the domain file.
-type Removed = BTreeMap<String, BTreeSet<String>>;
+type RemovedPaths = BTreeMap<String, BTreeSet<String>>;
 
-#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         !(args.urls.is_empty() && args.select.is_everything() && args.changed.is_everything()),
@@ -53,10 +54,51 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         let commit = args.commit.begin(&context.database())?;
         (commit, Some(Edit::begin(&context.database())?))
     };
-    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
-    // All are looked up before any is removed: a typo in one leaves everything as it was.
-    let selection = selection(args, leftovers.as_mut(), context)?;
-    let (mut removed, mut urls) = (Removed::new(), ChangedUrls::default());
+    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
+    // The lookup of all URLs comes before the first removal: a typo in one URL must change no file.
+    let selection = selection(args, uncommitted.as_mut(), context)?;
+    let (removed, mut urls) = remove(&selection, edit.as_mut(), context)?;
+    if let Some(uncommitted) = &mut uncommitted {
+        for (host, url) in uncommitted.removed(&selection)? {
+            urls.add(&host, || url);
+        }
+    }
+    // A typo in an option must not look like a good result. Nothing changed is a good result.
+    anyhow::ensure!(
+        !urls.is_empty() || selection.changed.is_some(),
+        "no record is selected; `urldb list` with the same options shows what there is"
+    );
+    let mut written = match edit {
+        Some(edit) => edit.commit()?,
+        None => vec![],
+    };
+    if !context.quiet {
+        print(&removed, args.dry_run, context)?;
+        if removed.is_empty() && !urls.is_empty() {
+            writeln!(output::stdout(), "removed already: {}", urls.phrase())?;
+        } else if removed.is_empty() {
+            writeln!(output::stdout(), "no selected record has changed")?;
+        }
+    }
+    written.extend(
+        uncommitted
+            .into_iter()
+            .flat_map(UncommittedChanges::into_files),
+    );
+    if let Some(commit) = commit {
+        let subject = || format!("Remove {}", urls.phrase());
+        commit.finish(&written, subject, ExitCode::Success, context)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Removes the selected records from their domain files; without `edit`, only lists them.
+fn remove(
+    selection: &Selection,
+    mut edit: Option<&mut Edit>,
+    context: &Context,
+) -> anyhow::Result<(RemovedPaths, ChangedUrls)> {
+    let (mut removed, mut urls) = (RemovedPaths::new(), ChangedUrls::default());
     for path in context.config.open_database()?.files() {
         let host = urldb_format::host_of(path);
         if !selection.wants_domain(&host) {
@@ -87,34 +129,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         removed.insert(host, paths);
     }
-    if let Some(leftovers) = &mut leftovers {
-        for (host, url) in leftovers.removed(&selection)? {
-            urls.add(&host, || url);
-        }
-    }
-    // A typo in an option must not look like a good result. Nothing changed is a good result.
-    anyhow::ensure!(
-        !urls.is_empty() || selection.changed.is_some(),
-        "no record is selected; `urldb list` with the same options shows what there is"
-    );
-    let mut written = match edit {
-        Some(edit) => edit.commit()?,
-        None => vec![],
-    };
-    if !context.quiet {
-        print(&removed, args.dry_run, context)?;
-        if removed.is_empty() && !urls.is_empty() {
-            writeln!(output::stdout(), "removed already: {}", urls.phrase())?;
-        } else if removed.is_empty() {
-            writeln!(output::stdout(), "no selected record has changed")?;
-        }
-    }
-    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
-    if let Some(commit) = commit {
-        let subject = || format!("Remove {}", urls.phrase());
-        commit.finish(&written, subject, ExitCode::Success, context)?;
-    }
-    Ok(ExitCode::Success)
+    Ok((removed, urls))
 }
 
 /// The records that the arguments select.
@@ -124,15 +139,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 /// record is about another URL too.
 fn selection(
     args: &Args,
-    leftovers: Option<&mut Leftovers<'_>>,
+    uncommitted: Option<&mut UncommittedChanges<'_>>,
     context: &Context,
 ) -> anyhow::Result<Selection> {
     let (mut urls, mut removed) = (args.urls.clone(), vec![]);
-    let found = match (find_records(context, &urls), leftovers) {
-        (Err(_), Some(leftovers)) => {
+    let found = match (find_records(context, &urls), uncommitted) {
+        (Err(_), Some(uncommitted)) => {
             let mut present = vec![];
             for url in urls {
-                match leftovers.removed_record(&url)? {
+                match uncommitted.removed_record(&url)? {
                     Some(named) => removed.push(named),
                     None => present.push(url),
                 }
@@ -161,7 +176,7 @@ fn selection(
     })
 }
 
-fn print(removed: &Removed, dry_run: bool, context: &Context) -> io::Result<()> {
+fn print(removed: &RemovedPaths, dry_run: bool, context: &Context) -> io::Result<()> {
     let mut out = io::BufWriter::new(output::stdout());
     let done = if dry_run { "would remove" } else { "removed" };
     let done = style::paint(style::GOOD, done);

@@ -8,7 +8,7 @@ use urldb_verdict::{Selection, Shard};
 
 use super::Context;
 use super::args::TargetArgs;
-use super::check::execute;
+use super::execute::execute;
 use super::print::output;
 use super::print::style::{self, DIM, count, paint};
 use crate::environment;
@@ -61,7 +61,7 @@ impl ShardArgs {
     }
 }
 
-/// Runs one shard, and prints what it has done.
+/// Runs one shard, and prints its result.
 pub(super) fn run(
     shard: Shard,
     folder: &Path,
@@ -99,7 +99,7 @@ pub(super) fn run(
     Ok(ExitCode::Success)
 }
 
-/// How an engine tells a task its number.
+/// The environment variables by which an engine numbers its tasks.
 struct Engine {
     /// The environment variable with the number.
     number: &'static str,
@@ -112,7 +112,7 @@ struct Engine {
 
 /// Engines whose variables name no task set the text in [`NO_TASK`], or 0 where the first task is 1.
 const ENGINES: [Engine; 8] = [
-    // Slurm and PBS number as the user says, from 1 here: alone, a task cannot tell where others begin.
+    // Users of Slurm and PBS choose the first number. It must be 1 here: a task does not know the others.
     engine("SLURM_ARRAY_TASK_ID", 1, None),
     engine("PBS_ARRAY_INDEX", 1, None),
     engine("SGE_TASK_ID", 1, None),
@@ -123,7 +123,7 @@ const ENGINES: [Engine; 8] = [
     engine("AWS_BATCH_JOB_ARRAY_INDEX", 0, None),
 ];
 
-/// What `SGE_TASK_ID` is outside of an array.
+/// The value of `SGE_TASK_ID` outside of an array.
 const NO_TASK: &str = "undefined";
 
 const fn engine(number: &'static str, first: u32, count: Option<&'static str>) -> Engine {

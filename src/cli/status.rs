@@ -10,9 +10,9 @@ use urldb_protocol::{HostOverview, Overview, Standing, State, UrlOverview};
 use urldb_render::{StatusScope, status, status_document};
 
 use super::Context;
-use super::args::Place;
+use super::args::UrlOrHost;
 use super::print::output;
-use super::print::style::{Format, terminal_options};
+use super::print::style::Format;
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::exit::ExitCode;
 use crate::notify::Outbox;
@@ -31,13 +31,13 @@ Examples:
 pub(super) struct Args {
     /// Only this URL, or this host
     #[arg(value_name = "URL|HOST")]
-    place: Option<String>,
+    target: Option<String>,
     /// Only URLs in this state
     #[arg(long = "state", value_name = "STATE", value_parser = states())]
     states: Vec<State>,
     /// Only URLs that were not compared in full for so long; without promised bytes, not checked
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    stale: Option<Stale>,
+    stale: Option<TypedSpan>,
     /// Text for people, or one JSON document
     #[arg(long, default_value = "human")]
     format: Format,
@@ -45,7 +45,7 @@ pub(super) struct Args {
 
 /// A span of time, as it was typed.
 #[derive(Debug, Clone)]
-struct Stale {
+struct TypedSpan {
     typed: String,
     duration: Duration,
 }
@@ -55,10 +55,10 @@ fn states() -> impl TypedValueParser<Value = State> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<State>())
 }
 
-fn duration(typed: &str) -> Result<Stale, String> {
+fn duration(typed: &str) -> Result<TypedSpan, String> {
     let duration = crate::config::section::duration(typed)
         .ok_or_else(|| format!("{typed:?} is no span of time: write 30d, 12h or 90m"))?;
-    Ok(Stale {
+    Ok(TypedSpan {
         typed: typed.to_owned(),
         duration,
     })
@@ -66,12 +66,12 @@ fn duration(typed: &str) -> Result<Stale, String> {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let now = Timestamp::now();
-    let place = Place::find(args.place.as_deref(), context)?;
+    let target = UrlOrHost::find(args.target.as_deref(), context)?;
     let sources = Sources::read(&context.config, now, |_| false)?;
     let is_filtered = !args.states.is_empty() || args.stale.is_some();
     let wants = |url: &UrlOverview| {
-        let is_listed = is_filtered || args.place.is_some();
-        is_listed && place.has(url) && args.wants(url, now)
+        let is_listed = is_filtered || args.target.is_some();
+        is_listed && target.has(url) && args.wants(url, now)
     };
     let mut urls = vec![];
     let overview = sources.overview(wants, |host| {
@@ -82,26 +82,26 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         waiting: Outbox::new(&context.ledger()).waiting(|_| true),
         ..overview
     };
-    let mut urls = place.narrow(urls);
-    if let (Place::Record { .. }, Ok(archive)) = (&place, catalogue(context)) {
+    let mut urls = target.narrow(urls);
+    if let (UrlOrHost::Record { .. }, Ok(archive)) = (&target, catalogue(context)) {
         for url in &mut urls {
             add_last_capture(url, &archive)?;
         }
     }
-    let host = match &place {
-        Place::Host(host) => overview.hosts.iter().find(|known| known.host == *host),
+    let host = match &target {
+        UrlOrHost::Host(host) => overview.hosts.iter().find(|known| known.host == *host),
         _ => None,
     };
     let filter = args.filter();
-    let scope = match (&place, host) {
+    let scope = match (&target, host) {
         _ if is_filtered => StatusScope::Filtered(&filter),
-        (Place::Record { .. }, _) => StatusScope::Record,
+        (UrlOrHost::Record { .. }, _) => StatusScope::Record,
         (_, Some(host)) => StatusScope::Host(host),
         _ => StatusScope::All,
     };
     match args.format {
         Format::Human => {
-            let text = status(&overview, scope, &urls, terminal_options(context));
+            let text = status(&overview, scope, &urls, context.terminal_options());
             output::stdout().write_all(text.as_bytes())?;
         }
         Format::Json => {
@@ -136,7 +136,7 @@ impl Args {
         } else {
             url.checked
         };
-        let is_stale = |stale: &Stale| {
+        let is_stale = |stale: &TypedSpan| {
             let age = seen.and_then(|seen| Duration::try_from(now.duration_since(seen)).ok());
             age.is_none_or(|age| age > stale.duration)
         };

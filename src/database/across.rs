@@ -11,39 +11,39 @@ use urldb_text::{Code, Finding};
 use super::pages::PageCheck;
 use crate::config::Config;
 
-/// Collects domain files, and finds what is wrong with all of them together.
+/// Collects domain files, and finds mistakes that only several of them together have.
 pub(crate) struct AcrossFiles<'a> {
-    heads: BTreeMap<String, Head>,
-    /// With site rules that hold.
+    other_names: BTreeMap<String, OtherNames>,
+    /// The pages of the records, if there are site rules without errors.
     pages: Option<PageCheck<'a>>,
 }
 
-/// What the metadata of a domain file says of other names.
-struct Head {
+/// The other names of a domain, from the metadata of its file.
+struct OtherNames {
     path: PathBuf,
     cnames: Vec<String>,
     line: usize,
 }
 
 impl<'a> AcrossFiles<'a> {
-    /// With these rules, if they hold.
+    /// No files yet; `rules` are site rules without errors.
     pub(crate) fn new(rules: Option<&'a SiteRules>) -> Self {
         Self {
-            heads: BTreeMap::new(),
+            other_names: BTreeMap::new(),
             pages: rules.map(PageCheck::new),
         }
     }
 
     /// Adds a file or the first part of one, for its metadata alone.
     pub(crate) fn add_head(&mut self, file: &DomainFile) {
-        let head = || Head {
+        let names = || OtherNames {
             path: file.path().to_owned(),
             cnames: file.metadata().cnames.clone(),
             line: file.metadata_line("cnames"),
         };
-        self.heads
+        self.other_names
             .entry(file.host().to_owned())
-            .or_insert_with(head);
+            .or_insert_with(names);
     }
 
     /// Adds a file, or a part of one, below the lines that are known already.
@@ -75,40 +75,40 @@ impl<'a> AcrossFiles<'a> {
         is_there: impl Fn(&Path) -> bool,
         is_judged: &impl Fn(&Path) -> bool,
     ) -> Vec<Finding> {
-        let mut claims: BTreeMap<&str, Vec<(&str, &Head)>> = BTreeMap::new();
-        for (host, head) in &self.heads {
+        let mut claims: BTreeMap<&str, Vec<(&str, &OtherNames)>> = BTreeMap::new();
+        for (host, names) in &self.other_names {
             // These cnames are mistakes of their file.
-            let good = head
+            let good = names
                 .cnames
                 .iter()
                 .filter(|it| *it != host && !it.contains('/'));
             for cname in good {
                 let of_cname = claims.entry(cname).or_default();
                 if of_cname.last().is_none_or(|(last, _)| last != host) {
-                    of_cname.push((host, head));
+                    of_cname.push((host, names));
                 }
             }
         }
         let mut findings = vec![];
         for (cname, claims) in claims {
-            let own = self.heads.get(cname);
+            let own = self.other_names.get(cname);
             let has_own = own.is_some() || {
-                let path = |head: &Head| head.path.with_file_name(format!("{cname}.yaml"));
-                claims.iter().any(|(_, head)| is_there(&path(head)))
+                let path = |names: &OtherNames| names.path.with_file_name(format!("{cname}.yaml"));
+                claims.iter().any(|(_, names)| is_there(&path(names)))
             };
             let (judged, others): (Vec<_>, Vec<_>) = claims
                 .iter()
                 .copied()
-                .partition(|(_, head)| is_judged(&head.path));
-            let mut add = |head: &Head, problem: String, help: &str| {
-                let finding = Finding::new(Code::BadCname, head.line, problem);
-                findings.push(finding.with_help(help).in_file(&head.path));
+                .partition(|(_, names)| is_judged(&names.path));
+            let mut add = |names: &OtherNames, problem: String, help: &str| {
+                let finding = Finding::new(Code::BadCname, names.line, problem);
+                findings.push(finding.with_help(help).in_file(&names.path));
             };
             if has_own {
                 let help = "move its records into one of the two files, or remove the cname";
-                for (_, head) in &judged {
+                for (_, names) in &judged {
                     let problem = format!("the cname `{cname}` has a domain file of its own");
-                    add(head, problem, help);
+                    add(names, problem, help);
                 }
                 if let Some(own) = own.filter(|own| judged.is_empty() && is_judged(&own.path)) {
                     let problem = format!("this host is a cname of {}", claims[0].0);
@@ -121,9 +121,9 @@ impl<'a> AcrossFiles<'a> {
                 (None, Some(((host, _), later))) => (*host, later),
                 (None, None) => continue,
             };
-            for (_, head) in later {
+            for (_, names) in later {
                 let problem = format!("the cname `{cname}` is a cname of {first} too");
-                add(head, problem, "remove it from one of the two files");
+                add(names, problem, "remove it from one of the two files");
             }
         }
         findings

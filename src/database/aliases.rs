@@ -18,7 +18,7 @@ impl Aliases {
     pub(crate) fn load(config: &Config) -> anyhow::Result<Self> {
         let database = config.open_database()?;
         let files = database.files().iter();
-        Self::of(files.map(|path| {
+        Self::from_files(files.map(|path| {
             // The metadata is in every part.
             let first = DomainFile::read_parts(path)?.next();
             Ok(first.transpose()?.map(|part| part.into_parsed().0.file))
@@ -29,13 +29,15 @@ impl Aliases {
     pub(crate) fn load_readable(config: &Config) -> anyhow::Result<Self> {
         let database = config.open_database()?;
         let files = database.files().iter();
-        Self::of(files.map(|path| {
+        Self::from_files(files.map(|path| {
             let first = DomainFile::read_parts_or_report(path).next();
             Ok(first.map(|part| part.into_parsed().0.file))
         }))
     }
 
-    fn of(files: impl Iterator<Item = anyhow::Result<Option<DomainFile>>>) -> anyhow::Result<Self> {
+    fn from_files(
+        files: impl Iterator<Item = anyhow::Result<Option<DomainFile>>>,
+    ) -> anyhow::Result<Self> {
         let (mut aliases, mut hosts) = (BTreeMap::new(), vec![]);
         for file in files {
             let Some(file) = file? else { continue };

@@ -40,7 +40,7 @@ impl Edit {
         // Not every system opens folders. Without a folder there is nothing to protect. Opening a
         // pipe in its place would wait for a writer.
         let Ok(folder) = urldb_files::open_folder(database) else {
-            return Ok(Self::of(None));
+            return Ok(Self::new(None));
         };
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -55,13 +55,13 @@ impl Edit {
                     PATIENCE.as_secs()
                 ),
                 // On a file system without locks the edit goes on unprotected.
-                Err(TryLockError::Error(_)) => return Ok(Self::of(None)),
+                Err(TryLockError::Error(_)) => return Ok(Self::new(None)),
             }
         }
-        Ok(Self::of(Some(folder)))
+        Ok(Self::new(Some(folder)))
     }
 
-    fn of(folder: Option<File>) -> Self {
+    fn new(folder: Option<File>) -> Self {
         Self {
             folder,
             pending: vec![],

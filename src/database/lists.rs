@@ -94,9 +94,9 @@ impl<'a> ListMerge<'a> {
                 records.push((item.record, MergeResult::Added));
                 continue;
             };
-            let place = Location::line(&name.into(), *line as u64);
+            let location = Location::line(&name.into(), *line as u64);
             let mut record = known.clone();
-            match fill(&mut record, item.record, &item.place, &place) {
+            match fill(&mut record, item.record, &item.location, &location) {
                 Err(notice) => notices.push(notice),
                 Ok(lost) => {
                     notices.extend(lost);
@@ -222,8 +222,8 @@ fn combine(first: &mut ListItem, mut again: ListItem) -> Option<Notice> {
         first.moment = again.moment;
         again.record.content_length = None;
     }
-    let place = first.place.clone();
-    fill(&mut first.record, again.record, &again.place, &place).unwrap_or_else(Some)
+    let location = first.location.clone();
+    fill(&mut first.record, again.record, &again.location, &location).unwrap_or_else(Some)
 }
 
 /// Adds missing keys to a record. `Err` if promises differ; a notice if other keys differ.

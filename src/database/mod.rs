@@ -1,4 +1,4 @@
-//! What commands and the hook do with domain files: locked edits, lookup, aliases, site rules,
+//! Operations of commands and the hook on domain files: locked edits, lookup, aliases, site rules,
 //! imported lists, and mistakes across files.
 
 pub(crate) mod across;

@@ -28,12 +28,12 @@ struct RecordLocation {
     line: usize,
     host: String,
     url: RequestUrl,
-    /// Whether its `_path` is that of the page.
+    /// Whether its `_path` equals that of the page.
     has_path_of_page: bool,
 }
 
 impl<'a> PageCheck<'a> {
-    /// With these rules.
+    /// No records yet.
     pub fn new(rules: &'a SiteRules) -> Self {
         Self {
             rules,
@@ -118,7 +118,7 @@ fn findings_of_page(
     is_judged: impl Fn(&Path) -> bool,
 ) -> Vec<Finding> {
     let is_own = |place: &&RecordLocation| place.host == host && place.has_path_of_page;
-    // Of several, the one that is spelled as the page stays.
+    // Of several records, the one with the spelling of the page stays.
     let others = || places.iter().filter(|place| !is_judged(&place.path));
     let of_others = others().find(is_own).or_else(|| others().next());
     let kept = of_others.or_else(|| places.iter().find(is_own));

@@ -16,13 +16,13 @@ pub use super::pages::PageCheck;
 use crate::config::Config;
 use crate::limits;
 
-/// The folder of the files, in that of the database.
+/// The name of the folder of site rules within the database.
 pub const FOLDER: &str = "rules";
 
 /// The rules of a database.
 #[derive(Debug, Default)]
 pub struct LoadedRules {
-    /// Those without errors.
+    /// The rules without errors.
     pub rules: SiteRules,
     /// Their files, sorted.
     pub files: Vec<PathBuf>,
@@ -40,10 +40,10 @@ impl LoadedRules {
     /// The rules in these files, of which the bytes are known.
     pub fn of_bytes<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Self {
         let files = files.into_iter();
-        Self::of(files.map(|(path, bytes)| (path.to_owned(), compile(path, bytes))))
+        Self::from_files(files.map(|(path, bytes)| (path.to_owned(), compile(path, bytes))))
     }
 
-    fn of(files: impl Iterator<Item = (PathBuf, CompiledFile)>) -> Self {
+    fn from_files(files: impl Iterator<Item = (PathBuf, CompiledFile)>) -> Self {
         let mut loaded = Self::default();
         let mut websites = vec![];
         for (path, (script, source, findings)) in files {
@@ -71,12 +71,12 @@ impl LoadedRules {
     }
 }
 
-/// Where the rules of a registrable domain are, or would be.
+/// The file for the rules of a registrable domain.
 pub fn domain_file(database: &Path, domain: &str) -> PathBuf {
     database.join(FOLDER).join(format!("{domain}.rules"))
 }
 
-/// Where the rules of a website are, or would be.
+/// The file for the rules of a website.
 pub fn website_file(database: &Path, website: &str) -> PathBuf {
     database
         .join(FOLDER)
@@ -100,7 +100,7 @@ pub fn is_rules_file(path: &Path) -> bool {
 /// When files cannot be listed; never about one of them.
 pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
     let files = list(&database.join(FOLDER))?.into_iter();
-    Ok(LoadedRules::of(files.map(|path| {
+    Ok(LoadedRules::from_files(files.map(|path| {
         let compiled = check_file(&path);
         (path, compiled)
     })))
@@ -147,7 +147,7 @@ fn list(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| is_rules_file(path)).collect())
 }
 
-/// The script, if it is good, its text, and what is wrong with it.
+/// The script, if it has no errors, its text, and its findings.
 type CompiledFile = (Option<Script>, String, Vec<Finding>);
 
 enum Script {
@@ -178,14 +178,14 @@ fn read_start(path: &Path) -> io::Result<Vec<u8>> {
 
 fn compile(path: &Path, bytes: &[u8]) -> CompiledFile {
     let name = path.file_name().and_then(|name| name.to_str());
-    let Some(subject) = name.and_then(ScriptFile::of) else {
+    let Some(subject) = name.and_then(ScriptFile::from_name) else {
         let message = "the name should be that of a registrable domain plus `.rules`, or of a \
                        website plus `.website.rules`, in lower case and Punycode";
         return (None, String::new(), vec![bad_file(path, 1, message)]);
     };
     let source = match String::from_utf8(bytes.to_vec()) {
         Ok(source) => source,
-        // Where it was cut, a character may have been.
+        // The limit may have cut a character in two.
         Err(error) if bytes.len() as u64 > limits::SITE_RULES.get() => {
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }

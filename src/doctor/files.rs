@@ -11,7 +11,7 @@ use urldb_render::wrong_clock;
 use urldb_text::Finding;
 
 use super::schedule::Workflow;
-use super::{Check, Outcome, Setup};
+use super::{Check, Outcome, ProjectSetup};
 use crate::archive::open_store;
 use crate::config::ConfigError;
 use crate::database::across::{AcrossFiles, is_on_disk};
@@ -46,7 +46,7 @@ pub(super) fn mistakes(error: &ConfigError, directory: &Path) -> Check {
     }
 }
 
-/// What is known of the domain files.
+/// Numbers about the domain files.
 #[derive(Default)]
 struct DatabaseCounts {
     files: u64,
@@ -57,8 +57,8 @@ struct DatabaseCounts {
     not_canonical: u64,
 }
 
-/// How git treats a folder of the project.
-pub(super) enum Custody {
+/// Git's treatment of a folder of the project.
+pub(super) enum FolderTracking {
     Committed,
     Ignored,
     /// Neither committed nor ignored.
@@ -67,7 +67,7 @@ pub(super) enum Custody {
     Elsewhere,
 }
 
-impl Setup<'_> {
+impl ProjectSetup<'_> {
     pub(super) fn configuration(&self) -> Check {
         let file = &self.config.file;
         if file.as_os_str().is_empty() {
@@ -178,20 +178,20 @@ impl Setup<'_> {
         Check::ok("database", format!("{content}, all canonical"))
     }
 
-    /// How git treats a folder. `file` is a name that a file in the folder could have.
-    pub(super) fn custody(&self, folder: &Path, file: &str) -> anyhow::Result<Custody> {
+    /// Git's treatment of a folder. `file` is a name that a file in the folder could have.
+    pub(super) fn tracking(&self, folder: &Path, file: &str) -> anyhow::Result<FolderTracking> {
         let Some(repository) = &self.repository else {
-            return Ok(Custody::Elsewhere);
+            return Ok(FolderTracking::Elsewhere);
         };
         if repository.relative(folder).is_err() {
-            return Ok(Custody::Elsewhere);
+            return Ok(FolderTracking::Elsewhere);
         }
         Ok(if repository.is_tracked(folder)? {
-            Custody::Committed
+            FolderTracking::Committed
         } else if repository.is_ignored(&folder.join(file))? {
-            Custody::Ignored
+            FolderTracking::Ignored
         } else {
-            Custody::Untracked
+            FolderTracking::Untracked
         })
     }
 
@@ -242,20 +242,22 @@ impl Setup<'_> {
         };
         let last = last.at.strftime("%Y-%m-%d %H:%M UTC");
         let argument = self.argument(folder);
-        let custody = match self.custody(folder, "example.org.yaml")? {
+        let tracking = match self.tracking(folder, "example.org.yaml")? {
             _ if Self::is_repository(folder) => "a repository of its own",
-            Custody::Committed => "committed",
-            Custody::Elsewhere if self.repository.is_some() => "outside of the repository",
-            Custody::Elsewhere => "in no repository",
-            Custody::Ignored if is_on_branch || has_branch => "ignored by git, kept on a branch",
-            Custody::Ignored => {
+            FolderTracking::Committed => "committed",
+            FolderTracking::Elsewhere if self.repository.is_some() => "outside of the repository",
+            FolderTracking::Elsewhere => "in no repository",
+            FolderTracking::Ignored if is_on_branch || has_branch => {
+                "ignored by git, kept on a branch"
+            }
+            FolderTracking::Ignored => {
                 let sentence = format!(
                     "{name}: ignored by git, so a new clone knows nothing of earlier runs; last run {last}"
                 );
                 return Ok(Check::advice("ledger", sentence)
                     .mended_by("to commit it", &["git", "add", "--force", &argument]));
             }
-            Custody::Untracked => {
+            FolderTracking::Untracked => {
                 let sentence = format!("{name}: not committed; last run {last}");
                 return Ok(Check::advice("ledger", sentence)
                     .mended_by("to commit it", &["git", "add", &argument]));
@@ -268,13 +270,13 @@ impl Setup<'_> {
         }) = overdue(&starts, self.now)
         {
             let sentence = format!(
-                "{name}: {custody}; last run {last}, {interval} ago, and runs usually begin every {usual}"
+                "{name}: {tracking}; last run {last}, {interval} ago, and runs usually begin every {usual}"
             );
             return Ok(
                 Check::advice("ledger", sentence).mended_by("to start one", &["urldb", "run"])
             );
         }
-        let sentence = format!("{name}: {custody}, last run {last}");
+        let sentence = format!("{name}: {tracking}, last run {last}");
         Ok(Check::ok("ledger", sentence))
     }
 
@@ -296,18 +298,18 @@ impl Setup<'_> {
             format!("{}, {}", count(files.len() as u64, "file"), size(total))
         };
         let name = self.folder_name(folder);
-        let custody = match self.custody(folder, "urldb.warc.gz")? {
-            Custody::Committed => ", committed",
-            Custody::Ignored => ", ignored by git",
-            Custody::Elsewhere => "",
-            Custody::Untracked => {
+        let tracking = match self.tracking(folder, "urldb.warc.gz")? {
+            FolderTracking::Committed => ", committed",
+            FolderTracking::Ignored => ", ignored by git",
+            FolderTracking::Elsewhere => "",
+            FolderTracking::Untracked => {
                 let sentence = format!("{name}: {content}, neither ignored nor committed");
                 return Ok(Check::advice("archive", sentence)
                     .mended_by("to ignore it", &["urldb", "init"])
                     .mended_by("or to commit it", &["git", "add", &self.argument(folder)]));
             }
         };
-        Ok(Check::ok("archive", format!("{name}: {content}{custody}")))
+        Ok(Check::ok("archive", format!("{name}: {content}{tracking}")))
     }
 
     /// The object store of the archive, if one is configured; it is not contacted.
@@ -345,7 +347,7 @@ impl Setup<'_> {
         Check::ok("run", sentence).minor()
     }
 
-    /// Who holds the lock of the repository, for people.
+    /// The process that holds the lock of the repository, for people.
     pub(super) fn holder(&self) -> anyhow::Result<Option<String>> {
         let folder = match &self.repository {
             Some(repository) => repository.common_dir(),
@@ -359,7 +361,7 @@ impl Setup<'_> {
     }
 
     /// Files that killed processes left.
-    pub(super) fn leftovers(&self) -> Check {
+    pub(super) fn temporary_files(&self) -> Check {
         let ledger = self.config.ledger_root();
         let mut folders = vec![
             self.config.repository_root(),

@@ -1,11 +1,11 @@
-//! What is set up in a project and what is not, each with the command that mends it: `urldb doctor`.
+//! The setup of a project, and for each gap the command that closes it: `urldb doctor`.
 //!
 //! [`examine`] gathers a list of [`Check`]s. Nothing here changes a file or uses the network.
 //!
 //! - `files`: configuration, database, ledger, archive, and files that killed processes left.
 //! - `repository`: git, hooks, the merge driver, ignore rules, locks.
 //! - `notifiers`: secrets, settings, and messages that wait.
-//! - `schedule`: what runs urldb regularly.
+//! - `schedule`: the schedules that run urldb.
 
 mod files;
 mod notifiers;
@@ -25,7 +25,7 @@ use crate::git::{GitEnv, Repository};
 
 pub use repository::merge_attributes;
 
-/// How one thing is.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -46,12 +46,12 @@ pub struct Remedy {
     pub command: String,
 }
 
-/// What was found out about one thing.
+/// A check of one part of the setup, with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// The thing: "hook".
+    /// The name of the part: "hook".
     pub name: &'static str,
-    /// How it is.
+    /// The result.
     pub outcome: Outcome,
     /// One sentence for people, in which [`NO_BREAK`] joins numbers and units.
     #[serde(serialize_with = "with_spaces")]
@@ -118,8 +118,8 @@ impl Check {
     }
 }
 
-/// What the checks look at.
-struct Setup<'a> {
+/// The project that the checks look at.
+struct ProjectSetup<'a> {
     /// The user's directory: commands work there.
     directory: &'a Path,
     config: Config,
@@ -129,7 +129,7 @@ struct Setup<'a> {
 }
 
 /// Examines the project that `config` belongs to, for a user in `directory`. After mistakes in the
-/// configuration, only what does not depend on it is examined.
+/// configuration, only the checks run that do not depend on it.
 ///
 /// # Errors
 /// When git refuses the repository.
@@ -149,7 +149,7 @@ pub fn examine(
         }
     };
     let repository = Repository::discover(&config.root, GitEnv::from_process())?;
-    let setup = Setup {
+    let setup = ProjectSetup {
         directory,
         config,
         repository,
@@ -173,7 +173,7 @@ pub fn examine(
     checks.extend(setup.repository_checks());
     checks.push(setup.git_locks());
     checks.push(setup.running());
-    checks.push(setup.leftovers());
+    checks.push(setup.temporary_files());
     checks.push(setup.ledger(&workflows));
     checks.push(setup.archive());
     checks.extend(setup.store(&workflows));
@@ -182,7 +182,7 @@ pub fn examine(
     Ok(checks)
 }
 
-impl Setup<'_> {
+impl ProjectSetup<'_> {
     /// The path as a word of a command: relative to the user's directory, if it is below.
     fn argument(&self, path: &Path) -> String {
         let relative = path.strip_prefix(self.directory).unwrap_or(path);

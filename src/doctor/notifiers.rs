@@ -4,12 +4,12 @@ use urldb_render::numbers::count;
 
 use super::files::names;
 use super::schedule::Workflow;
-use super::{Check, Setup};
+use super::{Check, ProjectSetup};
 use crate::notify::{FilterReport, Inspection, Outbox, Standing, filter_report, inspect};
 use crate::project::{Checkout, Project};
 
-impl Setup<'_> {
-    /// A check for each notifier; nobody is contacted.
+impl ProjectSetup<'_> {
+    /// A check for each notifier, without contact to its service.
     pub(super) fn notifiers(&self, workflows: &[Workflow]) -> Vec<Check> {
         let outbox = Outbox::new(&self.config.ledger_root());
         let inspections = match inspect(&self.config, &outbox) {
@@ -27,7 +27,7 @@ impl Setup<'_> {
         checks
     }
 
-    /// Nobody is told about broken promises: no notifier does more than write files.
+    /// A check that fails if every notifier only writes files, so that no message reaches people.
     fn tells_nobody(&self, workflows: &[Workflow]) -> Check {
         let notifiers: Vec<&String> = self.config.notifiers.keys().collect();
         let lack = match notifiers.as_slice() {
@@ -46,7 +46,7 @@ impl Setup<'_> {
             None => "nobody is told about broken promises".to_owned(),
         };
         let check = Check::advice("notify", format!("{lack}, so {reports}"));
-        let checkout = Checkout::of(&self.config.root);
+        let checkout = Checkout::discover(&self.config.root);
         let url = Project::new(&self.config, "", checkout, |_| None).url;
         let is_on_github = url.is_some_and(|url| url.starts_with("https://github.com/"));
         match workflow {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use urldb_files::{is_file, is_there};
 use urldb_render::numbers::count;
 
-use super::files::{Custody, names};
-use super::{Check, Setup};
+use super::files::{FolderTracking, names};
+use super::{Check, ProjectSetup};
 use crate::config::Config;
 use crate::environment;
 use crate::git::{
@@ -17,10 +17,10 @@ use crate::git::{
 /// The first version of git that runs a hook before the commit of a merge.
 const MERGE_HOOK: [u32; 3] = [2, 24, 0];
 
-/// What installs urldb.
+/// The command that installs urldb.
 const INSTALL: &str = "cargo install --git https://github.com/urldb/urldb";
 
-/// Which files of a project git merges with urldb.
+/// The files of a project that git merges with urldb.
 pub fn merge_attributes(config: &Config) -> MergeAttributes {
     MergeAttributes {
         root: config.root.clone(),
@@ -29,7 +29,7 @@ pub fn merge_attributes(config: &Config) -> MergeAttributes {
     }
 }
 
-impl Setup<'_> {
+impl ProjectSetup<'_> {
     pub(super) fn git(&self) -> Check {
         let version = match git::version() {
             Ok(version) => version,
@@ -180,7 +180,7 @@ impl Setup<'_> {
             }
         }
         let archive = self.archive_folder();
-        if matches!(self.custody(&archive, ".lock")?, Custody::Committed) {
+        if matches!(self.tracking(&archive, ".lock")?, FolderTracking::Committed) {
             for (file, pattern) in [(".lock", ".*"), ("index/x", "index/*")] {
                 if !repository.is_ignored(&archive.join(file))? {
                     missing.push(self.name(&archive.join(pattern)));
@@ -188,7 +188,10 @@ impl Setup<'_> {
             }
         }
         for folder in self.config.output_roots() {
-            if matches!(self.custody(folder.path(), "x")?, Custody::Untracked) {
+            if matches!(
+                self.tracking(folder.path(), "x")?,
+                FolderTracking::Untracked
+            ) {
                 missing.push(self.folder_name(folder.path()));
             }
         }

@@ -1,4 +1,4 @@
-//! What runs urldb regularly, as far as files of this machine tell.
+//! The schedules that run urldb, as far as files of this machine show them.
 #![expect(
     clippy::disallowed_methods,
     reason = "looks at the user's crontab and units"
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Check, Setup};
+use super::{Check, ProjectSetup};
 use crate::config;
 use crate::environment;
 use crate::limits;
@@ -82,7 +82,7 @@ impl Workflow {
     }
 }
 
-impl Setup<'_> {
+impl ProjectSetup<'_> {
     /// The workflows of the repository that run urldb.
     pub(super) fn workflows(&self) -> Vec<Workflow> {
         let top = self

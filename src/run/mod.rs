@@ -510,7 +510,7 @@ fn project(config: &Config) -> (String, Project) {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let checkout = Checkout::of(&root);
+    let checkout = Checkout::discover(&root);
     let project = Project::new(config, &repository, checkout, environment::variable);
     (repository, project)
 }

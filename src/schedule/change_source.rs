@@ -1,4 +1,4 @@
-//! Where changes to a folder are learned from: file events, or scans at intervals.
+//! The source of changes to a folder: file events, or scans at intervals.
 //!
 //! Events come on a thread of the notify crate, and only mark in [`EventSignal`]
 //! that a scan is due. The folder's parent is followed too, so that a replaced
@@ -17,7 +17,7 @@ use notify_debouncer_full::{
 use tokio::sync::Notify;
 use urldb_format::{is_domain_file, is_misnamed};
 
-/// Where changes are learned from.
+/// The source of changes to a folder.
 #[derive(Debug)]
 pub(super) enum ChangeSource {
     /// File events.
@@ -116,13 +116,13 @@ impl EventSignal {
         self.notify.notified().await;
     }
 
-    /// Records what a batch of events asks for. Compares names only, since systems write paths
+    /// Records the actions for a batch of events. Compares names only, since systems write paths
     /// differently: a false match costs one scan.
     fn record(&self, root: &Path, events: DebounceEventResult) {
         let actions = match events {
             Ok(events) => events
                 .iter()
-                .map(|event| PendingActions::of(root, event))
+                .map(|event| PendingActions::from_event(root, event))
                 .fold(PendingActions::default(), PendingActions::or),
             Err(_) => PendingActions::ALL,
         };
@@ -145,7 +145,7 @@ impl PendingActions {
         rearm: true,
     };
 
-    fn of(root: &Path, event: &DebouncedEvent) -> Self {
+    fn from_event(root: &Path, event: &DebouncedEvent) -> Self {
         if event.need_rescan() {
             return Self::ALL;
         }

@@ -1,4 +1,4 @@
-//! Cron expressions that mean what crontab(5) says.
+//! Cron expressions, as crontab(5) defines them.
 //!
 //! The `cron` crate finds dates, but differs from crontab(5): it wants seconds,
 //! counts weekdays from 1, demands that day of month *and* day of week fit, and

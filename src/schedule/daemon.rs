@@ -13,7 +13,7 @@ use super::cron::Cron;
 use super::watcher::Watcher;
 use crate::stop::Stop;
 
-/// Which folder is watched, how, and when runs are due.
+/// The watched folder, the intervals of watching, and the schedules of runs.
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
     /// The folder of domain files; it may be missing for a while.
@@ -38,8 +38,8 @@ impl WatchOptions {
     }
 }
 
-/// What the loop calls. A slow handler holds a clone of the loop's [`Stop`] and ends early when
-/// that is set.
+/// The functions that the loop calls. A slow handler holds a clone of the loop's [`Stop`], and ends early
+/// when the flag is set.
 pub trait Handlers {
     /// These domain files were changed, added or removed; sorted. Changes during a handler's work
     /// come in one call afterwards.

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// How often and how long [`RepositoryLock::acquire`] waits for processes that only ask who holds the
-/// lock.
+/// Attempts of [`RepositoryLock::acquire`], and the wait between two: another process may hold the lock
+/// for an instant, to ask who holds it.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(10);
 

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::change_source::{ChangeSource, EventSignal, PendingActions};
 use super::contents::Contents;
 
-/// How often a folder without events is scanned, and how often the identity of a followed folder
-/// is compared.
+/// Interval between scans of a folder without events, and between comparisons of the identity of a
+/// followed folder.
 const POLL: Duration = Duration::from_secs(3);
 
 /// Bounds of the configured times: no busy loop, no overflow.
@@ -119,7 +119,7 @@ impl Watcher {
         result
     }
 
-    /// What events have asked for, and, at intervals, what they may have missed.
+    /// The actions that events asked for; at intervals, also scans for changes without events.
     fn pending_actions(&mut self) -> PendingActions {
         let mut actions = self.signal.take();
         let now = Instant::now();

@@ -4,7 +4,7 @@
 
 use thiserror::Error;
 
-/// Why a URL cannot be added.
+/// The reason why a URL cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UrlError {
@@ -88,7 +88,7 @@ impl UrlError {
     }
 }
 
-/// Why [`identify`](crate::identify) would not write a `_path` in this way.
+/// The reason why [`identify`](crate::identify) would write a `_path` in another way.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PathError {

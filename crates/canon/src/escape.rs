@@ -1,7 +1,7 @@
 //! Percent escapes (RFC 3986, section 2.1): the character sets of this crate, and decoding of a
 //! single escape.
 //!
-//! Encoding and decoding of whole texts is that of the `percent-encoding` crate.
+//! The `percent-encoding` crate encodes and decodes whole texts.
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode};
 

@@ -314,7 +314,7 @@ fn names_of_files() {
         (".website.rules", None),
     ];
     for (name, expected) in table {
-        assert_eq!(ScriptFile::of(name), expected, "{name}");
+        assert_eq!(ScriptFile::from_name(name), expected, "{name}");
     }
 }
 

@@ -209,8 +209,8 @@ pub fn remove_stray_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(removed)
 }
 
-/// Removes the temporary files and folders in `directory` that nobody has written to for so long: several
-/// processes may write there, and those of killed ones must go some time. What cannot be removed stays.
+/// Removes the temporary files and folders in `directory` that have not changed for so long: killed
+/// processes left them, and younger ones may belong to a process at work. A file that cannot be removed stays.
 ///
 /// # Errors
 /// If the directory cannot be listed.
@@ -232,7 +232,7 @@ pub fn remove_old_stray_files(directory: &Path, age: Duration) -> io::Result<()>
     Ok(())
 }
 
-/// Whether the name of a file is that of a temporary file of this crate.
+/// Whether a file has the name of a temporary file of this crate.
 pub fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().starts_with(PREFIX)
@@ -268,7 +268,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// A temporary file with the permissions of the file to replace, so that nobody else can read it.
+/// A temporary file with the permissions of the file to replace, so that no other user can read it.
 fn temporary_file(permissions: Option<Permissions>, directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);

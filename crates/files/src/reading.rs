@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::limit::Limit;
 
-/// The kind of what is at a path, behind links.
+/// The kind of a file or folder, behind links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of what is at `path`; `None` if nothing is there. The path is trusted: for a file of a
+    /// The kind of the file at `path`; `None` if there is none. The path is trusted: for a file of a
     /// folder that others fill, [`crate::RootFile::kind`].
     pub fn at(path: &Path) -> Option<Self> {
         let kind = match fs::metadata(path) {

@@ -29,7 +29,7 @@ use crate::model::{
 /// Reads a WARC file, plain or with one gzip member for each record.
 pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let malformed = |error: &WarcError| ReadError::Malformed {
-        place: at_byte(shown, error.offset),
+        location: at_byte(shown, error.offset),
         message: error.kind.to_string(),
     };
     let mut reader = Reader::open(path).map_err(|error| malformed(&error))?;
@@ -67,9 +67,9 @@ fn next_capture(reader: &mut Reader<File>, shown: &Arc<str>) -> Result<NextRecor
     let Some(mut record) = reader.next_record()? else {
         return Ok(NextRecord::End);
     };
-    let place = at_byte(shown, record.offset());
+    let location = at_byte(shown, record.offset());
     let header = record.header().clone();
-    let found = capture(&header, &mut record, place).map_err(|error| record.fault(error))?;
+    let found = capture(&header, &mut record, location).map_err(|error| record.fault(error))?;
     record.finish()?;
     Ok(found.map_or(NextRecord::Other, NextRecord::Capture))
 }
@@ -85,14 +85,14 @@ fn at_byte(file: &Arc<str>, offset: u64) -> Location {
 fn capture(
     header: &Header,
     block: &mut impl BufRead,
-    place: Location,
+    location: Location,
 ) -> io::Result<Option<ReadEvent>> {
     let Some(url) = header.target_uri() else {
         return Ok(None);
     };
     let left_out = |code: &str, why: String| {
         Ok(Some(
-            Notice::left_out(place.clone(), code, format!("{url} was {why}")).into(),
+            Notice::left_out(location.clone(), code, format!("{url} was {why}")).into(),
         ))
     };
     let head = match header.record_type() {
@@ -126,7 +126,7 @@ fn capture(
         },
     };
     let date: Option<WarcDate> = header.get("WARC-Date").and_then(|date| date.parse().ok());
-    let item = ListItem::new(place, url).map(|mut item| {
+    let item = ListItem::new(location, url).map(|mut item| {
         item.moment = date.map(|date| date.to_timestamp14());
         item.record.content_length = Some(length);
         item.record.content_sha256 = sha256(&digest);
@@ -208,13 +208,13 @@ pub fn read_cdxj(
 ) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Location::line(file, line.number);
+        let location = Location::line(file, line.number);
         match line.text {
-            Err(why) => sink(Notice::refused(place, "bad-line", why).into())?,
+            Err(why) => sink(Notice::refused(location, "bad-line", why).into())?,
             // `!meta` and a first line ` CDX …` are about the index.
             Ok(text) if text.trim().is_empty() || text.starts_with(['!', ' ']) => {}
             Ok(text) => {
-                if let Some(found) = parse_line(text, folder, place) {
+                if let Some(found) = parse_line(text, folder, location) {
                     sink(found)?;
                 }
             }
@@ -223,7 +223,7 @@ pub fn read_cdxj(
     Ok(())
 }
 
-fn parse_line(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
+fn parse_line(text: &str, folder: &Path, location: Location) -> Option<ReadEvent> {
     let mut parts = text.splitn(3, ' ').skip(1);
     let (moment, object) = (
         parts.next().unwrap_or_default(),
@@ -232,7 +232,7 @@ fn parse_line(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
     let is_moment = moment.len() == 14 && moment.bytes().all(|byte| byte.is_ascii_digit());
     let (Ok(Json::Object(fields)), true) = (serde_json::from_str(object), is_moment) else {
         let message = "the line is not KEY TIMESTAMP {JSON}";
-        return Some(Notice::refused(place, "bad-line", message).into());
+        return Some(Notice::refused(location, "bad-line", message).into());
     };
     let field = |name| fields.get(name).and_then(Json::as_str).unwrap_or_default();
     if field("mime") == urldb_warc::REVISIT_MIME || !is_http(field("url")) {
@@ -240,16 +240,16 @@ fn parse_line(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
     }
     if !matches!(field("status"), "200" | "") {
         let message = format!("{} was answered with {}", field("url"), field("status"));
-        return Some(Notice::left_out(place, "status", message).into());
+        return Some(Notice::left_out(location, "status", message).into());
     }
-    match read_stored(folder, &fields, &place) {
+    match read_stored(folder, &fields, &location) {
         Some(Ok(found)) => return found,
         Some(Err(error)) => {
-            return Some(Notice::refused(place, "archive", error.to_string()).into());
+            return Some(Notice::refused(location, "archive", error.to_string()).into());
         }
         None => {}
     }
-    let item = ListItem::new(place, field("url")).map(|mut item| {
+    let item = ListItem::new(location, field("url")).map(|mut item| {
         item.moment = Some(moment.to_owned());
         item.record.content_sha256 = field("digest")
             .parse()
@@ -265,7 +265,7 @@ fn parse_line(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
 fn read_stored(
     folder: &Path,
     fields: &Map<String, Json>,
-    place: &Location,
+    location: &Location,
 ) -> Option<io::Result<Option<ReadEvent>>> {
     let name = fields.get("filename")?.as_str()?;
     let offset = fields.get("offset")?.as_str()?.parse().ok()?;
@@ -274,10 +274,10 @@ fn read_stored(
     if Path::new(name).file_name()? != name || !file.is_file() {
         return None;
     }
-    Some(capture_at(&file.path(), offset, place.clone()))
+    Some(capture_at(&file.path(), offset, location.clone()))
 }
 
-fn capture_at(path: &Path, offset: u64, place: Location) -> io::Result<Option<ReadEvent>> {
+fn capture_at(path: &Path, offset: u64, location: Location) -> io::Result<Option<ReadEvent>> {
     let mut reader = Reader::open_at(path, offset).map_err(io::Error::other)?;
     let Some(mut record) = reader.next_record().map_err(io::Error::other)? else {
         return Err(io::Error::other(
@@ -285,7 +285,7 @@ fn capture_at(path: &Path, offset: u64, place: Location) -> io::Result<Option<Re
         ));
     };
     let header = record.header().clone();
-    capture(&header, &mut record, place)
+    capture(&header, &mut record, location)
 }
 
 /// The index line for a record that promises a digest, so that a crawler can find known content by

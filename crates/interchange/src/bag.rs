@@ -31,8 +31,8 @@ pub fn read(
     match input::open(&folder.join(FETCH)) {
         Ok(input) => {
             for_each_line(input, &fetch, &mut |number, text| {
-                let place = Location::line(&fetch, number);
-                match parse_fetch_line(text, place) {
+                let location = Location::line(&fetch, number);
+                match parse_fetch_line(text, location) {
                     Ok((name, item)) => drop(items.insert(name, item)),
                     Err(notice) => sink(notice.into())?,
                 }
@@ -45,11 +45,11 @@ pub fn read(
     let input = input::open(&folder.join(MANIFEST)).map_err(|error| explain(error, &manifest))?;
     let mut without_url = 0u64;
     for_each_line(input, &manifest, &mut |number, text| {
-        let place = Location::line(&manifest, number);
+        let location = Location::line(&manifest, number);
         let entry = text.split_once([' ', '\t']);
         let Some((sha256, name)) = entry.and_then(|(sum, name)| Some((digest(sum)?, name))) else {
             let message = "the line is not DIGEST, blanks, NAME, with a SHA-256";
-            return sink(Notice::refused(place, "bad-line", message).into());
+            return sink(Notice::refused(location, "bad-line", message).into());
         };
         let name = decode_name(name.trim_start_matches([' ', '\t', '*']));
         if let Some(mut item) = items.remove(&name) {
@@ -57,7 +57,7 @@ pub fn read(
             return sink(item.into());
         }
         if let Some(base) = base {
-            return sink(sums::item_below(base, &name, sha256, place).into());
+            return sink(sums::item_below(base, &name, sha256, location).into());
         }
         without_url += 1;
         Ok(())
@@ -70,9 +70,9 @@ pub fn read(
         let message = format!(
             "{without_url} files of the bag have no URL in {FETCH}; --base URL says where they are served"
         );
-        let place = Location::line(&manifest, 1);
+        let location = Location::line(&manifest, 1);
         sink(ReadEvent::Notice(Notice::left_out(
-            place, "no-url", message,
+            location, "no-url", message,
         )))?;
     }
     Ok(())
@@ -96,9 +96,9 @@ fn for_each_line(
 ) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Location::line(file, line.number);
+        let location = Location::line(file, line.number);
         let malformed = |why: &str| ReadError::Malformed {
-            place,
+            location,
             message: why.to_owned(),
         };
         let text = line.text.map_err(malformed)?;
@@ -110,7 +110,7 @@ fn for_each_line(
 }
 
 /// Parses a line of `fetch.txt`: `URL LENGTH NAME`, with `-` for an unknown length.
-fn parse_fetch_line(line: &str, place: Location) -> Result<(String, ListItem), Notice> {
+fn parse_fetch_line(line: &str, location: Location) -> Result<(String, ListItem), Notice> {
     let blanks = [' ', '\t'];
     let parts = line.split_once(blanks).and_then(|(url, rest)| {
         let (length, name) = rest.trim_start_matches(blanks).split_once(blanks)?;
@@ -118,13 +118,13 @@ fn parse_fetch_line(line: &str, place: Location) -> Result<(String, ListItem), N
     });
     let Some((url, length, name)) = parts else {
         let message = "the line is not URL, length, file name";
-        return Err(Notice::refused(place, "bad-line", message));
+        return Err(Notice::refused(location, "bad-line", message));
     };
-    let mut item = ListItem::new(place.clone(), url)?;
+    let mut item = ListItem::new(location.clone(), url)?;
     if length != "-" {
         let number = length.parse().map_err(|_| {
             let message = format!("the length is neither a number nor `-`: {length}");
-            Notice::refused(place, "bad-line", message)
+            Notice::refused(location, "bad-line", message)
         })?;
         item.record.content_length = Some(number);
     }

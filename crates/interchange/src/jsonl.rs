@@ -17,25 +17,25 @@ use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Location::line(file, line.number);
+        let location = Location::line(file, line.number);
         let found = match line.text {
-            Err(why) => Err(Notice::refused(place, "bad-line", why)),
+            Err(why) => Err(Notice::refused(location, "bad-line", why)),
             Ok(text) if text.trim().is_empty() => continue,
-            Ok(text) => parse(text, &place),
+            Ok(text) => parse(text, &location),
         };
         sink(found.into())?;
     }
     Ok(())
 }
 
-fn parse(text: &str, place: &Location) -> Result<ListItem, Notice> {
-    let refused = |why: &str| Notice::refused(place.clone(), "bad-line", why);
+fn parse(text: &str, location: &Location) -> Result<ListItem, Notice> {
+    let refused = |why: &str| Notice::refused(location.clone(), "bad-line", why);
     let Ok(Json::Object(object)) = serde_json::from_str(text) else {
         return Err(refused("the line is not a JSON object"));
     };
     let url = object.get("url").and_then(Json::as_str);
     let mut item = ListItem::new(
-        place.clone(),
+        location.clone(),
         url.ok_or_else(|| refused("there is no `url`"))?,
     )?;
     if let Some(domain) = object.get("domain").and_then(Json::as_str) {

@@ -32,5 +32,5 @@ pub mod sums;
 pub mod table;
 
 pub use model::{
-    DomainRecord, ListItem, Location, Notice, Position, ReadError, ReadEvent, Sink, Weight,
+    DomainRecord, ListItem, Location, Notice, NoticeSeverity, Position, ReadError, ReadEvent, Sink,
 };

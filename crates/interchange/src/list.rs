@@ -10,10 +10,10 @@ use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Location::line(file, line.number);
+        let location = Location::line(file, line.number);
         let url = match line.text.map(str::trim) {
             Err(why) => {
-                sink(Notice::refused(place, "bad-line", why).into())?;
+                sink(Notice::refused(location, "bad-line", why).into())?;
                 continue;
             }
             Ok(text) if text.is_empty() || text.starts_with('#') => continue,
@@ -21,7 +21,7 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
         };
         // Some editors on Windows write a byte order mark.
         let url = url.strip_prefix('\u{feff}').unwrap_or(url);
-        sink(ListItem::new(place, url).into())?;
+        sink(ListItem::new(location, url).into())?;
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ impl fmt::Display for Location {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListItem {
     /// The location in the source.
-    pub place: Location,
+    pub location: Location,
     /// The scheme of the URL in the source.
     pub scheme: Scheme,
     /// The host of the URL, or the domain that the source assigns the URL to.
@@ -69,12 +69,12 @@ impl ListItem {
     ///
     /// # Errors
     /// A notice that says why the database cannot hold the URL.
-    pub fn new(place: Location, url: &str) -> Result<Self, Notice> {
+    pub fn new(location: Location, url: &str) -> Result<Self, Notice> {
         match identify(url) {
             Ok(Identity {
                 scheme, host, path, ..
             }) => Ok(Self {
-                place,
+                location,
                 scheme,
                 host,
                 record: Record::new(path),
@@ -82,7 +82,7 @@ impl ListItem {
                 spelling: None,
                 moment: None,
             }),
-            Err(error) => Err(Notice::refused(place, error.code(), error.to_string())),
+            Err(error) => Err(Notice::refused(location, error.code(), error.to_string())),
         }
     }
 }
@@ -102,7 +102,7 @@ impl ListItem {
         let record = Record::from_mapping(document).filter(|record| record.path.starts_with('/'));
         let refused = || {
             let message = "the path of the record does not begin with `/`";
-            Notice::refused(self.place.clone(), "bad-path", message)
+            Notice::refused(self.location.clone(), "bad-path", message)
         };
         self.record = record.ok_or_else(refused)?;
         Ok(self)
@@ -111,26 +111,26 @@ impl ListItem {
 
 /// The effect of a notice on the import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum NoticeSeverity {
     /// Nothing is lost.
     Remark,
-    /// Something was left out, as the format says or as it can only be.
+    /// An entry was left out, as the format demands or since the database has nothing for it.
     LeftOut,
-    /// Something that should have been taken cannot be.
+    /// An entry that belongs into the database cannot be imported.
     Refused,
 }
 
-/// Something to be told about a source of an import.
+/// A message about an entry of a source.
 ///
-/// This is no finding in a file of the user, which would have to change: it says what became of an
-/// entry, in a file of somebody else that may be binary, so that its place may be a byte. Its codes
-/// include those of the formats' specifications.
+/// A notice is about a foreign file, which the user need not correct; a finding is about the user's file. The
+/// foreign file may be binary, so the location may be a byte. The codes include those of the formats'
+/// specifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Where.
-    pub place: Location,
-    /// The weight of the notice.
-    pub weight: Weight,
+    /// The location in the source.
+    pub location: Location,
+    /// The effect on the import.
+    pub severity: NoticeSeverity,
     /// A stable code.
     pub code: String,
     /// A description for people.
@@ -140,35 +140,40 @@ pub struct Notice {
 }
 
 impl Notice {
-    fn new(place: Location, weight: Weight, code: &str, message: impl Into<String>) -> Self {
+    fn new(
+        location: Location,
+        severity: NoticeSeverity,
+        code: &str,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
-            place,
-            weight,
+            location,
+            severity,
             code: code.to_owned(),
             message: message.into(),
             section: None,
         }
     }
 
-    /// Something that cannot be taken.
-    pub fn refused(place: Location, code: &str, message: impl Into<String>) -> Self {
-        Self::new(place, Weight::Refused, code, message)
+    /// A notice of an entry that cannot be imported.
+    pub fn refused(location: Location, code: &str, message: impl Into<String>) -> Self {
+        Self::new(location, NoticeSeverity::Refused, code, message)
     }
 
-    /// Something that was left out.
-    pub fn left_out(place: Location, code: &str, message: impl Into<String>) -> Self {
-        Self::new(place, Weight::LeftOut, code, message)
+    /// A notice of an entry that was left out.
+    pub fn left_out(location: Location, code: &str, message: impl Into<String>) -> Self {
+        Self::new(location, NoticeSeverity::LeftOut, code, message)
     }
 
-    /// Something worth knowing.
-    pub fn remark(place: Location, code: &str, message: impl Into<String>) -> Self {
-        Self::new(place, Weight::Remark, code, message)
+    /// A notice without effect on the import.
+    pub fn remark(location: Location, code: &str, message: impl Into<String>) -> Self {
+        Self::new(location, NoticeSeverity::Remark, code, message)
     }
 }
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({}", self.place, self.message, self.code)?;
+        write!(f, "{}: {} ({}", self.location, self.message, self.code)?;
         match self.section {
             Some(section) => write!(f, ", section {section})"),
             None => f.write_str(")"),
@@ -181,7 +186,7 @@ impl fmt::Display for Notice {
 pub enum ReadEvent {
     /// A URL was read.
     Item(Box<ListItem>),
-    /// Something in the source is worth reporting.
+    /// A notice about the source.
     Notice(Notice),
 }
 
@@ -218,10 +223,10 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The file does not have the format that the reader expects.
-    #[error("{place}: {message}")]
+    #[error("{location}: {message}")]
     Malformed {
         /// The location of the mistake.
-        place: Location,
+        location: Location,
         /// The mistake, for people.
         message: String,
     },

@@ -48,20 +48,20 @@ pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), Re
     let input =
         urldb_files::open_input(path).and_then(|file| input::unpacked(BufReader::new(file)));
     let input = input.map_err(ReadError::input(shown))?;
-    parse(input, shown, &mut |kind, place, loc| match kind {
-        LocTarget::Url => Ok(sink(ListItem::new(place, loc).into())?),
+    parse(input, shown, &mut |kind, location, loc| match kind {
+        LocTarget::Url => Ok(sink(ListItem::new(location, loc).into())?),
         LocTarget::Sitemap => {
-            children.push((place, loc.to_owned()));
+            children.push((location, loc.to_owned()));
             Ok(())
         }
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut seen = HashSet::new();
-    for (place, loc) in children {
+    for (location, loc) in children {
         let Some(child) = find(folder, &loc) else {
             let message =
                 format!("the sitemap {loc} was not found beside the index; nothing is fetched");
-            sink(Notice::refused(place, "sitemap-not-found", message).into())?;
+            sink(Notice::refused(location, "sitemap-not-found", message).into())?;
             continue;
         };
         if seen.insert(child.clone()) {
@@ -74,12 +74,12 @@ pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), Re
 fn read_child(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let shown: Arc<str> = path.display().to_string().into();
     let input = input::open(path).map_err(ReadError::input(&shown))?;
-    parse(input, &shown, &mut |kind, place, loc| {
+    parse(input, &shown, &mut |kind, location, loc| {
         let found = match kind {
-            LocTarget::Url => ListItem::new(place, loc).into(),
+            LocTarget::Url => ListItem::new(location, loc).into(),
             LocTarget::Sitemap => {
                 let message = format!("an index names no other index, so {loc} is not looked for");
-                Notice::refused(place, "index-in-index", message).into()
+                Notice::refused(location, "index-in-index", message).into()
             }
         };
         Ok(sink(found)?)
@@ -129,7 +129,7 @@ pub fn parse(
         let event = reader.read_event_into(&mut buffer);
         let line = reader.get_ref().line;
         let malformed = |message: String| ReadError::Malformed {
-            place: Location::line(file, line),
+            location: Location::line(file, line),
             message,
         };
         let event = event.map_err(|error| malformed(explain(&error)))?;

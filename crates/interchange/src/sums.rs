@@ -25,14 +25,14 @@ pub fn read(
 ) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Location::line(file, line.number);
+        let location = Location::line(file, line.number);
         let found = match line.text {
-            Err(why) => Err(Notice::refused(place, "bad-line", why)),
+            Err(why) => Err(Notice::refused(location, "bad-line", why)),
             Ok(text) if text.is_empty() || text.starts_with('#') => continue,
             Ok(text) => match parse(text) {
-                Some((sha256, name)) => item_below(base, &name, sha256, place),
+                Some((sha256, name)) => item_below(base, &name, sha256, location),
                 None => Err(Notice::refused(
-                    place,
+                    location,
                     "bad-line",
                     "the line is not DIGEST, two spaces, NAME, with a SHA-256",
                 )),
@@ -86,13 +86,13 @@ pub(crate) fn item_below(
     base: &str,
     name: &str,
     sha256: String,
-    place: Location,
+    location: Location,
 ) -> Result<ListItem, Notice> {
     let url = url_of(base, name).ok_or_else(|| {
         let message = format!("{name:?} is not the name of a file below the base");
-        Notice::refused(place.clone(), "bad-name", message)
+        Notice::refused(location.clone(), "bad-name", message)
     })?;
-    let mut item = ListItem::new(place, &url)?;
+    let mut item = ListItem::new(location, &url)?;
     item.record.content_sha256 = Some(sha256);
     Ok(item)
 }

@@ -69,7 +69,7 @@ pub fn read(
         let message =
             "the first row names no column `url`; --column url=NAME says which it is".to_owned();
         return Err(ReadError::Malformed {
-            place: Location::line(file, 1),
+            location: Location::line(file, 1),
             message,
         });
     }
@@ -87,7 +87,7 @@ pub fn read(
         .read_record(&mut row)
         .map_err(|error| malformed(&error, file))?
     {
-        let place = Location::line(file, row.position().map_or(0, csv::Position::line));
+        let location = Location::line(file, row.position().map_or(0, csv::Position::line));
         if row.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
@@ -98,7 +98,7 @@ pub fn read(
         });
         let cells = columns.iter().zip(cells);
         let cells = cells.filter_map(|(column, cell)| Some((column.as_deref()?, cell)));
-        sink(parse(cells, &place).into())?;
+        sink(parse(cells, &location).into())?;
         rows.get_mut().reset();
     }
     Ok(())
@@ -106,7 +106,7 @@ pub fn read(
 
 fn malformed(error: &csv::Error, file: &Arc<str>) -> ReadError {
     ReadError::Malformed {
-        place: Location::line(file, error.position().map_or(1, csv::Position::line)),
+        location: Location::line(file, error.position().map_or(1, csv::Position::line)),
         message: error.to_string(),
     }
 }
@@ -129,9 +129,9 @@ pub fn is_column(key: &str) -> bool {
 
 fn parse<'a>(
     cells: impl Iterator<Item = (&'a str, &'a str)>,
-    place: &Location,
+    location: &Location,
 ) -> Result<ListItem, Notice> {
-    let refused = |why: &str| Notice::refused(place.clone(), "bad-cell", why);
+    let refused = |why: &str| Notice::refused(location.clone(), "bad-cell", why);
     let (mut url, mut document, mut metadata) = ("", Mapping::new(), None);
     for (column, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
         match column {
@@ -171,7 +171,7 @@ fn parse<'a>(
             _ => drop(document.insert(column, cell)),
         }
     }
-    let mut item = ListItem::new(place.clone(), url)?;
+    let mut item = ListItem::new(location.clone(), url)?;
     item.metadata = metadata;
     item.with_record(document)
 }

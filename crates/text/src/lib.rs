@@ -1,10 +1,10 @@
 //! Text that people read, in a terminal, a log, a mail or a page.
 //!
-//! | item | what it is for |
+//! | item | purpose |
 //! |---|---|
 //! | [`Finding`], [`Code`], [`Severity`] | something wrong in a text file, with its place |
 //! | [`Cursor`], [`lines`] | byte positions as lines and columns |
-//! | [`sanitize`] | text from outside, which must not control what shows it |
+//! | [`sanitize`] | text from outside, which must not control a terminal or another output |
 //! | [`Shown`] | such text where it is kept: sanitized and bounded |
 //! | [`Secrets`], [`register_secret`], [`redact`] | secrets, which no text may show |
 //! | [`nearest`] | "did you mean …?" |

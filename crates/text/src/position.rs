@@ -14,7 +14,7 @@ pub fn lines(source: &str) -> impl Iterator<Item = &str> {
 #[derive(Debug, Default)]
 pub struct Cursor {
     at: usize,
-    /// Where the line begins.
+    /// The offset at which the line begins.
     start: usize,
     line: usize,
     column: usize,

@@ -1,7 +1,7 @@
-//! Secrets that must appear in no text, and the registry of those that this process knows.
+//! The registry of the secrets that this process knows. No text may show a secret.
 //!
-//! Whoever learns a secret registers it: [`secret_variable`] does so for an environment variable. From
-//! then on [`sanitize`](crate::sanitize) redacts it in every text. Nothing leaves the registry.
+//! The code that reads a secret registers it: [`secret_variable`] does so for an environment variable. From
+//! then on [`sanitize`](crate::sanitize) redacts the secret in every text. No secret leaves the registry.
 //!
 //! All tests of a process share the registry. So a test registers only values with its own name in them,
 //! which no other text holds.
@@ -167,7 +167,7 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// The credentials of a URL, its host, and what follows the host.
+/// The credentials of a URL, its host, and the rest.
 fn url_parts(text: &str) -> Option<(Option<&str>, &str, &str)> {
     let (scheme, rest) = text.trim().split_once("://")?;
     let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());

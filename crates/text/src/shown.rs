@@ -8,7 +8,7 @@ use crate::{redact, sanitize};
 /// Text from outside that is safe to keep, to send and to show: one [sanitized](sanitize) line of bounded
 /// length, without registered secrets. Tabs stay, since texts may differ in tabs alone.
 ///
-/// As JSON it is a string. Whoever reads it back sanitizes it again: a file may come from anybody.
+/// As JSON, it is a string. Deserialization sanitizes it again: a stranger may have written the file.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shown(String);
 

@@ -1,4 +1,4 @@
-//! Which certificates of servers urldb trusts: those of the system's authorities, and those that a
+//! The certificates of servers that urldb trusts: those of the system's authorities, and those that a
 //! `ca-file` names.
 //!
 //! A `ca-file` names authorities, or the server's own certificate. A self-signed certificate of a server

@@ -63,7 +63,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
-    let Sides { old, new } = sides(args, request.as_ref(), &catalogue)?;
+    let ComparedCaptures { old, new } = sides(args, request.as_ref(), &catalogue)?;
     let Some(old) = old else {
         ensure_nothing_truncated(&[&new])?;
         if !context.quiet {
@@ -136,7 +136,7 @@ fn ensure_nothing_truncated(payloads: &[&Payload<'_>]) -> anyhow::Result<()> {
 }
 
 /// The two captures to compare.
-struct Sides<'a> {
+struct ComparedCaptures<'a> {
     /// Absent if there is only one content.
     old: Option<Payload<'a>>,
     new: Payload<'a>,
@@ -146,7 +146,7 @@ fn sides<'a>(
     args: &Args,
     request: Option<&StoredRequest>,
     catalogue: &'a Catalogue,
-) -> anyhow::Result<Sides<'a>> {
+) -> anyhow::Result<ComparedCaptures<'a>> {
     let take = |at| {
         catalogue.find_payload(CaptureQuery {
             url: &args.url,
@@ -160,13 +160,13 @@ fn sides<'a>(
         [] => {
             let new = take(None)?;
             let old = catalogue.before(&new, args.any)?;
-            Ok(Sides { old, new })
+            Ok(ComparedCaptures { old, new })
         }
-        [then] => Ok(Sides {
+        [then] => Ok(ComparedCaptures {
             old: Some(take(Some(then))?),
             new: take(None)?,
         }),
-        [one, other] => Ok(Sides {
+        [one, other] => Ok(ComparedCaptures {
             old: Some(take(Some(one))?),
             new: take(Some(other))?,
         }),

@@ -118,7 +118,7 @@ fn promised_payload<'a>(
     }
 }
 
-/// Prints on standard error what the bytes alone do not show.
+/// Prints facts about the capture on standard error.
 fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
     if let Some(last) = payload.passed_over.first() {
         let status = last
@@ -156,7 +156,7 @@ fn copy(
     }
 }
 
-/// Prints what the verifier finds in the bytes.
+/// Prints the findings of the verifier in the bytes.
 fn print_findings(copied: &CopiedPayload) {
     let is_about_bytes = |code: FindingCode| {
         matches!(

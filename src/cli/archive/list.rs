@@ -40,7 +40,7 @@ pub(super) struct Args {
 
 /// The request that captures answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Subject {
+struct AnsweredRequest {
     url: String,
     /// Method and body are there unless the request was a GET.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,8 +50,8 @@ struct Subject {
     request_body: Option<String>,
 }
 
-impl Subject {
-    fn of(line: &CdxjLine) -> Self {
+impl AnsweredRequest {
+    fn from_line(line: &CdxjLine) -> Self {
         let asked = line.request.as_ref();
         Self {
             url: line.url.clone(),
@@ -62,7 +62,7 @@ impl Subject {
 }
 
 /// For people: the URL, between method and body unless the request was a GET.
-impl fmt::Display for Subject {
+impl fmt::Display for AnsweredRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(method) = &self.method {
             write!(f, "{} ", sanitize(method))?;
@@ -86,7 +86,7 @@ impl fmt::Display for Subject {
 #[derive(Serialize)]
 struct CaptureLine<'a> {
     #[serde(flatten)]
-    subject: Subject,
+    subject: AnsweredRequest,
     date: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
@@ -94,7 +94,7 @@ struct CaptureLine<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     media_type: Option<&'a str>,
-    /// Why the archive has only the beginning of the body.
+    /// The reason why the archive has only the beginning of the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<&'a str>,
     digest: &'a str,
@@ -115,11 +115,11 @@ struct Summary {
     digests: BTreeSet<String>,
 }
 
-/// The same, for `--format jsonl`.
+/// The same numbers, for `--format jsonl`.
 #[derive(Serialize)]
 struct SummaryLine<'a> {
     #[serde(flatten)]
-    subject: &'a Subject,
+    subject: &'a AnsweredRequest,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -187,7 +187,7 @@ fn capture_line(capture: &Capture) -> CaptureLine<'_> {
     let line = &capture.line;
     let is_revisit = capture.is_revisit();
     CaptureLine {
-        subject: Subject::of(line),
+        subject: AnsweredRequest::from_line(line),
         date: date::shown(&line.timestamp),
         status: capture.status,
         kind: if is_revisit { "revisit" } else { "response" },
@@ -213,10 +213,10 @@ fn list_urls(
     format: ListFormat,
 ) -> anyhow::Result<()> {
     let mut key = String::new();
-    let mut summaries: BTreeMap<Subject, Summary> = BTreeMap::new();
+    let mut summaries: BTreeMap<AnsweredRequest, Summary> = BTreeMap::new();
     for line in catalogue.lines()? {
         let line = line?;
-        let subject = Subject::of(&line);
+        let subject = AnsweredRequest::from_line(&line);
         if line.key != key {
             write_summaries(out, &mut summaries, format)?;
             key = line.key;
@@ -240,7 +240,7 @@ fn list_urls(
 
 fn write_summaries(
     out: &mut impl Write,
-    summaries: &mut BTreeMap<Subject, Summary>,
+    summaries: &mut BTreeMap<AnsweredRequest, Summary>,
     format: ListFormat,
 ) -> io::Result<()> {
     while let Some((subject, summary)) = summaries.pop_first() {

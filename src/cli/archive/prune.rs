@@ -57,7 +57,7 @@ fn limit(now: Timestamp, age: Span) -> anyhow::Result<String> {
     Ok(limit.strftime("%Y%m%d%H%M%S").to_string())
 }
 
-/// What records, the ledger and incidents need.
+/// The captures that records, the ledger and incidents need.
 fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
     let mut needed = NeededCaptures::default();
     let mut hosts = vec![];

@@ -1,4 +1,4 @@
-//! What `urldb archive compact` and `urldb archive prune` have in common.
+//! The common part of `urldb archive compact` and `urldb archive prune`.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `--changed-since`, which leaves out what is the same as in a commit.
+//! `--changed-since`, which selects the records that differ from those of a commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::config::{self, ChangedKeys};
 use crate::git::{Comparison, FileVersion, GitEnv, Repository};
 use crate::limits;
 
-/// Only what has changed.
+/// `--changed-since`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ChangedArgs {
     /// Only records that differ from those of this commit
@@ -57,7 +57,7 @@ impl ChangedArgs {
 #[derive(Debug)]
 pub(crate) struct ChangedFiles {
     revision: String,
-    /// The old bytes by the path of the file; none of a new file.
+    /// The old bytes by the path of the file; empty for a new file.
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn changed_settings(
         FileVersion::Blob(id) => repository.read_blob(id),
         FileVersion::OnDisk => Ok(urldb_files::read(&file, limits::DOMAIN_FILE)?),
         FileVersion::Absent => Ok(vec![]),
-        // What a link names is no TOML.
+        // Stands for a link, whose target is not read: a text that is no TOML.
         FileVersion::NotRegular | FileVersion::Unmerged => Ok(b"=".to_vec()),
     };
     for changed in repository.changed_files(comparison, &name)? {
@@ -173,7 +173,7 @@ fn versioned(record: &Record) -> (RecordIdentity, String) {
     (record.identity(), content)
 }
 
-/// Tells which findings a change is responsible for.
+/// The files of a change, which tell the findings that the change has caused.
 #[derive(Debug)]
 pub(crate) struct ChangedFindings(BTreeMap<PathBuf, FileBefore>);
 

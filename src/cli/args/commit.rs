@@ -1,4 +1,4 @@
-//! `--commit`, which commits what a command has written.
+//! `--commit`, which commits the files that a command has written.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -11,7 +11,7 @@ use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
 use urldb_warc::INDEX_DIRECTORY;
 
-use super::Leftovers;
+use super::UncommittedChanges;
 use crate::cli::Context;
 use crate::cli::print::{output, style};
 use crate::cli::resolve::FileKind;
@@ -21,7 +21,7 @@ use crate::git::{GitEnv, NewCommit, Repository};
 /// Longest URL in a message that urldb writes, in characters.
 const LONGEST_URL: usize = 60;
 
-/// What is written also becomes a commit.
+/// `--commit` and `--message`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct CommitArgs {
     /// Commit the files that the command writes, and nothing else
@@ -77,7 +77,7 @@ fn repository_of(folder: &Path) -> anyhow::Result<Option<Repository>> {
     }
 }
 
-/// A commit of what the command writes, checked before anything was written.
+/// A commit of the files that the command will write, checked before it writes any.
 pub(crate) struct PlannedCommit {
     repository: Repository,
     message: Option<String>,
@@ -89,9 +89,9 @@ impl PlannedCommit {
         self.message.clone().unwrap_or_else(subject)
     }
 
-    /// What the command finds done, and the last commit does not have.
-    pub(crate) fn leftovers<'a>(&'a self, context: &'a Context) -> Leftovers<'a> {
-        Leftovers::new(&self.repository, context)
+    /// Changes of earlier commands that the last commit does not have.
+    pub(crate) fn uncommitted<'a>(&'a self, context: &'a Context) -> UncommittedChanges<'a> {
+        UncommittedChanges::new(&self.repository, context)
     }
 
     /// Commits the files that the command wrote, or found written.
@@ -158,7 +158,7 @@ impl PlannedRunCommit {
         &self.commit.repository
     }
 
-    /// Commits what the run wrote that began at `started`, and what earlier runs wrote.
+    /// Commits the files of the run that began at `started`, and those of earlier runs.
     ///
     /// # Errors
     /// As [`PlannedCommit::finish`].
@@ -219,7 +219,7 @@ fn is_of_run(path: &Path, context: &Context) -> bool {
     let archive = context.config.root.join(&context.config.archive.path);
     let archive = urldb_files::real_path(&archive).unwrap_or(archive);
     let Ok(name) = path.strip_prefix(&archive) else {
-        let kind = FileKind::of(path, &context.config);
+        let kind = FileKind::from_path(path, &context.config);
         return kind.is_some_and(|kind| kind != FileKind::Domain);
     };
     let is_of_index = name.starts_with(INDEX_DIRECTORY);
@@ -227,7 +227,7 @@ fn is_of_run(path: &Path, context: &Context) -> bool {
     !is_of_index && !name.starts_with('.') && !name.ends_with(".open")
 }
 
-/// Prints the commit and what hooks said.
+/// Prints the commit and the output of hooks.
 fn report(committed: Option<NewCommit>, message: &str, context: &Context) {
     let Some(NewCommit { id, files, printed }) = committed else {
         say_nothing("the files are as in the last commit", context);

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use urldb_fetch::Mapping;
 use urldb_files::Root;
+use urldb_render::TerminalOptions;
 use urldb_text::{nearest, sanitize};
 
 use crate::cli::print::style;
@@ -95,34 +96,34 @@ impl GlobalArgs {
     }
 }
 
-/// What a subcommand works with.
+/// The context of a subcommand.
 #[derive(Debug)]
 pub struct Context {
     /// The configuration that holds.
     pub config: Config,
     /// The directory that was started in, or named with `-C`.
     pub directory: PathBuf,
-    /// Say only what is wrong.
+    /// Print only problems.
     pub quiet: bool,
-    /// Say more.
+    /// Print more.
     pub verbose: bool,
 }
 
 impl Context {
     pub(crate) fn new(global: &GlobalArgs) -> anyhow::Result<Self> {
-        Self::of(global, Author::Maintainer)
+        Self::load(global, Author::Maintainer)
     }
 
     /// The context of a command with `--untrusted`. Names the keys without effect on standard error.
     pub(crate) fn with_trust(global: &GlobalArgs, trust: &TrustArgs) -> anyhow::Result<Self> {
-        let context = Self::of(global, trust.author())?;
+        let context = Self::load(global, trust.author())?;
         if let Some(line) = &context.config.without_effect {
             style::print_note(line);
         }
         Ok(context)
     }
 
-    fn of(global: &GlobalArgs, author: Author) -> anyhow::Result<Self> {
+    fn load(global: &GlobalArgs, author: Author) -> anyhow::Result<Self> {
         let config = global.load_config_by(author)??;
         Ok(Self {
             config,
@@ -150,6 +151,15 @@ impl Context {
     /// A path as people are shown it: relative to the root.
     pub(crate) fn shown(&self, path: &Path) -> String {
         sanitize(&self.config.relative_name(path)).into_owned()
+    }
+
+    /// The layout of reports on this terminal.
+    pub(crate) fn terminal_options(&self) -> TerminalOptions {
+        TerminalOptions {
+            width: style::terminal_width(),
+            quiet: self.quiet,
+            all_urls: self.verbose,
+        }
     }
 
     /// Makes this process the only urldb that writes to the repository.
@@ -189,7 +199,7 @@ pub(crate) struct MapArgs {
 }
 
 impl MapArgs {
-    /// Lays the mappings over those of the configuration: what was typed comes first.
+    /// Puts the mappings before those of the configuration: the first mapping of a host counts.
     ///
     /// # Errors
     /// When a mapped host is neither in the database nor among the hosts `added` to it: a typo would

@@ -10,7 +10,7 @@ use urldb_warc::StoredRequest;
 /// Bytes that a request's body has at most: domain files are for people to read.
 const LARGEST_BODY: u64 = 1 << 20;
 
-/// Which request.
+/// The method and the body of a request.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RequestArgs {
     /// The method; GET, or POST where --data is given
@@ -24,7 +24,7 @@ pub(crate) struct RequestArgs {
     request_content_type: Option<String>,
 }
 
-/// Which request a record is to make.
+/// The request of a new record.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
@@ -40,7 +40,7 @@ impl RecordArgs {
         self.request.data.as_deref() == Some("@-")
     }
 
-    /// A record that says what is asked, and nothing else yet. Files are looked for in `folder`.
+    /// A record with the request alone. Names of files are relative to `folder`.
     pub(crate) fn record(&self, folder: &Path) -> anyhow::Result<Record> {
         let content_type = &self.request.request_content_type;
         let body = self.request.body(folder)?;
@@ -116,10 +116,10 @@ impl RequestArgs {
     }
 }
 
-/// What `--data` names.
+/// The body that `--data` names.
 struct RequestBody {
     bytes: Vec<u8>,
-    /// Where it comes from, for people.
+    /// The source of the body, for people.
     source: String,
 }
 

@@ -8,7 +8,7 @@ use jiff::civil::DateTime;
 use urldb_format::{Record, Value};
 use urldb_interchange::ssd3::{number, parse_date};
 
-/// Which records of a catalogue, and in which order.
+/// The search in a catalogue: conditions, order and groups.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Searching")]
 pub(crate) struct SearchArgs {
@@ -60,7 +60,7 @@ impl FromStr for RatingRange {
     }
 }
 
-/// What records may be ordered by.
+/// A field to order records by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SortField {
     Name,
@@ -83,7 +83,7 @@ impl FromStr for SortField {
     }
 }
 
-/// What records may be grouped by.
+/// A field to group records by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupField {
     Category,
@@ -113,7 +113,7 @@ impl FromStr for GroupField {
     }
 }
 
-/// Why records are not ordered or grouped so.
+/// The reason why records cannot be ordered or grouped by a field.
 fn refusal(key: &str, how: &str, allowed: &str) -> String {
     match key {
         "uri" | "url" => format!("records must not be {how} by URI (SSD3 3.1); use {allowed}"),
@@ -129,7 +129,7 @@ fn refusal(key: &str, how: &str, allowed: &str) -> String {
     }
 }
 
-/// What a record is ordered by: the key itself, then its name.
+/// The position of a record in the order: by group, by the field, then by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     group: (bool, String),
@@ -142,7 +142,7 @@ pub(crate) struct Rank {
 enum SortKey {
     Text(String),
     Date(Option<DateTime>),
-    /// What is missing from the best.
+    /// The distance from the best rating.
     Rating(u8),
     Id(usize, String),
 }
@@ -156,7 +156,7 @@ impl Rank {
 }
 
 impl SearchArgs {
-    /// Whether any of this was asked for. If it was, the order is that of a catalogue, never that of
+    /// Whether an option was given. Then the order is that of a catalogue, never that of
     /// the database, which is by path.
     pub(crate) fn is_asked_for(&self) -> bool {
         self.search.is_some()
@@ -172,7 +172,7 @@ impl SearchArgs {
         self.group.is_some()
     }
 
-    /// Whether a record is what is looked for.
+    /// Whether a record meets the conditions.
     pub(crate) fn wants(&self, record: &Record) -> bool {
         let by_words = self.search.as_deref().is_none_or(|words| {
             let text = searched(record);
@@ -192,7 +192,7 @@ impl SearchArgs {
         by_words && by_language && by_type && by_rating
     }
 
-    /// What the record is ordered by.
+    /// The position of the record in the order.
     pub(crate) fn rank(&self, record: &Record) -> Rank {
         let name = record.name.clone().unwrap_or_default();
         let date = || catalogued(record, "date").and_then(parse_date);

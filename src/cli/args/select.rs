@@ -18,7 +18,7 @@ use crate::database::aliases::Aliases;
 use crate::database::lookup::DomainIndex;
 use crate::database::site_rules;
 
-/// Which records.
+/// The selection of records by domain, category and path.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SelectArgs {
     /// Only this domain, by the name of its file or by a cname
@@ -32,7 +32,7 @@ pub(crate) struct SelectArgs {
     path_prefix: Option<String>,
 }
 
-/// Which records, or exactly these URLs.
+/// A selection of records, or single URLs.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
     #[command(flatten)]

@@ -31,7 +31,7 @@ use self::workspace::Workspace;
 use crate::exit::ExitCode;
 use crate::stop::{Stop, stop_on_signals};
 
-/// How long a signal may take to arrive here after it has ended a command.
+/// Longest time between the end of a command by a signal and the arrival of that signal here.
 const SIGNAL_DELAY: Duration = Duration::from_millis(50);
 
 /// A record as an editor leaves it: out of order, and so are its keys.

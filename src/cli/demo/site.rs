@@ -21,7 +21,7 @@ pub(super) const STATIC: [&str; 4] = [
 /// Pages that only have to answer.
 pub(super) const LIVE: [&str; 2] = ["http://demo.example/", "http://demo.example/search?q=m51"];
 
-/// What [`Site::break_pages`] does, for people.
+/// The changes of [`Site::break_pages`], for people.
 pub(super) const BREAKAGES: [&str; 5] = [
     "/data/m51.csv has another digit in one place; its length is the same",
     "/docs/manual.txt is gone: 404",

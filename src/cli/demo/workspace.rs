@@ -18,7 +18,7 @@ const REPOSITORY: &str = "promises";
 /// The name of the folder on PATH that has `urldb`.
 const PROGRAMS: &str = "bin";
 
-/// Git's only configuration: that of the real user does not apply.
+/// Git's only configuration, in place of the user's.
 const GIT_CONFIG: &str = "\
 [user]
 \tname = A. Maintainer

@@ -18,7 +18,7 @@ pub(super) struct Versions {
     status: FileStatus,
 }
 
-/// What happened to a file.
+/// The change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileStatus {
     Added,
@@ -144,7 +144,7 @@ impl<'a> ComparedFile<'a> {
         before.into_iter().chain(after)
     }
 
-    /// Whether the changed metadata decide what is requested.
+    /// Whether the changed metadata change the requests.
     pub(super) fn changes_metadata_promise(&self) -> bool {
         let mut metadata = self.difference.metadata.iter();
         self.status == FileStatus::Changed && metadata.any(|key| key.is_promise)
@@ -243,7 +243,7 @@ impl Totals {
         sentence
     }
 
-    /// What was not compared, and what differs in form only.
+    /// Notes on files and records that were not compared, and on files that differ in form only.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = vec![];
         if self.mistaken > 0 {

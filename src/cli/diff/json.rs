@@ -96,7 +96,7 @@ impl<'a> StateObject<'a> {
         }
     }
 
-    fn of(snapshot: &'a Snapshot) -> Self {
+    fn from_snapshot(snapshot: &'a Snapshot) -> Self {
         let kind = match snapshot {
             Snapshot::Commit(commit) => return Self::of_commit(commit),
             Snapshot::Index => "index",
@@ -118,7 +118,7 @@ impl<W: Write> JsonWriter<W> {
         comparison: &Comparison,
     ) -> io::Result<Self> {
         let before = output::json(&StateObject::of_commit(&comparison.before))?;
-        let after = output::json(&StateObject::of(&comparison.after))?;
+        let after = output::json(&StateObject::from_snapshot(&comparison.after))?;
         write!(out, "{{\"before\":{before},\n\"after\":{after},\n")?;
         if let Some(settings) = settings {
             writeln!(out, "\"settings\":{},", output::json(settings)?)?;

@@ -192,7 +192,7 @@ pub(crate) fn settings_line(settings: &ChangedKeys) -> String {
     format!("**`{FILE_NAME}` changes:** {keys}.")
 }
 
-/// The items that are shown, folded if they are many, and the number of those that are not.
+/// The first items, folded if they are many, and the number of the others.
 fn list(lines: &[&str], total: u64) -> Vec<String> {
     let mut parts = vec![];
     match lines.len() {

@@ -1,7 +1,7 @@
 //! `urldb diff`: which records two states of the database differ in.
 //!
 //! `compared` reads the two versions of each file and compares them. One file is in memory at a time:
-//! `human` and `json` write what they are given at once, `markdown` collects until its limit.
+//! `human` and `json` write each file at once, `markdown` collects files up to its limit.
 
 mod compared;
 mod human;

@@ -1,7 +1,7 @@
-//! What is wrong with staged domain files because of other files of the index.
+//! Mistakes of staged domain files that show only beside other files of the index.
 //!
-//! Other files are read only where the commit can make such a mistake: if it adds a host or a cname, for
-//! the metadata of all; and if a staged host has site rules, for the records of the hosts that share them.
+//! Other files are read only if the commit can make such a mistake: the metadata of all files if it adds a
+//! host or a cname, and the records of all hosts that share site rules if a staged host has site rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ impl<'a> IndexedFiles<'a> {
         let mut files = vec![];
         for (path, id) in &self.rules {
             let name = path.file_name().and_then(|name| name.to_str());
-            let domain = match name.and_then(ScriptFile::of) {
+            let domain = match name.and_then(ScriptFile::from_name) {
                 Some(ScriptFile::Domain(domain)) => domain,
                 Some(ScriptFile::Website(website)) => registrable_domain(&website).to_owned(),
                 None => continue,

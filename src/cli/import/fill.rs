@@ -29,7 +29,7 @@ const BATCH: usize = 500;
 /// Time after which a batch is written, however small it is.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// What a host serves, by path.
+/// The answers of a host that become promises, by path.
 type Promises = BTreeMap<String, ServedPromise>;
 
 /// The result of fetching URLs without a digest.
@@ -42,7 +42,6 @@ pub(super) struct FillResult {
 }
 
 /// Fetches the URLs `lacking`, which have no digest. `exit` is the exit code of the import so far.
-#[expect(clippy::too_many_lines)]
 pub(super) fn fill(
     context: &Context,
     lacking: &[Url],
@@ -57,38 +56,8 @@ pub(super) fn fill(
     }
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let get = Record::default();
-    let keys = PromisedKeys {
-        bytes: true,
-        ..PromisedKeys::default()
-    };
-    let jobs = lacking
-        .iter()
-        .filter_map(|url| run::probe_job(url, &get, keys, &context.config));
     let mut batch = Batch::new(context);
-    let mut outcome = Ok(());
-    let mut refused = 0;
-    let bar = ProgressLine::new(lacking.len() as u64, context.quiet);
-    let probed = run::probe(&context.config, keys, &stop, &bar, jobs, |job, served| {
-        match served {
-            Ok(served) => batch.push(job, served),
-            Err(_) if stop.is_set() => {}
-            Err(problem) => {
-                refused += 1;
-                let problem = sanitize(&problem);
-                style::print_warning(format!("{} has no digest: {problem}", job.url));
-            }
-        }
-        if outcome.is_ok() && batch.is_due() {
-            outcome = batch.write();
-            if outcome.is_err() {
-                stop.set();
-            }
-        }
-    });
-    bar.finish();
-    probed?;
-    outcome?;
+    let refused = fetch(context, lacking, &stop, &mut batch)?;
     batch.write()?;
     if !context.quiet {
         let promised = count(batch.promised.len(), "URL");
@@ -111,6 +80,48 @@ pub(super) fn fill(
         promised: batch.promised,
         written: batch.written,
     })
+}
+
+/// Fetches the URLs into batches, and writes each batch that is due. Returns the number of URLs that cannot
+/// be promised; a warning names each.
+fn fetch(
+    context: &Context,
+    lacking: &[Url],
+    stop: &Stop,
+    batch: &mut Batch<'_>,
+) -> anyhow::Result<u64> {
+    let get = Record::default();
+    let keys = PromisedKeys {
+        bytes: true,
+        ..PromisedKeys::default()
+    };
+    let jobs = lacking
+        .iter()
+        .filter_map(|url| run::probe_job(url, &get, keys, &context.config));
+    let mut outcome = Ok(());
+    let mut refused = 0;
+    let bar = ProgressLine::new(lacking.len() as u64, context.quiet);
+    let probed = run::probe(&context.config, keys, stop, &bar, jobs, |job, served| {
+        match served {
+            Ok(served) => batch.push(job, served),
+            Err(_) if stop.is_set() => {}
+            Err(problem) => {
+                refused += 1;
+                let problem = sanitize(&problem);
+                style::print_warning(format!("{} has no digest: {problem}", job.url));
+            }
+        }
+        if outcome.is_ok() && batch.is_due() {
+            outcome = batch.write();
+            if outcome.is_err() {
+                stop.set();
+            }
+        }
+    });
+    bar.finish();
+    probed?;
+    outcome?;
+    Ok(refused)
 }
 
 /// Digests that are not written yet.

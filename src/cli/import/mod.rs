@@ -18,13 +18,13 @@ use urldb_interchange::{ListItem, Notice, ReadEvent};
 use self::report::ImportReport;
 use self::spool::Spool;
 use super::Context;
-use crate::cli::args::{ChangedUrls, CommitArgs, Leftovers, MapArgs};
+use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs, UncommittedChanges};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::lists::ListMerge;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
-use source::Format;
+use source::{Format, ReadOptions};
 
 pub(super) use source::parse_base;
 
@@ -86,8 +86,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     args.map
         .apply(context, &spool.hosts())
         .context("nothing was imported")?;
-    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
-    let (lacking, mut written) = write(args, context, &mut spool, &mut report, &mut leftovers)?;
+    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
+    let (lacking, mut written) = write(args, context, &mut spool, &mut report, &mut uncommitted)?;
     report.finish(args.dry_run, args.keep_going)?;
     let mut exit = report.exit();
     let mut promised = ChangedUrls::default();
@@ -96,7 +96,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         written.extend(filled.written);
         (exit, promised) = (filled.exit, filled.promised);
     }
-    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
+    written.extend(
+        uncommitted
+            .into_iter()
+            .flat_map(UncommittedChanges::into_files),
+    );
     if let Some(commit) = commit {
         let changed = report.changed();
         let subject = || {
@@ -119,7 +123,12 @@ fn read(
     report: &mut ImportReport,
 ) -> anyhow::Result<()> {
     let rules = site_rules::load(&context.config)?;
-    source::read(args, context, &mut |found| {
+    let options = ReadOptions {
+        format: args.format,
+        base: args.base.as_deref(),
+        columns: &args.columns,
+    };
+    source::read(&args.files, &options, context, &mut |found| {
         match found {
             ReadEvent::Notice(notice) => report.add_notice(&notice),
             ReadEvent::Item(_) if spool.len() == args.max_urls => {
@@ -157,7 +166,7 @@ fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Notice> {
         }
         Err(failure) => {
             let message = format!("{}: {failure} ({})", url.as_str(), failure.code());
-            Err(Notice::refused(item.place, "not-admitted", message))
+            Err(Notice::refused(item.location, "not-admitted", message))
         }
     }
 }
@@ -169,7 +178,7 @@ fn write(
     context: &Context,
     spool: &mut Spool,
     report: &mut ImportReport,
-    leftovers: &mut Option<Leftovers<'_>>,
+    uncommitted: &mut Option<UncommittedChanges<'_>>,
 ) -> anyhow::Result<(Vec<urldb_canon::Identity>, Vec<PathBuf>)> {
     let mut edit = Edit::begin(&context.database())?;
     let aliases = Aliases::load(&context.config)?;
@@ -184,10 +193,10 @@ fn write(
         let name = context.shown(&path);
         let merged = merge.all(items, &name);
         report.add_file(&merged, &name)?;
-        if let Some(leftovers) = leftovers {
+        if let Some(uncommitted) = uncommitted {
             for (record, url) in merged.known() {
-                if leftovers.of_record(merged.host(), &record)?.is_some() {
-                    report.add_leftover(merged.host(), &url);
+                if uncommitted.of_record(merged.host(), &record)?.is_some() {
+                    report.add_uncommitted(merged.host(), &url);
                 }
             }
         }

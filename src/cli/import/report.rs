@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use urldb_canon::RequestUrl;
-use urldb_interchange::{Notice, Weight};
+use urldb_interchange::{Notice, NoticeSeverity};
 use urldb_text::sanitize;
 
 use crate::cli::Context;
@@ -49,14 +49,14 @@ impl ImportReport {
 
     /// Counts and prints a notice, unless there were too many.
     pub(super) fn add_notice(&mut self, notice: &Notice) {
-        let (number, word) = match notice.weight {
-            Weight::Remark if self.verbose => (0, paint(DIM, "note:")),
-            Weight::Remark => return,
-            Weight::LeftOut => {
+        let (number, word) = match notice.severity {
+            NoticeSeverity::Remark if self.verbose => (0, paint(DIM, "note:")),
+            NoticeSeverity::Remark => return,
+            NoticeSeverity::LeftOut => {
                 self.left_out += 1;
                 (self.left_out, paint(style::WARN, "left out:"))
             }
-            Weight::Refused => {
+            NoticeSeverity::Refused => {
                 self.refused += 1;
                 (self.refused, paint(BAD, "refused:"))
             }
@@ -111,11 +111,11 @@ impl ImportReport {
     }
 
     /// Counts a URL that an earlier import wrote, and that is not committed yet.
-    pub(super) fn add_leftover(&mut self, host: &str, url: &RequestUrl) {
+    pub(super) fn add_uncommitted(&mut self, host: &str, url: &RequestUrl) {
         self.changed.add(host, || url.to_string());
     }
 
-    /// The added and merged URLs, and those of [`Self::add_leftover`].
+    /// The added and merged URLs, and those of [`Self::add_uncommitted`].
     pub(super) fn changed(&self) -> &ChangedUrls {
         &self.changed
     }

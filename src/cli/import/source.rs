@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -11,8 +11,7 @@ use clap::ValueEnum;
 use urldb_interchange::{Sink, archive, bag, input, jsonl, list, sitemap, ssd3, sums, table};
 use urldb_warc::INDEX_DIRECTORY;
 
-use super::super::Context;
-use super::Args;
+use crate::cli::Context;
 
 /// The formats that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,20 +36,31 @@ pub(super) enum Format {
     Cdxj,
 }
 
+/// The options of reading lists.
+pub(super) struct ReadOptions<'a> {
+    /// The format of all lists.
+    pub(super) format: Format,
+    /// The URL of the folder with the files that a list of digests names.
+    pub(super) base: Option<&'a str>,
+    /// The key of a record and the name of its column, for each column of a table that has another name.
+    pub(super) columns: &'a [(String, String)],
+}
+
 /// Reads every list.
-pub(super) fn read(args: &Args, context: &Context, sink: &mut Sink<'_>) -> anyhow::Result<()> {
-    for file in &args.files {
+pub(super) fn read(
+    files: &[PathBuf],
+    options: &ReadOptions<'_>,
+    context: &Context,
+    sink: &mut Sink<'_>,
+) -> anyhow::Result<()> {
+    for file in files {
         let path = context.directory.join(file);
         let shown: Arc<str> = file.display().to_string().into();
         if file.as_os_str() == "-" {
-            read_one(
-                args,
-                &spooled(io::stdin().lock())?,
-                &"standard input".into(),
-                sink,
-            )?;
+            let stdin = spooled(io::stdin().lock())?;
+            read_one(options, &stdin, &"standard input".into(), sink)?;
         } else {
-            read_one(args, &Source::File(&path), &shown, sink)?;
+            read_one(options, &Source::File(&path), &shown, sink)?;
         }
     }
     Ok(())
@@ -97,22 +107,22 @@ impl Source<'_> {
 }
 
 fn read_one(
-    args: &Args,
+    options: &ReadOptions<'_>,
     source: &Source<'_>,
     shown: &Arc<str>,
     sink: &mut Sink<'_>,
 ) -> anyhow::Result<()> {
     let base = || {
-        args.base
-            .as_deref()
+        options
+            .base
             .context("--base URL is needed: it says where the files are served")
     };
-    match args.format {
+    match options.format {
         Format::Ssd3 => ssd3::read(source.plain(shown)?, shown, sink)?,
         Format::List => list::read(source.unpacked(shown)?, shown, sink)?,
         Format::Sitemap => sitemap::read(source.path("a sitemap")?, shown, sink)?,
         Format::Csv => {
-            let names = args
+            let names = options
                 .columns
                 .iter()
                 .map(|(key, name)| (name.clone(), key.clone()));
@@ -121,7 +131,7 @@ fn read_one(
         }
         Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
         Format::Sha256sum => sums::read(source.unpacked(shown)?, shown, base()?, sink)?,
-        Format::Bagit => bag::read(source.path("a bag")?, shown, args.base.as_deref(), sink)?,
+        Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
         Format::Cdxj => {
             let path = source.path("an index")?;

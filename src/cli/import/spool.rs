@@ -1,7 +1,7 @@
-//! What was read, on disk: memory holds a few bytes a host, and the items of one domain at a time.
+//! The items of the lists, on disk: memory holds a few bytes a host, and the items of one domain at a time.
 //!
-//! Each entry says where the one before it of the same host stands, so that the chain is followed
-//! back from the last.
+//! Each entry has the offset of the entry before it of the same host. Reading begins at the host's last
+//! entry, and follows these offsets.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ use urldb_canon::Scheme;
 use urldb_format::{Mapping, Metadata, Record};
 use urldb_interchange::{ListItem, Location, Position, json};
 
-/// Before each entry: where its predecessor stands, and its own length.
+/// Bytes before each entry: the offset of its predecessor, and its own length.
 const HEAD: usize = 16;
 
 /// Items in a temporary file.
@@ -21,11 +21,11 @@ pub(super) struct Spool {
     output: BufWriter<File>,
     end: u64,
     items: u64,
-    /// Where the last entry of each host stands.
+    /// The offset of the last entry of each host.
     last: BTreeMap<String, u64>,
 }
 
-/// No entry.
+/// The offset that stands for no entry.
 const NONE: u64 = u64::MAX;
 
 impl Spool {
@@ -39,7 +39,7 @@ impl Spool {
         })
     }
 
-    /// How many items were pushed.
+    /// The number of items.
     pub(super) fn len(&self) -> u64 {
         self.items
     }
@@ -95,12 +95,12 @@ impl Spool {
 }
 
 fn to_json(item: &ListItem) -> Json {
-    let (unit, at) = match item.place.at {
+    let (unit, at) = match item.location.at {
         Position::Line(line) => ("line", line),
         Position::Byte(byte) => ("byte", byte),
     };
     let mut object = Map::new();
-    object.insert("file".to_owned(), Json::from(&*item.place.file));
+    object.insert("file".to_owned(), Json::from(&*item.location.file));
     object.insert(unit.to_owned(), Json::from(at));
     object.insert("scheme".to_owned(), Json::from(item.scheme.as_str()));
     for (key, value) in [("spelling", &item.spelling), ("moment", &item.moment)] {
@@ -132,7 +132,7 @@ fn from_json(object: &Json, host: &str) -> Option<ListItem> {
         .and_then(Json::as_u64)
         .map(Position::Byte);
     Some(ListItem {
-        place: Location {
+        location: Location {
             file: text("file")?.into(),
             at: line.or(byte)?,
         },

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::project::ProjectFacts;
 use super::services::{
-    FIRST, IS_RELEASED, NewFile, Note, Service, VERSION, common, places, untold, yaml,
+    FIRST, IS_RELEASED, NewFile, Service, SetupNote, VERSION, common, places, untold, yaml,
 };
-use super::template::Values;
+use super::template::TemplateValues;
 
 const WORKFLOW: &str = include_str!("../../../templates/init/github.yml");
 const OF_PULL_REQUEST: &str = include_str!("../../../templates/init/github-pull-request.yml");
@@ -116,8 +116,8 @@ fn inputs(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
     Ok(inputs)
 }
 
-/// The name of the action, and what a linter and a person should know of it unless it is a commit.
-fn uses(values: Values, action: &str) -> Values {
+/// The name of the action; unless it is a commit, with a comment for a linter, and advice for people.
+fn uses(values: TemplateValues, action: &str) -> TemplateValues {
     let version = action.rsplit('@').next().unwrap_or_default();
     let is_commit = version.len() >= 40 && version.chars().all(|char| char.is_ascii_hexdigit());
     if is_commit {
@@ -134,7 +134,7 @@ fn uses(values: Values, action: &str) -> Values {
         )
 }
 
-/// What the workflow needs on GitHub before it starts.
+/// The settings that the workflow needs on GitHub before it starts.
 fn settings(project: &ProjectFacts<'_>, secrets: &[&String]) -> anyhow::Result<String> {
     let mut settings = String::new();
     if !secrets.is_empty() {
@@ -161,12 +161,12 @@ fn settings(project: &ProjectFacts<'_>, secrets: &[&String]) -> anyhow::Result<S
     Ok(settings)
 }
 
-/// What to do as long as nothing has the name of the default.
-fn unreleased(project: &ProjectFacts<'_>, default: &str) -> anyhow::Result<Note> {
+/// A note for the time before the release: the default action does not exist yet.
+fn unreleased(project: &ProjectFacts<'_>, default: &str) -> anyhow::Result<SetupNote> {
     let folder = project.folder()?;
     let depth = folder.split('/').filter(|part| !part.is_empty()).count();
     let top = "../".repeat(depth);
-    Ok(Note {
+    Ok(SetupNote {
         text: format!(
             "{default} is not released, so these workflows cannot run yet. Until then, push the source of urldb to a \
              repository of yours, and name its commit:"

@@ -10,11 +10,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-
 use urldb_text::sanitize;
 
 use self::project::ProjectFacts;
-use self::services::{Note, Service};
+use self::services::{NewFile, Service, SetupNote};
 use super::GlobalArgs;
 use super::print::style;
 use crate::cli::print::output;
@@ -64,7 +63,7 @@ pub(super) struct Args {
 type MakeService = fn(&ProjectFacts<'_>) -> anyhow::Result<Service>;
 
 impl Args {
-    /// What is wanted, for a project.
+    /// The services that the options ask for.
     fn services(&self, project: &ProjectFacts<'_>) -> anyhow::Result<Vec<Service>> {
         let mut wanted = vec![];
         if self.github {
@@ -93,44 +92,25 @@ const TEMPORARY: &str = ".urldb-tmp-*";
 /// The folder of the web page in the settings that [`CONFIG`] suggests.
 const SITE: &str = "site";
 
-#[expect(clippy::too_many_lines)]
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let root = match &args.dir {
         Some(dir) => global.directory()?.join(dir),
         None => global.directory()?,
     };
     let mut out = output::stdout();
-    let wrote = style::paint(style::GOOD, "wrote");
-    let file = root.join(FILE_NAME);
-    if !urldb_files::is_there(&file) {
-        urldb_files::make_folder(&root)
-            .with_context(|| format!("cannot make {}", root.display()))?;
-        write(&file, CONFIG)?;
-        writeln!(out, "{wrote} {FILE_NAME}: every key in it is optional")?;
-    }
+    write_config(&mut out, &root)?;
     let repository = Repository::discover(&root, GitEnv::from_process())?;
     let repository = repository.filter(|repository| repository.work_tree().is_ok());
-    let mut config = config::load(&file)?;
-    if let Some(lines) = notifiers::missing(args, &ProjectFacts::new(&config, repository.as_ref()))
-    {
-        notifiers::add(&file, &lines)?;
-        let added = style::paint(style::GOOD, "added");
-        writeln!(out, "{added} to {FILE_NAME}:")?;
-        for line in lines.trim().lines() {
-            writeln!(out, "{}", format!("    {line}").trim_end())?;
-        }
-        config = config::load(&file)?;
-    }
+    let config = add_notifiers(&mut out, args, &root.join(FILE_NAME), repository.as_ref())?;
     let database = root.join(&config.database.path);
     if !urldb_files::is_folder(&database) {
-        urldb_files::make_folder(&database)
-            .with_context(|| format!("cannot make {}", database.display()))?;
+        make_folder(&database)?;
         let made = style::paint(style::GOOD, "made");
         let name = config.relative_name(&database);
         writeln!(out, "{made} {name}/, the database: one file a domain")?;
     }
-    let attributes = attributes(&config);
-    if add_lines(&root.join(".gitattributes"), &attributes)? {
+    let wrote = style::paint(style::GOOD, "wrote");
+    if add_lines(&root.join(".gitattributes"), &attributes(&config))? {
         writeln!(out, "{wrote} .gitattributes, so that histories merge")?;
     }
     let ignored = ignored(args, &config, repository.as_ref())?;
@@ -140,25 +120,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     let facts = ProjectFacts::new(&config, repository.as_ref());
     let services = args.services(&facts)?;
     for file in services.iter().flat_map(|service| &service.files) {
-        let below_top = file.path.strip_prefix(facts.top()?).unwrap_or(&file.path);
-        let path = file.path.strip_prefix(&config.root).unwrap_or(below_top);
-        let name = config.relative_name(path);
-        if write_new(&file.path, &file.text)? {
-            writeln!(out, "{wrote} {name}, {}", file.purpose)?;
-        } else {
-            let kept = style::paint(style::WARN, "kept");
-            let is_current = urldb_files::read_to_string(&file.path, limits::SETTINGS)
-                .is_ok_and(|text| text == file.text);
-            let differs = if is_current {
-                ""
-            } else {
-                "; init would write another text now"
-            };
-            writeln!(
-                out,
-                "{kept} {name}: it exists, and init overwrites nothing{differs}"
-            )?;
-        }
+        write_service_file(&mut out, file, &facts)?;
     }
     write_steps(&mut out, &services)?;
     if !services.is_empty() {
@@ -174,14 +136,75 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::Success)
 }
 
-/// Says what the reader does next, and what does not work yet.
+/// Writes urldb.toml, unless it is there.
+fn write_config(out: &mut impl Write, root: &Path) -> anyhow::Result<()> {
+    let file = root.join(FILE_NAME);
+    if !urldb_files::is_there(&file) {
+        make_folder(root)?;
+        write(&file, CONFIG)?;
+        let wrote = style::paint(style::GOOD, "wrote");
+        writeln!(out, "{wrote} {FILE_NAME}: every key in it is optional")?;
+    }
+    Ok(())
+}
+
+/// Adds the notifiers to urldb.toml that the wanted services need, and loads the file.
+fn add_notifiers(
+    out: &mut impl Write,
+    args: &Args,
+    file: &Path,
+    repository: Option<&Repository>,
+) -> anyhow::Result<Config> {
+    let config = config::load(file)?;
+    let Some(lines) = notifiers::missing(args, &ProjectFacts::new(&config, repository)) else {
+        return Ok(config);
+    };
+    notifiers::add(file, &lines)?;
+    let added = style::paint(style::GOOD, "added");
+    writeln!(out, "{added} to {FILE_NAME}:")?;
+    for line in lines.trim().lines() {
+        writeln!(out, "{}", format!("    {line}").trim_end())?;
+    }
+    Ok(config::load(file)?)
+}
+
+/// Writes a file of a service, unless it is there, and prints the result.
+fn write_service_file(
+    out: &mut impl Write,
+    file: &NewFile,
+    facts: &ProjectFacts<'_>,
+) -> anyhow::Result<()> {
+    let below_top = file.path.strip_prefix(facts.top()?).unwrap_or(&file.path);
+    let path = file.path.strip_prefix(&facts.config.root);
+    let name = facts.config.relative_name(path.unwrap_or(below_top));
+    if write_new(&file.path, &file.text)? {
+        let wrote = style::paint(style::GOOD, "wrote");
+        writeln!(out, "{wrote} {name}, {}", file.purpose)?;
+        return Ok(());
+    }
+    let kept = style::paint(style::WARN, "kept");
+    let is_current = urldb_files::read_to_string(&file.path, limits::SETTINGS)
+        .is_ok_and(|text| text == file.text);
+    let differs = if is_current {
+        ""
+    } else {
+        "; init would write another text now"
+    };
+    writeln!(
+        out,
+        "{kept} {name}: it exists, and init overwrites nothing{differs}"
+    )?;
+    Ok(())
+}
+
+/// Prints the next steps of the reader, and notes on what does not work yet.
 fn write_steps(out: &mut impl Write, services: &[Service]) -> io::Result<()> {
     for service in services {
         writeln!(out, "next, for {}:", service.name)?;
         for (index, step) in service.steps.iter().enumerate() {
             writeln!(out, "  {}. {}", index + 1, sanitize(step))?;
         }
-        for Note { text, command } in &service.notes {
+        for SetupNote { text, command } in &service.notes {
             let word = style::paint(style::WARN, "note:");
             writeln!(out, "{word} {}", sanitize(text))?;
             writeln!(out, "      {}", sanitize(command))?;
@@ -193,8 +216,7 @@ fn write_steps(out: &mut impl Write, services: &[Service]) -> io::Result<()> {
 /// Writes a file, unless it is there.
 fn write_new(path: &Path, text: &str) -> anyhow::Result<bool> {
     if let Some(folder) = path.parent() {
-        urldb_files::make_folder(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+        make_folder(folder)?;
     }
     let written: io::Result<()> =
         urldb_files::write_new_atomically_with(path, |file| file.write_all(text.as_bytes()));
@@ -255,4 +277,8 @@ fn ignored(
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     urldb_files::write_atomically(path, text.as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn make_folder(folder: &Path) -> anyhow::Result<()> {
+    urldb_files::make_folder(folder).with_context(|| format!("cannot make {}", folder.display()))
 }

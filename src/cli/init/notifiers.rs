@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 
 use super::Args;
 use super::project::ProjectFacts;
-use super::template::Values;
+use super::template::TemplateValues;
 use crate::config::{Config, FILE_NAME, NotifierKind};
 use crate::limits;
 
@@ -22,7 +22,7 @@ pub(super) fn missing(args: &Args, project: &ProjectFacts<'_>) -> Option<String>
     let mut kinds = config.notifiers.values().map(|notify| &notify.kind);
     let mut lines = String::new();
     if !kinds.any(|kind| matches!(kind, NotifierKind::Html(_))) {
-        lines += &Values::default()
+        lines += &TemplateValues::default()
             .with("NAME", free_name(config, "page"))
             .fill(PAGE);
     }
@@ -73,14 +73,14 @@ fn free_name(config: &Config, name: &str) -> String {
 }
 
 /// The values of [`ISSUES`] for a repository on GitHub, whose workflows have a token.
-fn on_github(url: &str) -> Option<Values> {
+fn on_github(url: &str) -> Option<TemplateValues> {
     let name = url.strip_prefix("https://github.com/")?;
     let is_repository = name.matches('/').count() == 1 && is_plain(name);
     is_repository.then(|| values("github", name, "", "GITHUB_TOKEN"))
 }
 
 /// The same for a project on a server of GitLab.
-fn on_gitlab(url: &str) -> Option<Values> {
+fn on_gitlab(url: &str) -> Option<TemplateValues> {
     let (host, name) = url.strip_prefix("https://")?.split_once('/')?;
     if host == "github.com" || !name.contains('/') || !is_plain(host) || !is_plain(name) {
         return None;
@@ -92,8 +92,8 @@ fn on_gitlab(url: &str) -> Option<Values> {
     Some(values("gitlab", name, api, "GITLAB_TOKEN"))
 }
 
-fn values(service: &str, repository: &str, api: impl Into<String>, token: &str) -> Values {
-    Values::default()
+fn values(service: &str, repository: &str, api: impl Into<String>, token: &str) -> TemplateValues {
+    TemplateValues::default()
         .with("SERVICE", service)
         .with("REPOSITORY", repository)
         .with("API", api)

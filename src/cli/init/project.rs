@@ -1,4 +1,4 @@
-//! What can be found out about a project, for the files that run urldb.
+//! Facts about a project, for the files that run urldb.
 
 use std::env;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::project::{Checkout, Project};
 pub(super) struct ProjectFacts<'a> {
     pub(super) config: &'a Config,
     pub(super) repository: Option<&'a Repository>,
-    /// The name, as messages have it.
+    /// The name of the project, as in messages.
     pub(super) name: String,
     /// The address of the repository for people.
     pub(super) url: Option<String>,
@@ -28,7 +28,7 @@ impl<'a> ProjectFacts<'a> {
             .file_name()
             .unwrap_or_default()
             .to_string_lossy();
-        let project = Project::new(config, &folder, Checkout::of(&config.root), |_| None);
+        let project = Project::new(config, &folder, Checkout::discover(&config.root), |_| None);
         Self {
             config,
             repository,
@@ -56,7 +56,7 @@ impl<'a> ProjectFacts<'a> {
         text_of(&root)
     }
 
-    /// Where urldb may write: the work tree with its `.git`, or the root.
+    /// The folders that urldb may write to: the work tree with its `.git`, or the root.
     pub(super) fn writable(&self) -> anyhow::Result<Vec<String>> {
         let mut folders = vec![self.root()?];
         if let Some(repository) = self.repository {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::project::{ProjectFacts, program, user};
-use super::template::Values;
+use super::template::TemplateValues;
 
 /// The version of the action, the wheel and the hooks that written files name.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -13,33 +13,33 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// docs/releasing.md says when this changes.
 pub(super) const IS_RELEASED: bool = false;
 
-/// A file to write, and what its reader does next.
+/// A file to write.
 pub(super) struct NewFile {
     pub(super) path: PathBuf,
     pub(super) text: String,
-    /// What the file is for: `which runs urldb every day`.
+    /// The purpose of the file: `which runs urldb every day`.
     pub(super) purpose: &'static str,
 }
 
 /// The files of one way to run urldb, and the next steps.
 pub(super) struct Service {
-    /// What runs urldb, for people.
+    /// The program that runs urldb, for people.
     pub(super) name: &'static str,
     pub(super) files: Vec<NewFile>,
     pub(super) steps: [String; 3],
-    /// What does not work yet, and what to do.
-    pub(super) notes: Vec<Note>,
+    /// Parts that do not work yet, each with a way out.
+    pub(super) notes: Vec<SetupNote>,
 }
 
 /// A sentence that ends with a colon, and a command.
-pub(super) struct Note {
+pub(super) struct SetupNote {
     pub(super) text: String,
     pub(super) command: String,
 }
 
-pub(super) fn common(project: &ProjectFacts<'_>) -> Values {
+pub(super) fn common(project: &ProjectFacts<'_>) -> TemplateValues {
     let minute = project.minute();
-    Values::default()
+    TemplateValues::default()
         .with("VERSION", VERSION)
         .with("NAME", project.name.replace('%', "%%"))
         .with("MINUTE", minute.to_string())
@@ -73,8 +73,8 @@ pub(super) fn places(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
 pub(super) const FIRST: &str =
     "urldb add --static URL               promises the bytes of a URL; repeat it for each";
 
-/// What a project lacks that tells nobody after `init` has added what it can.
-pub(super) fn untold(project: &ProjectFacts<'_>, option: &str, server: &str) -> Option<Note> {
+/// A note for a project whose notifiers reach nobody, although `init` added what it could.
+pub(super) fn untold(project: &ProjectFacts<'_>, option: &str, server: &str) -> Option<SetupNote> {
     if project.config.tells_people() {
         return None;
     }
@@ -92,7 +92,7 @@ pub(super) fn untold(project: &ProjectFacts<'_>, option: &str, server: &str) -> 
             "\"${EDITOR:-vi}\" urldb.toml".to_owned(),
         ),
     };
-    Some(Note {
+    Some(SetupNote {
         text: format!("nobody is told about broken promises yet: {next}"),
         command,
     })
@@ -110,12 +110,12 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let site = project.site()?.map(|site| quoted(in_folder(site)));
     let pages = site.as_ref().map_or_else(String::new, |site| {
         let template = include_str!("../../../templates/init/gitlab-pages.yml");
-        Values::default().with("SITE", site).fill(template)
+        TemplateValues::default().with("SITE", site).fill(template)
     });
     let artifact = site.map_or_else(String::new, |site| format!("- {site}"));
     let mut notes = vec![];
     if !IS_RELEASED {
-        notes.push(Note {
+        notes.push(SetupNote {
             text: format!(
                 "urldb {VERSION} is not released, so this pipeline cannot run yet. Until then, a machine of yours can:"
             ),
@@ -173,16 +173,11 @@ pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         [] => String::new(),
         _ => format!("set -a && . \"{secrets}\" && set +a && "),
     };
-    let commits = if project.repository.is_some() {
-        " --commit"
-    } else {
-        ""
-    };
     let values = common(project)
         .with("FOLDER", percent(shell(&project.root()?)))
         .with("PROGRAM", percent(shell(&program()?)))
         .with("SECRETS", reads)
-        .with("OPTIONS", commits);
+        .with("OPTIONS", commit_option(project));
     let third = match names.as_slice() {
         [] => "crontab -l                           shows the result".to_owned(),
         names => format!(
@@ -212,37 +207,42 @@ fn unit_word(word: &str) -> String {
     format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))
 }
 
-#[expect(clippy::too_many_lines)]
+/// The command of the unit, which reads its secrets from credentials.
+fn unit_command(project: &ProjectFacts<'_>, secrets: &[String]) -> anyhow::Result<String> {
+    let program = unit_word(&program()?);
+    let commits = commit_option(project);
+    if secrets.is_empty() {
+        return Ok(format!("{program} --quiet run{commits}"));
+    }
+    // A credential is a file that only this service can read; urldb reads its environment.
+    let exports = secrets.iter().map(|name| {
+        format!("{name}=\"$$(cat \"$$CREDENTIALS_DIRECTORY/{name}\")\" && export {name}")
+    });
+    let exports: Vec<String> = exports.collect();
+    Ok(format!(
+        "/bin/sh -c '{} && exec \"$$0\" --quiet run{commits}' {program}",
+        exports.join(" && ")
+    ))
+}
+
+/// The option of `urldb run` that commits the ledger, if there is a repository.
+fn commit_option(project: &ProjectFacts<'_>) -> &'static str {
+    project.repository.map_or("", |_| " --commit")
+}
+
 pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let slug = project.slug();
     let unit = format!("urldb-{slug}");
     let names = project.secrets()?;
-    let commits = if project.repository.is_some() {
-        " --commit"
-    } else {
-        ""
-    };
-    let program = unit_word(&program()?);
+    let command = unit_command(project, &names)?;
     let store = |name: &str| format!("/etc/credstore.encrypted/{unit}.{name}");
     let mut credentials = String::new();
-    let mut command = format!("{program} --quiet run{commits}");
-    if !names.is_empty() {
-        // A credential is a file that only this service can read; urldb reads its environment.
-        let exports = names.iter().map(|name| {
-            format!("{name}=\"$$(cat \"$$CREDENTIALS_DIRECTORY/{name}\")\" && export {name}")
-        });
-        let exports: Vec<String> = exports.collect();
-        command = format!(
-            "/bin/sh -c '{} && exec \"$$0\" --quiet run{commits}' {program}",
-            exports.join(" && ")
+    for name in &names {
+        let _ = writeln!(
+            credentials,
+            "LoadCredentialEncrypted={name}:{}",
+            store(name)
         );
-        for name in &names {
-            let _ = writeln!(
-                credentials,
-                "LoadCredentialEncrypted={name}:{}",
-                store(name)
-            );
-        }
     }
     let writable = project.writable()?;
     let writable: Vec<String> = writable.iter().map(|folder| unit_word(folder)).collect();
@@ -334,7 +334,7 @@ pub(super) fn pre_commit(project: &ProjectFacts<'_>) -> anyhow::Result<Service> 
         notes: if IS_RELEASED {
             vec![]
         } else {
-            vec![Note {
+            vec![SetupNote {
                 text: format!(
                     "urldb {VERSION} is not released, so pre-commit cannot fetch it yet. Until then:"
                 ),

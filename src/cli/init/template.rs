@@ -2,9 +2,9 @@
 
 /// The values of the places of a template.
 #[derive(Debug, Default)]
-pub(super) struct Values(Vec<(&'static str, String)>);
+pub(super) struct TemplateValues(Vec<(&'static str, String)>);
 
-impl Values {
+impl TemplateValues {
     pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.0.push((name, value.into()));
         self
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn places_get_their_values_once() {
-        let values = Values::default()
+        let values = TemplateValues::default()
             .with("A", "@B@")
             .with("B", "one: 1\ntwo: 2")
             .with("EMPTY", "");

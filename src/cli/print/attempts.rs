@@ -15,7 +15,7 @@ use urldb_verdict::{
 use super::style::{BAD, DIM, GOOD, WARN, count, paint};
 use crate::run::Progress;
 
-/// Which URLs are logged.
+/// The URLs that are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogDetail {
     /// No URLs.

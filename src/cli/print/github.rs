@@ -1,4 +1,4 @@
-//! What a workflow of GitHub Actions shows: annotations, and a job summary.
+//! Annotations and the job summary of a workflow of GitHub Actions.
 #![expect(clippy::disallowed_methods, reason = "the runner names the file")]
 
 use std::fs::OpenOptions;

@@ -1,7 +1,7 @@
 //! `--format junit`: a report as test results, which CI servers show. Each URL is a test case, each
 //! host a test suite.
 //!
-//! There is no standard. This is what GitLab and Jenkins read: the text within `failure`, `error` and
+//! There is no standard. GitLab and Jenkins read the text within `failure`, `error` and
 //! `skipped`, beside the attribute `message` that others show.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,9 +14,9 @@ use urldb_protocol::{Envelope, Finding, JobResult, Mistake, State};
 use urldb_text::{Shown, sanitize_lines};
 
 /// The record and the URL of a result, as findings name them.
-type Place<'a> = (&'a str, usize, &'a str);
+type RecordLine<'a> = (&'a str, usize, &'a str);
 
-/// What a test case came to.
+/// The result of a test case.
 enum Verdict<'a> {
     Passed,
     /// A promise is broken.
@@ -28,7 +28,7 @@ enum Verdict<'a> {
 }
 
 /// A test case.
-struct Case<'a> {
+struct TestCase<'a> {
     /// Unique within its suite: GitLab shows only the first of equal names.
     name: String,
     file: &'a str,
@@ -55,7 +55,7 @@ pub(super) fn write(
     results: &[JobResult],
 ) -> io::Result<()> {
     let suites = suites(envelope, results);
-    let all = Totals::of(suites.iter().flat_map(|(_, cases)| cases));
+    let all = Totals::count(suites.iter().flat_map(|(_, cases)| cases));
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let seconds = envelope.summary.coverage.milliseconds;
@@ -73,20 +73,23 @@ pub(super) fn write(
 }
 
 /// The suites by name: hosts, and then the files with mistakes.
-fn suites<'a>(envelope: &'a Envelope, results: &'a [JobResult]) -> Vec<(String, Vec<Case<'a>>)> {
-    let mut findings: HashMap<Place<'_>, Vec<&Finding>> = HashMap::new();
+fn suites<'a>(
+    envelope: &'a Envelope,
+    results: &'a [JobResult],
+) -> Vec<(String, Vec<TestCase<'a>>)> {
+    let mut findings: HashMap<RecordLine<'_>, Vec<&Finding>> = HashMap::new();
     for finding in &envelope.findings {
-        let place = (&*finding.file, finding.line, &*finding.url);
-        findings.entry(place).or_default().push(finding);
+        let line = (&*finding.file, finding.line, &*finding.url);
+        findings.entry(line).or_default().push(finding);
     }
-    let mut hosts: BTreeMap<String, Vec<Case<'a>>> = BTreeMap::new();
+    let mut hosts: BTreeMap<String, Vec<TestCase<'a>>> = BTreeMap::new();
     for result in results {
-        let place = (&*result.file, result.line, &*result.url);
-        let found = findings.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let line = (&*result.file, result.line, &*result.url);
+        let found = findings.get(&line).map(Vec::as_slice).unwrap_or_default();
         let cases = hosts.entry(host_of(&result.url)).or_default();
         cases.push(of_result(result, found));
     }
-    let mut files: BTreeMap<String, Vec<Case<'a>>> = BTreeMap::new();
+    let mut files: BTreeMap<String, Vec<TestCase<'a>>> = BTreeMap::new();
     for mistake in &envelope.mistakes {
         let cases = files.entry(mistake.file.clone()).or_default();
         cases.push(of_mistake(mistake));
@@ -104,12 +107,12 @@ fn host_of(url: &str) -> String {
     host.unwrap_or(url).to_owned()
 }
 
-fn of_result<'a>(result: &'a JobResult, findings: &[&'a Finding]) -> Case<'a> {
+fn of_result<'a>(result: &'a JobResult, findings: &[&'a Finding]) -> TestCase<'a> {
     let name = match result.method.as_str() {
         "GET" => result.url.clone(),
         method => format!("{method} {}", result.url),
     };
-    Case {
+    TestCase {
         name,
         file: &result.file,
         verdict: verdict(result, findings),
@@ -134,7 +137,7 @@ fn verdict<'a>(result: &'a JobResult, findings: &[&Finding]) -> Verdict<'a> {
     }
 }
 
-/// What was promised and observed, since when, and the place of the record.
+/// The promise, the observation, the time since when they differ, and the line of the record.
 fn details(result: &JobResult, findings: &[&Finding]) -> String {
     let mut lines = vec![];
     match &result.reason {
@@ -165,7 +168,7 @@ fn details(result: &JobResult, findings: &[&Finding]) -> String {
     lines.join("\n")
 }
 
-fn of_mistake(mistake: &Mistake) -> Case<'_> {
+fn of_mistake(mistake: &Mistake) -> TestCase<'_> {
     let Mistake {
         code,
         file,
@@ -176,7 +179,7 @@ fn of_mistake(mistake: &Mistake) -> Case<'_> {
         ..
     } = mistake;
     let help = help.as_ref().map(|help| format!("\nhelp: {help}"));
-    Case {
+    TestCase {
         name: format!("{file}:{line}:{column}: {code}"),
         file,
         verdict: Verdict::Error(message),
@@ -190,7 +193,7 @@ fn of_mistake(mistake: &Mistake) -> Case<'_> {
 
 /// Adds ` (2)` to the second of equal names: several records may have one URL and different bodies of
 /// their requests.
-fn number_equal_names(cases: &mut [Case<'_>]) {
+fn number_equal_names(cases: &mut [TestCase<'_>]) {
     let mut taken = HashSet::new();
     for case in cases {
         let mut name = case.name.clone();
@@ -204,7 +207,7 @@ fn number_equal_names(cases: &mut [Case<'_>]) {
 }
 
 impl Totals {
-    fn of<'a>(cases: impl IntoIterator<Item = &'a Case<'a>>) -> Self {
+    fn count<'a>(cases: impl IntoIterator<Item = &'a TestCase<'a>>) -> Self {
         let mut totals = Self::default();
         for case in cases {
             totals.tests += 1;
@@ -233,11 +236,15 @@ fn pair<'a>((name, value): &'a (&'static str, String)) -> (&'a str, &'a str) {
     (name, value)
 }
 
-fn write_suite<W: Write>(xml: &mut Writer<W>, name: &str, cases: &[Case<'_>]) -> io::Result<()> {
+fn write_suite<W: Write>(
+    xml: &mut Writer<W>,
+    name: &str,
+    cases: &[TestCase<'_>],
+) -> io::Result<()> {
     let name = valid(name);
     xml.create_element("testsuite")
         .with_attribute(("name", &*name))
-        .with_attributes(Totals::of(cases).attributes().iter().map(pair))
+        .with_attributes(Totals::count(cases).attributes().iter().map(pair))
         .write_inner_content(|xml| {
             cases
                 .iter()
@@ -246,7 +253,7 @@ fn write_suite<W: Write>(xml: &mut Writer<W>, name: &str, cases: &[Case<'_>]) ->
     Ok(())
 }
 
-fn write_case<W: Write>(xml: &mut Writer<W>, suite: &str, case: &Case<'_>) -> io::Result<()> {
+fn write_case<W: Write>(xml: &mut Writer<W>, suite: &str, case: &TestCase<'_>) -> io::Result<()> {
     let element = xml
         .create_element("testcase")
         .with_attribute(("classname", suite))

@@ -1,6 +1,7 @@
 //! Output for a terminal, a log or GitHub.
 
 pub(crate) mod attempts;
+pub(crate) mod findings;
 pub(crate) mod github;
 mod junit;
 pub(crate) mod lines;

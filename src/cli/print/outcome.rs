@@ -1,6 +1,5 @@
 //! A run's outcome, printed.
 
-use super::output;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -9,15 +8,15 @@ use urldb_render::{Deliveries, Message, Scope};
 use urldb_text::sanitize;
 
 use super::attempts::AttemptLog;
-use super::standing;
+use super::findings::write_mistake;
 use super::style::{self, DIM, ReportFormat, paint};
-use super::{junit, lines, sarif};
+use super::{junit, lines, output, sarif, standing};
 use crate::ambient::Ambient;
 use crate::cli::Context;
 use crate::notify::Standing;
 use crate::run::Outcome;
 
-/// Prints an outcome before anything is delivered: what was found on standard output, what went wrong
+/// Prints an outcome before any delivery: its findings on standard output, the errors of the run
 /// on standard error. Forms that tell of deliveries come with [`print_delivered`].
 pub(crate) fn print(
     outcome: &Outcome,
@@ -27,7 +26,7 @@ pub(crate) fn print(
     context: &Context,
 ) -> anyhow::Result<()> {
     if format != ReportFormat::Human {
-        // The report is for programs; this is for whoever started them.
+        // The report on standard output is for programs; people read standard error.
         attempts.write(&mut output::stderr())?;
     }
     match format {
@@ -40,7 +39,7 @@ pub(crate) fn print(
                 notified: None,
                 ..composed(outcome, scope, &Deliveries::default())
             };
-            let text = urldb_render::terminal(&message, style::terminal_options(context));
+            let text = urldb_render::terminal(&message, context.terminal_options());
             out.write_all(text.as_bytes())?;
         }
         ReportFormat::Json => {
@@ -66,7 +65,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Prints what notifiers have delivered and what waits, and the forms that tell of both.
+/// Prints delivered and waiting messages, and the report in the formats that contain them.
 pub(crate) fn print_delivered(
     outcome: &Outcome,
     scope: Scope<'_>,
@@ -77,7 +76,7 @@ pub(crate) fn print_delivered(
     let message = complete_message(outcome, scope, standings);
     match format {
         ReportFormat::Human if !context.quiet => {
-            let text = urldb_render::terminal_notified(&message, style::terminal_options(context));
+            let text = urldb_render::terminal_notified(&message, context.terminal_options());
             output::stdout().write_all(text.as_bytes())?;
         }
         ReportFormat::Markdown => {
@@ -94,7 +93,7 @@ pub(crate) fn print_delivered(
     Ok(())
 }
 
-/// The content of the report, with what became of its deliveries, and with the errors of the run.
+/// The content of the report, with its deliveries and the errors of the run.
 pub(super) fn complete_message(
     outcome: &Outcome,
     scope: Scope<'_>,
@@ -147,5 +146,5 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
 
 fn write_mistakes(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     let mut mistakes = outcome.envelope.mistakes.iter();
-    mistakes.try_for_each(|mistake| style::write_mistake(out, mistake))
+    mistakes.try_for_each(|mistake| write_mistake(out, mistake))
 }

@@ -68,7 +68,7 @@ impl<W: Write> Write for SafeOutput<W> {
 impl<W: Write> Drop for SafeOutput<W> {
     fn drop(&mut self) {
         if !self.pending.is_empty() {
-            // A closed output is no error here: whoever writes more learns of it.
+            // A closed output is no error here: the next write returns it.
             let _ = self.flush();
         }
     }

@@ -85,7 +85,7 @@ impl Progress for ProgressLine {
     fn planned(&self, jobs: &BTreeMap<String, u64>) {
         self.line.set_length(jobs.values().sum());
         if !self.line.is_hidden() {
-            *self.remaining.borrow_mut() = RemainingJobs::of(jobs);
+            *self.remaining.borrow_mut() = RemainingJobs::new(jobs);
             self.line.set_message(self.message());
         }
     }
@@ -110,7 +110,7 @@ struct RemainingJobs {
 }
 
 impl RemainingJobs {
-    fn of(jobs: &BTreeMap<String, u64>) -> Self {
+    fn new(jobs: &BTreeMap<String, u64>) -> Self {
         let ranked = jobs.iter().map(|(host, jobs)| (*jobs, host.clone()));
         Self {
             ranked: ranked.collect(),

@@ -101,7 +101,7 @@ fn automation_id(run: &RunInfo) -> String {
     }
 }
 
-/// Where a result comes from.
+/// The source of a result.
 enum Source<'a> {
     Finding(&'a Finding),
     Mistake(&'a Mistake),
@@ -138,7 +138,7 @@ impl Source<'_> {
 struct ResultWriter {
     /// The severity of each code that occurs, and its number in the list of rules.
     codes: BTreeMap<String, (usize, Severity)>,
-    /// How often each fingerprint occurred.
+    /// The number of results with each fingerprint.
     fingerprints: HashMap<String, u64>,
 }
 
@@ -209,7 +209,7 @@ fn rule(code: &str, severity: Severity) -> Value {
     })
 }
 
-/// What docs/findings.md says about a code.
+/// The section of docs/findings.md about a code.
 fn section(code: &str) -> Option<&'static str> {
     let heading = format!("\n### `{code}`\n");
     let (_, section) = HELP.split_once(&*heading)?;

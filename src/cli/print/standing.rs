@@ -1,4 +1,4 @@
-//! What notifiers have delivered, and what waits.
+//! Delivered and waiting messages of notifiers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,18 +8,18 @@ use urldb_protocol::Shown;
 use urldb_render::{Block, Deliveries, NextTry, StuckMessages, Text, stuck_blocks, terminal_stuck};
 
 use super::output;
-use super::style::{count, terminal_options};
+use super::style::count;
 use crate::cli::Context;
 use crate::notify::{KeptDelivery, Message, Standing};
 
-/// Prints what waits and what went wrong, on standard error: every run shows this, also a quiet one.
+/// Prints waiting messages and failed deliveries on standard error, also for a quiet run.
 pub(crate) fn print_stuck(blocks: &[Block], context: &Context) {
-    let text = terminal_stuck(blocks, terminal_options(context));
+    let text = terminal_stuck(blocks, context.terminal_options());
     // A closed standard error is no error.
     let _ = output::stderr().write_all(text.as_bytes());
 }
 
-/// Prints what waits and what went wrong, for a command that is no run.
+/// Prints waiting messages and failed deliveries, for a command that is no run.
 pub(crate) fn print_standings(standings: &[Standing], now: Timestamp, context: &Context) {
     print_stuck(&stuck_blocks(&deliveries(standings, now), now), context);
     for standing in standings {
@@ -38,7 +38,7 @@ pub(crate) fn print_errors(standings: &[Standing], now: Timestamp, context: &Con
     print_stuck(&stuck_blocks(&errors, now), context);
 }
 
-/// What was delivered and what waits, for the report.
+/// Delivered and waiting messages, for the report.
 pub(crate) fn deliveries(standings: &[Standing], now: Timestamp) -> Deliveries {
     Deliveries {
         delivered: standings.iter().filter_map(delivered).collect(),
@@ -116,7 +116,7 @@ fn stuck(standing: &Standing, now: Timestamp) -> Option<StuckMessages> {
     })
 }
 
-/// The recipients of what waits, each once.
+/// The recipients of waiting messages, each once.
 pub(crate) fn recipients(waiting: &[Message]) -> Vec<String> {
     names(waiting.iter().flat_map(Message::waiting))
 }

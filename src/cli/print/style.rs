@@ -1,16 +1,13 @@
 //! Colours and lines for a terminal; anstream takes the colours out where there is none.
 
-use super::output;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
-use urldb_protocol::Mistake;
-use urldb_render::TerminalOptions;
-use urldb_text::{Excerpt, Finding, Severity, sanitize, sanitize_lines};
+use urldb_text::{sanitize, sanitize_lines};
 
-use crate::cli::Context;
+use super::output;
 use crate::explain::explain;
 
 /// The form of the output of a command with one answer.
@@ -70,15 +67,6 @@ pub(crate) fn terminal_width() -> usize {
     width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST)
 }
 
-/// How reports look on this terminal.
-pub(crate) fn terminal_options(context: &Context) -> TerminalOptions {
-    TerminalOptions {
-        width: terminal_width(),
-        quiet: context.quiet,
-        all_urls: context.verbose,
-    }
-}
-
 /// Text in a style.
 pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
@@ -117,57 +105,6 @@ pub(crate) fn print_invalid_record(file: &str, line: usize) {
     print_warning(format!(
         "{file}:{line}: the record has no valid URL; `urldb lint` names the mistake"
     ));
-}
-
-/// A finding in a file, in the form that editors and terminals make clickable.
-pub(crate) fn write_finding(
-    out: &mut impl Write,
-    context: &Context,
-    finding: &Finding,
-) -> io::Result<()> {
-    let file = finding.file.as_deref().map(|file| context.shown(file));
-    let file = file.unwrap_or_default();
-    let Finding {
-        line,
-        column,
-        message,
-        ..
-    } = finding;
-    let message = sanitize(message);
-    let code = paint(of_severity(finding.severity), finding.code);
-    writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
-    write_help(out, finding.help.as_deref())?;
-    let mut excerpt = finding.excerpt.iter().flat_map(Excerpt::lines);
-    excerpt.try_for_each(|line| writeln!(out, "  {line}"))
-}
-
-/// The same for a mistake of a report: all of these are errors.
-pub(crate) fn write_mistake(out: &mut impl Write, mistake: &Mistake) -> io::Result<()> {
-    let Mistake {
-        file,
-        line,
-        column,
-        message,
-        ..
-    } = mistake;
-    let (file, message) = (sanitize(file), sanitize(message));
-    let code = paint(BAD, sanitize(&mistake.code));
-    writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
-    write_help(out, mistake.help.as_deref())
-}
-
-fn write_help(out: &mut impl Write, help: Option<&str>) -> io::Result<()> {
-    match help {
-        Some(help) => writeln!(out, "  {} {}", paint(DIM, "help:"), sanitize(help)),
-        None => Ok(()),
-    }
-}
-
-fn of_severity(severity: Severity) -> Style {
-    match severity {
-        Severity::Error => BAD,
-        Severity::Warning => WARN,
-    }
 }
 
 /// `1 URL`, `2 URLs`.

@@ -1,4 +1,4 @@
-//! What was brought into the archive's object store, and what waits.
+//! Files that were uploaded into the archive's object store, and files that wait.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use crate::archive::{UploadReport, upload, upload_new_index};
 use crate::cli::Context;
 use crate::exit::ExitCode;
 
-/// Uploads the finished files of the archive, if it has a store, and prints what was done. The exit code
-/// is that of a failure if a person has to mend something.
+/// Uploads the finished files of the archive, if it has a store, and prints the result. The exit code is
+/// that of a failure if a person has to act.
 pub(crate) fn upload_and_print(context: &Context, format: ReportFormat) -> io::Result<ExitCode> {
     print_upload(upload(&context.config), context, format)
 }
 
-/// The same after the index was merged or made anew.
+/// Uploads after the index was merged or made anew.
 pub(crate) fn upload_new_index_and_print(
     context: &Context,
     format: ReportFormat,

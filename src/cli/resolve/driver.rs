@@ -77,5 +77,5 @@ fn kind_of(path: &Path) -> Option<FileKind> {
             ..Config::default()
         }
     });
-    FileKind::of(path, &config)
+    FileKind::from_path(path, &config)
 }

@@ -32,7 +32,7 @@ pub(in crate::cli) enum FileKind {
 impl FileKind {
     /// The kind of the file at an absolute path without links, in the project of a configuration;
     /// `None` for a file of another kind.
-    pub(in crate::cli) fn of(path: &Path, config: &Config) -> Option<Self> {
+    pub(in crate::cli) fn from_path(path: &Path, config: &Config) -> Option<Self> {
         let real = |path: PathBuf| urldb_files::real_path(&path).unwrap_or(path);
         let root = real(config.root.clone());
         let folder = |relative: &Path| real(root.join(relative));
@@ -59,16 +59,16 @@ impl FileKind {
 
 /// The result of merging one file.
 #[derive(Debug)]
-pub(super) struct Attempt {
+pub(super) struct MergeAttempt {
     /// `None` if the file stays as it is.
     pub(super) resolution: Option<Resolution>,
-    /// What is left for a person.
+    /// The conflicts that are left for a person.
     pub(super) findings: Vec<Finding>,
 }
 
-impl Attempt {
+impl MergeAttempt {
     /// A file with one finding.
-    pub(super) fn of(resolution: Option<Resolution>, finding: Finding) -> Self {
+    pub(super) fn new(resolution: Option<Resolution>, finding: Finding) -> Self {
         Self {
             resolution,
             findings: vec![finding],
@@ -90,7 +90,7 @@ pub(super) fn merge(
     [base, ours, theirs]: &[Option<Vec<u8>>; 3],
     style: TextStyle,
     marker_size: usize,
-) -> anyhow::Result<Attempt> {
+) -> anyhow::Result<MergeAttempt> {
     let versions = Versions {
         base: base.as_deref(),
         ours: ours.as_deref(),
@@ -101,10 +101,10 @@ pub(super) fn merge(
         return merge_text(versions, TOO_LARGE.to_owned(), style, marker_size);
     }
     let unreadable = match kind {
-        FileKind::History => return Ok(Attempt::clean(ledger::merge_history(versions))),
-        FileKind::Message => return Ok(Attempt::clean(notify::merge(versions))),
+        FileKind::History => return Ok(MergeAttempt::clean(ledger::merge_history(versions))),
+        FileKind::Message => return Ok(MergeAttempt::clean(notify::merge(versions))),
         FileKind::Ledger => match ledger::merge(versions) {
-            Ok(merged) => return Ok(Attempt::clean(merged)),
+            Ok(merged) => return Ok(MergeAttempt::clean(merged)),
             Err(unreadable) => unreadable,
         },
         FileKind::Domain => {
@@ -128,11 +128,13 @@ pub(super) fn merge(
     merge_text(versions, why, style, marker_size)
 }
 
-fn of_merged(merged: Merged) -> Attempt {
+fn of_merged(merged: Merged) -> MergeAttempt {
     match merged {
-        Merged::Removed => Attempt::clean(None),
-        Merged::File { bytes, conflicts } if conflicts.is_empty() => Attempt::clean(Some(bytes)),
-        Merged::File { bytes, conflicts } => Attempt {
+        Merged::Removed => MergeAttempt::clean(None),
+        Merged::File { bytes, conflicts } if conflicts.is_empty() => {
+            MergeAttempt::clean(Some(bytes))
+        }
+        Merged::File { bytes, conflicts } => MergeAttempt {
             resolution: Some(Resolution::Conflict(bytes)),
             findings: conflicts.iter().map(finding_of).collect(),
         },
@@ -141,7 +143,7 @@ fn of_merged(merged: Merged) -> Attempt {
                 Side::Ours => "our side removed the file, their side changed it",
                 Side::Theirs => "their side removed the file, our side changed it",
             };
-            Attempt::of(None, Finding::new(Code::UnmergedFile, 1, sides))
+            MergeAttempt::new(None, Finding::new(Code::UnmergedFile, 1, sides))
         }
     }
 }
@@ -169,14 +171,14 @@ fn merge_text(
     why: String,
     style: TextStyle,
     marker_size: usize,
-) -> anyhow::Result<Attempt> {
+) -> anyhow::Result<MergeAttempt> {
     let mut finding = Finding::new(Code::UnmergedFile, 1, why);
     let (Some(ours), Some(theirs)) = (versions.ours, versions.theirs) else {
-        return Ok(Attempt::of(None, finding));
+        return Ok(MergeAttempt::new(None, finding));
     };
     let lines = [versions.base.unwrap_or_default(), ours, theirs];
     let Some(merged) = text_merge(lines, style, marker_size)? else {
-        return Ok(Attempt::of(None, finding));
+        return Ok(MergeAttempt::new(None, finding));
     };
     let resolution = if merged.has_conflicts {
         finding.line = first_conflict(&merged.bytes, marker_size);
@@ -185,7 +187,7 @@ fn merge_text(
         Resolution::Merged(merged.bytes)
     };
     let help = "the file was merged by lines, as git does";
-    Ok(Attempt::of(Some(resolution), finding.with_help(help)))
+    Ok(MergeAttempt::new(Some(resolution), finding.with_help(help)))
 }
 
 /// The line of the first marker in merged lines, from 1.

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use urldb_text::{Code, Finding};
 
-use self::merging::Attempt;
 pub(super) use self::merging::FileKind;
+use self::merging::MergeAttempt;
+use super::print::findings::write_finding;
 use super::print::{output, style};
 use super::{Context, GlobalArgs};
 use crate::database::across;
@@ -132,7 +133,7 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
             let path = top.join(&unmerged.path);
             let mut known = groups.iter().flat_map(|group| &group.files);
             let is_known = known.any(|known| known.path == path);
-            if let (Some(kind), false) = (FileKind::of(&path, &context.config), is_known) {
+            if let (Some(kind), false) = (FileKind::from_path(&path, &context.config), is_known) {
                 files.push(FileToMerge {
                     path,
                     kind,
@@ -167,7 +168,7 @@ fn named_files(files: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathB
     let named: Vec<PathBuf> = files.iter().map(absolute).collect();
     for path in &named {
         anyhow::ensure!(
-            FileKind::of(path, &context.config).is_some(),
+            FileKind::from_path(path, &context.config).is_some(),
             "{} is no file of the database or the ledger; urldb merges only these",
             context.shown(path)
         );
@@ -241,7 +242,7 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
         let findings = across::findings(&context.config, &merged)?;
         let errors = findings.iter().filter(|finding| finding.is_error());
         for finding in errors {
-            style::write_finding(&mut output::stdout(), context, finding)?;
+            write_finding(&mut output::stdout(), context, finding)?;
             counts.contradictory += 1;
         }
     }
@@ -249,7 +250,7 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
 }
 
 fn report(
-    attempt: &Attempt,
+    attempt: &MergeAttempt,
     file: &FileToMerge,
     dry_run: bool,
     context: &Context,
@@ -257,7 +258,7 @@ fn report(
     let mut out = output::stdout();
     for finding in &attempt.findings {
         let finding = finding.clone().in_file(&file.path);
-        style::write_finding(&mut out, context, &finding)?;
+        write_finding(&mut out, context, &finding)?;
     }
     let what = match (&attempt.resolution, dry_run) {
         (Some(Resolution::Merged(_)), true) => "would merge",
@@ -274,7 +275,7 @@ fn report(
 }
 
 /// Merges one file, unless somebody has worked on it.
-fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<Attempt> {
+fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<MergeAttempt> {
     let FileToMerge {
         path,
         kind,
@@ -284,14 +285,14 @@ fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<Attemp
     let left = |message: &str, help: Option<String>| {
         let mut finding = Finding::new(Code::UnmergedFile, 1, message);
         finding.help = help;
-        Ok(Attempt::of(None, finding))
+        Ok(MergeAttempt::new(None, finding))
     };
     if !unmerged.is_regular() {
         let message = "a side has a symbolic link or a submodule here, which cannot be merged";
         return left(message, None);
     }
     if let Some(finding) = rename {
-        return Ok(Attempt::of(None, finding.clone()));
+        return Ok(MergeAttempt::new(None, finding.clone()));
     }
     let mut versions = repository.versions(unmerged)?;
     let side = file.only_side().filter(|_| file.has_ancestor());
@@ -311,7 +312,7 @@ fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<Attemp
                 format!("{there} side removed the file, {here} side renamed or reformatted it");
             return left(&message, Some(renames::keep_or_remove(path)));
         }
-        // What is left of such a file has no line to edit.
+        // A file that one side removed has no line to edit.
         for finding in &mut attempt.findings {
             finding.help = Some(renames::keep_or_remove(path));
         }

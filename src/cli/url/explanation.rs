@@ -1,4 +1,4 @@
-//! What `urldb url explain` has to say, as data: the object of `--format json`.
+//! The explanation of `urldb url explain`, as data: the object of `--format json`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use urldb_canon::surt;
 
 use crate::database::site_rules::{domain_file, website_file};
 
-/// Each step from a URL to its record. What comes after a step that failed is null or empty.
+/// Each step from a URL to its record. Steps after a failed one are null or empty.
 #[derive(Debug, Serialize)]
 pub(super) struct Explanation {
     /// As it is spelled; null for what is no URL.
@@ -32,7 +32,7 @@ pub(super) struct Explanation {
     pub(super) surt: Option<String>,
     /// The folder of the database; null where there is none.
     pub(super) database: Option<String>,
-    /// Why there is no record.
+    /// The reason why there is no record.
     pub(super) problem: Option<UrlProblem>,
 }
 
@@ -58,9 +58,9 @@ pub(super) struct RuleFile {
 pub(super) struct Rule {
     pub(super) name: String,
     pub(super) line: usize,
-    /// How it went.
+    /// The result of the rule.
     pub(super) verdict: &'static str,
-    /// Whether path and query were taken in lower case, as is tried where nothing matched.
+    /// Whether path and query were compared in lower case, which is tried if nothing matched.
     pub(super) lower_case: bool,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct RecordLocation {
     pub(super) line: Option<usize>,
 }
 
-/// Why a URL has no record. A URL that was typed has no file and line, so this is no finding in a file.
+/// The reason why a URL has no record. It is no finding, since a typed URL has no file and line.
 #[derive(Debug, Serialize)]
 pub(super) struct UrlProblem {
     pub(super) code: &'static str,
@@ -101,7 +101,7 @@ pub(super) struct UrlProblem {
 }
 
 impl Explanation {
-    /// What a trace says. `shown` makes names of paths; `database` is the folder of the database.
+    /// The explanation of a trace. `shown` makes names of paths; `database` is the folder of the database.
     pub(super) fn new(trace: &Trace, shown: impl Fn(&Path) -> String, database: &Path) -> Self {
         let resolution = trace.outcome.as_ref().ok();
         let failure = match &trace.outcome {

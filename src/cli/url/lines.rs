@@ -13,7 +13,7 @@ use crate::exit::ExitCode;
 /// Large enough that nothing waits for the kernel.
 const BUFFER: usize = 256 << 10;
 
-/// Bytes of a line; what is longer is no URL.
+/// Most bytes of a line; a longer line is no URL.
 const LONGEST: usize = 1 << 20;
 
 /// Answers each of `urls`, or, where there are none, each line of standard input.
@@ -53,7 +53,7 @@ impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> AnswerWriter<F> {
         let mut line = Vec::new();
         for number in 1u64.. {
             if input.buffer().is_empty() {
-                // Whoever waits for answers before asking on gets them now.
+                // Flush before a read that may block: the caller may wait for these answers.
                 self.out.flush()?;
             }
             let is_whole = match read_line(&mut input, &mut line) {

@@ -9,6 +9,7 @@ use urldb_text::{Finding, Severity};
 
 use crate::ambient::Ambient;
 use crate::cli::Context;
+use crate::cli::print::findings::write_finding;
 use crate::cli::print::output::{self, write_json_line};
 use crate::cli::print::style::{self, DIM, ReportFormat, paint};
 use crate::explain::explain;
@@ -32,7 +33,7 @@ impl LogFormat {
     }
 }
 
-/// Where the daemon says what happens. The daemon goes on when its output is closed.
+/// The log of the daemon. The daemon goes on when its output is closed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DaemonLog {
     pub(super) format: LogFormat,
@@ -105,7 +106,7 @@ impl DaemonLog {
     /// When the output is closed.
     pub(super) fn finding(self, finding: &Finding, context: &Context) -> io::Result<()> {
         if self.format == LogFormat::Human {
-            return style::write_finding(&mut output::stdout(), context, finding);
+            return write_finding(&mut output::stdout(), context, finding);
         }
         let file = finding.file.as_deref().map(|file| context.shown(file));
         let line = LogLine::Lint {

@@ -19,7 +19,7 @@ use self::metrics::LastExit;
 use self::ping::{Monitor, Signal, run_id};
 use self::service::ServiceManager;
 use super::args::{MapArgs, resolve_domains};
-use super::check::execute;
+use super::execute::execute;
 use super::print::outcome;
 use super::print::upload::upload_and_print;
 use super::resolve::resolve_ledger;
@@ -47,7 +47,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
-    let mut setup = Setup::load(args, global)?;
+    let mut setup = DaemonSettings::load(args, global)?;
     let _lock = setup.context.lock_repository()?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         format: args.format,
         quiet: setup.context.quiet,
     };
-    let mut settings = SettingsFile::of(&setup.context.config);
+    let mut settings = SettingsFile::read(&setup.context.config);
     let mut known = known_files(&setup.context.config)?;
     while !stop.is_set() {
         let mut worker = Worker {
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         if stop.is_set() {
             break;
         }
-        match Setup::load(args, global) {
+        match DaemonSettings::load(args, global) {
             Ok(new) => {
                 let has_moved = new.options.directory != setup.options.directory;
                 setup = new;
@@ -93,14 +93,14 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::Success)
 }
 
-/// The settings of a daemon, all of them tried.
-struct Setup {
+/// The settings of a daemon, all of which work.
+struct DaemonSettings {
     context: Context,
     options: WatchOptions,
     monitor: Option<Monitor>,
 }
 
-impl Setup {
+impl DaemonSettings {
     fn load(args: &Args, global: &GlobalArgs) -> anyhow::Result<Self> {
         let mut context = Context::new(global)?;
         args.map.apply(&mut context, &[])?;
@@ -128,7 +128,7 @@ struct SettingsFile {
 }
 
 impl SettingsFile {
-    fn of(config: &Config) -> Self {
+    fn read(config: &Config) -> Self {
         let path = if config.file.as_os_str().is_empty() {
             config.root.join(FILE_NAME)
         } else {
@@ -149,12 +149,12 @@ impl SettingsFile {
 
 /// Handles the events of the loop. A failed run prints its error, and the loop goes on.
 struct Worker<'a> {
-    setup: &'a Setup,
+    setup: &'a DaemonSettings,
     stop: &'a Stop,
     log: DaemonLog,
     manager: &'a ServiceManager,
     settings: &'a mut SettingsFile,
-    /// The domain files as they were last read, to find what changed in them.
+    /// The domain files as they were last read, to find their changed records.
     known: BTreeMap<PathBuf, KnownFile>,
 }
 
@@ -166,7 +166,7 @@ struct KnownFile {
 }
 
 impl KnownFile {
-    fn of(file: &DomainFile) -> Self {
+    fn new(file: &DomainFile) -> Self {
         Self {
             metadata: file.metadata().clone(),
             records: file.records().map(|entry| entry.record().clone()).collect(),
@@ -287,7 +287,7 @@ impl Worker<'_> {
                 continue;
             }
             let host = parsed.file.host().to_owned();
-            let now = KnownFile::of(&parsed.file);
+            let now = KnownFile::new(&parsed.file);
             let before = self.known.remove(path).unwrap_or_default();
             if before.metadata == now.metadata {
                 let known: HashSet<String> = before.records.iter().map(text_of).collect();
@@ -369,6 +369,6 @@ fn known_files(config: &Config) -> anyhow::Result<BTreeMap<PathBuf, KnownFile>> 
     let database = config.open_database()?;
     let files = database.read().filter_map(Result::ok);
     Ok(files
-        .map(|parsed| (parsed.file.path().to_owned(), KnownFile::of(&parsed.file)))
+        .map(|parsed| (parsed.file.path().to_owned(), KnownFile::new(&parsed.file)))
         .collect())
 }

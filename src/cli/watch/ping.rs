@@ -8,7 +8,7 @@ use urldb_text::secret_variable;
 
 use crate::config::{Config, TextSource};
 
-/// The most that one signal may take. A run waits for it, and nobody looks at the answer.
+/// Most time, requests and bytes of one signal. A run waits for it, and its answer has no effect.
 const BUDGET: Budget = Budget {
     requests: 1,
     bytes: 1 << 10,

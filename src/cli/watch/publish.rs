@@ -1,4 +1,4 @@
-//! `[git] commit`: the daemon commits what a run has written, and pushes the commits.
+//! `[git] commit`: the daemon commits the files of a run, and pushes the commits.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::explain::explain;
 use crate::git::{Repository, Upstream};
 use crate::stop::Stop;
 
-/// How often the daemon tries to push what a run has written. The next run tries again.
+/// Most attempts to push the commit of a run. The next run tries again.
 const ATTEMPTS: u64 = 5;
 
 /// The commit to make after a run; `None` without `[git] commit`.
@@ -27,7 +27,7 @@ pub(super) fn begin(context: &Context) -> anyhow::Result<Option<PlannedRunCommit
     PlannedRunCommit::begin(&CommitArgs::ALWAYS, context).context("the run is not committed")
 }
 
-/// Commits what the run has written that began at `started`, and pushes this and earlier commits.
+/// Commits the files of the run that began at `started`, and pushes this and earlier commits.
 ///
 /// # Errors
 /// When git is in the middle of a merge or the like, git or a hook refuses the commit, or the commits cannot

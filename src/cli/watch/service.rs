@@ -1,4 +1,4 @@
-//! What systemd hears of the daemon: `sd_notify(3)`.
+//! Messages of the daemon to systemd: `sd_notify(3)`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,12 +14,12 @@ const LONGEST_TURN: Duration = Duration::from_mins(1);
 /// The manager of services that has started this process, if one has.
 pub(super) struct ServiceManager {
     began: Instant,
-    beat: Arc<Beat>,
+    beat: Arc<Heartbeat>,
 }
 
-/// When the daemon was last seen at work.
+/// The time at which the daemon last worked.
 #[derive(Default)]
-struct Beat {
+struct Heartbeat {
     /// Milliseconds after the start.
     last_turn: AtomicU64,
     /// The loop waits for a run or a check, whose requests have time limits of their own.
@@ -76,7 +76,7 @@ pub(super) fn tell_stopping() {
     tell("STOPPING=1");
 }
 
-/// Without a manager, nobody listens; a manager that does not listen is no fault of the daemon.
+/// A missing manager, or one that does not listen, is no error of the daemon.
 #[cfg(unix)]
 fn tell(states: &str) {
     let _ = sd_notify::notify(&[NotifyState::Custom(states)]);

@@ -130,7 +130,7 @@ fn matches_with_or_without(pattern: &Pattern, text: &str, part: UrlPart) -> bool
         || separator.is_some_and(|s| pattern.matches(&format!("{bare}{s}")))
 }
 
-/// Why `text` cannot stand in `part`, worded so that it continues a sentence that starts with "the
+/// The reason why `text` cannot stand in `part`, worded so that it continues a sentence that starts with "the
 /// replacement".
 fn unfit_reason(part: UrlPart, text: &str) -> Option<&'static str> {
     match part {

@@ -1,10 +1,10 @@
-//! Why a URL resolves to no page.
+//! The reasons why a URL resolves to no page.
 
 use thiserror::Error;
 
 use crate::error::UrlError;
 
-/// Why the rules do not admit a URL.
+/// The reason why the rules do not admit a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ResolveError {

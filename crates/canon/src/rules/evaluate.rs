@@ -283,7 +283,7 @@ enum ValuePriority {
 }
 
 impl ValuePriority {
-    fn of(variable: &BoundVariable<'_>) -> Self {
+    fn from_variable(variable: &BoundVariable<'_>) -> Self {
         match (&variable.text, variable.variable.namespace) {
             (Some(_), _) => Self::FromUrl,
             (None, Namespace::Official) => Self::OfficialDefault,
@@ -303,7 +303,7 @@ fn option_values<'b, 'r: 'b>(
             continue;
         };
         let name = &bound.variable.name;
-        let priority = ValuePriority::of(bound);
+        let priority = ValuePriority::from_variable(bound);
         match best.get(name.as_str()) {
             Some((ValuePriority::FromUrl, first))
                 if priority == ValuePriority::FromUrl && *first != value =>

@@ -17,7 +17,7 @@ impl ScriptFile {
     ///
     /// `example.website.rules` is about the domain `example.website`, since `website` is a public
     /// suffix, and not about a website `example`.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let name = name.strip_suffix(".rules")?;
         let canonical = |name: &str| crate::host::canonical_host(name).as_deref() == Ok(name);
         if canonical(name) && registrable_domain(name) == name {

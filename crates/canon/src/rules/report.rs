@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use urldb_text::{Code, Cursor, Finding, Severity};
 
-/// Collects what is wrong, by byte positions.
+/// Collects mistakes by byte positions.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     found: Vec<(Range<usize>, Code, String)>,
@@ -18,7 +18,7 @@ impl Report {
         self.found.push((span, code, message.into()));
     }
 
-    /// All of it in the order of `source`, each with its line.
+    /// The mistakes in the order of `source`, each with its line.
     pub(crate) fn finish(mut self, source: &str) -> Vec<Finding> {
         self.found.sort_by_key(|(span, ..)| span.start);
         let mut cursor = Cursor::default();

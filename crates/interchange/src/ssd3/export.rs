@@ -208,7 +208,7 @@ fn add_uri(
             converted.synthesized.push("URI");
             let path = utf8_percent_encode(&domain_record.record.path, PATH_AND_QUERY).to_string();
             let encoded = RequestUrl::new(domain_record.scheme(), domain_record.domain, &path);
-            // Where no spelling of the path is valid, the extensions alone name the record.
+            // If no spelling of the path is valid, only the extensions name the record.
             encoded
                 .map(String::from)
                 .filter(|encoded| is_good(encoded))

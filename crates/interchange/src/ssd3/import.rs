@@ -16,7 +16,7 @@ use super::extensions::{
 use super::reader::{Error, LineFault, Reader};
 use super::record::{CatalogueRecord, Fault};
 use crate::json;
-use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink, Weight};
+use crate::model::{ListItem, Location, Notice, NoticeSeverity, ReadError, ReadEvent, Sink};
 
 /// Reads a catalogue, and passes an item for each record to the sink. Of two records for one request
 /// the second is discarded.
@@ -28,7 +28,7 @@ pub fn read(
     let mut reader = Reader::new(input).map_err(|error| match error {
         Error::Input(source) => ReadError::input(file)(source),
         Error::Forbidden { line, .. } => ReadError::Malformed {
-            place: Location::line(file, line),
+            location: Location::line(file, line),
             message: error.to_string(),
         },
     })?;
@@ -75,17 +75,17 @@ fn repeated(item: &ListItem) -> Notice {
     );
     Notice {
         section: Some("3.1"),
-        ..Notice::left_out(item.place.clone(), "repeated-uri", message)
+        ..Notice::left_out(item.location.clone(), "repeated-uri", message)
     }
 }
 
 fn notice(found: LineFault, file: &Arc<str>) -> Notice {
     let fault = found.fault;
     Notice {
-        place: Location::line(file, found.line),
-        weight: match fault {
-            Fault::BareLf | Fault::RecommendedMissing => Weight::Remark,
-            _ => Weight::LeftOut,
+        location: Location::line(file, found.line),
+        severity: match fault {
+            Fault::BareLf | Fault::RecommendedMissing => NoticeSeverity::Remark,
+            _ => NoticeSeverity::LeftOut,
         },
         code: fault.to_string(),
         message: found.message,
@@ -103,9 +103,9 @@ pub fn into_item(
     line: u64,
     index: u64,
 ) -> Result<ListItem, Notice> {
-    let place = Location::line(file, line);
+    let location = Location::line(file, line);
     let uri = record.get("URI").unwrap_or_default();
-    let mut item = ListItem::new(place, uri).map_err(|notice| Notice {
+    let mut item = ListItem::new(location, uri).map_err(|notice| Notice {
         section: Some("3.1"),
         ..notice
     })?;
@@ -148,7 +148,7 @@ pub fn into_item(
 
 fn bad_extension(item: &ListItem, field: &str, why: &str) -> Notice {
     let message = format!("{field} cannot be read: {why}");
-    Notice::refused(item.place.clone(), "bad-extension", message)
+    Notice::refused(item.location.clone(), "bad-extension", message)
 }
 
 fn path_of(record: &CatalogueRecord, item: &ListItem) -> Result<String, Notice> {

@@ -4,7 +4,7 @@
 //! [`into_item`] and [`from_database`] convert a record to the database and back; `extensions` names
 //! the extension fields for data that the format has no field for.
 //!
-//! Where the specification is silent: the first of two equal fields counts; two different values of a
+//! Rules where the specification is silent: the first of two equal fields counts; two different values of a
 //! required field discard the record; a leap second and a RATING of `05` are refused; language tags
 //! and media types are checked only for their form; additional blank lines are ignored.
 

@@ -15,10 +15,11 @@ use super::record::{CatalogueRecord, Fault};
 /// The longest line that is read or written, in bytes.
 pub const MAX_LINE: usize = 1024 * 1024;
 
-/// A fault of a catalogue, with its place.
+/// A fault of a catalogue, with its location.
 ///
-/// This is no finding in a file of the user: its codes are those of the specification, some with the
-/// name of a field, and instead of a severity it has what the specification makes of the fault.
+/// A fault is about a foreign file, which the user need not correct; a finding is about the user's file. The
+/// codes are those of the specification, some with the name of a field. In place of a severity there is the
+/// consequence that the specification demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineFault {
     /// The line, from 1.

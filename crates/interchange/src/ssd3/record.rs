@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::field::{STANDARD_FIELDS, StandardField, is_name, is_value};
 
-/// What is wrong at some place of a document.
+/// A deviation from the format at some position of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Lines end in LF alone throughout; accepted.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use urldb_interchange::archive::{read_cdxj, read_warc};
-use urldb_interchange::{ListItem, ReadError, Weight};
+use urldb_interchange::{ListItem, NoticeSeverity, ReadError};
 
 use crate::common::{Taken, digest};
 
@@ -160,7 +160,7 @@ fn what_promises_nothing_is_left_out() {
     result.unwrap();
     assert_eq!(taken.items, []);
     let codes: Vec<_> = taken
-        .codes(Weight::LeftOut)
+        .codes(NoticeSeverity::LeftOut)
         .iter()
         .map(|code| code.rsplit(' ').next().unwrap().to_owned())
         .collect();
@@ -195,8 +195,8 @@ fn a_damaged_record_is_refused_with_its_offset() {
     let (taken, result) = warc(&[good.clone(), last[..last.len() - 10].to_vec()]);
     result.unwrap();
     assert_eq!((taken.items.len(), taken.refused().len()), (1, 1));
-    let place = format!("a.warc at byte {} damaged", good.len());
-    assert_eq!(taken.refused(), [place]);
+    let location = format!("a.warc at byte {} damaged", good.len());
+    assert_eq!(taken.refused(), [location]);
     let (_, result) = warc(&[b"no archive at all".to_vec()]);
     let error = result.unwrap_err().to_string();
     assert!(error.starts_with("a.warc at byte 0: "), "{error}");
@@ -247,7 +247,10 @@ fn an_index_is_read_with_or_without_its_files() {
         taken.refused(),
         ["index.cdxj:8 archive", "index.cdxj:9 bad-line"]
     );
-    assert_eq!(taken.codes(Weight::LeftOut), ["index.cdxj:6 status"]);
+    assert_eq!(
+        taken.codes(NoticeSeverity::LeftOut),
+        ["index.cdxj:6 status"]
+    );
 }
 
 #[test]

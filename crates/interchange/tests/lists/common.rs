@@ -1,6 +1,6 @@
 //! What the tests share.
 
-use urldb_interchange::{ListItem, Notice, ReadError, ReadEvent, Sink, Weight};
+use urldb_interchange::{ListItem, Notice, NoticeSeverity, ReadError, ReadEvent, Sink};
 
 /// Everything that a reader hands over.
 #[derive(Debug, Default)]
@@ -37,16 +37,19 @@ impl Taken {
         self.items.iter().map(url).collect()
     }
 
-    /// Location and code of each notice of this weight.
-    pub(crate) fn codes(&self, weight: Weight) -> Vec<String> {
-        let notices = self.notices.iter().filter(|notice| notice.weight == weight);
+    /// Location and code of each notice of this severity.
+    pub(crate) fn codes(&self, severity: NoticeSeverity) -> Vec<String> {
+        let notices = self
+            .notices
+            .iter()
+            .filter(|notice| notice.severity == severity);
         notices
-            .map(|notice| format!("{} {}", notice.place, notice.code))
+            .map(|notice| format!("{} {}", notice.location, notice.code))
             .collect()
     }
 
     pub(crate) fn refused(&self) -> Vec<String> {
-        self.codes(Weight::Refused)
+        self.codes(NoticeSeverity::Refused)
     }
 }
 

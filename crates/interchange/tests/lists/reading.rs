@@ -7,7 +7,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use urldb_format::Value;
-use urldb_interchange::{ReadError, Weight, bag, input, jsonl, list, sums, table};
+use urldb_interchange::{NoticeSeverity, ReadError, bag, input, jsonl, list, sums, table};
 
 use crate::common::{Taken, digest};
 
@@ -55,7 +55,10 @@ fn columns_are_known_by_their_names() {
     );
     assert_eq!(record.categories, ["b", "a"]);
     assert_eq!(record.name.as_deref(), Some("A \"title\"\n"));
-    assert_eq!(taken.codes(Weight::LeftOut), ["t.csv:1 unknown-column"]);
+    assert_eq!(
+        taken.codes(NoticeSeverity::LeftOut),
+        ["t.csv:1 unknown-column"]
+    );
     assert_eq!(taken.refused(), ["t.csv:4 bad-cell", "t.csv:5 bad-cell"]);
 }
 
@@ -171,7 +174,7 @@ fn a_bag_says_where_its_files_are_fetched_from() {
         ["bag/fetch.txt:3 scheme", "bag/fetch.txt:4 bad-line"]
     );
     assert_eq!(
-        taken.codes(Weight::LeftOut),
+        taken.codes(NoticeSeverity::LeftOut),
         ["bag/manifest-sha256.txt:1 no-url"]
     );
     assert_eq!(

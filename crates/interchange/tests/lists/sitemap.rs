@@ -28,8 +28,8 @@ fn urlset(locs: &[&str]) -> String {
 /// What is found, or the message of the error.
 fn parse(text: &[u8]) -> Result<Vec<String>, String> {
     let mut locs = Vec::new();
-    let result = sitemap::parse(text, &"s.xml".into(), &mut |_, place, loc| {
-        locs.push(format!("{place} {loc}"));
+    let result = sitemap::parse(text, &"s.xml".into(), &mut |_, location, loc| {
+        locs.push(format!("{location} {loc}"));
         Ok(())
     });
     result.map(|()| locs).map_err(|error| error.to_string())

@@ -7,7 +7,7 @@ use std::io::Cursor;
 use jiff::civil::DateTime;
 use urldb_format::{Metadata, Record};
 use urldb_interchange::ssd3::{CatalogueRecord, from_database, parse_date, read, sort_key};
-use urldb_interchange::{DomainRecord, ListItem, ReadEvent, Weight};
+use urldb_interchange::{DomainRecord, ListItem, NoticeSeverity, ReadEvent};
 
 use crate::{vectors, write};
 
@@ -44,7 +44,9 @@ pub(crate) fn items(catalogue: &[u8]) -> Vec<ListItem> {
     read(Cursor::new(catalogue), &"a.uric".into(), &mut |found| {
         match found {
             ReadEvent::Item(item) => items.push(*item),
-            ReadEvent::Notice(notice) => assert_eq!(notice.weight, Weight::Remark, "{notice}"),
+            ReadEvent::Notice(notice) => {
+                assert_eq!(notice.severity, NoticeSeverity::Remark, "{notice}");
+            }
         }
         Ok(())
     })
@@ -161,7 +163,7 @@ fn a_second_record_for_one_request_is_discarded() {
     read(Cursor::new(text), &"a.uric".into(), &mut |found| {
         match found {
             ReadEvent::Item(item) => items.push(*item),
-            ReadEvent::Notice(notice) if notice.weight == Weight::LeftOut => {
+            ReadEvent::Notice(notice) if notice.severity == NoticeSeverity::LeftOut => {
                 notices.push(notice.code);
             }
             ReadEvent::Notice(_) => {}

@@ -70,7 +70,7 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
 
 impl PromisedFile {
     /// The promise of a record; `None` if the record has no valid URL.
-    fn of(host: &str, scheme: Scheme, record: &Record) -> Option<Self> {
+    fn new(host: &str, scheme: Scheme, record: &Record) -> Option<Self> {
         Some(Self {
             host: host.to_owned(),
             url: RequestUrl::new(scheme, host, &record.path)?,
@@ -107,7 +107,7 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
                 && selection.wants_record(host, record)
         });
         for entry in records {
-            if let Some(file) = PromisedFile::of(host, scheme, entry.record()) {
+            if let Some(file) = PromisedFile::new(host, scheme, entry.record()) {
                 promised.push(file);
             } else {
                 invalid += 1;
@@ -119,16 +119,16 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
 }
 
 /// The responses of any URL that may have promised bytes.
-struct Copies {
+struct ArchivedResponses {
     /// The responses with each promised digest.
     by_digest: HashMap<Digest, Vec<CdxjLine>>,
     /// Number of responses whose SHA-256 the index does not have.
     without_sha256: u64,
 }
 
-fn copies(catalogue: &Catalogue, promised: &[PromisedFile]) -> anyhow::Result<Copies> {
+fn copies(catalogue: &Catalogue, promised: &[PromisedFile]) -> anyhow::Result<ArchivedResponses> {
     let digests = promised.iter().filter_map(|promised| promised.sha256);
-    let mut copies = Copies {
+    let mut copies = ArchivedResponses {
         by_digest: digests
             .map(|digest| (Digest::sha256(digest), vec![]))
             .collect(),
@@ -161,7 +161,7 @@ fn is_good(status: u16) -> bool {
 fn sources<'a>(
     catalogue: &'a Catalogue,
     promised: &'a PromisedFile,
-    copies: &'a Copies,
+    copies: &'a ArchivedResponses,
 ) -> impl Iterator<Item = anyhow::Result<Payload<'a>>> + 'a {
     let digest = promised.sha256.map(Digest::sha256);
     let by_digest = digest.and_then(|digest| copies.by_digest.get(&digest));
@@ -234,7 +234,11 @@ fn add<'a>(
 }
 
 /// Says why promised bytes are not in the bag, and which captures were not compared.
-fn warn_of_missing(promised: &PromisedFile, problem: Option<&anyhow::Error>, copies: &Copies) {
+fn warn_of_missing(
+    promised: &PromisedFile,
+    problem: Option<&anyhow::Error>,
+    copies: &ArchivedResponses,
+) {
     let mut text = format!("not in the archive: {}", sanitize(promised.url.as_str()));
     if let Some(problem) = problem {
         let _ = write!(text, ": {}", sanitize(&explain(problem)));

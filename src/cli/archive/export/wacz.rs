@@ -70,7 +70,7 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
     })
 }
 
-/// Says what to do about a file that is there already.
+/// The advice for a file that exists already.
 fn refusal(error: anyhow::Error, target: &Path) -> anyhow::Error {
     let is_there = error.downcast_ref::<io::Error>();
     if is_there.is_some_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {

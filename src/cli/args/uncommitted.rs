@@ -1,5 +1,5 @@
-//! What a killed command has written and not committed: the same command with `--commit` finds its work
-//! done, and commits it.
+//! Changes that a killed command has written and not committed: the same command with `--commit` finds its
+//! work done, and commits it.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,7 +14,7 @@ use crate::cli::Context;
 use crate::database::aliases::Aliases;
 use crate::git::{FileVersion, Repository};
 
-/// How a record on disk differs from the last commit.
+/// The difference between a record on disk and the last commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UncommittedRecord {
     /// The last commit has no such record.
@@ -35,17 +35,17 @@ struct UncommittedRecords {
 
 /// Looks up which records differ from the last commit, and collects their files. Reads a domain file when
 /// it is asked about one of its records, and only if git says that the file differs.
-pub(crate) struct Leftovers<'a> {
+pub(crate) struct UncommittedChanges<'a> {
     repository: &'a Repository,
     context: &'a Context,
     /// The earlier versions of the files that differ, by host; absent before the first question.
     changed: Option<BTreeMap<String, FileVersion>>,
-    /// What was read of them.
+    /// The differences of each host that was asked for.
     read: BTreeMap<String, UncommittedRecords>,
     files: BTreeSet<PathBuf>,
 }
 
-impl<'a> Leftovers<'a> {
+impl<'a> UncommittedChanges<'a> {
     pub(super) fn new(repository: &'a Repository, context: &'a Context) -> Self {
         Self {
             repository,
@@ -56,8 +56,8 @@ impl<'a> Leftovers<'a> {
         }
     }
 
-    /// How a record that the command left as it is differs from the last commit. If it does, its file
-    /// becomes part of the commit.
+    /// The difference between the last commit and a record that the command left as it is. A file with a
+    /// difference becomes part of the commit.
     ///
     /// # Errors
     /// When git or reading a file fails.

@@ -6,9 +6,9 @@ use urldb_protocol::UrlOverview;
 use super::{find_records, resolve_domains};
 use crate::cli::Context;
 
-/// What an argument `URL|HOST` names.
+/// The URLs that an argument `URL|HOST` names.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum UrlOrHost {
     /// No argument: everything.
     Everywhere,
     /// A host, by the name of its domain file.
@@ -24,7 +24,7 @@ pub(crate) enum Place {
     },
 }
 
-impl Place {
+impl UrlOrHost {
     /// Finds the host or the record in the database.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Place {
             }))
     }
 
-    /// Whether a URL is a part of it.
+    /// Whether the argument names the URL, its host or everything.
     pub(crate) fn has(&self, url: &UrlOverview) -> bool {
         match self {
             Self::Everywhere => true,

@@ -1,0 +1,42 @@
+//! The pipeline as commands run it: with a progress line, and with results on standard output.
+
+use urldb_verdict::Selection;
+
+use super::Context;
+use super::print::attempts::{AttemptLog, LogDetail};
+use super::print::lines::ResultLines;
+use super::print::progress::ProgressLine;
+use crate::ambient::Ambient;
+use crate::run::{Results, RunOptions};
+use crate::stop::Stop;
+
+/// Runs `work` with a progress line, and collects attempts for `--verbose`.
+pub(super) fn execute<T>(
+    context: &Context,
+    selection: &Selection,
+    stop: &Stop,
+    results: Results,
+    work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<(T, AttemptLog)> {
+    let bar = ProgressLine::new(0, context.quiet);
+    let detail = match context.verbose {
+        false => LogDetail::None,
+        true if selection.records.is_empty() => LogDetail::Problems,
+        true => LogDetail::All,
+    };
+    let attempts = AttemptLog::new(detail);
+    let lines = ResultLines::new(&bar);
+    let options = RunOptions {
+        config: &context.config,
+        selection,
+        ambient: Ambient::SYSTEM,
+        stop,
+        progress: &(&(&bar, &attempts), &lines),
+        results,
+        for_promise: false,
+    };
+    let outcome = work(&options);
+    bar.finish();
+    lines.finish()?;
+    Ok((outcome?, attempts))
+}
