@@ -7,6 +7,7 @@ twelve revisits of each URL are written by this script; nothing is fetched.
 """
 
 import datetime
+import gzip
 import hashlib
 import json
 import os
@@ -59,21 +60,31 @@ def write_host(root, number):
 
 
 def write_index(root):
-    """A response of each URL and a revisit in each month, as an index of an older version: a plain file."""
+    """A segment of the index with a response of each URL and a revisit in each month."""
     months = [(FIRST + datetime.timedelta(days=30 * month)).strftime("%Y%m%d%H%M%S") for month in range(13)]
-    with open(root / "archive/index.cdxj", "w") as file:
-        for number in range(HOSTS):
-            for index in range(URLS // HOSTS):
-                path = f"/dr3/spectra/spec-{index:04}-{number:03}.fits"
-                digest = hashlib.sha256(f"{number}{path}".encode()).hexdigest()
-                for month, date in enumerate(months):
-                    fields = {
-                        "url": f"http://{host_name(number)}{path}", "mime": "warc/revisit" if month else "image/fits",
-                        "status": "200", "digest": f"sha256:{digest}", "length": "900", "offset": f"{index * 1000}",
-                        "filename": f"urldb-{month + 1}.warc.gz",
-                    }  # fmt: skip
-                    key = f"example,site{number:03},data){path}"
-                    file.write(f"{key} {date} {json.dumps(fields)}\n")
+    lines = []
+    for number in range(HOSTS):
+        for index in range(URLS // HOSTS):
+            path = f"/dr3/spectra/spec-{index:04}-{number:03}.fits"
+            digest = hashlib.sha256(f"{number}{path}".encode()).hexdigest()
+            for month, date in enumerate(months):
+                fields = {
+                    "url": f"http://{host_name(number)}{path}", "mime": "warc/revisit" if month else "image/fits",
+                    "status": "200", "digest": f"sha256:{digest}", "length": "900", "offset": f"{index * 1000}",
+                    "filename": f"urldb-{month + 1}.warc.gz",
+                }  # fmt: skip
+                key = f"example,site{number:03},data){path}"
+                lines.append(f"{key} {date} {json.dumps(fields)}\n")
+    lines.sort()
+    folder, files = root / "archive/index", [f"urldb-{month + 1}.warc.gz" for month in range(len(months))]
+    folder.mkdir()
+    with open(folder / "bench.cdxj.gz", "wb") as data, open(folder / "bench.idx", "w") as idx:
+        for block in range(0, len(lines), 300):
+            member = gzip.compress("".join(lines[block : block + 300]).encode())
+            key = " ".join(lines[block].split(" ", 2)[:2])
+            idx.write(f"{key}\tcdxj\t{data.tell()}\t{len(member)}\t{block // 300 + 1}\n")
+            data.write(member)
+    (folder / "bench.loc").write_text("cdxj\tbench.cdxj.gz\n" + "".join(f"{file}\t../{file}\n" for file in files))
 
 
 def commit(root, message):

@@ -215,7 +215,7 @@ fn the_index_is_made_of_the_files_that_are_there() {
     assert_eq!(sandbox.index(), index);
     // Damaged and disordered lines, and those of a file that is gone, are not kept.
     fs::remove_file(&second).unwrap();
-    sandbox.write_plain_index(format!("no line\n{index}{index}"));
+    sandbox.write_index(format!("no line\n{index}{index}"));
     sandbox
         .urldb(&["archive", "list"])
         .code(2)

@@ -91,7 +91,7 @@ fn metadata_of_a_page_is_not_taken_for_the_page() {
         "test,example)/page 20260103000000 {{\"url\": \"{URL}\", \"mime\": \"text/anvl\", \
          \"digest\": \"-\", \"length\": \"9\", \"offset\": \"{offset}\", \"filename\": \"a.warc\"}}\n"
     );
-    sandbox.write_plain_index(index + &line);
+    sandbox.write_index(index + &line);
     let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
     ran.complains(&["is another record than the index says"]);
 }

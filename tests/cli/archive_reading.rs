@@ -266,7 +266,7 @@ fn a_revisit_without_its_original_gives_nothing() {
 fn an_index_leads_to_no_other_folder() {
     let sandbox = archive();
     let index = sandbox.index().replace("first.warc.gz", "../first.warc.gz");
-    sandbox.write_plain_index(index);
+    sandbox.write_index(index);
     sandbox
         .urldb(&["archive", "get", DATA, "--at", "2026-01"])
         .code(2)
@@ -393,28 +393,6 @@ fn captures_need_not_stand_in_the_order_of_their_dates() {
         .urldb(&["archive", "get", DATA, "--at", "2025"])
         .code(2);
     sandbox.urldb(&["archive", "verify"]).code(0);
-}
-
-/// Nobody has sorted the index since a merge in git: all is found all the same.
-#[test]
-fn an_index_out_of_order_is_read_as_any_other() {
-    let sandbox = archive();
-    let commands: [&[&str]; 4] = [
-        &["archive", "list"],
-        &["archive", "list", DATA],
-        &["archive", "get", DATA],
-        &["archive", "get", DATA, "--at", "2026-02"],
-    ];
-    let said = || commands.map(|command| sandbox.urldb(command).code(0).out);
-    let before = said();
-    let index = sandbox.index();
-    let reversed: Vec<&str> = index.lines().rev().collect();
-    sandbox.write_plain_index(reversed.join("\n") + "\n");
-    assert_eq!(said(), before);
-    let ran = sandbox.urldb(&["archive", "verify"]).code(1);
-    ran.says(&["index-order"]);
-    sandbox.urldb(&["archive", "index"]).code(0);
-    assert_eq!(sandbox.index(), index);
 }
 
 /// Half a body between two whole ones is not compared, and that is said.

@@ -58,7 +58,7 @@ fn a_damaged_index_is_an_error_until_archive_index_rebuilds_it() {
         vec![0xff, b' ', 0, b'\n'],
         vec![0x1f; 100],
     ] {
-        sandbox.write_plain_index(damage);
+        sandbox.write_index(damage);
         for arguments in [&["list"][..], &["list", DATA], &["get", DATA]] {
             let ran = sandbox.urldb(&[&["archive"], arguments].concat());
             ran.code(2)

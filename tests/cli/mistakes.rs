@@ -367,7 +367,7 @@ fn no_command_names_the_url_of_another_host_for_a_path_without_slash() {
     );
     sandbox.write("urldb/b.test@other.test.yaml", "---\n---\n_path: /x\n");
     sandbox.write("urldb/rules/a.test.rules", "main {};\n");
-    sandbox.write_plain_index("");
+    sandbox.write_index("");
     let warnings = [
         "urldb/a.test.yaml:3: the record has no valid URL; `urldb lint` names the mistake",
         "urldb/b.test@other.test.yaml:3: the record has no valid URL",

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 use crate::mime::{Mail, mail_of};
@@ -244,15 +245,33 @@ impl Sandbox {
         text
     }
 
-    /// Makes the archive's index one plain file, as older versions wrote it.
-    pub(crate) fn write_plain_index(&self, text: impl AsRef<[u8]>) {
+    /// Makes the archive's index one segment with these lines, valid or not. They are sorted.
+    pub(crate) fn write_index(&self, text: impl AsRef<[u8]>) {
         self.remove_index();
-        self.write("archive/index.cdxj", text);
+        let mut lines: Vec<&[u8]> = text.as_ref().split(|byte| *byte == b'\n').collect();
+        lines.retain(|line| !line.is_empty());
+        lines.sort_unstable();
+        lines.dedup();
+        let Some(first) = lines.first() else {
+            return self.write("archive/index/segment.loc", "");
+        };
+        let end = first.iter().position(|byte| *byte == b'\t');
+        let key = first[..end.unwrap_or(first.len())].splitn(3, |byte| *byte == b' ');
+        let key = key.take(2).collect::<Vec<_>>().join(&b' ');
+        let mut data = GzEncoder::new(vec![], flate2::Compression::fast());
+        data.write_all(&lines.join(&b'\n')).unwrap();
+        let data = data.finish().unwrap();
+        let position = format!("\tcdxj\t0\t{}\t1\n", data.len());
+        self.write("archive/index/segment.cdxj.gz", data);
+        self.write("archive/index/segment.loc", "cdxj\tsegment.cdxj.gz\n");
+        self.write(
+            "archive/index/segment.idx",
+            [&key, position.as_bytes()].concat(),
+        );
     }
 
     pub(crate) fn remove_index(&self) {
         let _ = fs::remove_dir_all(self.path("archive/index"));
-        let _ = fs::remove_file(self.path("archive/index.cdxj"));
     }
 
     /// All files below a folder, with what is in them; but locks, which only say who had them last.

@@ -92,7 +92,6 @@ codes! {
     // The index.
     IndexUnreadable Error "index-unreadable" "the index cannot be read to its end"
     IndexLine Error "index-line" "a line of the index cannot be read"
-    IndexOrder Error "index-order" "a line of the index is out of order"
     IndexRepeated Warning "index-repeated" "a record has more than one line in the index"
     IndexMissing Error "index-missing" "a record has no line in the index"
     IndexStale Error "index-stale" "a line of the index names an offset where no such record begins"

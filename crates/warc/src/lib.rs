@@ -73,10 +73,10 @@ pub use http::{
 };
 pub use id::{InvalidRecordId, RecordId};
 pub use index::{
-    CdxjIndex, CdxjLines, INDEX_DIRECTORY, INDEX_FILE_NAME, IdxDialect, IndexError, IndexRebuild,
-    IndexUpdate, LARGEST_LIST, LeftOutCause, LeftOutRecords, PendingLines, ZipNumWriter,
-    add_segment_files, complete_index, files_of_segment, index_lines_of, merge_index,
-    merge_into_index, rebuild_index, rebuild_index_from, unindexed_files,
+    CdxjIndex, CdxjLines, INDEX_DIRECTORY, IdxDialect, IndexError, IndexRebuild, IndexUpdate,
+    LARGEST_LIST, LeftOutCause, LeftOutRecords, PendingLines, ZipNumWriter, add_segment_files,
+    complete_index, files_of_segment, index_lines_of, merge_index, merge_into_index, rebuild_index,
+    rebuild_index_from, unindexed_files,
 };
 pub use join::{FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile, PreparedFile};
 pub use options::WriteOptions;

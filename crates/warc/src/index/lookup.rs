@@ -7,7 +7,7 @@ use std::io;
 
 use super::cursor::{BoxedCursor, LineCursor, MergedLines};
 use super::error::{IndexError, at};
-use super::plain::{INDEX_FILE_NAME, PlainCursor, file_name_in};
+use super::lines::file_name_in;
 use super::segment::{self, INDEX_DIRECTORY};
 use crate::cdxj::CdxjLine;
 use crate::source::FileSource;
@@ -79,7 +79,7 @@ impl CdxjIndex {
     }
 }
 
-/// Cursors over all parts of an index.
+/// Cursors over all segments of an index.
 fn open_all(source: &dyn FileSource) -> Result<Vec<BoxedCursor>, IndexError> {
     let path = source.path_of(INDEX_DIRECTORY);
     let names = source.names().map_err(at(&path))?;
@@ -87,25 +87,15 @@ fn open_all(source: &dyn FileSource) -> Result<Vec<BoxedCursor>, IndexError> {
         let absent = io::Error::new(io::ErrorKind::NotFound, "there is no index");
         return Err(at(&path)(absent));
     }
-    let mut cursors: Vec<BoxedCursor> = Vec::new();
-    for cursor in segment::cursors(source, &names) {
-        cursors.push(Box::new(cursor?));
-    }
-    if has_plain_index(&names) {
-        cursors.push(Box::new(PlainCursor::open(source)?));
-    }
-    Ok(cursors)
+    segment::cursors(source, &names)
+        .map(|cursor| Ok(Box::new(cursor?) as BoxedCursor))
+        .collect()
 }
 
 /// Whether these files of an archive have an index among them.
 fn has_index(names: &[String]) -> bool {
     let is_of_index = |name: &String| name.split('/').next() == Some(INDEX_DIRECTORY);
-    names.iter().any(is_of_index) || has_plain_index(names)
-}
-
-/// Whether these files of an archive have the plain index of an older version among them.
-pub(crate) fn has_plain_index(names: &[String]) -> bool {
-    names.iter().any(|name| name == INDEX_FILE_NAME)
+    names.iter().any(is_of_index)
 }
 
 impl fmt::Debug for CdxjIndex {

@@ -15,7 +15,6 @@ mod error;
 mod lines;
 mod lookup;
 mod pending;
-mod plain;
 mod request_matcher;
 mod scan;
 mod segment;
@@ -31,12 +30,8 @@ use self::cursor::BoxedCursor;
 pub(crate) use self::cursor::{LineCursor, MergedLines, SeekCursor};
 use self::error::at;
 pub use self::error::{IndexError, LeftOutCause, LeftOutRecords};
-pub(crate) use self::lines::IndexLines;
-pub(crate) use self::lookup::has_plain_index;
 pub use self::lookup::{CdxjIndex, CdxjLines};
 pub use self::pending::PendingLines;
-pub use self::plain::INDEX_FILE_NAME;
-use self::plain::LIST_FILE_NAME;
 pub(crate) use self::request_matcher::RequestMatcher;
 pub use self::segment::{INDEX_DIRECTORY, LARGEST_LIST, files_of_segment};
 use self::segment::{MergeLock, Purpose, Segment, SegmentCursor, SegmentDraft};
@@ -45,7 +40,7 @@ use self::sorter::LineSorter;
 pub use self::zipnum::{IdxDialect, ZipNumWriter};
 use crate::cdxj::{CdxjLine, SortKeys};
 use crate::file::{ARCHIVE_SUFFIX, archive_files, file_name_of};
-use crate::fs::{DirectoryLock, file, index_root, remove_if_there};
+use crate::fs::{DirectoryLock, file, index_root};
 use crate::replacement::finish_replacements;
 use crate::source::FileSource;
 
@@ -83,8 +78,8 @@ pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
     let archive_names: BTreeSet<String> = names
         .filter(|name| name.ends_with(ARCHIVE_SUFFIX))
         .collect();
-    let (index_dir, plain) = (dir.join(INDEX_DIRECTORY), dir.join(INDEX_FILE_NAME));
-    let mut indexed = plain::file_names(&plain).map_err(at(&plain))?;
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    let mut indexed = BTreeSet::new();
     for segment in segment::list(&index_dir).map_err(at(&index_dir))? {
         if segment.is_complete() {
             indexed.append(&mut segment.files().map_err(at(&index_dir))?);
@@ -189,7 +184,6 @@ fn rebuild_with<P: AsRef<Path>>(
     let (mut lines, _temporary) = sorter.finish()?;
     let draft = write_merged(&index_dir, &files, &mut lines, &|_| true)?;
     replace(dir, &old, draft)?;
-    remove_plain_index(dir)?;
     drop(merging);
     finish_replacements(dir)?;
     Ok(rebuilt)
@@ -205,7 +199,7 @@ pub(crate) fn forget_file(dir: &Path, file: &Path) -> io::Result<()> {
         }
         segment.remove()?;
     }
-    plain::remove_file_lines(&dir.join(INDEX_FILE_NAME), file)
+    Ok(())
 }
 
 /// Collects lines for an index, and adds many at a time as a segment.
@@ -274,13 +268,11 @@ impl IndexUpdate {
         Ok(())
     }
 
-    /// Adds the remaining lines. Converts a plain index, and merges segments if there are many.
+    /// Adds the remaining lines, and merges segments if there are many.
     pub fn finish(mut self) -> Result<(), IndexError> {
         self.write()?;
         let index_dir = self.dir.join(INDEX_DIRECTORY);
-        if file(&self.dir.join(INDEX_FILE_NAME)).is_file() {
-            convert_plain_index(&self.dir)?;
-        } else if !index_root(&index_dir).is_folder() {
+        if !index_root(&index_dir).is_folder() {
             return Ok(());
         }
         let lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
@@ -321,10 +313,7 @@ impl IndexUpdate {
         statuses::fill(&mut self.lines, || {
             let segments = segment_cursors(&dir, &names);
             let segments = segments.filter(|cursor| !cursor.as_ref().is_err_and(is_gone));
-            let segments = segments.map(|cursor| Ok(Box::new(cursor?) as BoxedCursor));
-            let plain = has_plain_index(&names)
-                .then(|| Ok(Box::new(plain::PlainCursor::open(&dir)?) as BoxedCursor));
-            segments.chain(plain)
+            segments.map(|cursor| Ok(Box::new(cursor?) as BoxedCursor))
         })
     }
 }
@@ -359,9 +348,6 @@ fn lock_index(index_dir: &Path) -> Result<DirectoryLock, IndexError> {
 /// When a segment is damaged ([`IndexError::is_damaged_index`]) or a file operation failed.
 pub fn merge_index(dir: &Path) -> Result<usize, IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
-    if file(&dir.join(INDEX_FILE_NAME)).is_file() {
-        convert_plain_index(dir)?;
-    }
     let _merging = lock_index(&index_dir)?;
     let segments = segment::list(&index_dir).map_err(at(&index_dir))?;
     if segments.len() > 1 {
@@ -465,9 +451,6 @@ pub fn add_segment_files(dir: &Path, copies: &[PathBuf]) -> Result<(), IndexErro
 /// Removes the lines of files that are gone. Segments without such lines stay as they are.
 pub(crate) fn forget_files(dir: &Path, names: &BTreeSet<String>) -> Result<(), IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
-    if file(&dir.join(INDEX_FILE_NAME)).is_file() {
-        convert_plain_index(dir)?;
-    }
     if names.is_empty() || !index_root(&index_dir).is_folder() {
         return Ok(());
     }
@@ -484,7 +467,7 @@ pub(crate) fn forget_files(dir: &Path, names: &BTreeSet<String>) -> Result<(), I
     if old.is_empty() {
         return Ok(());
     }
-    let is_kept = |line: &[u8]| plain::file_name_in(line).is_none_or(|name| !names.contains(&name));
+    let is_kept = |line: &[u8]| lines::file_name_in(line).is_none_or(|name| !names.contains(&name));
     let mut lines = MergedLines::new(cursors);
     let draft = write_merged(&index_dir, &files, &mut lines, &is_kept)?;
     replace(dir, &old, draft)
@@ -517,44 +500,4 @@ fn replace(dir: &Path, old: &[Segment], draft: Option<SegmentDraft>) -> Result<(
         segment.remove().map_err(at(&index_dir))?;
     }
     segment::clean_up(&index_dir, MergeLock::Held).map_err(at(&index_dir))
-}
-
-/// Removes the plain index of an older version, whose lines are in the segments now.
-fn remove_plain_index(dir: &Path) -> Result<(), IndexError> {
-    for name in [INDEX_FILE_NAME, "index.cdxj.new", LIST_FILE_NAME] {
-        let path = dir.join(name);
-        remove_if_there(&path).map_err(at(&path))?;
-    }
-    Ok(())
-}
-
-/// Makes a segment of the plain index of an older version. If a line is damaged, the files of the index
-/// do not count as indexed, so the next run reads them again.
-fn convert_plain_index(dir: &Path) -> Result<(), IndexError> {
-    let (index_dir, plain) = (dir.join(INDEX_DIRECTORY), dir.join(INDEX_FILE_NAME));
-    let _merging = lock_index(&index_dir)?;
-    let mut sorter = LineSorter::new(&index_dir, sorter::CHUNK);
-    let (mut files, mut is_damaged) = (BTreeSet::new(), false);
-    for line in IndexLines::open(&plain).map_err(at(&plain))? {
-        let line = line.map_err(at(&plain))?;
-        let parsed = std::str::from_utf8(&line)
-            .ok()
-            .and_then(|line| CdxjLine::parse(line).ok());
-        match parsed.filter(|line| line.render().is_ok()) {
-            Some(parsed) => {
-                sorter.add(line)?;
-                if !files.contains(&parsed.filename) {
-                    files.insert(parsed.filename);
-                }
-            }
-            None => is_damaged = true,
-        }
-    }
-    if is_damaged {
-        files.clear();
-    }
-    let (mut lines, _temporary) = sorter.finish()?;
-    let draft = write_merged(&index_dir, &files, &mut lines, &|_| true)?;
-    replace(dir, &[], draft)?;
-    remove_plain_index(dir)
 }

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use tempfile::SpooledTempFile;
 
 use super::error::at;
-use super::lines::{IndexLines, write_line};
+use super::lines::{read_line, write_line};
 use super::segment::INDEX_DIRECTORY;
 use super::{IndexError, IndexUpdate, render};
 use crate::cdxj::CdxjLine;
@@ -65,8 +65,10 @@ impl PendingLines {
         let lines = lines.map_err(IntoInnerError::into_error);
         let mut file = lines.and_then(GzEncoder::finish).map_err(at(&self.dir))?;
         file.seek(SeekFrom::Start(0)).map_err(at(&self.dir))?;
-        for line in IndexLines::new(Box::new(GzDecoder::new(BufReader::new(file)))) {
-            update.add_rendered(line.map_err(at(&self.dir))?)?;
+        let mut lines = BufReader::new(GzDecoder::new(BufReader::new(file)));
+        let mut line = Vec::new();
+        while read_line(&mut lines, &mut line).map_err(at(&self.dir))? > 0 {
+            update.add_rendered(std::mem::take(&mut line))?;
         }
         update.files = self.files;
         update.finish()

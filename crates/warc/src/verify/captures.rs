@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
-use std::io;
 
 use super::report::Reporter;
 use crate::cdxj::{CdxjLine, SortKeys, date_of};
@@ -11,8 +10,7 @@ use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::index::{
-    INDEX_FILE_NAME, IndexError, IndexLines, LineCursor, MergedLines, RequestMatcher, SeekCursor,
-    segment_cursors,
+    IndexError, LineCursor, MergedLines, RequestMatcher, SeekCursor, segment_cursors,
 };
 use crate::source::FileSource;
 
@@ -41,15 +39,7 @@ struct ExpectedCapture {
     digest: Option<u64>,
     /// Of the key, for the response to a request other than GET. Other keys depend on the URL alone.
     request_key: Option<u64>,
-    /// Where the record has a line.
-    line: Option<IndexPart>,
-}
-
-/// A part of the index. While a plain index is converted, both parts have the same lines.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum IndexPart {
-    Plain,
-    Segments,
+    has_line: bool,
 }
 
 impl ExpectedCapture {
@@ -118,7 +108,7 @@ impl ExpectedCaptures {
                 .payload_digest()
                 .map(|it| self.hash_state.hash_one(it)),
             request_key: None,
-            line: None,
+            has_line: false,
         };
         Some(PendingCapture { at, url, capture })
     }
@@ -159,46 +149,20 @@ impl ExpectedCaptures {
                 reporter.enter(path);
             }
             reporter.location.offset = Some(offset);
-            self.compare_text(&line, IndexPart::Segments, names, keys, reporter);
+            self.compare_text(&line, names, keys, reporter);
         }
-    }
-
-    /// Compares the lines of a plain index with the captures.
-    pub(super) fn compare_plain(
-        &mut self,
-        source: &dyn FileSource,
-        names: &HashMap<String, u32>,
-        keys: &dyn SortKeys,
-        reporter: &mut Reporter<'_>,
-    ) -> io::Result<()> {
-        let mut last = Vec::new();
-        let mut offset = 0;
-        for line in IndexLines::new(source.open_file(INDEX_FILE_NAME)?) {
-            let line = line?;
-            reporter.location.offset = Some(offset);
-            offset += line.len() as u64 + 1;
-            if line < last {
-                let meaning = FindingCode::IndexOrder.meaning();
-                reporter.add(FindingCode::IndexOrder, meaning.to_owned());
-            }
-            let text = String::from_utf8_lossy(&line);
-            self.compare_text(&text, IndexPart::Plain, names, keys, reporter);
-            last = line;
-        }
-        Ok(())
     }
 
     fn compare_text(
         &mut self,
         line: &str,
-        part: IndexPart,
         names: &HashMap<String, u32>,
         keys: &dyn SortKeys,
         reporter: &mut Reporter<'_>,
     ) {
         match CdxjLine::parse(line) {
             Ok(parsed) if self.hidden.contains(&parsed.filename) => {}
-            Ok(parsed) => self.compare_line(&parsed, part, names, keys, reporter),
+            Ok(parsed) => self.compare_line(&parsed, names, keys, reporter),
             Err(error) => reporter.add(FindingCode::IndexLine, error.to_string()),
         }
     }
@@ -206,7 +170,6 @@ impl ExpectedCaptures {
     fn compare_line(
         &mut self,
         line: &CdxjLine,
-        part: IndexPart,
         names: &HashMap<String, u32>,
         keys: &dyn SortKeys,
         reporter: &mut Reporter<'_>,
@@ -237,7 +200,7 @@ impl ExpectedCaptures {
             let text = format!("is not looked for under {:?}", line.key);
             add(FindingCode::IndexKey, text);
         }
-        if capture.line.replace(part) == Some(part) {
+        if std::mem::replace(&mut capture.has_line, true) {
             add(FindingCode::IndexRepeated, "has another line".to_owned());
         }
     }
@@ -247,7 +210,7 @@ impl ExpectedCaptures {
         let captures = std::mem::take(&mut self.captures);
         captures
             .into_iter()
-            .filter(|(_, capture)| capture.line.is_none())
+            .filter(|(_, capture)| !capture.has_line)
             .map(|(at, _)| at)
     }
 }

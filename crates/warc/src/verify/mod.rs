@@ -31,7 +31,7 @@ use crate::fs;
 use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::id::strip_brackets;
-use crate::index::{CdxjIndex, INDEX_DIRECTORY, INDEX_FILE_NAME, IndexError, has_plain_index};
+use crate::index::{CdxjIndex, INDEX_DIRECTORY, IndexError};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{Deviation, ReadError, Record, SkippedRange};
 use crate::source::{FileSource, open_at};
@@ -140,16 +140,6 @@ impl<'r> Verifier<'r> {
         let numbers: HashMap<String, u32> = numbered.map(|(file, n)| (file.clone(), n)).collect();
         let names = self.source.names().unwrap_or_default();
         captures.hide(self.source.hidden().unwrap_or_default());
-        if has_plain_index(&names) {
-            self.reporter.enter(&self.source.path_of(INDEX_FILE_NAME));
-            let compared =
-                captures.compare_plain(self.source, &numbers, self.keys, &mut self.reporter);
-            if let Err(error) = compared {
-                self.reporter.location.offset = None;
-                self.reporter
-                    .add(FindingCode::IndexUnreadable, error.to_string());
-            }
-        }
         let faults = captures.compare_segments(
             (self.source, &names),
             &numbers,

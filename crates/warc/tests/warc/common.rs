@@ -7,8 +7,8 @@ use std::path::Path;
 use flate2::write::GzEncoder;
 use urldb_warc::{
     CdxjIndex, CdxjLine, Digest, Exchange, Extent, FindingCode, Header, HttpVersion,
-    INDEX_DIRECTORY, INDEX_FILE_NAME, OriginalCapture, ReadError, Reader, RecordDraft, RecordId,
-    ResponseHead, WarcDate, render_request_head, warcinfo,
+    INDEX_DIRECTORY, OriginalCapture, ReadError, Reader, RecordDraft, RecordId, ResponseHead,
+    WarcDate, render_request_head, warcinfo,
 };
 
 pub(crate) const URL: &str = "https://data.example.org/catalogue.csv";
@@ -26,10 +26,27 @@ pub(crate) fn index_text(dir: &Path) -> String {
     text
 }
 
-/// Makes the index one plain file, as older versions wrote it.
-pub(crate) fn write_plain_index(dir: &Path, text: &str) {
-    let _ = fs::remove_dir_all(dir.join(INDEX_DIRECTORY));
-    fs::write(dir.join(INDEX_FILE_NAME), text).expect("written");
+/// Makes the index one segment with these lines, valid or not, in this order.
+pub(crate) fn write_index(dir: &Path, text: &str) {
+    let index = dir.join(INDEX_DIRECTORY);
+    let _ = fs::remove_dir_all(&index);
+    fs::create_dir(&index).expect("made");
+    let data = gzip(text.as_bytes());
+    let key: Vec<&str> = text
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .splitn(3, ' ')
+        .collect();
+    let key = key[..key.len().min(2)].join(" ");
+    let idx = format!("{key}\tcdxj\t0\t{}\t1\n", data.len());
+    for (suffix, bytes) in [
+        (".cdxj.gz", data),
+        (".loc", b"cdxj\tsegment.cdxj.gz\n".to_vec()),
+        (".idx", idx.into_bytes()),
+    ] {
+        fs::write(index.join(format!("segment{suffix}")), bytes).expect("written");
+    }
 }
 
 /// Whether a file name ends like this, in this case.

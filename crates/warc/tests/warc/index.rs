@@ -4,11 +4,11 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use urldb_warc::{
-    ArchiveFile, CdxjLine, CdxjRequest, Extent, INDEX_DIRECTORY, INDEX_FILE_NAME, IndexError,
-    REVISIT_MIME, index_lines_of, merge_index, merge_into_index, unindexed_files,
+    ArchiveFile, CdxjLine, CdxjRequest, Extent, INDEX_DIRECTORY, IndexError, REVISIT_MIME,
+    index_lines_of, merge_index, merge_into_index,
 };
 
-use crate::common::{URL, drafts, index_files, index_text, is_named, line, write_plain_index};
+use crate::common::{URL, drafts, index_files, index_text, is_named, line};
 
 fn read(dir: &Path) -> Vec<String> {
     index_text(dir).lines().map(str::to_owned).collect()
@@ -75,18 +75,6 @@ fn an_archive_file_is_indexed() {
         (lines[0].timestamp.as_str(), lines[0].filename.as_str()),
         ("20261120060000", "a.warc.gz")
     );
-}
-
-#[test]
-fn an_index_out_of_order_is_put_in_order() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let text = |key, n| line(key, n).render().expect("valid");
-    let plain = [text("c", 1), text("a", 1), text("c", 1)].join("\n");
-    write_plain_index(dir.path(), &plain);
-    merge_into_index(dir.path(), &[line("b", 1)]).expect("merged");
-    let expected = [text("a", 1), text("b", 1), text("c", 1)];
-    assert_eq!(read(dir.path()), expected);
-    assert!(!dir.path().join(INDEX_FILE_NAME).exists());
 }
 
 #[test]
@@ -210,18 +198,4 @@ proptest! {
             prop_assert_eq!(index_files(path).len(), 3);
         }
     }
-}
-
-#[test]
-fn files_that_no_line_names_are_unlisted() {
-    let dir = tempfile::tempdir().expect("a directory");
-    for name in ["a.warc.gz", "b.warc.gz", "c.warc.gz.open", "index.cdxj"] {
-        fs::write(dir.path().join(name), "").expect("written");
-    }
-    let both = ["a.warc.gz", "b.warc.gz"].map(|name| dir.path().join(name));
-    assert_eq!(unindexed_files(dir.path()).expect("read"), both);
-    let mut text = line("org,example)/", 0).render().expect("valid");
-    text.push_str("\nno line of an index, though it says b.warc.gz\n");
-    write_plain_index(dir.path(), &text);
-    assert_eq!(unindexed_files(dir.path()).expect("read"), both[1..]);
 }

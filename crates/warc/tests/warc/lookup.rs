@@ -12,7 +12,7 @@ use urldb_warc::{
 };
 
 use crate::common::{
-    URL, date, drafts, fields, id, index_files, index_text, line, original, write_plain_index,
+    URL, date, drafts, fields, id, index_files, index_text, line, original, write_index,
 };
 
 fn key(url: &str) -> String {
@@ -32,19 +32,14 @@ proptest! {
         lines in prop::collection::vec(("[ab!~]{1,3}", 0..5u64, "[a-z]{0,300}"), 0..60),
         keys in prop::collection::vec("[ab!~]{1,3}", 5),
         chunk in 1..80usize,
-        plain in any::<Option<bool>>(),
     ) {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path();
         let lines: Vec<_> = lines.into_iter().map(|(key, n, url)| CdxjLine { url, ..line(&key, n) }).collect();
-        // In one plain file, in one segment, or in several.
+        // In one segment, or in several.
         fs::create_dir(path.join(INDEX_DIRECTORY)).expect("made");
         for lines in lines.chunks(chunk) {
             merge_into_index(path, lines).expect("merged");
-        }
-        if let Some(last_end) = plain {
-            let text = index_text(path);
-            write_plain_index(path, if last_end { &text } else { text.trim_end() });
         }
         for key in keys.iter().chain(lines.iter().map(|line| &line.key)) {
             let expected: BTreeSet<String> = lines.iter().filter(|line| line.key == *key)
@@ -92,7 +87,7 @@ fn all_of_a_host_is_found() {
 #[test]
 fn a_bad_line_is_an_error_when_it_is_come_upon() {
     let dir = tempfile::tempdir().expect("a directory");
-    write_plain_index(dir.path(), "a)/ 20261120060000 {}\n");
+    write_index(dir.path(), "a)/ 20261120060000 {}\n");
     let mut index = CdxjIndex::open(&dir.path()).expect("an index");
     let lines: Vec<_> = index.captures("a)/").expect("looked up").collect();
     assert!(matches!(lines[..], [Err(IndexError::Line { .. })]));
@@ -127,12 +122,6 @@ fn which_files_are_indexed_is_known_without_reading_the_lines() {
     // A segment of another length does not count.
     fs::write(&data, &before[..before.len() - 1]).expect("written");
     assert_eq!(unindexed_files(dir.path()).expect("read").len(), 2);
-
-    // A plain index is read.
-    write_plain_index(dir.path(), "no line\n");
-    assert_eq!(unindexed_files(dir.path()).expect("read").len(), 2);
-    write_plain_index(dir.path(), &(line("a", 1).render().expect("valid") + "\n"));
-    assert_eq!(unindexed_files(dir.path()).expect("read"), only_b);
 }
 
 fn write(dir: &Path, name: &str, records: &[(RecordDraft, &[u8])]) {

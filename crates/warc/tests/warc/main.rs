@@ -8,7 +8,6 @@ mod converting;
 /// Damage: what is noticed, and what is found after it.
 mod damage;
 /// An index out of order.
-mod disorder;
 /// Beside the lines of another program.
 mod expected;
 /// Archive files on disk, and what a dead process left.
