@@ -1,4 +1,4 @@
-//! What conversations with a store may take.
+//! Budgets of the conversations with a store.
 
 use urldb_http::{Budget, SLOWEST};
 
@@ -8,7 +8,7 @@ use crate::objects::PART;
 /// Names in a page of a list.
 const PAGE: u64 = 1_000;
 
-/// What the conversations with a store may take.
+/// The budgets of the conversations with a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
     /// Reading or writing the manifest once.

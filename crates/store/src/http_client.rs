@@ -24,7 +24,7 @@ const LARGEST_FAILURE: usize = 64 << 10;
 
 /// The running conversation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Running(Arc<Mutex<State>>);
+pub(crate) struct CurrentConversation(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -45,7 +45,7 @@ pub(crate) struct Failure {
     pub(crate) text: String,
 }
 
-impl Running {
+impl CurrentConversation {
     /// Replaces the conversation, and forgets the last failure.
     pub(crate) fn set(&self, conversation: Option<Conversation>) {
         self.work(|state| {
@@ -66,13 +66,13 @@ impl Running {
     }
 }
 
-impl HttpConnector for Running {
+impl HttpConnector for CurrentConversation {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
-impl Running {
+impl CurrentConversation {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let conversation = self.work(|state| state.conversation.clone());
         let conversation = conversation.ok_or_else(|| {
@@ -140,7 +140,7 @@ impl Running {
     }
 }
 
-impl HttpService for Running {
+impl HttpService for CurrentConversation {
     fn call<'s, 'f>(
         &'s self,
         request: HttpRequest,

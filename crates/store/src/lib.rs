@@ -30,11 +30,13 @@ mod manifest;
 mod objects;
 mod store;
 mod stored_input;
+mod transfer;
 
 pub use budgets::Budgets;
 pub use credentials::{Credentials, Environment};
 pub use error::{StoreError, StoreErrorKind};
 pub use location::{InvalidLocation, Location};
-pub use manifest::{InvalidManifest, Manifest, ManifestChange, StoredFile, check_name};
-pub use store::{MANIFEST_NAME, Published, Store, StoreOptions, hash};
+pub use manifest::{InvalidManifest, MANIFEST_NAME, Manifest, ManifestChange, StoredFile, check_name};
+pub use store::{ChangeOutcome, Store, StoreOptions};
 pub use stored_input::StoredInput;
+pub use transfer::hash;

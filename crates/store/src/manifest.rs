@@ -20,6 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
 
+/// The name of the manifest below the prefix.
+pub const MANIFEST_NAME: &str = "manifest.json";
+
 /// The largest manifest, in bytes: about 100,000 names.
 pub(crate) const LARGEST_MANIFEST: u64 = 16 << 20;
 
@@ -42,7 +45,7 @@ pub struct StoredFile {
     pub sha256: [u8; 32],
 }
 
-/// Which files the store has, and had.
+/// The files that the store has, and the names of those that it had.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     files: BTreeMap<String, (u64, [u8; 32])>,
@@ -288,7 +291,7 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
         Err("the name, or its folder, is empty or begins with a dot")
     } else if parts.by_ref().count() > 2 {
         Err("the name has more than one folder")
-    } else if name == crate::store::MANIFEST_NAME {
+    } else if name == MANIFEST_NAME {
         Err("the manifest has this name")
     } else {
         Ok(())

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt};
-use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, Checksum};
 use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path;
 use object_store::{
@@ -25,7 +25,7 @@ use urldb_text::{register_secret, sanitize};
 
 use crate::credentials::Credentials;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::http_client::Running;
+use crate::http_client::CurrentConversation;
 use crate::location::Location;
 
 /// The length of a part of a large object, and the largest range that is read at once, in bytes.
@@ -50,8 +50,8 @@ fn retries() -> RetryConfig {
     }
 }
 
-/// Where the bucket is, and what signs the requests.
-pub(crate) struct Access<'a> {
+/// Access to the bucket.
+pub(crate) struct BucketAccess<'a> {
     pub(crate) location: &'a Location,
     pub(crate) endpoint: Option<&'a str>,
     pub(crate) region: &'a str,
@@ -59,46 +59,28 @@ pub(crate) struct Access<'a> {
     pub(crate) http: &'a urldb_http::Options,
 }
 
-/// The objects below a prefix of a bucket.
-pub(crate) struct Objects {
-    location: Location,
-    bucket: Arc<AmazonS3>,
-    /// `None` only while it is dropped.
-    runtime: Option<Runtime>,
-    client: Client,
-    running: Running,
-    /// Held by the running conversation: the bucket has one at a time.
-    turn: Mutex<()>,
-}
-
-/// A conversation with the bucket. Another one waits for its end.
-pub(crate) struct Session<'a> {
-    objects: &'a Objects,
-    conversation: Conversation,
-    _turn: MutexGuard<'a, ()>,
-}
-
-impl Objects {
-    /// Sets up TLS and the signature. Sends no request.
-    #[expect(clippy::too_many_lines)]
-    pub(crate) fn new(access: &Access<'_>) -> Result<Self, StoreError> {
-        let refused = |text: String| StoreError::new(StoreErrorKind::Refused, text);
-        let client = Client::keeping_connections(access.http);
-        let client = client.map_err(|error| refused(error.to_string()))?;
-        let running = Running::default();
-        let mut builder = AmazonS3Builder::new()
-            .with_bucket_name(access.location.bucket())
-            .with_region(access.region)
+impl BucketAccess<'_> {
+    /// The settings of the bucket, whose requests belong to the `running` conversation.
+    fn builder(&self, running: &CurrentConversation) -> AmazonS3Builder {
+        let builder = AmazonS3Builder::new()
+            .with_bucket_name(self.location.bucket())
+            .with_region(self.region)
             .with_checksum_algorithm(Checksum::SHA256)
             .with_allow_http(true)
             // One request for one object: not every store knows S3's deletion of many.
             .with_disable_bulk_delete(true)
             .with_retry(retries())
             .with_http_connector(running.clone());
-        if let Some(endpoint) = access.endpoint {
-            builder = builder.with_endpoint(endpoint);
-        }
-        builder = match access.credentials {
+        let builder = match self.endpoint {
+            Some(endpoint) => builder.with_endpoint(endpoint),
+            None => builder,
+        };
+        self.sign(builder)
+    }
+
+    /// Sets the credentials, and registers the secrets among them.
+    fn sign(&self, builder: AmazonS3Builder) -> AmazonS3Builder {
+        match self.credentials {
             Credentials::Key { id, secret, token } => {
                 register_secret(secret);
                 let builder = builder
@@ -117,12 +99,11 @@ impl Objects {
                 role,
                 session,
             } => {
-                use object_store::aws::AmazonS3ConfigKey as Key;
                 let builder = builder
-                    .with_config(Key::WebIdentityTokenFile, token_file)
-                    .with_config(Key::RoleArn, role);
+                    .with_config(AmazonS3ConfigKey::WebIdentityTokenFile, token_file)
+                    .with_config(AmazonS3ConfigKey::RoleArn, role);
                 match session {
-                    Some(session) => builder.with_config(Key::RoleSessionName, session),
+                    Some(session) => builder.with_config(AmazonS3ConfigKey::RoleSessionName, session),
                     None => builder,
                 }
             }
@@ -131,8 +112,37 @@ impl Objects {
                 .with_access_key_id("none")
                 .with_secret_access_key("none")
                 .with_skip_signature(true),
-        };
-        let bucket = builder.build().map_err(|error| {
+        }
+    }
+}
+
+/// The objects below a prefix of a bucket.
+pub(crate) struct Objects {
+    location: Location,
+    bucket: Arc<AmazonS3>,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    client: Client,
+    running: CurrentConversation,
+    /// Held by the running conversation: the bucket has one at a time.
+    turn: Mutex<()>,
+}
+
+/// A conversation with the bucket. Another one waits for its end.
+pub(crate) struct Session<'a> {
+    objects: &'a Objects,
+    conversation: Conversation,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl Objects {
+    /// Sets up TLS and the signature. Sends no request.
+    pub(crate) fn new(access: &BucketAccess<'_>) -> Result<Self, StoreError> {
+        let refused = |text: String| StoreError::new(StoreErrorKind::Refused, text);
+        let client = Client::keeping_connections(access.http);
+        let client = client.map_err(|error| refused(error.to_string()))?;
+        let running = CurrentConversation::default();
+        let bucket = access.builder(&running).build().map_err(|error| {
             refused(format!("the store cannot be set up: {}", one_line(&error)))
         })?;
         let runtime = tokio::runtime::Builder::new_multi_thread()

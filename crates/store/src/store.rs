@@ -1,14 +1,10 @@
-//! The store of an archive: its manifest, and the files that the manifest names.
+//! The store of an archive, and changes of its manifest.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read, Write};
 use std::thread::sleep;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
-use urldb_files::{Limit, RootFile};
 use urldb_http::Budget;
 
 use crate::budgets::Budgets;
@@ -16,12 +12,9 @@ use crate::credentials::Environment;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::location::Location;
 use crate::manifest::{
-    ChangeConflict, LARGEST_MANIFEST, Manifest, ManifestChange, StoredFile, check_name,
+    ChangeConflict, LARGEST_MANIFEST, MANIFEST_NAME, Manifest, ManifestChange, check_name,
 };
-use crate::objects::{Access, Objects, PART, Session};
-
-/// The name of the manifest below the prefix.
-pub const MANIFEST_NAME: &str = "manifest.json";
+use crate::objects::{BucketAccess, Objects, Session};
 
 /// The region where none is configured.
 const DEFAULT_REGION: &str = "us-east-1";
@@ -32,7 +25,7 @@ const CHANGE_ATTEMPTS: u32 = 20;
 /// Attempts at a write or a deletion whose answer was lost, beside those of the HTTP client.
 const WRITE_ATTEMPTS: u32 = 3;
 
-/// Where the store is, and how to reach it.
+/// The address of the store, and the options of its connection.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// The bucket and the prefix.
@@ -43,23 +36,23 @@ pub struct StoreOptions {
     pub region: Option<String>,
     /// Credentials, and the settings of the environment.
     pub environment: Environment,
-    /// How requests are sent. Its time limit is that of silence within a request.
+    /// Options of requests. Their time limit is that of silence within a request.
     pub http: urldb_http::Options,
-    /// What conversations may take.
+    /// The budgets of conversations.
     pub budgets: Budgets,
 }
 
 /// The store of an archive.
 #[derive(Debug)]
 pub struct Store {
-    objects: Objects,
-    location: Location,
-    budgets: Budgets,
+    pub(crate) objects: Objects,
+    pub(crate) location: Location,
+    pub(crate) budgets: Budgets,
 }
 
 /// The outcome of a change.
 #[derive(Debug)]
-pub struct Published {
+pub struct ChangeOutcome {
     /// The manifest after the change.
     pub manifest: Manifest,
     /// Why objects of removed files are still there; the next change deletes them.
@@ -92,7 +85,7 @@ impl Store {
         });
         let endpoint = endpoint.transpose()?;
         let region = environment.region.as_deref().or(region.as_deref());
-        let objects = Objects::new(&Access {
+        let objects = Objects::new(&BucketAccess {
             location,
             endpoint: endpoint.as_deref(),
             region: region.unwrap_or(DEFAULT_REGION),
@@ -149,133 +142,13 @@ impl Store {
         Ok(Some((manifest, tag)))
     }
 
-    /// Writes the object of a file, whose bytes `local` has. The file counts once [`Store::publish`]
-    /// has added it. Writing the same file again is no error.
-    ///
-    /// # Errors
-    /// When the store has an object of this name with other bytes ([`StoreErrorKind::Conflict`]), or
-    /// when the object cannot be written.
-    pub fn upload(&self, name: &str, local: &RootFile) -> Result<StoredFile, StoreError> {
-        check_name(name).map_err(|problem| {
-            StoreError::new(
-                StoreErrorKind::Local,
-                format!("{name} cannot be stored: {problem}"),
-            )
-        })?;
-        let unreadable = |error: io::Error| {
-            StoreError::new(
-                StoreErrorKind::Local,
-                format!("{local} cannot be read: {error}"),
-            )
-        };
-        let known = local.open().and_then(|file| file.metadata());
-        let length = known.map_err(unreadable)?.len();
-        if length <= PART {
-            let bytes = local.read(Limit::bytes(PART)).map_err(unreadable)?;
-            self.upload_small(name, &bytes.into())
-        } else {
-            self.upload_large(name, || local.open().map_err(unreadable), length)
-        }
-    }
-
-    fn upload_small(&self, name: &str, bytes: &Bytes) -> Result<StoredFile, StoreError> {
-        let file = StoredFile {
-            name: name.to_owned(),
-            length: bytes.len() as u64,
-            sha256: Sha256::digest(bytes).into(),
-        };
-        let created = self.attempt(self.budgets.upload(file.length), |session| {
-            session.create(name, bytes.clone())
-        });
-        match created {
-            Ok(_) => {}
-            // A create whose answer was lost, or which a killed process made.
-            Err(error) if error.kind() == StoreErrorKind::Conflict => self.compare_object(&file)?,
-            Err(error) => return Err(error),
-        }
-        Ok(file)
-    }
-
-    fn upload_large(
-        &self,
-        name: &str,
-        open: impl Fn() -> Result<File, StoreError>,
-        length: u64,
-    ) -> Result<StoredFile, StoreError> {
-        let local = || {
-            let (length, sha256) = hash(open()?).map_err(|error| {
-                StoreError::new(
-                    StoreErrorKind::Local,
-                    format!("{name} cannot be read: {error}"),
-                )
-            })?;
-            Ok(StoredFile {
-                name: name.to_owned(),
-                length,
-                sha256,
-            })
-        };
-        let session = self.objects.converse(self.budgets.upload(length));
-        let written = match session.length(name)? {
-            None => Some(session.put_parts(name, open()?, length)),
-            Some(_) => None,
-        };
-        drop(session);
-        match written {
-            Some(Ok((length, sha256))) => {
-                return Ok(StoredFile {
-                    name: name.to_owned(),
-                    length,
-                    sha256,
-                });
-            }
-            // The answer to the last request may have been lost.
-            Some(Err(error)) => {
-                let is_local = error.kind() == StoreErrorKind::Local;
-                if is_local || self.length(name).ok().flatten().is_none() {
-                    return Err(error);
-                }
-            }
-            None => {}
-        }
-        let file = local()?;
-        self.compare_object(&file)?;
-        Ok(file)
-    }
-
-    /// The length of an object; `None` if there is none.
-    fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
-        self.objects.converse(self.budgets.download(0)).length(name)
-    }
-
-    /// Whether the object of this name has the bytes of the file.
-    fn compare_object(&self, file: &StoredFile) -> Result<(), StoreError> {
-        let name = &file.name;
-        let other = || {
-            StoreError::new(
-                StoreErrorKind::Conflict,
-                format!(
-                    "{} has another {name} than this machine: rename one of the two",
-                    self.location
-                ),
-            )
-        };
-        if self.length(name)? != Some(file.length) {
-            return Err(other());
-        }
-        match self.download(file, &mut io::sink()) {
-            Err(error) if error.kind() == StoreErrorKind::Damaged => Err(other()),
-            compared => compared,
-        }
-    }
-
     /// Changes the manifest as a whole or not at all, then deletes the objects of removed files. The
     /// objects of new files must have been written by [`Store::upload`].
     ///
     /// # Errors
     /// When a file to remove is gone, or a new one is there with other bytes or was removed before
     /// ([`StoreErrorKind::Conflict`]); or when the manifest cannot be written.
-    pub fn publish(&self, change: &ManifestChange) -> Result<Published, StoreError> {
+    pub fn publish(&self, change: &ManifestChange) -> Result<ChangeOutcome, StoreError> {
         let manifest = self.change(|manifest| {
             manifest.apply(change).map_err(|conflict| {
                 StoreError::new(
@@ -297,7 +170,7 @@ impl Store {
         })?;
         let names: Vec<String> = manifest.removing().map(str::to_owned).collect();
         if names.is_empty() {
-            return Ok(Published {
+            return Ok(ChangeOutcome {
                 manifest,
                 undeleted: None,
             });
@@ -318,11 +191,11 @@ impl Store {
             Ok(*manifest != before)
         });
         Ok(match noted {
-            Ok(manifest) => Published {
+            Ok(manifest) => ChangeOutcome {
                 manifest,
                 undeleted,
             },
-            Err(error) => Published {
+            Err(error) => ChangeOutcome {
                 manifest,
                 undeleted: undeleted.or(Some(error)),
             },
@@ -347,7 +220,7 @@ impl Store {
     }
 
     /// Works in a conversation, and again in another one if the answer was lost.
-    fn attempt<T>(
+    pub(crate) fn attempt<T>(
         &self,
         budget: Budget,
         work: impl Fn(&Session<'_>) -> Result<T, StoreError>,
@@ -455,95 +328,10 @@ impl Store {
         Ok(())
     }
 
-    /// Reads a range of a file, at most 8 MiB. The bytes cannot be proven: only the whole file has a
-    /// digest.
-    ///
-    /// # Errors
-    /// When the object is gone or has another length, or cannot be read.
-    pub fn range(&self, file: &StoredFile, from: u64, length: u64) -> Result<Bytes, StoreError> {
-        let budget = self.budgets.download(length.min(PART));
-        range(&self.objects.converse(budget), file, from, length)
-    }
-
-    /// Copies a whole file, whose bytes are proven by the digest in the manifest.
-    ///
-    /// # Errors
-    /// When the object is gone, has other bytes, or cannot be read; the output must then not be used.
-    pub fn download(&self, file: &StoredFile, output: &mut impl Write) -> Result<(), StoreError> {
-        let session = self.objects.converse(self.budgets.download(file.length));
-        let mut hasher = Sha256::new();
-        let mut from = 0;
-        // An empty object has no range; its length is checked all the same.
-        if file.length == 0 && session.length(&file.name)? != Some(0) {
-            return Err(self
-                .objects
-                .damaged(&file.name, "it is not there, or not empty"));
-        }
-        while from < file.length {
-            let bytes = range(&session, file, from, PART)?;
-            hasher.update(&bytes);
-            output.write_all(&bytes).map_err(|error| {
-                StoreError::new(
-                    StoreErrorKind::Local,
-                    format!("{} cannot be copied to this machine: {error}", file.name),
-                )
-            })?;
-            from += bytes.len() as u64;
-        }
-        let found: [u8; 32] = hasher.finalize().into();
-        if found == file.sha256 {
-            Ok(())
-        } else {
-            Err(self.objects.damaged(
-                &file.name,
-                "its bytes have another SHA-256 than the manifest says",
-            ))
-        }
-    }
-
-    /// The names and lengths of all objects but the manifest, which names about `expected` of them.
-    ///
-    /// # Errors
-    /// When they cannot be listed, or the store lists without end.
-    pub fn list(&self, expected: usize) -> Result<Vec<(String, u64)>, StoreError> {
-        let mut objects = self.objects.converse(self.budgets.list(expected)).list()?;
-        objects.retain(|(name, _)| name != MANIFEST_NAME);
-        Ok(objects)
-    }
-
     fn cannot(&self, problem: &str) -> StoreError {
         StoreError::new(
             StoreErrorKind::Refused,
             format!("{} cannot be used: {problem}", self.location),
         )
-    }
-}
-
-fn range(
-    session: &Session<'_>,
-    file: &StoredFile,
-    from: u64,
-    length: u64,
-) -> Result<Bytes, StoreError> {
-    let end = from.saturating_add(length.min(PART)).min(file.length);
-    session.range(&file.name, file.length, from.min(end)..end)
-}
-
-/// The length and the SHA-256 of a file.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn hash(mut file: impl Read) -> io::Result<(u64, [u8; 32])> {
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 128 * 1024];
-    let mut length = 0;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((length, hasher.finalize().into())),
-            read => {
-                hasher.update(&buffer[..read]);
-                length += read as u64;
-            }
-        }
     }
 }

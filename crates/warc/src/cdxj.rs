@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::date::{WarcDate, timestamp_to_date};
-use crate::extent::{Extent, RecordLocation};
+use crate::extent::Extent;
 use crate::header::{Header, RecordType};
 use crate::http::{StoredHead, StoredRequest};
 use crate::render::without_blanks;
@@ -39,6 +39,15 @@ impl<F: Fn(&str) -> String + Sync> SortKeys for F {
     fn key(&self, url: &str) -> String {
         self(url)
     }
+}
+
+/// The position of a record in an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordLocation<'a> {
+    /// The file, relative to the directory of the archive.
+    pub filename: &'a str,
+    /// The position in the file.
+    pub extent: Extent,
 }
 
 /// A request other than GET, in an index line.

@@ -17,9 +17,6 @@ use crate::file::is_archive_name;
 use crate::fs::{self, DirectoryLock, remove_if_there, replace, sync_directory_of};
 use crate::index::{IndexError, LARGEST_LIST, forget_files};
 
-/// The suffix of the list of replaced files.
-const REPLACES_SUFFIX: &str = ".replaces";
-
 /// The suffix of such a list while it is written.
 const LIST_DRAFT_SUFFIX: &str = ".replaces.tmp";
 
@@ -28,57 +25,6 @@ pub(crate) const JOINING_SUFFIX: &str = ".joining";
 
 /// The lock file of the process that replaces files.
 const LOCK_FILE: &str = ".replacing";
-
-/// A file that replaces others.
-struct Replacement {
-    new: String,
-    old: Vec<String>,
-    /// Whether the new file has its final name.
-    is_done: bool,
-}
-
-/// The replacements among these files of a directory.
-fn replacements(dir: &Path, names: &BTreeSet<String>) -> io::Result<Vec<Replacement>> {
-    let mut found = Vec::new();
-    for name in names {
-        let Some(new) = name
-            .strip_suffix(REPLACES_SUFFIX)
-            .filter(|new| is_archive_name(new))
-        else {
-            continue;
-        };
-        let old = fs::root(dir).file(name).read_to_string(LARGEST_LIST);
-        let old = old.map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
-        found.push(Replacement {
-            new: new.to_owned(),
-            // The list may come from somebody else's commit.
-            old: old
-                .lines()
-                .filter(|old| is_archive_name(old) && !old.contains(['/', '\\']) && *old != new)
-                .map(str::to_owned)
-                .collect(),
-            is_done: names.contains(new),
-        });
-    }
-    Ok(found)
-}
-
-/// The archive files that do not count now: those that a new file has replaced, and new files that are not
-/// complete. `names` has the files of the archive, in this directory or elsewhere.
-///
-/// # Errors
-/// When the directory cannot be read.
-pub fn hidden_files(dir: &Path, names: &BTreeSet<String>) -> io::Result<BTreeSet<String>> {
-    let mut hidden = BTreeSet::new();
-    for replacement in replacements(dir, names)? {
-        if replacement.is_done {
-            hidden.extend(replacement.old);
-        } else {
-            hidden.insert(replacement.new);
-        }
-    }
-    Ok(hidden)
-}
 
 /// The right to replace files of an archive.
 pub(crate) struct ReplacementLock {
@@ -158,19 +104,6 @@ pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<()
         remove(&format!("{}{REPLACES_SUFFIX}", replacement.new))?;
     }
     sync_directory_of(&dir.join(LOCK_FILE)).map_err(failed)
-}
-
-/// The names of the files in a directory that are text.
-///
-/// # Errors
-/// When the directory cannot be read.
-pub fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
-    let root = fs::root(dir);
-    let names = fs::names(&root)?;
-    if names.is_empty() && !root.is_folder() {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    Ok(names)
 }
 
 /// The path of a new file while it is written.

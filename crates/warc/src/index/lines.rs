@@ -1,7 +1,9 @@
 //! Reads and writes the lines of an index file.
 
 use std::io::{self, BufRead, Read, Write};
+use std::path::Path;
 
+use super::error::IndexError;
 use crate::cdxj::CdxjLine;
 
 /// Length limit of an index line, in bytes. The line of a 64 KiB URL is shorter, even with every byte
@@ -19,6 +21,15 @@ pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Res
         ));
     }
     Ok(read)
+}
+
+/// The text of a line for the index in this directory.
+pub(super) fn render(index_dir: &Path, line: &CdxjLine) -> Result<Vec<u8>, IndexError> {
+    let rendered = line.render().map_err(|source| IndexError::Line {
+        path: index_dir.to_owned(),
+        source,
+    });
+    rendered.map(String::into_bytes)
 }
 
 /// The archive file that an index line names; `None` for an invalid line.

@@ -16,16 +16,21 @@ use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{ReadError, Record};
 use crate::segment::is_segment;
 
-/// Passes the lines of an archive file, which name it `filename`, to `add_line`, in the order of the file, and returns the records
-/// that have none. Behind damage, bytes that look like a record are taken for one, as in a repair.
+/// Passes the lines of an archive file, which name it `filename`, to `add_line`, in the order of the file.
+/// Returns the records that have none. Behind damage, bytes that look like a record are taken for one, as in a
+/// repair.
+///
+/// # Errors
+/// Those of `add_line`, and when the file cannot be read.
 pub(super) fn scan_file(
     path: &Path,
     filename: &str,
     keys: &impl SortKeys,
-    mut add_line: impl FnMut(CdxjLine),
+    mut add_line: impl FnMut(CdxjLine) -> Result<(), IndexError>,
 ) -> Result<LeftOutRecords, IndexError> {
     let mut matcher = RequestMatcher::default();
     let mut left_out = LeftOutRecords::default();
+    let mut added = Ok(());
     let read_items = |record: Record<'_, _>, add: &mut dyn FnMut(ScannedRecord)| {
         scan_record(record, filename, keys).map(add)
     };
@@ -37,18 +42,21 @@ pub(super) fn scan_file(
                 }
                 let set_request =
                     |line: &mut CdxjLine, request: &_| line.set_request(request, keys);
-                matcher
-                    .add(&record.header, record.line, record.request, set_request)
-                    .map(&mut add_line);
+                let line = matcher.add(&record.header, record.line, record.request, set_request);
+                added = line.map_or(Ok(()), &mut add_line);
             }
             ScanEvent::Fault(fault) => {
                 left_out.add(fault.offset, LeftOutCause::Unreadable(fault.kind));
             }
             ScanEvent::Deviation(_) | ScanEvent::Skipped(_) => {}
         }
-        ControlFlow::Continue(())
+        match added {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
     });
-    matcher.end_file().for_each(add_line);
+    added?;
+    matcher.end_file().try_for_each(add_line)?;
     scanned.map_err(|source| IndexError::Read {
         path: path.to_owned(),
         source,

@@ -1,4 +1,8 @@
-//! Where the files of an archive are read from: a directory, or any other place that has files by name.
+//! The files of an archive: their names, and the sources that they are read from. A source is a directory, or
+//! any other place that has files by name.
+
+pub(crate) mod hidden;
+pub(crate) mod names;
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,6 +12,11 @@ use crate::fs;
 use crate::index::{INDEX_DIRECTORY, is_segment_name};
 use crate::reader::{ReadError, ReadErrorKind, Reader};
 use crate::replacement::{hidden_files, names_in};
+
+pub use self::hidden::hidden_files;
+pub use self::names::{
+    ARCHIVE_SUFFIX, archive_file_name, is_archive_name, is_unread_name, names_in,
+};
 
 /// An open file of an archive. Reading in another place than a disk may cost a request for each seek, so
 /// readers seek only where they must.
@@ -97,4 +106,28 @@ pub(crate) fn open_at(
     let mut input = source.open_file(file).map_err(failed)?;
     input.seek(SeekFrom::Start(offset)).map_err(failed)?;
     Reader::new_at(input, offset)
+}
+
+/// The finished files of an archive's directory, sorted by name: WARC and ARC, compressed or not.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    files_named(dir, is_archive_name)
+}
+
+/// The files of an archive's directory that hold records in a form that this crate does not read, sorted
+/// by name: compressed by another program than gzip, packed in a WACZ, or with a suffix in capitals.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn unread_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    files_named(dir, is_unread_name)
+}
+
+fn files_named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
+    let names = names_in(dir)?;
+    let hidden = hidden_files(dir, &names)?;
+    let wanted = names.difference(&hidden).filter(|name| is_wanted(name));
+    Ok(wanted.map(|name| dir.join(name)).collect())
 }

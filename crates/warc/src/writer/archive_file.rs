@@ -1,4 +1,4 @@
-//! Archive files: their names, and how one is written.
+//! Writes an archive file.
 //!
 //! An unfinished file is named `NAME.warc.gz.open` and locked by its process. So a file named
 //! `NAME.warc.gz` is complete, and an unlocked `.open` file is left over from a process that died;
@@ -18,15 +18,6 @@ use crate::packer::PackedRecord;
 use crate::replacement::{hidden_files, names_in};
 use crate::write_error::WriteError;
 use crate::writer::{Compression, Writer};
-
-/// The suffix of a finished file.
-pub const ARCHIVE_SUFFIX: &str = ".warc.gz";
-
-/// The suffix of an unfinished file, after [`ARCHIVE_SUFFIX`].
-pub(crate) const OPEN_SUFFIX: &str = ".open";
-
-/// Length limit of prefix and host in a file name, in bytes.
-const MAX_NAME_PART: usize = 64;
 
 /// Why a file could not be created, added to or finished.
 #[derive(Debug, thiserror::Error)]
@@ -59,86 +50,6 @@ pub enum ArchiveFileError {
         /// The cause.
         source: WriteError,
     },
-}
-
-/// The name of an archive file, `PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz`. For any prefix and host the
-/// name is short, has only letters, digits, `.`, `_` and `-`, and names no other directory.
-pub fn archive_file_name(prefix: &str, date: &WarcDate, serial: u32, host: &str) -> String {
-    let (prefix, host) = (safe(prefix), safe(host));
-    let timestamp = date.to_timestamp14();
-    format!("{prefix}-{timestamp}-{serial:05}-{host}{ARCHIVE_SUFFIX}")
-}
-
-fn safe(text: &str) -> String {
-    let safe: String = text
-        .chars()
-        .map(|c| if is_safe(c) { c } else { '_' })
-        .take(MAX_NAME_PART)
-        .collect();
-    if safe.is_empty() {
-        "unknown".to_owned()
-    } else {
-        safe
-    }
-}
-
-fn is_safe(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
-}
-
-/// The finished files of an archive's directory, sorted by name: WARC and ARC, compressed or not.
-///
-/// # Errors
-/// When the directory cannot be read.
-pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    files_named(dir, is_archive_name)
-}
-
-/// The files of an archive's directory that hold records in a form that this crate does not read, sorted
-/// by name: compressed by another program than gzip, packed in a WACZ, or with a suffix in capitals.
-///
-/// # Errors
-/// When the directory cannot be read.
-pub fn unread_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    files_named(dir, is_unread_name)
-}
-
-fn files_named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
-    let names = names_in(dir)?;
-    let hidden = hidden_files(dir, &names)?;
-    let wanted = names.difference(&hidden).filter(|name| is_wanted(name));
-    Ok(wanted.map(|name| dir.join(name)).collect())
-}
-
-/// Whether a file of this name is one of [`archive_files`].
-pub fn is_archive_name(name: &str) -> bool {
-    let suffixes = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
-    suffixes.iter().any(|suffix| name.ends_with(suffix))
-}
-
-/// Suffixes of compressions that some programs use for archive files.
-const UNREAD_COMPRESSIONS: [&str; 8] = ["zst", "zstd", "lz4", "bz2", "xz", "lzma", "br", "z"];
-
-/// Whether a file of this name is one of [`unread_files`].
-pub fn is_unread_name(name: &str) -> bool {
-    if is_archive_name(name) {
-        return false;
-    }
-    let name = name.to_ascii_lowercase();
-    let compressed = name.rsplit_once('.');
-    let stem = compressed
-        .filter(|(_, suffix)| UNREAD_COMPRESSIONS.contains(suffix))
-        .map_or(name.as_str(), |(stem, _)| stem);
-    let suffixes = [".wacz", ".warc", ".arc"];
-    is_archive_name(&name) || suffixes.iter().any(|suffix| stem.ends_with(suffix))
-}
-
-/// The last component of a path.
-pub(crate) fn file_name_of(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
 }
 
 /// An unfinished archive file. It stays `.open` if dropped without [`ArchiveFile::finish`].

@@ -1,0 +1,212 @@
+//! The bytes of files in the store: written, read, and compared.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use urldb_files::{Limit, RootFile};
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::manifest::{MANIFEST_NAME, StoredFile, check_name};
+use crate::objects::{PART, Session};
+use crate::store::Store;
+
+impl Store {
+    /// Writes the object of a file, whose bytes `local` has. The file counts once [`Store::publish`]
+    /// has added it. Writing the same file again is no error.
+    ///
+    /// # Errors
+    /// When the store has an object of this name with other bytes ([`StoreErrorKind::Conflict`]), or
+    /// when the object cannot be written.
+    pub fn upload(&self, name: &str, local: &RootFile) -> Result<StoredFile, StoreError> {
+        check_name(name).map_err(|problem| {
+            StoreError::new(
+                StoreErrorKind::Local,
+                format!("{name} cannot be stored: {problem}"),
+            )
+        })?;
+        let unreadable = |error: io::Error| {
+            StoreError::new(
+                StoreErrorKind::Local,
+                format!("{local} cannot be read: {error}"),
+            )
+        };
+        let known = local.open().and_then(|file| file.metadata());
+        let length = known.map_err(unreadable)?.len();
+        if length <= PART {
+            let bytes = local.read(Limit::bytes(PART)).map_err(unreadable)?;
+            self.upload_small(name, &bytes.into())
+        } else {
+            self.upload_large(name, || local.open().map_err(unreadable), length)
+        }
+    }
+
+    fn upload_small(&self, name: &str, bytes: &Bytes) -> Result<StoredFile, StoreError> {
+        let file = StoredFile {
+            name: name.to_owned(),
+            length: bytes.len() as u64,
+            sha256: Sha256::digest(bytes).into(),
+        };
+        let created = self.attempt(self.budgets.upload(file.length), |session| {
+            session.create(name, bytes.clone())
+        });
+        match created {
+            Ok(_) => {}
+            // A create whose answer was lost, or which a killed process made.
+            Err(error) if error.kind() == StoreErrorKind::Conflict => self.compare_object(&file)?,
+            Err(error) => return Err(error),
+        }
+        Ok(file)
+    }
+
+    fn upload_large(
+        &self,
+        name: &str,
+        open: impl Fn() -> Result<File, StoreError>,
+        length: u64,
+    ) -> Result<StoredFile, StoreError> {
+        let stored = |(length, sha256)| StoredFile {
+            name: name.to_owned(),
+            length,
+            sha256,
+        };
+        let session = self.objects.converse(self.budgets.upload(length));
+        let written = match session.length(name)? {
+            None => Some(session.put_parts(name, open()?, length)),
+            Some(_) => None,
+        };
+        drop(session);
+        match written {
+            Some(Ok(written)) => return Ok(stored(written)),
+            // The answer to the last request may have been lost.
+            Some(Err(error)) => {
+                let is_local = error.kind() == StoreErrorKind::Local;
+                if is_local || self.length(name).ok().flatten().is_none() {
+                    return Err(error);
+                }
+            }
+            None => {}
+        }
+        let local = hash(open()?).map_err(|error| {
+            StoreError::new(
+                StoreErrorKind::Local,
+                format!("{name} cannot be read: {error}"),
+            )
+        })?;
+        let file = stored(local);
+        self.compare_object(&file)?;
+        Ok(file)
+    }
+
+    /// The length of an object; `None` if there is none.
+    fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
+        self.objects.converse(self.budgets.download(0)).length(name)
+    }
+
+    /// Whether the object of this name has the bytes of the file.
+    fn compare_object(&self, file: &StoredFile) -> Result<(), StoreError> {
+        let name = &file.name;
+        let other = || {
+            StoreError::new(
+                StoreErrorKind::Conflict,
+                format!(
+                    "{} has another {name} than this machine: rename one of the two",
+                    self.location
+                ),
+            )
+        };
+        if self.length(name)? != Some(file.length) {
+            return Err(other());
+        }
+        match self.download(file, &mut io::sink()) {
+            Err(error) if error.kind() == StoreErrorKind::Damaged => Err(other()),
+            compared => compared,
+        }
+    }
+
+    /// Reads a range of a file, at most 8 MiB. The bytes cannot be proven: only the whole file has a
+    /// digest.
+    ///
+    /// # Errors
+    /// When the object is gone or has another length, or cannot be read.
+    pub fn range(&self, file: &StoredFile, from: u64, length: u64) -> Result<Bytes, StoreError> {
+        let budget = self.budgets.download(length.min(PART));
+        range(&self.objects.converse(budget), file, from, length)
+    }
+
+    /// Copies a whole file, whose bytes are proven by the digest in the manifest.
+    ///
+    /// # Errors
+    /// When the object is gone, has other bytes, or cannot be read; the output must then not be used.
+    pub fn download(&self, file: &StoredFile, output: &mut impl Write) -> Result<(), StoreError> {
+        let session = self.objects.converse(self.budgets.download(file.length));
+        let mut hasher = Sha256::new();
+        let mut from = 0;
+        // An empty object has no range; its length is checked all the same.
+        if file.length == 0 && session.length(&file.name)? != Some(0) {
+            return Err(self
+                .objects
+                .damaged(&file.name, "it is not there, or not empty"));
+        }
+        while from < file.length {
+            let bytes = range(&session, file, from, PART)?;
+            hasher.update(&bytes);
+            output.write_all(&bytes).map_err(|error| {
+                StoreError::new(
+                    StoreErrorKind::Local,
+                    format!("{} cannot be copied to this machine: {error}", file.name),
+                )
+            })?;
+            from += bytes.len() as u64;
+        }
+        let found: [u8; 32] = hasher.finalize().into();
+        if found == file.sha256 {
+            Ok(())
+        } else {
+            Err(self.objects.damaged(
+                &file.name,
+                "its bytes have another SHA-256 than the manifest says",
+            ))
+        }
+    }
+
+    /// The names and lengths of all objects but the manifest, which names about `expected` of them.
+    ///
+    /// # Errors
+    /// When they cannot be listed, or the store lists without end.
+    pub fn list(&self, expected: usize) -> Result<Vec<(String, u64)>, StoreError> {
+        let mut objects = self.objects.converse(self.budgets.list(expected)).list()?;
+        objects.retain(|(name, _)| name != MANIFEST_NAME);
+        Ok(objects)
+    }
+}
+
+fn range(
+    session: &Session<'_>,
+    file: &StoredFile,
+    from: u64,
+    length: u64,
+) -> Result<Bytes, StoreError> {
+    let end = from.saturating_add(length.min(PART)).min(file.length);
+    session.range(&file.name, file.length, from.min(end)..end)
+}
+
+/// The length and the SHA-256 of a file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn hash(mut file: impl Read) -> io::Result<(u64, [u8; 32])> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 128 * 1024];
+    let mut length = 0;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((length, hasher.finalize().into())),
+            read => {
+                hasher.update(&buffer[..read]);
+                length += read as u64;
+            }
+        }
+    }
+}
