@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use urldb_warc::{CdxjIndex, CdxjLine, merge_into_index};
+use urldb_warc::CdxjLine;
+use urldb_warc::index::{CdxjIndex, merge_into_index};
 
 fuzz_target!(|text: &str| {
     let lines: Vec<CdxjLine> = text

@@ -5,7 +5,7 @@
 use std::io::{BufReader, Read};
 
 use libfuzzer_sys::fuzz_target;
-use urldb_warc::{BodyFraming, StoredBody, StoredHead, StoredRequest};
+use urldb_warc::http::{BodyFraming, StoredBody, StoredHead, StoredRequest};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rest = bytes;

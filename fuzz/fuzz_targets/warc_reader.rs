@@ -5,7 +5,8 @@
 use std::io::{Cursor, Read};
 
 use libfuzzer_sys::fuzz_target;
-use urldb_warc::{ReadError, Reader};
+use urldb_warc::Reader;
+use urldb_warc::reader::ReadError;
 
 type Input<'a> = Reader<Cursor<&'a [u8]>>;
 

@@ -4,7 +4,9 @@ use std::io;
 
 use anyhow::Context;
 use urldb_files::{Root, RootFile};
-use urldb_warc::{FindingCode, Severity, Verifier};
+use urldb_warc::FindingCode;
+use urldb_warc::finding::Severity;
+use urldb_warc::verify::Verifier;
 
 use super::keys::Keys;
 use super::remote::digest_of;
@@ -17,7 +19,7 @@ use super::remote::digest_of;
 pub fn ensure_sound<'a>(folder: &Root, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
     let folder = folder.path();
     let mut first = None;
-    let mut report = |finding: urldb_warc::ArchiveFinding| {
+    let mut report = |finding: urldb_warc::verify::ArchiveFinding| {
         let code = finding.code;
         if code.severity() == Severity::Error && code != FindingCode::RevisitUnresolved {
             first.get_or_insert(finding);

@@ -5,7 +5,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use urldb_warc::{CdxjIndex, CdxjLine, FileSource, REVISIT_MIME, StoredRequest};
+use urldb_warc::CdxjLine;
+use urldb_warc::cdxj::REVISIT_MIME;
+use urldb_warc::files::FileSource;
+use urldb_warc::http::StoredRequest;
+use urldb_warc::index::CdxjIndex;
 
 use super::files::ArchiveFiles;
 use super::keys::key_of;

@@ -1,4 +1,4 @@
-//! Where two archived contents differ, and how, if they are text.
+//! The difference between two archived contents: its place, and the changed lines if both are text.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -42,7 +42,7 @@ pub struct ContentPair {
     pub length: u64,
 }
 
-/// How two contents differ.
+/// The difference between two contents.
 #[derive(Debug)]
 pub struct Difference {
     /// The first byte that differs, from 0.
@@ -111,7 +111,7 @@ fn from_start(file: &mut File) -> io::Result<BufReader<&mut File>> {
     Ok(BufReader::new(file))
 }
 
-/// How a content can be compared: by lines, or by bytes only.
+/// The kind of a content: lines, or bytes that are no text.
 pub enum Content {
     /// Text of at most [`LONGEST_TEXT`] and [`MOST_TEXT_LINES`].
     Text(String),

@@ -10,12 +10,13 @@ use anyhow::Context;
 use tempfile::TempDir;
 use urldb_files::{Root, RootFile};
 use urldb_store::{Manifest, StoredFile, StoredInput};
-use urldb_warc::{
-    ArchiveInput, CdxjIndex, FileSource, INDEX_DIRECTORY, Reader, hidden_files, is_archive_name,
-    is_unread_name,
+use urldb_warc::Reader;
+use urldb_warc::files::{
+    ArchiveInput, FileSource, hidden_files, is_archive_name, is_index_file, is_unread_name,
 };
+use urldb_warc::index::CdxjIndex;
 
-use super::remote::{Remote, RemoteInput, digest_of};
+use super::remote::{RemoteInput, RemoteStore, digest_of};
 use crate::config::Config;
 
 const CANNOT_LIST: &str = "cannot list the files of the archive";
@@ -24,7 +25,7 @@ const CANNOT_LIST: &str = "cannot list the files of the archive";
 #[derive(Debug, Clone)]
 pub struct ArchiveFiles {
     root: Root,
-    remote: Option<Arc<Remote>>,
+    remote: Option<Arc<RemoteStore>>,
 }
 
 /// A file of the archive on the local disk, to be read from beginning to end.
@@ -45,7 +46,7 @@ pub enum OpenedFile {
     Stored(StoredInput),
 }
 
-/// How a file differs between this machine, the manifest of the store, and its objects.
+/// A difference of a file between this machine, the manifest of the store, and its objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreDifference {
     /// The store has no object of a file in its manifest.
@@ -64,7 +65,7 @@ impl ArchiveFiles {
     /// # Errors
     /// When there is none (the message says what makes one), or when its store cannot be used.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
-        match Remote::open(config)? {
+        match RemoteStore::open(config)? {
             None => Self::on_this_machine(config),
             Some(remote) => Ok(Self {
                 root: config.archive_root(),
@@ -209,7 +210,11 @@ impl ArchiveFiles {
     }
 
     /// The file in the store, if this machine has none.
-    fn stored_only<T>(&self, name: &str, local: &io::Result<T>) -> Option<(&Remote, StoredFile)> {
+    fn stored_only<T>(
+        &self,
+        name: &str,
+        local: &io::Result<T>,
+    ) -> Option<(&RemoteStore, StoredFile)> {
         let error = local.as_ref().err()?;
         let remote = self.remote.as_ref()?;
         let is_missing = error.kind() == io::ErrorKind::NotFound;
@@ -262,7 +267,7 @@ impl ArchiveFiles {
     /// The files that a replacement on this machine hides. A replacement counts from the moment on in which
     /// the store has the new file.
     fn hidden_by(&self, manifest: &Manifest) -> io::Result<BTreeSet<String>> {
-        let mut names = match urldb_warc::names_in(self.folder()) {
+        let mut names = match urldb_warc::files::names_in(self.folder()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
             names => names?,
         };
@@ -285,7 +290,8 @@ impl ArchiveFiles {
         let Some(remote) = &self.remote else {
             return Ok(());
         };
-        let is_missing = |name: &&str| is_segment(name) && self.root.file(*name).kind().is_none();
+        let is_missing =
+            |name: &&str| is_index_file(name) && self.root.file(*name).kind().is_none();
         let missing: Vec<&str> = remote.manifest.names().filter(is_missing).collect();
         if missing.is_empty() {
             return Ok(());
@@ -293,7 +299,7 @@ impl ArchiveFiles {
         let (_temporary, files) = remote
             .copy_to_folder(&missing)
             .context("cannot copy the index from the store")?;
-        urldb_warc::add_segment_files(self.folder(), &files)
+        urldb_warc::index::add_segment_files(self.folder(), &files)
             .context("cannot copy the index from the store")?;
         Ok(())
     }
@@ -321,12 +327,6 @@ impl ArchiveFiles {
 fn is_copy(local: &RootFile, file: &StoredFile) -> io::Result<bool> {
     let opened = local.open()?;
     Ok(opened.metadata()?.len() == file.length && digest_of(opened)? == (file.length, file.sha256))
-}
-
-/// Whether a file of this name is of the index.
-pub(super) fn is_segment(name: &str) -> bool {
-    let rest = name.strip_prefix(INDEX_DIRECTORY);
-    rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The names of the files in the folder of an archive, sorted; none if there is no folder.

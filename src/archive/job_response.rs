@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use urldb_verdict::{Hop, Job};
-use urldb_warc::{
-    Digest, Exchange, HttpVersion, ResponseHead, StoredRequest, WarcDate, render_request_head,
-};
+use urldb_warc::draft::Exchange;
+use urldb_warc::http::{HttpVersion, ResponseHead, StoredRequest, render_request_head};
+use urldb_warc::{Digest, WarcDate};
 
 /// A response, and the job that it answers.
 pub(super) struct JobResponse<'a> {
@@ -16,7 +16,7 @@ pub(super) struct JobResponse<'a> {
 }
 
 impl JobResponse<'_> {
-    /// What all records about it share.
+    /// The part that all records about the response share.
     pub(super) fn exchange<'b>(&'b self, date: &'b WarcDate) -> Exchange<'b> {
         let ip_address: Option<IpAddr> = self.hop.address.map(|address| address.ip());
         Exchange {

@@ -5,7 +5,8 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use urldb_canon::{Compat, Request, surt};
-use urldb_warc::{SortKeys, StoredRequest};
+use urldb_warc::cdxj::SortKeys;
+use urldb_warc::http::StoredRequest;
 
 /// Control characters and the space. Characters outside of ASCII are escaped in any case.
 const NOT_GRAPHIC: &AsciiSet = &CONTROLS.add(b' ');
@@ -56,7 +57,7 @@ fn canonical(request: &StoredRequest) -> Request<'_> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use urldb_warc::SortKeys as _;
+    use urldb_warc::cdxj::SortKeys as _;
 
     use super::*;
 

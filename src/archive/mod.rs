@@ -14,6 +14,7 @@
 //! - `remote`: the object store as commands see it, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
 //! - [`retrieve`]: the verified bytes of a capture.
+//! - `store_replacement`: replaces files in the object store.
 //! - [`upload()`]: brings finished files into the object store.
 //! - [`date`]: dates that select captures.
 //! - [`wacz`]: exported captures for players in a browser.
@@ -37,6 +38,7 @@ mod requests;
 pub mod retrieve;
 pub mod rewrite;
 pub mod store;
+mod store_replacement;
 pub mod upload;
 pub mod wacz;
 

@@ -8,11 +8,12 @@ use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_text::sanitize;
-use urldb_warc::{
-    CdxjLine, FileSeries, IndexError, PackedRecord, Packer, PendingLines, RecordDraft, RecordId,
-    RecordLocation, RecordType, RecoveredFile, StoredHead, StoredRequest, WarcDate, WriteOptions,
-    recover,
-};
+use urldb_warc::cdxj::RecordLocation;
+use urldb_warc::http::{StoredHead, StoredRequest};
+use urldb_warc::index::{IndexError, PendingLines};
+use urldb_warc::repair::{RecoveredFile, recover};
+use urldb_warc::writer::{FileSeries, PackedRecord, Packer, WriteOptions};
+use urldb_warc::{CdxjLine, RecordDraft, RecordId, RecordType, WarcDate};
 
 use super::keys::Keys;
 use crate::ambient::Ambient;
@@ -63,7 +64,7 @@ impl<'a> PendingRecord<'a> {
     }
 }
 
-/// What the first record of a file says of the run that writes the file. Nothing of it may change later.
+/// The run that writes a file, as described by the first record of the file. Nothing of it may change later.
 #[derive(Debug, Clone, Default)]
 pub struct Provenance {
     /// The project.
@@ -90,7 +91,7 @@ impl OutputFiles {
     /// describes one recovery.
     pub(super) fn open(
         folder: &Root,
-        how: &config::Archive,
+        options: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
@@ -101,17 +102,17 @@ impl OutputFiles {
                 notes.push(describe_recovered(&recovered));
             }
             // Recovered files, and files of runs that ended before they wrote the index.
-            let completed = urldb_warc::complete_index(path, &Keys).context(NOT_INDEXED)?;
+            let completed = urldb_warc::index::complete_index(path, &Keys).context(NOT_INDEXED)?;
             for error in completed.damaged {
                 notes.push(format!("an archive file is not indexed in full: {error}"));
             }
         }
         let files = Self::new(
             folder,
-            how,
+            options,
             provenance,
             ambient,
-            &host_in_names(how, ambient),
+            &host_in_names(options, ambient),
         );
         Ok((files, notes))
     }
@@ -120,29 +121,29 @@ impl OutputFiles {
     /// files are not indexed.
     pub(super) fn of_bundle(
         folder: &Root,
-        how: &config::Archive,
+        options: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,
         label: &str,
     ) -> Self {
         Self {
             lines: None,
-            ..Self::new(folder, how, provenance, ambient, &labelled_host(label))
+            ..Self::new(folder, options, provenance, ambient, &labelled_host(label))
         }
     }
 
     /// New files whose names have `host`.
     fn new(
         folder: &Root,
-        how: &config::Archive,
+        options: &config::Archive,
         provenance: Provenance,
         ambient: Ambient,
         host: &str,
     ) -> Self {
-        let about = warcinfo_fields(how, provenance, &host_name());
+        let about = warcinfo_fields(options, provenance, &host_name());
         let series = FileSeries::new(folder.path(), "urldb", host)
-            .with_options(write_options(how))
-            .with_target_size(how.max_size);
+            .with_options(write_options(options))
+            .with_target_size(options.max_size);
         Self {
             folder: folder.clone(),
             ambient,
@@ -217,7 +218,7 @@ impl OutputFiles {
         };
         match lines.and_then(PendingLines::merge_into_index) {
             Err(error) if error.is_damaged_index() => {
-                urldb_warc::rebuild_index(self.folder.path(), &Keys).map(drop)
+                urldb_warc::index::rebuild_index(self.folder.path(), &Keys).map(drop)
             }
             merged => merged,
         }
@@ -232,10 +233,10 @@ fn host_name() -> String {
     host.to_string_lossy().into_owned()
 }
 
-/// What the names of this process's files say of the machine. In an archive with a store a random number
-/// follows: machines of one name may write to the store in the same second.
-pub(super) fn host_in_names(how: &config::Archive, ambient: Ambient) -> String {
-    if how.store.is_none() {
+/// Host part in the names of this process's files. In an archive with a store a random number follows:
+/// machines of one name may write to the store in the same second.
+pub(super) fn host_in_names(options: &config::Archive, ambient: Ambient) -> String {
+    if options.store.is_none() {
         return host_name();
     }
     labelled_host(&HEXLOWER.encode(&(ambient.random)()[..4]))
@@ -248,10 +249,10 @@ fn labelled_host(label: &str) -> String {
     format!("{host}-{label}")
 }
 
-/// How the files are written.
-pub(super) fn write_options(how: &config::Archive) -> WriteOptions {
+/// Options for the records of the files.
+pub(super) fn write_options(options: &config::Archive) -> WriteOptions {
     WriteOptions {
-        version: how.version,
+        version: options.version,
         ..WriteOptions::default()
     }
 }
@@ -279,24 +280,30 @@ fn warcinfo(
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
         .collect();
-    Ok(urldb_warc::warcinfo(id, date, name, &fields)?)
+    Ok(urldb_warc::draft::warcinfo(id, date, name, &fields)?)
+}
+
+/// The value of `software` in a `warcinfo` record.
+pub(super) const SOFTWARE: &str = concat!("urldb/", env!("CARGO_PKG_VERSION"));
+
+/// The value of `format` in a `warcinfo` record.
+pub(super) fn format_name(options: &config::Archive) -> String {
+    options.version.name().replace("WARC/", "WARC File Format ")
 }
 
 /// The fields of a `warcinfo` record: those of WARC 1.1 §6.2, and the commit of the database.
 fn warcinfo_fields(
-    how: &config::Archive,
+    options: &config::Archive,
     provenance: Provenance,
     host: &str,
 ) -> Vec<(&'static str, String)> {
-    let software = concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned();
-    let format = how.version.name().replace("WARC/", "WARC File Format ");
     let fields = [
-        ("software", Some(software)),
-        ("format", Some(format)),
+        ("software", Some(SOFTWARE.to_owned())),
+        ("format", Some(format_name(options))),
         ("hostname", Some(host.to_owned())),
-        ("operator", how.operator.clone()),
+        ("operator", options.operator.clone()),
         ("isPartOf", Some(provenance.project)),
-        ("description", how.description.clone()),
+        ("description", options.description.clone()),
         ("http-header-user-agent", Some(provenance.user_agent)),
         ("database-commit", provenance.commit),
     ];

@@ -12,14 +12,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, REVISIT_MIME};
+use urldb_warc::cdxj::REVISIT_MIME;
+use urldb_warc::{CdxjLine, Digest, DigestAlgorithm};
 
 use super::catalogue::Catalogue;
-use super::quiet_periods::LeftOut;
+use super::quiet_periods::LeftOutRecord;
 use super::rewrite::{OwnFiles, RewritePlan};
 use crate::config;
 
-/// What must stay in the archive, whatever its age.
+/// The captures that must stay in the archive, whatever their age.
 #[derive(Debug, Default)]
 pub struct NeededCaptures {
     /// The digests that records promise, and those in the evidence of incidents.
@@ -30,14 +31,14 @@ pub struct NeededCaptures {
     pub captures: HashSet<(String, String)>,
 }
 
-/// What the removal of captures from before `limit` (`YYYYMMDDhhmmss`) would do, and notes about files
-/// that stay as they are.
+/// Plans the removal of captures from before `limit` (`YYYYMMDDhhmmss`). Returns notes about files that stay as
+/// they are, too.
 ///
 /// # Errors
 /// When the index or a file cannot be read.
 pub fn plan_removal(
     catalogue: &Catalogue,
-    how: &config::Archive,
+    options: &config::Archive,
     needed: &NeededCaptures,
     limit: &str,
 ) -> anyhow::Result<(RewritePlan, Vec<String>)> {
@@ -91,14 +92,14 @@ pub fn plan_removal(
         if *failure.timestamp < *limit && !needed.urls.contains(&failure.url) {
             plan.leave_out(
                 &own,
-                LeftOut {
+                LeftOutRecord {
                     position: failure.left_out.position.clone(),
                     length: failure.left_out.length,
                 },
             );
         }
     }
-    plan.group(&own, how.max_size, false);
+    plan.group(&own, options.max_size, false);
     Ok((plan, own.unsuitable))
 }
 
@@ -110,8 +111,8 @@ fn is_revisit(line: &CdxjLine) -> bool {
     line.mime == REVISIT_MIME
 }
 
-fn left_out(line: &CdxjLine) -> LeftOut {
-    LeftOut {
+fn left_out(line: &CdxjLine) -> LeftOutRecord {
+    LeftOutRecord {
         position: (line.filename.clone(), line.extent.offset),
         length: line.extent.length,
     }

@@ -1,11 +1,12 @@
-//! Which revisits of quiet periods are left out.
+//! Selects the revisits of quiet periods that are left out.
 //!
 //! A quiet period of a URL is a series of revisits with one digest, between which the archive has nothing
 //! else of the URL: no response, no failure.
 
 use std::collections::HashMap;
 
-use urldb_warc::{CdxjLine, REVISIT_MIME};
+use urldb_warc::CdxjLine;
+use urldb_warc::cdxj::REVISIT_MIME;
 
 use crate::config::KeepRevisits;
 
@@ -45,7 +46,7 @@ struct Revisit {
 
 /// A revisit to leave out.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct LeftOutRecord {
     pub(super) position: Position,
     /// The length of the record, in bytes.
     pub(super) length: u64,
@@ -63,7 +64,7 @@ impl<'a> RevisitThinner<'a> {
 
     /// Adds the next line, and returns an earlier revisit that is left out: one that turns out not to be
     /// the last of its period.
-    pub(super) fn add(&mut self, line: &CdxjLine) -> Option<LeftOut> {
+    pub(super) fn add(&mut self, line: &CdxjLine) -> Option<LeftOutRecord> {
         if self.policy == KeepRevisits::All {
             return None;
         }
@@ -105,7 +106,7 @@ impl<'a> RevisitThinner<'a> {
         } else {
             period.kept_unit = unit;
         }
-        left_out.map(|Revisit { position, length }| LeftOut { position, length })
+        left_out.map(|Revisit { position, length }| LeftOutRecord { position, length })
     }
 
     /// The day, week or month of a timestamp, in UTC.
@@ -201,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the history: responses stay, and around each that is left out there is a kept
+        /// With any history, responses stay, and around each revisit that is left out there is a kept
         /// revisit of the same content before and after, with only such revisits in between.
         #[test]
         fn what_is_left_out_is_within_a_quiet_period(history in "[ABab.!]{0,80}") {

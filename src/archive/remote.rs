@@ -71,7 +71,7 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
 
 /// The store, and what it had when it was asked.
 #[derive(Debug)]
-pub(super) struct Remote {
+pub(super) struct RemoteStore {
     store: Arc<Store>,
     pub(super) manifest: Manifest,
     cache: FileCache,
@@ -89,7 +89,7 @@ pub(super) enum RemoteInput {
     Ranges(StoredInput),
 }
 
-impl Remote {
+impl RemoteStore {
     /// Asks the store what it has. Without a connection, the last manifest that this machine has read
     /// counts.
     ///
@@ -235,7 +235,7 @@ impl FileCache {
     /// Removes the oldest copies until they have at most the limit, less `other` bytes; and what killed
     /// processes left.
     pub(super) fn trim(&self, other: u64) {
-        // What cannot be removed only takes room.
+        // A file that cannot be removed only takes room.
         let _ = self.folder.remove_old_stray_files(UNUSED);
         let mut copies = self.copies();
         copies.sort();

@@ -6,7 +6,8 @@
 
 use anyhow::Context;
 use serde_json::Value;
-use urldb_warc::{CdxjLine, Header, Reader, Record, RecordType, StoredRequest};
+use urldb_warc::http::StoredRequest;
+use urldb_warc::{CdxjLine, Header, Reader, Record, RecordType};
 
 use super::files::OpenedFile;
 use super::keys::key_of;

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::Context;
 use urldb_verdict::becomes_get;
-use urldb_warc::{
-    CdxjLine, CopiedPayload, CopyError, Digest, FindingCode, Header, Record, RecordId, StoredHead,
-    StoredRequest, StoredSegments, WarcDate, copy_payload,
-};
+use urldb_warc::http::{StoredHead, StoredRequest};
+use urldb_warc::segment::StoredSegments;
+use urldb_warc::verify::{CopiedPayload, CopyError, copy_payload};
+use urldb_warc::{CdxjLine, Digest, FindingCode, Header, Record, RecordId, WarcDate};
 
 use super::files::OpenedFile;
 use super::{Capture, Catalogue, DigestPrefix, PartialDate, date};
@@ -105,49 +105,12 @@ impl Catalogue {
         Ok(None)
     }
 
-    #[expect(clippy::too_many_lines)]
     fn find_step(
         &self,
         query: CaptureQuery<'_>,
         is_redirected: bool,
     ) -> anyhow::Result<LookupStep<'_>> {
-        let mut captures = self.captures_of(query.url, query.request)?;
-        self.retain_answers(&mut captures, query.request)?;
-        anyhow::ensure!(
-            !captures.is_empty(),
-            "the archive has no answer of {url} to this request, only to others that the index does not tell from \
-             it; `urldb archive list {url}` shows them",
-            url = query.url
-        );
-        if let Some(at) = query.at {
-            let first = captures.first().map(|first| first.line.timestamp.clone());
-            let ends_after = |capture: &Capture| at.ends_after(&capture.line.timestamp);
-            let by_then = captures.partition_point(ends_after);
-            // The target of a redirect was captured just after it.
-            captures.truncate(by_then.max(usize::from(is_redirected)));
-            anyhow::ensure!(
-                !captures.is_empty(),
-                "{} was not captured by {at}; the first capture is of {}",
-                query.url,
-                date::shown(&first.unwrap_or_default())
-            );
-        }
-        let mut any = query.any;
-        if let Some(prefix) = query.sha256 {
-            let has_bytes = |capture: &Capture| prefix.begins(&capture.line.digest);
-            let is_here = captures.iter().any(has_bytes);
-            // A redirect may lead to them.
-            captures.retain(|capture| {
-                let leads_there = !is_here && !query.any && capture.is_redirect();
-                has_bytes(capture) || leads_there
-            });
-            any |= is_here;
-            anyhow::ensure!(
-                !captures.is_empty(),
-                "the archive has no bytes of {url} with SHA-256 {prefix}; `urldb archive list {url}` shows what it has",
-                url = query.url
-            );
-        }
+        let (mut captures, any) = self.selected(query, is_redirected)?;
         let mut passed_over = vec![];
         while let Some(capture) = captures.pop() {
             if !any
@@ -184,7 +147,53 @@ impl Catalogue {
         )
     }
 
-    /// Where a capture redirects to, if it does.
+    /// The captures that a query selects, oldest first, and whether each of them counts: also error pages,
+    /// redirects and incomplete bodies.
+    fn selected(
+        &self,
+        query: CaptureQuery<'_>,
+        is_redirected: bool,
+    ) -> anyhow::Result<(Vec<Capture>, bool)> {
+        let mut captures = self.captures_of(query.url, query.request)?;
+        self.retain_answers(&mut captures, query.request)?;
+        anyhow::ensure!(
+            !captures.is_empty(),
+            "the archive has no answer of {url} to this request, only to others that the index does not tell from \
+             it; `urldb archive list {url}` shows them",
+            url = query.url
+        );
+        if let Some(at) = query.at {
+            let first = captures.first().map(|first| first.line.timestamp.clone());
+            let ends_after = |capture: &Capture| at.ends_after(&capture.line.timestamp);
+            let by_then = captures.partition_point(ends_after);
+            // The target of a redirect was captured just after it.
+            captures.truncate(by_then.max(usize::from(is_redirected)));
+            anyhow::ensure!(
+                !captures.is_empty(),
+                "{} was not captured by {at}; the first capture is of {}",
+                query.url,
+                date::shown(&first.unwrap_or_default())
+            );
+        }
+        let Some(prefix) = query.sha256 else {
+            return Ok((captures, query.any));
+        };
+        let has_bytes = |capture: &Capture| prefix.begins(&capture.line.digest);
+        let is_here = captures.iter().any(has_bytes);
+        // A redirect may lead to them.
+        captures.retain(|capture| {
+            let leads_there = !is_here && !query.any && capture.is_redirect();
+            has_bytes(capture) || leads_there
+        });
+        anyhow::ensure!(
+            !captures.is_empty(),
+            "the archive has no bytes of {url} with SHA-256 {prefix}; `urldb archive list {url}` shows what it has",
+            url = query.url
+        );
+        Ok((captures, query.any || is_here))
+    }
+
+    /// The target of a capture that is a redirect.
     pub(super) fn target_of(&self, capture: &Capture) -> anyhow::Result<Option<String>> {
         if !capture.is_redirect() || capture.is_revisit() {
             return Ok(None);
@@ -268,7 +277,7 @@ impl Catalogue {
         found.with_context(|| format!("cannot read the segments of {}", stored.url))
     }
 
-    /// What the record of a revisit says of its original.
+    /// The reference of a revisit to its original, from its record.
     pub(super) fn reference_of(&self, revisit: &CdxjLine) -> anyhow::Result<Reference> {
         let header = self.with_record(revisit, |header, _| Ok(header.clone()))?;
         let url = header.get("WARC-Refers-To-Target-URI");
@@ -380,7 +389,7 @@ impl Catalogue {
     }
 }
 
-/// What a revisit says of the response that it refers to.
+/// The reference of a revisit to the response with its bytes.
 pub(super) struct Reference {
     pub(super) url: String,
     date: Option<String>,

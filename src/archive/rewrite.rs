@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::fs::File;
 
 use anyhow::Context;
-use urldb_warc::{
-    ARCHIVE_SUFFIX, FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile, Reader, RecordType,
-    WarcDate, archive_file_name,
-};
+use urldb_warc::files::{ARCHIVE_SUFFIX, archive_file_name};
+use urldb_warc::join::{FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile};
+use urldb_warc::{Reader, RecordType, WarcDate};
 
 use super::files::ArchiveFiles;
 use super::keys::Keys;
-use super::output_files::{host_in_names, random_id, warc_date, write_options};
-use super::quiet_periods::{Failures, LeftOut};
-use super::upload::replace_in_store;
+use super::output_files::{
+    SOFTWARE, format_name, host_in_names, random_id, warc_date, write_options,
+};
+use super::quiet_periods::{Failures, LeftOutRecord};
+use super::store_replacement::replace_in_store;
 use crate::ambient::Ambient;
 use crate::config::Config;
 
@@ -29,7 +30,7 @@ const JOINED_PREFIX: &str = "urldb-joined";
 /// Files with fewer bytes than this part of the limit are joined.
 const SMALL_PART: u64 = 2;
 
-/// What a rewrite will do.
+/// The plan of a rewrite.
 #[derive(Debug, Default)]
 pub struct RewritePlan {
     /// The offsets of the records to leave out, ascending, by file.
@@ -62,7 +63,7 @@ pub(super) struct OwnFiles {
 pub(super) struct FailureRecord {
     pub(super) url: String,
     pub(super) timestamp: String,
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: LeftOutRecord,
 }
 
 impl OwnFiles {
@@ -89,7 +90,11 @@ impl OwnFiles {
         Ok(own)
     }
 
-    fn read_failures(&mut self, name: &str, file: File) -> Result<(), urldb_warc::ReadError> {
+    fn read_failures(
+        &mut self,
+        name: &str,
+        file: File,
+    ) -> Result<(), urldb_warc::reader::ReadError> {
         let mut found = vec![];
         let mut reader = Reader::new(file)?;
         while let Some(record) = reader.next_record()? {
@@ -106,7 +111,7 @@ impl OwnFiles {
                 found.push(FailureRecord {
                     url: url.to_owned(),
                     timestamp: date.to_timestamp14(),
-                    left_out: LeftOut {
+                    left_out: LeftOutRecord {
                         position: (name.to_owned(), extent.offset),
                         length: extent.length,
                     },
@@ -124,7 +129,7 @@ impl OwnFiles {
 
 impl RewritePlan {
     /// Plans to leave a record out. Records of files that are not in the plan's files stay.
-    pub(super) fn leave_out(&mut self, own: &OwnFiles, record: LeftOut) {
+    pub(super) fn leave_out(&mut self, own: &OwnFiles, record: LeftOutRecord) {
         let (name, offset) = record.position;
         let is_own = own
             .files
@@ -182,25 +187,23 @@ impl RewritePlan {
         ambient: Ambient,
         report: &mut dyn FnMut(Result<JoinedFile, String>),
     ) -> anyhow::Result<()> {
-        let (folder, how) = (files.folder(), &config.archive);
+        let (folder, options) = (files.folder(), &config.archive);
         if self.groups.is_empty() {
-            urldb_warc::complete_index(folder, &Keys)?;
+            urldb_warc::index::complete_index(folder, &Keys)?;
         }
-        let joiner = FileJoiner::begin(folder, write_options(how))?;
+        let joiner = FileJoiner::begin(folder, write_options(options))?;
         files.bring_index()?;
-        let host = host_in_names(how, ambient);
+        let host = host_in_names(options, ambient);
         for group in &self.groups {
             let date = warc_date((ambient.now)())?;
             let name = unused_name(files, &date, &host);
             let description = describe(group, self.left_out.keys());
-            let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
-            let format = how.version.name().replace("WARC/", "WARC File Format ");
             let fields = [
-                ("software", software),
-                ("format", &*format),
+                ("software", SOFTWARE),
+                ("format", &*format_name(options)),
                 ("description", &*description),
             ];
-            let warcinfo = urldb_warc::warcinfo(&random_id(ambient), &date, &name, &fields)?;
+            let warcinfo = urldb_warc::draft::warcinfo(&random_id(ambient), &date, &name, &fields)?;
             let mut copies = vec![];
             for name in group {
                 let copy = files.whole(name);
@@ -229,7 +232,7 @@ impl RewritePlan {
         }
         match joiner.finish(&files.removed()) {
             Err(error) if error.is_damaged_index() => {
-                urldb_warc::rebuild_index(folder, &Keys).map(drop)
+                urldb_warc::index::rebuild_index(folder, &Keys).map(drop)
             }
             finished => finished,
         }

@@ -17,10 +17,9 @@ use sha2::{Digest as _, Sha256};
 use urldb_files::{Root, Spool};
 use urldb_text::sanitize;
 use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Keep, Observation};
-use urldb_warc::{
-    Digest, DigestAlgorithm, Exchange, OriginalCapture, Packer, RecordId, TruncationReason,
-    WriteOptions,
-};
+use urldb_warc::draft::{Exchange, OriginalCapture, TruncationReason};
+use urldb_warc::writer::{Packer, WriteOptions};
+use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
 use super::job_response::JobResponse;
 use super::keys::lookup_url;

@@ -1,22 +1,23 @@
-//! Brings finished files into the object store of the archive, and replaces files in it.
+//! Brings finished files into the object store of the archive.
 //!
 //! A file is uploaded if it is finished on this machine and neither is nor was in the store. So a run
 //! makes up for every run before it that was killed, or had no connection.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use urldb_files::{Root, RootFile};
 use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile};
-use urldb_warc::{INDEX_DIRECTORY, LARGEST_LIST, PreparedFile, files_of_segment, is_archive_name};
+use urldb_warc::files::{is_archive_name, is_index_file};
+use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 
-use super::files::{is_segment, local_names};
+use super::files::local_names;
 use super::keys::Keys;
 use super::remote::{FileCache, open_store};
+use super::store_replacement::UnpublishedObjects;
 use crate::config::Config;
-use crate::limits;
 
 /// Bytes of files after which the manifest is written, so that a later fault does not undo them.
 const BATCH: u64 = 256 << 20;
@@ -24,13 +25,10 @@ const BATCH: u64 = 256 << 20;
 /// The suffix of the list of archive files in a segment of the index.
 const LOC_SUFFIX: &str = ".loc";
 
-/// The file with the names of objects that do not count yet.
-const UNPUBLISHED: &str = ".unpublished";
-
 /// Files that wait longer than this need a person.
 const PATIENCE: Duration = Duration::from_hours(72);
 
-/// What an upload has done, and what is left to do.
+/// The outcome of an upload, and the work that is left.
 #[derive(Debug, Default)]
 pub struct UploadReport {
     /// The bucket and the prefix.
@@ -45,7 +43,7 @@ pub struct UploadReport {
     pub delay: Option<String>,
     /// Whether the manifest has no room for the files that wait.
     pub is_full: bool,
-    /// What a person has to mend.
+    /// The faults that a person has to mend.
     pub faults: Vec<String>,
 }
 
@@ -79,95 +77,7 @@ fn upload_finished(config: &Config, is_index_new: bool) -> anyhow::Result<Option
     upload.run().map(Some)
 }
 
-/// Replaces files in the archive's store by a new one, as a whole or not at all, and deletes the objects of
-/// the old ones. The lines of the new file come with it. `old` may have names of files that were never
-/// stored. Without a store this does nothing.
-///
-/// The caller commits the new file afterwards. Wherever the process is killed, the store has either the old
-/// files or the new one, and a later run removes local copies of the old ones.
-///
-/// # Errors
-/// When the store cannot be used, or another process has replaced one of the old files meanwhile. The
-/// store then has the old files, unless only its last answer was lost.
-pub(super) fn replace_in_store(
-    config: &Config,
-    old: &[String],
-    name: &str,
-    new: &PreparedFile<'_>,
-) -> anyhow::Result<()> {
-    let Some(store) = open_store(config)? else {
-        return Ok(());
-    };
-    let mut files = vec![(name.to_owned(), new.path())];
-    for path in new.segments() {
-        let base = path.file_name().unwrap_or_default().to_string_lossy();
-        files.push((format!("{INDEX_DIRECTORY}/{base}"), path));
-    }
-    let manifest = store.manifest()?;
-    let is_stored = |name: &&String| manifest.contains(name);
-    let mut change = ManifestChange {
-        add: vec![],
-        remove: old.iter().filter(is_stored).cloned().collect(),
-    };
-    let unpublished = Unpublished::of(&config.archive_root());
-    store.prepare()?;
-    unpublished.announce(files.iter().map(|(name, _)| name.as_str()))?;
-    for (name, path) in files {
-        change
-            .add
-            .push(store.upload(&name, &RootFile::at(path, "the archive"))?);
-    }
-    match store.publish(&change) {
-        Ok(published) => {
-            FileCache::of(config).keep_manifest(&published.manifest);
-            unpublished.forget()
-        }
-        Err(error) => {
-            if error.kind() == StoreErrorKind::Conflict {
-                unpublished.discard(&store)?;
-            }
-            Err(error.into())
-        }
-    }
-}
-
-/// The names of objects that are uploaded and count only with the next change of the manifest. They are in a
-/// file, so that a later run deletes the objects of a killed process.
-struct Unpublished(RootFile);
-
-impl Unpublished {
-    fn of(folder: &Root) -> Self {
-        Self(folder.file(UNPUBLISHED))
-    }
-
-    fn announce<'n>(&self, names: impl Iterator<Item = &'n str>) -> anyhow::Result<()> {
-        let names: Vec<&str> = names.collect();
-        // A list that a kill cuts names no object yet.
-        let write = || {
-            self.0.remove()?;
-            let mut file = self.0.create_new()?;
-            file.write_all(names.join("\n").as_bytes())?;
-            file.sync_all()
-        };
-        write().with_context(|| format!("cannot write {}", self.0))
-    }
-
-    fn forget(&self) -> anyhow::Result<()> {
-        remove(&self.0)
-    }
-
-    /// Deletes the objects that were never published.
-    fn discard(&self, store: &Store) -> anyhow::Result<()> {
-        let names = match self.0.read_to_string(limits::STORE_MANIFEST) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            names => names.with_context(|| format!("cannot read {}", self.0))?,
-        };
-        store.discard(names.lines())?;
-        self.forget()
-    }
-}
-
-/// Brings what is finished on this machine into the store, before files are rewritten. Does nothing without
+/// Brings the finished files of this machine into the store, before files are rewritten. Does nothing without
 /// a store.
 ///
 /// # Errors
@@ -181,7 +91,7 @@ pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
     root.make()
         .with_context(|| format!("cannot make {}", folder.display()))?;
     // Also completes or undoes what a killed process was rewriting.
-    urldb_warc::complete_index(folder, &Keys).context("cannot complete the index")?;
+    urldb_warc::index::complete_index(folder, &Keys).context("cannot complete the index")?;
     let report = upload(config)?.unwrap_or_default();
     // Joining files makes room, also of those that are not stored.
     if report.is_full {
@@ -221,13 +131,13 @@ impl Upload<'_> {
         let mut manifest = match self.store.manifest() {
             Ok(manifest) => manifest,
             Err(error) => {
-                // Which files are stored already is not known: those that are new surely wait.
+                // Without the manifest, all finished files may be new.
                 report.waiting = finished.len() as u64;
                 self.add_error(&mut report, &finished, &error);
                 return Ok(report);
             }
         };
-        if let Err(error) = Unpublished::of(self.folder).discard(self.store) {
+        if let Err(error) = UnpublishedObjects::of(self.folder).discard(self.store) {
             match error.downcast::<StoreError>() {
                 Ok(error) => self.add_error(&mut report, &[], &error),
                 Err(error) => report.faults.push(format!("{error:#}")),
@@ -241,8 +151,8 @@ impl Upload<'_> {
             .filter(|name| is_new(&manifest, name))
             .collect();
         let (segments, archives): (Vec<&String>, Vec<&String>) =
-            new.into_iter().partition(|name| is_segment(name));
-        let is_replacing = |name: &&String| is_segment(name) && !manifest.was_removed(name);
+            new.into_iter().partition(|name| is_index_file(name));
+        let is_replacing = |name: &&String| is_index_file(name) && !manifest.was_removed(name);
         let replacing: Vec<&String> = if self.is_index_new {
             finished.iter().filter(is_replacing).collect()
         } else {
@@ -279,7 +189,7 @@ impl Upload<'_> {
     fn finished(&self) -> anyhow::Result<Vec<String>> {
         let names =
             local_names(self.folder.path()).context("cannot list the files of the archive")?;
-        let is_ours = |name: &String| is_segment(name) || is_archive_name(name);
+        let is_ours = |name: &String| is_index_file(name) || is_archive_name(name);
         Ok(names.into_iter().filter(is_ours).collect())
     }
 
@@ -411,7 +321,7 @@ impl Upload<'_> {
             return Ok(vec![]);
         }
         let mut superseded = vec![];
-        for file in manifest.files().filter(|file| is_segment(&file.name)) {
+        for file in manifest.files().filter(|file| is_index_file(&file.name)) {
             let Some(stem) = file.name.strip_suffix(LOC_SUFFIX) else {
                 continue;
             };
@@ -475,7 +385,7 @@ impl Upload<'_> {
             let is_stored = manifest
                 .get(&name)
                 .is_some_and(|file| file.length == known.len());
-            if is_stored && !is_segment(&name) {
+            if is_stored && !is_index_file(&name) {
                 copies.push((
                     known.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                     known.len(),
@@ -500,7 +410,7 @@ impl Upload<'_> {
     /// the local copies of its archive files: they would be indexed again.
     fn remove_replaced(&self, name: &str, manifest: &Manifest) -> anyhow::Result<()> {
         let local = self.folder.file(name);
-        if is_segment(name) && name.ends_with(LOC_SUFFIX) {
+        if is_index_file(name) && name.ends_with(LOC_SUFFIX) {
             for file in files_of(&local).unwrap_or_default() {
                 if manifest.contains(&file) {
                     remove(&self.folder.file(file))?;

@@ -342,7 +342,7 @@ fn read_manifest(file: &RootFile) -> anyhow::Result<Manifest> {
     }
     for file in &manifest.files {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        let is_archive = urldb_warc::is_archive_name(&file.name);
+        let is_archive = urldb_warc::files::is_archive_name(&file.name);
         anyhow::ensure!(
             !file.name.starts_with('.')
                 && file.name.bytes().all(is_plain)

@@ -361,7 +361,7 @@ fn an_index_with_other_keys_loses_only_their_lines() {
     let mut lines = vec![];
     for name in ["first.warc.gz", "Second.warc.gz"] {
         let file = sandbox.path(&format!("archive/{name}"));
-        let found = urldb_warc::index_lines_of(&file, &urldb_canon::surt).unwrap();
+        let found = urldb_warc::index::index_lines_of(&file, &urldb_canon::surt).unwrap();
         lines.extend(found.iter().map(|line| line.render().unwrap() + "\n"));
     }
     let index = lines.concat();

@@ -235,7 +235,7 @@ impl Sandbox {
     /// All lines of the archive's index, in order.
     #[track_caller]
     pub(crate) fn index(&self) -> String {
-        let index = urldb_warc::CdxjIndex::open(&self.path("archive").as_path()).unwrap();
+        let index = urldb_warc::index::CdxjIndex::open(&self.path("archive").as_path()).unwrap();
         let mut lines = index.into_lines().unwrap();
         let mut text = String::new();
         while let Some(line) = lines.next_text().unwrap() {

@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use urldb_warc::{
-    ArchiveFile, CdxjLine, Digest, Exchange, OriginalCapture, RecordDraft, RecordId,
-    RecordLocation, StoredHead, TruncationReason, WarcDate, warcinfo,
-};
+use urldb_warc::cdxj::RecordLocation;
+use urldb_warc::draft::{Exchange, OriginalCapture, TruncationReason, warcinfo};
+use urldb_warc::http::StoredHead;
+use urldb_warc::writer::ArchiveFile;
+use urldb_warc::{CdxjLine, Digest, RecordDraft, RecordId, WarcDate};
 
 use crate::sandbox::Sandbox;
 
@@ -147,7 +148,7 @@ impl Shelf {
     /// Closes the file and indexes it.
     pub(crate) fn finish(self) -> PathBuf {
         let file = self.file.finish().unwrap();
-        urldb_warc::merge_into_index(&self.folder, &self.lines).unwrap();
+        urldb_warc::index::merge_into_index(&self.folder, &self.lines).unwrap();
         file
     }
 }

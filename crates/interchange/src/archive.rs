@@ -15,10 +15,9 @@ use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value as Json};
 use urldb_canon::surt;
 use urldb_files::Root;
-use urldb_warc::{
-    Digest, DigestAlgorithm, Header, ReadError as WarcError, ReadErrorKind, Reader, RecordType,
-    StoredBody, StoredHead, WarcDate,
-};
+use urldb_warc::http::{StoredBody, StoredHead};
+use urldb_warc::reader::{ReadError as WarcError, ReadErrorKind};
+use urldb_warc::{Digest, DigestAlgorithm, Header, Reader, RecordType, WarcDate};
 
 use crate::input::{LimitedReader, LineReader, MAX_UNPACKED};
 use crate::json;
@@ -235,7 +234,7 @@ fn parse_line(text: &str, folder: &Path, location: Location) -> Option<ReadEvent
         return Some(Notice::refused(location, "bad-line", message).into());
     };
     let field = |name| fields.get(name).and_then(Json::as_str).unwrap_or_default();
-    if field("mime") == urldb_warc::REVISIT_MIME || !is_http(field("url")) {
+    if field("mime") == urldb_warc::cdxj::REVISIT_MIME || !is_http(field("url")) {
         return None;
     }
     if !matches!(field("status"), "200" | "") {

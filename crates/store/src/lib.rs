@@ -36,7 +36,9 @@ pub use budgets::Budgets;
 pub use credentials::{Credentials, Environment};
 pub use error::{StoreError, StoreErrorKind};
 pub use location::{InvalidLocation, Location};
-pub use manifest::{InvalidManifest, MANIFEST_NAME, Manifest, ManifestChange, StoredFile, check_name};
+pub use manifest::{
+    InvalidManifest, MANIFEST_NAME, Manifest, ManifestChange, StoredFile, check_name,
+};
 pub use store::{ChangeOutcome, Store, StoreOptions};
 pub use stored_input::StoredInput;
 pub use transfer::hash;

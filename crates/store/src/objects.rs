@@ -103,7 +103,9 @@ impl BucketAccess<'_> {
                     .with_config(AmazonS3ConfigKey::WebIdentityTokenFile, token_file)
                     .with_config(AmazonS3ConfigKey::RoleArn, role);
                 match session {
-                    Some(session) => builder.with_config(AmazonS3ConfigKey::RoleSessionName, session),
+                    Some(session) => {
+                        builder.with_config(AmazonS3ConfigKey::RoleSessionName, session)
+                    }
                     None => builder,
                 }
             }

@@ -5,10 +5,9 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use urldb_warc::{
-    CdxjIndex, CdxjLine, Compression, Digest, Exchange, Extent, RecordDraft, RecordId, WarcDate,
-    Writer, index_lines_of, merge_into_index,
-};
+use urldb_warc::draft::Exchange;
+use urldb_warc::index::{CdxjIndex, index_lines_of, merge_into_index};
+use urldb_warc::{CdxjLine, Compression, Digest, Extent, RecordDraft, RecordId, WarcDate, Writer};
 
 const RECORDS: u32 = 1000;
 const LINES: u32 = 100_000;

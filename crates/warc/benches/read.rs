@@ -6,10 +6,9 @@ use std::hint::black_box;
 use std::io::Cursor;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use urldb_warc::{
-    Compression, Digest, DigestAlgorithm, Header, Reader, RecordType, Verifier, Writer,
-    index_lines_of,
-};
+use urldb_warc::index::index_lines_of;
+use urldb_warc::verify::Verifier;
+use urldb_warc::{Compression, Digest, DigestAlgorithm, Header, Reader, RecordType, Writer};
 
 /// Responses of 1 to 40 KiB of something like text, with SHA-1 digests of block and payload.
 fn archive() -> Vec<u8> {

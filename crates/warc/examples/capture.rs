@@ -9,11 +9,13 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use urldb_warc::{
-    ArchiveFile, CdxjLine, Digest, DigestAlgorithm, Exchange, HttpVersion, OriginalCapture,
-    RecordDraft, RecordId, RecordLocation, ResponseHead, StoredHead, WarcDate, archive_file_name,
-    merge_into_index, render_request_head, warcinfo,
-};
+use urldb_warc::cdxj::RecordLocation;
+use urldb_warc::draft::{Exchange, OriginalCapture, warcinfo};
+use urldb_warc::files::archive_file_name;
+use urldb_warc::http::{HttpVersion, ResponseHead, StoredHead, render_request_head};
+use urldb_warc::index::merge_into_index;
+use urldb_warc::writer::ArchiveFile;
+use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, RecordDraft, RecordId, WarcDate};
 
 const URL: &str = "https://data.example.org/catalogue.csv";
 const KEY: &str = "org,example,data)/catalogue.csv";

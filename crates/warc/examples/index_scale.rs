@@ -9,9 +9,9 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use urldb_warc::{
-    CdxjIndex, CdxjLine, Extent, INDEX_DIRECTORY, REVISIT_MIME, merge_index, merge_into_index,
-};
+use urldb_warc::cdxj::REVISIT_MIME;
+use urldb_warc::index::{CdxjIndex, INDEX_DIRECTORY, merge_index, merge_into_index};
+use urldb_warc::{CdxjLine, Extent};
 
 /// Lookups that are measured.
 const LOOKUPS: u64 = 200;

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::date::{WarcDate, timestamp_to_date};
 use crate::extent::Extent;
-use crate::header::{Header, RecordType};
+use crate::header::date::timestamp_to_date;
+use crate::header::{Header, RecordType, WarcDate};
 use crate::http::{StoredHead, StoredRequest};
 use crate::render::without_blanks;
 

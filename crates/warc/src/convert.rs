@@ -7,13 +7,11 @@ use std::io::{Read, Write};
 
 use crate::digest::{DigestAlgorithm, DigestHasher};
 use crate::draft::HTTP_RESPONSE;
-use crate::header::{Header, RecordType};
-use crate::id::{RecordId, strip_brackets};
+use crate::header::id::strip_brackets;
+use crate::header::{Header, RecordId, RecordType, Version};
 use crate::reader::{ReadError, Reader, Record};
 use crate::render::{FILEDESC, PROFILES_10, PROFILES_11, UNKNOWN_TYPE, type_from_09};
-use crate::version::Version;
-use crate::write_error::{WriteError, WriteErrorKind};
-use crate::writer::Writer;
+use crate::writer::{WriteError, WriteErrorKind, Writer};
 
 /// Why an archive was not converted. The records written before the error are complete.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,5 @@
 //! Drafts of records: header and HTTP head, without the body. This module drafts all record types of
-//! WARC/1.1 §6 except `continuation`, which [`split_record`](crate::split_record) makes.
+//! WARC/1.1 §6 except `continuation`, which [`split_record`](crate::segment::split_record) makes.
 //!
 //! The drafts follow WARC/1.1 §6 and what replay tools need in practice. A revisit has an empty block by
 //! default: replay then answers with the original's head and body, and the record stays small. A
@@ -9,10 +9,8 @@
 use std::io::{self, Read};
 use std::net::IpAddr;
 
-use crate::date::WarcDate;
 use crate::digest::{Digest, DigestAlgorithm};
-use crate::header::{Header, InvalidField, RecordType};
-use crate::id::RecordId;
+use crate::header::{Header, InvalidField, RecordId, RecordType, WarcDate};
 
 /// The profile of a revisit with an identical payload (WARC/1.1 §6.7.2). A writer of WARC/1.0 uses the
 /// URI of that version instead.

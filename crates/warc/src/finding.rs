@@ -51,7 +51,7 @@ codes! {
     NoLength Error "no-length" "the record does not state its length"
     NotClosed Error "not-closed" "the record does not end where its length says"
     PassedOver Error "passed-over" "the reader skipped bytes to find the next record"
-    // Read all the same.
+    // Deviations, in spite of which the record is read.
     GzipHeaderChecksum Error "gzip-header-checksum" "the checksum in the header of the gzip member is wrong"
     SkipLength Warning "skip-length" "the skip lengths in the header of the gzip member are wrong"
     EmptyMember Warning "empty-member" "one or more gzip members in a row are empty"
@@ -65,14 +65,14 @@ codes! {
     UriBrackets Warning "uri-brackets" "angle brackets enclose the target URI, which WARC 1.1 does not allow"
     UriSpace Warning "uri-space" "the target URI contains a blank"
     DateForm Warning "date-form" "the date has the form of another version"
-    // What a record says.
+    // The fields of a record.
     TypeUnknown Warning "type-unknown" "the type of the record is unknown"
     FieldMissing Error "field-missing" "a required field is missing"
     FieldInvalid Error "field-invalid" "a field has an invalid form"
     FieldRepeated Error "field-repeated" "a field that is allowed once is repeated"
     Date Error "date" "the value is not a date"
     IdRepeated Error "id-repeated" "another record has the same id"
-    // Whether its content is what it says.
+    // The content of a record.
     DigestUnknown Warning "digest-unknown" "the algorithm of the digest is unknown, so the digest was not checked"
     BlockDigest Error "block-digest" "the digest of the block differs from the one that the record states"
     PayloadDigest Error "payload-digest" "the digest of the payload differs from the one that the record states"
@@ -80,7 +80,7 @@ codes! {
     HttpHead Warning "http-head" "the block should begin with an HTTP head, and does not"
     HttpLength Warning "http-length" "the Content-Length of the HTTP head differs from the length of the body"
     HttpFraming Warning "http-framing" "the HTTP head announces chunks, and the body has none, or ends within them"
-    // What belongs together.
+    // References between records.
     RevisitUnresolved Error "revisit-unresolved" "the revisit refers to a capture that is missing"
     RevisitDigest Error "revisit-digest" "the capture that the revisit refers to has another digest"
     RevisitOfRevisit Error "revisit-of-revisit" "the revisit refers to another revisit, which replay does not follow"

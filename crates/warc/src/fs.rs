@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use urldb_files::{Root, RootFile};
 
-/// How long to wait for another process's lock. The lock is held for file operations only, so a longer
+/// Time limit of the wait for another process's lock. The lock is held for file operations only, so a longer
 /// wait means that the other process is stuck.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 

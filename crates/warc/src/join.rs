@@ -1,7 +1,7 @@
 //! Joins archive files into one new file, without some of their records.
 //!
 //! Records are copied as whole gzip members, byte for byte. The old files are removed only after the new
-//! file was read again and compared with them ([`crate::replacement`]).
+//! file was read again and compared with them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
@@ -11,16 +11,14 @@ use std::path::{Path, PathBuf};
 
 use crate::cdxj::SortKeys;
 use crate::draft::RecordDraft;
-use crate::file::ARCHIVE_SUFFIX;
+use crate::files::ARCHIVE_SUFFIX;
 use crate::fs::{DirectoryLock, copy_range, file, remove_if_there, sync_directory_of};
+use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
-use crate::id::strip_brackets;
 use crate::index::{IndexError, forget_files, index_joined_file, merge_index};
-use crate::options::WriteOptions;
 use crate::reader::{ReadError, Reader};
 use crate::replacement::{self, ReplacementLock, joining_path};
-use crate::write_error::WriteError;
-use crate::writer::{Compression, Writer};
+use crate::writer::{Compression, WriteError, WriteOptions, Writer};
 
 /// Buffer size of copies, in bytes.
 const CHUNK: usize = 64 * 1024;
@@ -42,7 +40,7 @@ pub enum JoinError {
     Unsuitable {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem, for people.
         problem: String,
     },
     /// The new file differs from what was written to it.
@@ -102,13 +100,13 @@ pub struct JoinedFile {
 pub struct JoinSource<'a> {
     /// Its name in the archive.
     pub name: &'a str,
-    /// Where its bytes are: the file itself, or a copy of it.
+    /// The path of its bytes: the file itself, or a copy of it.
     pub path: &'a Path,
 }
 
-/// What [`FileJoiner::prepare`] makes one file of.
+/// A file that [`FileJoiner::prepare`] makes of others.
 pub struct JoinRequest<'a> {
-    /// The name of the new file, from [`archive_file_name`](crate::archive_file_name), with a prefix that
+    /// The name of the new file, from [`archive_file_name`](crate::files::archive_file_name), with a prefix that
     /// no other process uses at the same time.
     pub name: &'a str,
     /// Its first record, which says what the file is.
@@ -304,7 +302,7 @@ struct SourceFile {
     kept: Vec<Range<u64>>,
     records: u64,
     left_out: u64,
-    /// Where its records begin in the new file.
+    /// The offset of its records in the new file.
     begin: std::cell::Cell<u64>,
 }
 
@@ -332,7 +330,7 @@ impl SourceFile {
         if opened.is_err() || magic != [0x1f, 0x8b] {
             return Err(unsuitable("the file is not compressed".to_owned()));
         }
-        let mut selection = Selection::new(dropped);
+        let mut selection = RecordSelection::new(dropped);
         let (mut end, mut descriptions) = (0, 0);
         let read = read_records(&source.path, &mut |record| {
             if record.is_within_member || record.range.start != end {
@@ -370,7 +368,7 @@ impl SourceFile {
     }
 }
 
-/// What a selection needs to know of a record.
+/// The facts about a record that decide whether it is copied.
 struct RecordSummary {
     range: Range<u64>,
     is_within_member: bool,
@@ -412,13 +410,13 @@ fn belongs_to(header: &Header) -> Vec<String> {
 }
 
 /// Decides which records of a file are left out, in the order of the file.
-struct Selection<'a> {
+struct RecordSelection<'a> {
     dropped: &'a [u64],
     /// The last records that were left out. Records that belong together stand near each other.
     ids: VecDeque<String>,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> RecordSelection<'a> {
     fn new(dropped: &'a [u64]) -> Self {
         Self {
             dropped,

@@ -18,8 +18,8 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use crate::fs;
+use crate::header::Version;
 use crate::reader::{Deviation, ReadError, ReadErrorKind, Reader, Record, SkippedRange};
-use crate::version::Version;
 
 /// The length of a range, in bytes of the file: a few milliseconds of work.
 const RANGE_LENGTH: u64 = 1024 * 1024;

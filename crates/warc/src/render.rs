@@ -8,12 +8,11 @@
 
 use std::borrow::Cow;
 
-use crate::date::WarcDate;
 use crate::draft::{HTTP_REQUEST, HTTP_RESPONSE, NOT_MODIFIED_PROFILE};
-use crate::header::{Header, MAX_RECORD_HEADER, RecordType};
-use crate::id::strip_brackets;
-use crate::version::{NAMES_09, RELATED_09, Version, profile_from_09, related_field};
-use crate::write_error::WriteErrorKind;
+use crate::header::id::strip_brackets;
+use crate::header::version::{NAMES_09, RELATED_09, profile_from_09, related_field};
+use crate::header::{Header, MAX_RECORD_HEADER, RecordType, Version, WarcDate};
+use crate::writer::WriteErrorKind;
 
 /// The prefix of profile URIs in WARC/1.1.
 pub(crate) const PROFILES_11: &str = "http://netpreserve.org/warc/1.1/";

@@ -13,9 +13,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::file::is_archive_name;
-use crate::fs::{self, DirectoryLock, remove_if_there, replace, sync_directory_of};
-use crate::index::{IndexError, LARGEST_LIST, forget_files};
+use crate::files::hidden::{REPLACES_SUFFIX, replacements};
+use crate::files::names_in;
+use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};
+use crate::index::{IndexError, at, forget_files};
 
 /// The suffix of such a list while it is written.
 const LIST_DRAFT_SUFFIX: &str = ".replaces.tmp";
@@ -50,14 +51,10 @@ pub(crate) fn announce(dir: &Path, new: &str, old: &[String]) -> io::Result<()> 
 /// Completes the replacements whose new file is complete, and undoes all others. Does nothing if another
 /// process is replacing files.
 pub(crate) fn finish_replacements(dir: &Path) -> Result<(), IndexError> {
-    let failed = |source| IndexError::Io {
-        path: dir.to_owned(),
-        source,
-    };
-    if !has_replacements(dir).map_err(failed)? {
+    if !has_replacements(dir).map_err(at(dir))? {
         return Ok(());
     }
-    match ReplacementLock::try_acquire(dir).map_err(failed)? {
+    match ReplacementLock::try_acquire(dir).map_err(at(dir))? {
         Some(lock) => finish_with_lock(dir, &lock),
         None => Ok(()),
     }
@@ -72,15 +69,11 @@ fn has_replacements(dir: &Path) -> io::Result<bool> {
 
 /// As [`finish_replacements`], for the process with the lock.
 pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<(), IndexError> {
-    let failed = |source| IndexError::Io {
-        path: dir.to_owned(),
-        source,
-    };
-    let names = names_in(dir).map_err(failed)?;
-    let found = replacements(dir, &names).map_err(failed)?;
+    let names = names_in(dir).map_err(at(dir))?;
+    let found = replacements(dir, &names).map_err(at(dir))?;
     let remove = |name: &str| {
         let path = dir.join(name);
-        remove_if_there(&path).map_err(|source| IndexError::Io { path, source })
+        remove_if_there(&path).map_err(at(&path))
     };
     let is_draft =
         |name: &&String| name.ends_with(JOINING_SUFFIX) || name.ends_with(LIST_DRAFT_SUFFIX);
@@ -98,12 +91,12 @@ pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<()
             forgotten.insert(replacement.new.clone());
         }
     }
-    sync_directory_of(&dir.join(LOCK_FILE)).map_err(failed)?;
+    sync_directory_of(&dir.join(LOCK_FILE)).map_err(at(dir))?;
     forget_files(dir, &forgotten)?;
     for replacement in &found {
         remove(&format!("{}{REPLACES_SUFFIX}", replacement.new))?;
     }
-    sync_directory_of(&dir.join(LOCK_FILE)).map_err(failed)
+    sync_directory_of(&dir.join(LOCK_FILE)).map_err(at(dir))
 }
 
 /// The path of a new file while it is written.

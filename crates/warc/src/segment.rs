@@ -12,8 +12,8 @@ use std::io::Read;
 pub use self::stored::{SegmentBlocks, StoredSegments};
 pub(crate) use self::stored::{SegmentPosition, is_segment, whole_header};
 
-use crate::header::{Header, InvalidField, RecordType};
-use crate::id::{RecordId, strip_brackets};
+use crate::header::id::strip_brackets;
+use crate::header::{Header, InvalidField, RecordId, RecordType};
 
 const NUMBER: &str = "WARC-Segment-Number";
 const ORIGIN: &str = "WARC-Segment-Origin-ID";

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use urldb_warc::{CdxjLine, REVISIT_MIME};
+use urldb_warc::CdxjLine;
+use urldb_warc::cdxj::REVISIT_MIME;
 
 use crate::archive::date;
 

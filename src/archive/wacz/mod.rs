@@ -18,7 +18,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use urldb_files::Spool;
 use urldb_text::sanitize;
-use urldb_warc::{CdxjLine, IdxDialect, ZipNumWriter};
+use urldb_warc::CdxjLine;
+use urldb_warc::index::{IdxDialect, ZipNumWriter};
 
 use self::index::{SortedLines, page};
 pub use self::package::PackageDescription;
@@ -35,7 +36,7 @@ const INDEX: &str = "index.cdx.gz";
 /// The first line of the list of pages.
 const PAGES_HEADER: &str = r#"{"format":"json-pages-1.0","id":"pages","title":"All Pages"}"#;
 
-/// What goes into a package.
+/// The captures of a package.
 #[derive(Debug, Clone)]
 pub enum WaczSelection {
     /// The whole archive.

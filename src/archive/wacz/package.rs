@@ -25,7 +25,7 @@ const FILE_MODE: u32 = 0o100_644;
 /// The version of the WACZ specification.
 const WACZ_VERSION: &str = "1.1.1";
 
-/// What `datapackage.json` says of a package beside its files.
+/// The description of a package in `datapackage.json`, without its files.
 #[derive(Debug, Clone)]
 pub struct PackageDescription {
     /// The title.

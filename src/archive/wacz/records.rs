@@ -4,7 +4,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::io::{Read, Seek};
 
-use urldb_warc::{Extent, Header, ReadError, Reader, RecordId, RecordType, Version};
+use urldb_warc::reader::ReadError;
+use urldb_warc::{Extent, Header, Reader, RecordId, RecordType, Version};
 
 /// Most records between two that belong together.
 const WINDOW: usize = 64;
@@ -60,14 +61,14 @@ impl KeptRecords {
     }
 }
 
-/// What reading an archive file found.
+/// The outcome of reading an archive file.
 #[derive(Debug)]
 pub(super) struct ScannedFile {
     pub(super) records: KeptRecords,
     pub(super) is_gzip: bool,
     /// The wanted offsets at which there is no such record.
     pub(super) missing: HashSet<u64>,
-    /// What is not in the package although it should be.
+    /// Reports of records that the package lacks although it should have them.
     pub(super) problems: Vec<String>,
 }
 
@@ -91,8 +92,8 @@ impl Scan {
     ) -> anyhow::Result<ScannedFile> {
         let mut reader = Reader::new(input)?;
         let is_gzip = reader.is_gzip();
-        let mut window = Window::new(wanted);
-        let mut problems = Problems::default();
+        let mut window = RecentRecords::new(wanted);
+        let mut problems = ProblemList::default();
         let mut missing = wanted.cloned().unwrap_or_default();
         loop {
             match self.read_record(&mut reader, wanted) {
@@ -152,7 +153,7 @@ impl Scan {
         };
         Ok(Some(ReadRecord {
             form,
-            entry: Entry {
+            entry: RecentRecord {
                 extent,
                 id,
                 relations,
@@ -166,7 +167,7 @@ impl Scan {
 /// A record, or why no package can have its file.
 struct ReadRecord {
     form: anyhow::Result<()>,
-    entry: Entry,
+    entry: RecentRecord,
 }
 
 /// Refuses what players cannot read, and what has no position of its own.
@@ -190,7 +191,7 @@ fn id_in(header: &Header, name: &str) -> Option<RecordId> {
 
 /// A record that was read.
 #[derive(Debug)]
-struct Entry {
+struct RecentRecord {
     extent: Extent,
     id: Option<RecordId>,
     /// The records that this one names.
@@ -199,7 +200,7 @@ struct Entry {
     is_kept: bool,
 }
 
-impl Entry {
+impl RecentRecord {
     fn names(&self, other: &Self) -> bool {
         other.id.is_some() && self.relations.contains(&other.id)
     }
@@ -210,14 +211,14 @@ impl Entry {
 }
 
 /// The last records, which a later one may belong to.
-struct Window {
-    entries: VecDeque<Entry>,
+struct RecentRecords {
+    entries: VecDeque<RecentRecord>,
     /// Number of records to wait for; none if all records are kept.
     size: usize,
     kept: KeptRecords,
 }
 
-impl Window {
+impl RecentRecords {
     fn new(wanted: Option<&HashSet<u64>>) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -226,7 +227,7 @@ impl Window {
         }
     }
 
-    fn add(&mut self, mut new: Entry) {
+    fn add(&mut self, mut new: RecentRecord) {
         for known in &mut self.entries {
             if known.belongs_to(&new) {
                 known.is_kept |= new.is_wanted;
@@ -257,12 +258,12 @@ impl Window {
 
 /// The problems of a file.
 #[derive(Default)]
-struct Problems {
+struct ProblemList {
     texts: Vec<String>,
     count: usize,
 }
 
-impl Problems {
+impl ProblemList {
     fn add(&mut self, text: String) {
         self.count += 1;
         if self.texts.len() < MOST_PROBLEMS {

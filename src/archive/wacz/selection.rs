@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use urldb_text::sanitize;
-use urldb_warc::{CdxjLine, Digest, REVISIT_MIME, StoredRequest};
+use urldb_warc::cdxj::REVISIT_MIME;
+use urldb_warc::http::StoredRequest;
+use urldb_warc::{CdxjLine, Digest};
 
 use crate::archive::keys::key_of;
 use crate::archive::{Capture, Catalogue};
@@ -15,13 +17,13 @@ use crate::explain::explain;
 pub struct SelectedRequest {
     /// The URL.
     pub url: String,
-    /// Which captures of the URL.
+    /// The captures of the URL.
     pub answers: Answers,
     /// Whether a URL without such captures is worth a warning.
     pub is_expected: bool,
 }
 
-/// Which captures of a URL.
+/// A selection among the captures of a URL.
 #[derive(Debug, Clone)]
 pub enum Answers {
     /// The responses to any request.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
-use urldb_warc::{
-    ARCHIVE_SUFFIX, Compression, ConvertError, FileSource, FindingCode, Reader, Version, Writer,
-};
+use urldb_warc::convert::ConvertError;
+use urldb_warc::files::{ARCHIVE_SUFFIX, FileSource};
+use urldb_warc::{Compression, FindingCode, Reader, Version, Writer};
 
 use super::{Context, ExitCode, archive_files};
 use crate::archive::Keys;
@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         bar.advance();
     }
     bar.finish();
-    let made = urldb_warc::rebuild_index(&target, &Keys).context("cannot make the index")?;
+    let made = urldb_warc::index::rebuild_index(&target, &Keys).context("cannot make the index")?;
     for error in &made.damaged {
         print_warning(error);
     }
@@ -220,7 +220,7 @@ fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
 fn write(file: &Path, version: Version, output: &mut impl Write) -> anyhow::Result<u64> {
     let mut reader = Reader::open(file)?;
     let mut writer = Writer::new(BufWriter::new(output), Compression::Gzip).with_version(version);
-    let records = urldb_warc::convert(&mut reader, &mut writer)?;
+    let records = urldb_warc::convert::convert(&mut reader, &mut writer)?;
     writer.get_mut().flush().context("it cannot be written")?;
     Ok(records)
 }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use data_encoding::HEXLOWER;
 use similar::TextDiff;
 use urldb_text::{Shown, sanitize};
-use urldb_warc::StoredRequest;
+use urldb_warc::http::StoredRequest;
 
 use super::{
     CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use urldb_canon::RequestUrl;
 use urldb_text::sanitize;
-use urldb_warc::{CopiedPayload, FindingCode, Severity};
+use urldb_warc::FindingCode;
+use urldb_warc::finding::Severity;
+use urldb_warc::verify::CopiedPayload;
 
 use super::{
     CaptureQuery, Catalogue, Context, DigestPrefix, ExitCode, PartialDate, Payload, RequestArgs,

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::Context as _;
-use urldb_warc::{FileSource, FindingCode};
+use urldb_warc::FindingCode;
+use urldb_warc::files::FileSource;
 
 use super::{Context, ExitCode, archive_files};
 use crate::archive::Keys;
@@ -29,8 +30,8 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Ok(whole) => Ok((name, whole)),
         Err(error) => Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
     });
-    let made =
-        urldb_warc::rebuild_index_from(folder, &Keys, sources).context("cannot make the index")?;
+    let made = urldb_warc::index::rebuild_index_from(folder, &Keys, sources)
+        .context("cannot make the index")?;
     for error in &made.damaged {
         let advice = if error.needs_repair() {
             "`urldb archive repair` sets aside what is damaged"

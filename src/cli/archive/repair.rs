@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde::Serialize;
 use urldb_text::sanitize;
-use urldb_warc::{RepairReport, repair};
+use urldb_warc::repair::{RepairReport, repair};
 
 use super::{Context, ExitCode, archive_files};
 use crate::archive::{Keys, describe_recovered};

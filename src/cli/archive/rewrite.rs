@@ -5,7 +5,7 @@ use std::io::Write;
 use indicatif::BinaryBytes;
 use serde::Serialize;
 use urldb_text::sanitize;
-use urldb_warc::JoinedFile;
+use urldb_warc::join::JoinedFile;
 
 use super::{Context, ExitCode, archive_files};
 use crate::ambient::Ambient;

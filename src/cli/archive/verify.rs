@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use urldb_store::StoreError;
 use urldb_text::sanitize;
-use urldb_warc::{ArchiveFinding, FindingCode, Severity, Verifier, VerifySummary};
+use urldb_warc::FindingCode;
+use urldb_warc::finding::Severity;
+use urldb_warc::verify::{ArchiveFinding, Verifier, VerifySummary};
 
 use super::{Context, ExitCode, archive_files};
 use crate::archive::{Keys, StoreDifference};

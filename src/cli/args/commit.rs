@@ -9,7 +9,7 @@ use clap::Args;
 use jiff::Timestamp;
 use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
-use urldb_warc::INDEX_DIRECTORY;
+use urldb_warc::index::INDEX_DIRECTORY;
 
 use super::UncommittedChanges;
 use crate::cli::Context;

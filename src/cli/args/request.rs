@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use urldb_format::Record;
-use urldb_warc::StoredRequest;
+use urldb_warc::http::StoredRequest;
 
 /// Bytes that a request's body has at most: domain files are for people to read.
 const LARGEST_BODY: u64 = 1 << 20;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use urldb_interchange::{Sink, archive, bag, input, jsonl, list, sitemap, ssd3, sums, table};
-use urldb_warc::INDEX_DIRECTORY;
+use urldb_warc::index::INDEX_DIRECTORY;
 
 use crate::cli::Context;
 

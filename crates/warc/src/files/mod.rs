@@ -8,15 +8,13 @@ use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::fs;
-use crate::index::{INDEX_DIRECTORY, is_segment_name};
-use crate::reader::{ReadError, ReadErrorKind, Reader};
-use crate::replacement::{hidden_files, names_in};
-
 pub use self::hidden::hidden_files;
 pub use self::names::{
-    ARCHIVE_SUFFIX, archive_file_name, is_archive_name, is_unread_name, names_in,
+    ARCHIVE_SUFFIX, archive_file_name, is_archive_name, is_index_file, is_unread_name, names_in,
 };
+use self::names::{INDEX_DIRECTORY, is_segment_name};
+use crate::fs;
+use crate::reader::{ReadError, ReadErrorKind, Reader};
 
 /// An open file of an archive. Reading in another place than a disk may cost a request for each seek, so
 /// readers seek only where they must.
@@ -113,21 +111,10 @@ pub(crate) fn open_at(
 /// # Errors
 /// When the directory cannot be read.
 pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    files_named(dir, is_archive_name)
-}
-
-/// The files of an archive's directory that hold records in a form that this crate does not read, sorted
-/// by name: compressed by another program than gzip, packed in a WACZ, or with a suffix in capitals.
-///
-/// # Errors
-/// When the directory cannot be read.
-pub fn unread_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    files_named(dir, is_unread_name)
-}
-
-fn files_named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
     let names = names_in(dir)?;
     let hidden = hidden_files(dir, &names)?;
-    let wanted = names.difference(&hidden).filter(|name| is_wanted(name));
+    let wanted = names
+        .difference(&hidden)
+        .filter(|name| is_archive_name(name));
     Ok(wanted.map(|name| dir.join(name)).collect())
 }

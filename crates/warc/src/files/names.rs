@@ -63,7 +63,7 @@ pub(crate) fn is_safe(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
-/// Whether a file of this name is one of [`archive_files`].
+/// Whether a file of this name has records that this crate reads: WARC or ARC, compressed or not.
 pub fn is_archive_name(name: &str) -> bool {
     let suffixes = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
     suffixes.iter().any(|suffix| name.ends_with(suffix))
@@ -72,7 +72,8 @@ pub fn is_archive_name(name: &str) -> bool {
 /// Suffixes of compressions that some programs use for archive files.
 const UNREAD_COMPRESSIONS: [&str; 8] = ["zst", "zstd", "lz4", "bz2", "xz", "lzma", "br", "z"];
 
-/// Whether a file of this name is one of [`unread_files`].
+/// Whether a file of this name has records in a form that this crate does not read: compressed by another
+/// program than gzip, packed in a WACZ, or with a suffix in capitals.
 pub fn is_unread_name(name: &str) -> bool {
     if is_archive_name(name) {
         return false;
@@ -105,6 +106,12 @@ pub fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
         return Err(io::ErrorKind::NotFound.into());
     }
     Ok(names)
+}
+
+/// Whether a file of an archive with this name is in the directory of the index.
+pub fn is_index_file(name: &str) -> bool {
+    name.split_once('/')
+        .is_some_and(|(folder, _)| folder == INDEX_DIRECTORY)
 }
 
 /// Whether a file of this name in the directory of the index belongs to a segment.

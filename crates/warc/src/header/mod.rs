@@ -1,7 +1,14 @@
-//! The header of a record (WARC/1.1 §4): named fields, in order.
+//! The header of a record (WARC/1.1 §4): named fields, in order; ids, dates and versions.
 
+pub(crate) mod date;
+pub(crate) mod id;
+pub(crate) mod version;
+
+pub use self::date::{InvalidDate, WarcDate};
+use self::id::strip_brackets;
+pub use self::id::{InvalidRecordId, RecordId};
+pub use self::version::Version;
 use crate::digest::Digest;
-use crate::id::strip_brackets;
 
 /// Length limit of headers that are read or written, in bytes, including version line and blank line.
 pub const MAX_RECORD_HEADER: usize = 64 * 1024;

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read};
 /// Limit of the number of digits in a chunk's length.
 const MAX_DIGITS: usize = 16;
 
-/// How a body is stored.
+/// The transfer coding in which a body is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFraming {
     /// Without chunks, whatever the head says.
@@ -187,7 +187,7 @@ impl<R: BufRead> StoredBody<R> {
         self
     }
 
-    /// How the body is stored; `None` before its end has been read.
+    /// The coding in which the body is stored; `None` before its end has been read.
     pub fn framing(&self) -> Option<BodyFraming> {
         self.framing
     }

@@ -150,7 +150,7 @@ impl fmt::Display for LeftOutRecords {
 }
 
 /// Makes an I/O error of this path an [`IndexError`].
-pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> IndexError + use<> {
+pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> IndexError + use<> {
     let path = path.to_owned();
     move |source| IndexError::Io {
         path: path.clone(),

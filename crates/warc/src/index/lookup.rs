@@ -8,11 +8,12 @@ use std::io;
 use super::cursor::{BoxedCursor, LineCursor, MergedLines};
 use super::error::{IndexError, at};
 use super::lines::file_name_in;
-use super::segment::{self, INDEX_DIRECTORY};
+use super::segment_cursor::cursors;
 use crate::cdxj::CdxjLine;
-use crate::source::FileSource;
+use crate::files::names::INDEX_DIRECTORY;
+use crate::files::{FileSource, is_index_file};
 
-/// How often the segments are listed again when another process has merged them meanwhile.
+/// Attempts at listing the segments, which another process may merge meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// An index for lookups, as it was when it was opened: the merged lines of all its segments.
@@ -87,15 +88,14 @@ fn open_all(source: &dyn FileSource) -> Result<Vec<BoxedCursor>, IndexError> {
         let absent = io::Error::new(io::ErrorKind::NotFound, "there is no index");
         return Err(at(&path)(absent));
     }
-    segment::cursors(source, &names)
+    cursors(source, &names)
         .map(|cursor| Ok(Box::new(cursor?) as BoxedCursor))
         .collect()
 }
 
 /// Whether these files of an archive have an index among them.
 fn has_index(names: &[String]) -> bool {
-    let is_of_index = |name: &String| name.split('/').next() == Some(INDEX_DIRECTORY);
-    names.iter().any(is_of_index)
+    names.iter().any(|name| is_index_file(name))
 }
 
 impl fmt::Debug for CdxjIndex {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::cursor::{LineCursor, MergedLines, SeekCursor};
 use super::error::{IndexError, at};
@@ -160,7 +160,11 @@ pub(super) fn write_merged<C: LineCursor>(
 }
 
 /// Publishes a segment in the place of others. The caller holds the lock of the index.
-pub(super) fn replace(dir: &Path, old: &[Segment], draft: Option<SegmentDraft>) -> Result<(), IndexError> {
+pub(super) fn replace(
+    dir: &Path,
+    old: &[Segment],
+    draft: Option<SegmentDraft>,
+) -> Result<(), IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
     let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
     let new = draft.map(SegmentDraft::publish).transpose()?;

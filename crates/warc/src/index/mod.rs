@@ -31,6 +31,7 @@ pub use self::complete::{
     IndexRebuild, complete_index, rebuild_index, rebuild_index_from, unindexed_files,
 };
 pub(crate) use self::cursor::{LineCursor, MergedLines, SeekCursor};
+pub(crate) use self::error::at;
 pub use self::error::{IndexError, LeftOutCause, LeftOutRecords};
 pub use self::lookup::{CdxjIndex, CdxjLines};
 pub use self::merge::merge_index;

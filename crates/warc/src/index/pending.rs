@@ -10,11 +10,11 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use tempfile::SpooledTempFile;
 
-use super::error::at;
-use super::lines::{read_line, write_line};
-use super::segment::INDEX_DIRECTORY;
-use super::{IndexError, IndexUpdate, render};
+use super::error::{IndexError, at};
+use super::lines::{read_line, render, write_line};
+use super::update::IndexUpdate;
 use crate::cdxj::CdxjLine;
+use crate::files::names::INDEX_DIRECTORY;
 
 /// Bytes of compressed lines in memory. More lines go into a temporary file.
 const IN_MEMORY: usize = 1024 * 1024;

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use crate::header::Header;
+use crate::header::id::strip_brackets;
 use crate::http::StoredRequest;
-use crate::id::strip_brackets;
 
 /// Limit of the number of records between a request and its response.
 const MAX_DISTANCE: usize = 16;

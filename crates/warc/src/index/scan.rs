@@ -6,10 +6,9 @@ use std::path::Path;
 
 use super::error::{IndexError, LeftOutCause, LeftOutRecords};
 use super::request_matcher::RequestMatcher;
-use crate::cdxj::{CdxjLine, SortKeys};
+use crate::cdxj::{CdxjLine, RecordLocation, SortKeys};
 use crate::content::read_http_head;
 use crate::digest::{Digest, DigestAlgorithm};
-use crate::extent::RecordLocation;
 use crate::header::{Header, RecordType};
 use crate::http::{HeadBytes, StoredBody, StoredHead, StoredRequest};
 use crate::parallel::{MemorySize, ScanEvent, read_records};

@@ -9,8 +9,8 @@ use super::cursor::{LineCursor, SeekCursor, seek_after};
 use super::error::{IndexError, at};
 use super::lines::{MAX_LINE, read_line};
 use super::zipnum::{BlockPosition, invalid};
-use crate::files::names::{DATA_SUFFIX, IDX_SUFFIX, INDEX_DIRECTORY};
-use crate::files::{ArchiveInput, FileSource};
+use crate::files::names::{DATA_SUFFIX, IDX_SUFFIX};
+use crate::files::{ArchiveInput, FileSource, is_index_file};
 
 /// Limit of the compressed length of a block, in bytes.
 const MAX_BLOCK: u64 = 16 * 1024 * 1024;
@@ -24,10 +24,8 @@ pub(crate) fn cursors(
     source: &dyn FileSource,
     names: &[String],
 ) -> impl Iterator<Item = Result<SegmentCursor, IndexError>> {
-    let names = names.iter().rev().filter_map(|name| {
-        let is_of_index = name.strip_prefix(INDEX_DIRECTORY)?.starts_with('/');
-        name.strip_suffix(IDX_SUFFIX).filter(|_| is_of_index)
-    });
+    let of_index = names.iter().rev().filter(|name| is_index_file(name));
+    let names = of_index.filter_map(|name| name.strip_suffix(IDX_SUFFIX));
     names.map(|name| {
         let [data, idx] = [DATA_SUFFIX, IDX_SUFFIX].map(|suffix| format!("{name}{suffix}"));
         let open = |name: &str| source.open_file(name).map_err(at(&source.path_of(name)));

@@ -50,8 +50,8 @@ impl SegmentDraft {
         files: &BTreeSet<String>,
         lines: impl FnOnce(&mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), IndexError>,
     ) -> Result<Option<Self>, IndexError> {
-        let [data, loc, idx] =
-            PUBLICATION.map(|suffix| dir.join(format!("{}{suffix}{TEMPORARY_SUFFIX}", purpose.prefix())));
+        let [data, loc, idx] = PUBLICATION
+            .map(|suffix| dir.join(format!("{}{suffix}{TEMPORARY_SUFFIX}", purpose.prefix())));
         let mut draft = Self {
             segment: Segment {
                 dir: dir.to_owned(),

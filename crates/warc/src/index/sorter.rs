@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use super::cursor::{LineCursor, MemoryCursor, MergedLines};
 use super::error::{IndexError, at};
 use super::lines::{read_line, write_line};
-use super::segment::{Purpose, TEMPORARY_SUFFIX};
+use super::segment_draft::{Purpose, TEMPORARY_SUFFIX};
 use crate::fs::{create, file, remove_if_there};
 
 /// Bytes of lines in memory. More lines go into sorted temporary files.

@@ -21,12 +21,12 @@ type Statuses = HashMap<String, u16>;
 
 /// The lines with one key that lack a status.
 #[derive(Default)]
-struct Lacking {
+struct LinesWithoutStatus {
     lines: Vec<(Vec<u8>, String)>,
     known: Statuses,
 }
 
-impl Lacking {
+impl LinesWithoutStatus {
     fn is_resolved(&self) -> bool {
         let mut digests = self.lines.iter().map(|(_, digest)| digest);
         digests.all(|digest| self.known.contains_key(digest))
@@ -57,7 +57,7 @@ where
 {
     let mut start = Some(Vec::new());
     while let Some(from) = start.take() {
-        let mut lacking: BTreeMap<Vec<u8>, Lacking> = BTreeMap::new();
+        let mut lacking: BTreeMap<Vec<u8>, LinesWithoutStatus> = BTreeMap::new();
         let mut count = 0;
         for line in new.range(from.clone()..) {
             let key = key_of(line);
@@ -89,15 +89,15 @@ where
 
 fn fill_lacking(
     new: &mut BTreeSet<Vec<u8>>,
-    mut lacking: BTreeMap<Vec<u8>, Lacking>,
+    mut lacking: BTreeMap<Vec<u8>, LinesWithoutStatus>,
     mut segments: impl Iterator<Item = Result<BoxedCursor, IndexError>>,
 ) -> Result<(), IndexError> {
-    while !lacking.values().all(Lacking::is_resolved)
+    while !lacking.values().all(LinesWithoutStatus::is_resolved)
         && let Some(cursor) = segments.next()
     {
         look_up(&mut lacking, &mut *cursor?)?;
     }
-    for Lacking { lines, known } in lacking.into_values() {
+    for LinesWithoutStatus { lines, known } in lacking.into_values() {
         for (line, _) in lines {
             if let Some(filled) = filled(&line, &known) {
                 new.remove(&line);
@@ -110,7 +110,7 @@ fn fill_lacking(
 
 /// Looks all keys up, in order, so that each block is read once.
 fn look_up(
-    lacking: &mut BTreeMap<Vec<u8>, Lacking>,
+    lacking: &mut BTreeMap<Vec<u8>, LinesWithoutStatus>,
     cursor: &mut dyn SeekCursor,
 ) -> Result<(), IndexError> {
     for (key, of_key) in lacking.iter_mut().filter(|(_, it)| !it.is_resolved()) {
@@ -132,7 +132,7 @@ pub(super) fn pass_on_filled<C: LineCursor>(
     lines: &mut MergedLines<C>,
     write: &mut dyn FnMut(&[u8]) -> Result<(), IndexError>,
 ) -> Result<(), IndexError> {
-    let mut group = Group::default();
+    let mut group = LineGroup::default();
     while let Some((line, _)) = lines.next()? {
         if group.must_end_before(line) {
             group.end(write)?;
@@ -143,7 +143,7 @@ pub(super) fn pass_on_filled<C: LineCursor>(
 }
 
 #[derive(Default)]
-struct Group {
+struct LineGroup {
     lines: Vec<Vec<u8>>,
     lacks_status: bool,
     known: Statuses,
@@ -151,7 +151,7 @@ struct Group {
     key: Vec<u8>,
 }
 
-impl Group {
+impl LineGroup {
     fn must_end_before(&self, line: &[u8]) -> bool {
         let Some(last) = self.lines.last() else {
             return false;

@@ -46,7 +46,7 @@ pub enum IdxDialect {
 /// Writes sorted lines in compressed blocks. Each processor compresses a block.
 ///
 /// ```
-/// use urldb_warc::{IdxDialect, ZipNumWriter};
+/// use urldb_warc::index::{IdxDialect, ZipNumWriter};
 ///
 /// let dialect = IdxDialect::Tab { part: "cdxj".to_owned() };
 /// let mut writer = ZipNumWriter::new(Vec::new(), Vec::new(), dialect)?;

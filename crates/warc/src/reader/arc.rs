@@ -7,10 +7,9 @@ use std::net::IpAddr;
 
 use super::error::ReadErrorKind;
 use super::head::{Head, beginning};
-use crate::date::timestamp_to_date;
 use crate::finding::FindingCode;
-use crate::header::Header;
-use crate::version::Version;
+use crate::header::date::timestamp_to_date;
+use crate::header::{Header, Version};
 
 /// Whether the line is the head of an ARC record.
 pub(super) fn is_line(line: &[u8]) -> bool {
@@ -43,7 +42,7 @@ pub(super) fn read(line: &[u8], block_start: &[u8]) -> Result<Head, ReadErrorKin
     header.push_read("WARC-Type", record_type);
     header.push_read("WARC-Date", &date);
     header.push_read("WARC-Target-URI", line.url);
-    // Where there was no server, the line has `0` or `-`.
+    // Without a server, the line has `0` or `-`.
     if line.ip.parse::<IpAddr>().is_ok() {
         header.push_read("WARC-IP-Address", line.ip);
     }

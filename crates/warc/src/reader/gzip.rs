@@ -7,7 +7,7 @@ use libdeflater::Decompressor;
 use memchr::memmem;
 
 use super::error::{GzipError, ReadErrorKind};
-use super::window::{CAPACITY, Fill, Raw, Window};
+use super::window::{CAPACITY, RawBytes, Window, WindowInput};
 use crate::finding::FindingCode;
 
 /// The first bytes of every member: the magic number, and the deflate method.
@@ -126,7 +126,7 @@ struct StatedStart {
 /// Decompresses member after member. In a [`Window`] the bytes end with each member, until
 /// [`Members::begin`] moves to the next.
 pub(super) struct Members<R> {
-    input: Window<Raw<R>>,
+    input: Window<RawBytes<R>>,
     inflate: Decompress,
     /// Decompresses short members.
     at_once: Option<Decompressor>,
@@ -147,7 +147,7 @@ pub(super) struct Members<R> {
 }
 
 impl<R: Read> Members<R> {
-    pub(super) fn new(input: Window<Raw<R>>) -> Self {
+    pub(super) fn new(input: Window<RawBytes<R>>) -> Self {
         Self {
             start: input.position(),
             input,
@@ -164,7 +164,7 @@ impl<R: Read> Members<R> {
         }
     }
 
-    pub(super) fn input_mut(&mut self) -> &mut Window<Raw<R>> {
+    pub(super) fn input_mut(&mut self) -> &mut Window<RawBytes<R>> {
         &mut self.input
     }
 
@@ -281,8 +281,8 @@ impl<R: Read> Members<R> {
         let given = inflate.gzip_decompress(member, into).ok()?;
         let mut crc = Crc::new();
         crc.update(&into[..given]);
-        // The library has found this trailer right after the compressed data, and does not say where.
-        // Where it stands at the end only, the data ends there.
+        // The library does not say at which offset it has found this trailer. If the member has the trailer
+        // once, at its end, that is the end of the data.
         let size = u32::try_from(given).ok()?;
         let trailer = [crc.sum().to_le_bytes(), size.to_le_bytes()].concat();
         let data = member.get(consumed..)?;
@@ -352,7 +352,7 @@ impl<R: Read> Members<R> {
     }
 }
 
-impl<R: Read> Fill for Members<R> {
+impl<R: Read> WindowInput for Members<R> {
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind> {
         if let Some(given) = self.fill_at_once(into).filter(|given| *given > 0) {
             return Ok(given);
@@ -427,7 +427,7 @@ mod tests {
 
     /// Reads all members; returns also how many of them were decompressed at once.
     fn read(file: &[u8], is_at_once: bool) -> (Seen, usize) {
-        let mut members = Members::new(Window::new(Raw(file), 0));
+        let mut members = Members::new(Window::new(RawBytes(file), 0));
         let mut seen = Seen::default();
         let mut at_once = 0;
         let mut room = vec![0; ROOM];

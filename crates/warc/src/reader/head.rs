@@ -1,8 +1,7 @@
 //! The head of a record, in any format: one [`Header`] with the names of WARC 1.1.
 
 use crate::finding::FindingCode;
-use crate::header::Header;
-use crate::version::Version;
+use crate::header::{Header, Version};
 
 /// The head of a record: everything before its block.
 #[derive(Clone, Debug)]

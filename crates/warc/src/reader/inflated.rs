@@ -6,12 +6,12 @@ use super::error::ReadErrorKind;
 use super::source::Source;
 
 /// The content of gzip members, one after another, up to the first damaged member.
-pub(crate) struct Inflated<R> {
+pub(crate) struct InflatedMembers<R> {
     source: Source<R>,
     is_over: bool,
 }
 
-impl<R: Read> Inflated<R> {
+impl<R: Read> InflatedMembers<R> {
     pub(crate) fn new(input: R) -> Result<Self, ReadErrorKind> {
         Ok(Self {
             source: Source::new(input, 0)?,
@@ -28,7 +28,7 @@ impl<R: Read> Inflated<R> {
     }
 }
 
-impl<R: Read> Read for Inflated<R> {
+impl<R: Read> Read for InflatedMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.advance() {
             Err(ReadErrorKind::Input(error)) => return Err(error),

@@ -5,7 +5,7 @@
 //! WARC 1.1.
 //!
 //! Hostile input ends in a [`ReadError`], never in a panic or a hang: headers are limited to
-//! [`MAX_RECORD_HEADER`](crate::MAX_RECORD_HEADER), blocks are streamed, and every step consumes input.
+//! [`MAX_RECORD_HEADER`](crate::header::MAX_RECORD_HEADER), blocks are streamed, and every step consumes input.
 //! The offset of an error is that of the damaged record. All records before it are readable, and
 //! [`Reader::skip_damage`] searches for the next one. Smaller deviations from the format are tolerated;
 //! [`Reader::deviations`] lists them.
@@ -30,16 +30,15 @@ use std::path::Path;
 
 pub use damage::SkippedRange;
 pub use error::{Deviation, GzipError, ReadError, ReadErrorKind};
-pub(crate) use inflated::Inflated;
+pub(crate) use inflated::InflatedMembers;
 
 use crate::extent::Extent;
 use crate::finding::FindingCode;
-use crate::header::{Header, RecordType};
-use crate::version::Version;
+use crate::header::{Header, RecordType, Version};
 use damage::Damage;
 use head::Head;
 use read_head::{HeadForm, MAX_LINE, head_form};
-use source::{Source, Start};
+use source::{RecordStart, Source};
 
 /// Limit of the number of line-end bytes skipped after a record.
 const MAX_LINE_ENDS: usize = 64;
@@ -49,7 +48,7 @@ pub struct Reader<R> {
     source: Source<R>,
     state: ReaderState,
     /// The beginning of the current record, or of the next.
-    start: Start,
+    start: RecordStart,
     version: Option<Version>,
     deviations: Vec<Deviation>,
     trusts_skip_lengths: bool,
@@ -96,7 +95,7 @@ impl<R: Read> Reader<R> {
         Ok(Self {
             source,
             state: ReaderState::Between,
-            start: Start::new(offset),
+            start: RecordStart::new(offset),
             version: None,
             deviations: Vec::new(),
             trusts_skip_lengths: false,

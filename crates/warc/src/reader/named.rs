@@ -3,8 +3,7 @@
 use super::error::ReadErrorKind;
 use super::head::{Head, Lines, read_fields};
 use crate::finding::FindingCode;
-use crate::header::Header;
-use crate::version::Version;
+use crate::header::{Header, Version};
 
 /// Reads a head that is all of `bytes`.
 pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {

@@ -2,7 +2,7 @@
 
 use super::error::ReadErrorKind;
 use super::head::{Head, beginning};
-use super::window::{Fill, Window};
+use super::window::{Window, WindowInput};
 use super::{arc, named, warc09};
 use crate::header::MAX_RECORD_HEADER;
 
@@ -48,7 +48,7 @@ fn first_line(bytes: &[u8]) -> &[u8] {
 }
 
 /// Reads a head and consumes it.
-pub(super) fn read_head<S: Fill>(input: &mut Window<S>) -> Result<Head, ReadErrorKind> {
+pub(super) fn read_head<S: WindowInput>(input: &mut Window<S>) -> Result<Head, ReadErrorKind> {
     let lines_end = |bytes: &[u8]| memchr::memchr(b'\n', bytes).map(|at| at + 1);
     let first = fill_to_end(input, lines_end)?;
     let form = head_form(input.bytes()).ok_or_else(|| no_record(input.bytes()))?;
@@ -70,7 +70,7 @@ pub(super) fn read_head<S: Fill>(input: &mut Window<S>) -> Result<Head, ReadErro
 
 /// Fills the window until `find_end` finds the end in its bytes. `None` if the input ends before, or
 /// after [`MAX_RECORD_HEADER`] bytes.
-fn fill_to_end<S: Fill>(
+fn fill_to_end<S: WindowInput>(
     input: &mut Window<S>,
     find_end: impl Fn(&[u8]) -> Option<usize>,
 ) -> Result<Option<usize>, ReadErrorKind> {
@@ -95,7 +95,7 @@ fn fields_end(bytes: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', bytes).find_map(after)
 }
 
-fn unfinished<S: Fill>(input: &Window<S>) -> ReadErrorKind {
+fn unfinished<S: WindowInput>(input: &Window<S>) -> ReadErrorKind {
     if input.bytes().len() >= MAX_RECORD_HEADER {
         ReadErrorKind::HeaderTooLong
     } else {

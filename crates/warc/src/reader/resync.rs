@@ -15,8 +15,8 @@ use super::damage::SkippedRange;
 use super::error::{ReadError, ReadErrorKind};
 use super::gzip::{MAGIC, member_header};
 use super::read_head::{HeadForm, MAX_LINE, head_form};
-use super::window::{Raw, Window};
-use crate::version::Version;
+use super::window::{RawBytes, Window};
+use crate::header::Version;
 
 impl<R: Read + Seek> Reader<R> {
     /// After an error, moves to the next bytes that look like a record, or to the end of the file, and
@@ -56,7 +56,7 @@ impl<R: Read + Seek> Reader<R> {
 
 /// Moves to the next line that begins a record; false if there is none before `until`.
 fn find_line<R: Read>(
-    input: &mut Window<Raw<R>>,
+    input: &mut Window<RawBytes<R>>,
     with_arc: bool,
     until: u64,
 ) -> Result<bool, ReadErrorKind> {
@@ -86,7 +86,7 @@ fn find_line<R: Read>(
 /// Moves to the next gzip member in which a record begins; false if there is none before `until`, or
 /// the probe is used up.
 fn find_member<R: Read>(
-    input: &mut Window<Raw<R>>,
+    input: &mut Window<RawBytes<R>>,
     until: u64,
     probe: &mut MemberProbe,
 ) -> Result<bool, ReadErrorKind> {

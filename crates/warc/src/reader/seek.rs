@@ -4,9 +4,9 @@ use std::io::{Read, Seek};
 use std::ops::Range;
 
 use super::error::{ReadError, ReadErrorKind};
-use super::source::Start;
+use super::source::RecordStart;
 use super::{Reader, ReaderState};
-use crate::version::Version;
+use crate::header::Version;
 
 /// Limit of the number of gzip members examined for the first record of a range.
 const MAX_PROBES: usize = 64;
@@ -77,7 +77,7 @@ impl<R: Read + Seek> Reader<R> {
     /// Resets the state to the beginning of the record at `at`, where the source is.
     pub(super) fn start_at(&mut self, at: u64) {
         self.state = ReaderState::Between;
-        self.start = Start::new(at);
+        self.start = RecordStart::new(at);
         self.deviations.clear();
         self.damage.clear();
     }

@@ -6,19 +6,19 @@ use super::error::ReadErrorKind;
 use super::gzip::{MAGIC, Members};
 use super::head::Head;
 use super::read_head::read_head;
-use super::window::{Raw, Window};
+use super::window::{RawBytes, Window};
 use crate::finding::FindingCode;
 
 /// A file, uncompressed or of gzip members. In a gzip file the bytes end with each member, until
 /// [`Source::next_member`] moves to the next.
 pub(super) enum Source<R> {
-    Plain(Window<Raw<R>>),
+    Plain(Window<RawBytes<R>>),
     Gzip(Box<Window<Members<R>>>),
 }
 
 /// The beginning of a record.
 #[derive(Clone, Copy)]
-pub(super) struct Start {
+pub(super) struct RecordStart {
     /// In the file: the first byte of the record, or of its gzip member.
     pub(super) offset: u64,
     /// In the decompressed content of the file.
@@ -27,7 +27,7 @@ pub(super) struct Start {
     member: u64,
 }
 
-impl Start {
+impl RecordStart {
     pub(super) fn new(offset: u64) -> Self {
         Self {
             offset,
@@ -47,7 +47,7 @@ impl Start {
 
 impl<R: Read> Source<R> {
     pub(super) fn new(input: R, offset: u64) -> Result<Self, ReadErrorKind> {
-        let mut input = Window::new(Raw(input), offset);
+        let mut input = Window::new(RawBytes(input), offset);
         let gzip = input.peek(1)?.first() == MAGIC.first();
         Ok(if gzip {
             Self::Gzip(Box::new(Window::new(Members::new(input), 0)))
@@ -69,12 +69,12 @@ impl<R: Read> Source<R> {
     }
 
     /// The position of the next byte.
-    pub(super) fn here(&self) -> Start {
+    pub(super) fn here(&self) -> RecordStart {
         match self {
-            Self::Plain(input) => Start::new(input.position()),
+            Self::Plain(input) => RecordStart::new(input.position()),
             Self::Gzip(input) => {
                 let (offset, member) = input.source().start();
-                Start {
+                RecordStart {
                     offset,
                     member,
                     inner: input.position(),
@@ -164,7 +164,10 @@ impl<R: Read> Source<R> {
 
 impl<R: Read + Seek> Source<R> {
     /// Moves to another position in the file and returns its raw bytes. Decompression restarts.
-    pub(super) fn seek(&mut self, position: u64) -> Result<&mut Window<Raw<R>>, ReadErrorKind> {
+    pub(super) fn seek(
+        &mut self,
+        position: u64,
+    ) -> Result<&mut Window<RawBytes<R>>, ReadErrorKind> {
         let input = match self {
             Self::Plain(input) => input,
             Self::Gzip(input) => {

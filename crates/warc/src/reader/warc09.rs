@@ -3,12 +3,12 @@
 
 use super::error::ReadErrorKind;
 use super::head::{Head, Lines, beginning, read_fields};
-use crate::date::{WarcDate, timestamp_to_date};
 use crate::finding::FindingCode;
-use crate::header::{Header, RecordType};
-use crate::id::strip_brackets;
+use crate::header::date::timestamp_to_date;
+use crate::header::id::strip_brackets;
+use crate::header::version::{NAMES_09, RELATED_09, profile_from_09, related_field};
+use crate::header::{Header, RecordType, Version, WarcDate};
 use crate::render::{type_in_09, without_blanks};
-use crate::version::{NAMES_09, RELATED_09, Version, profile_from_09, related_field};
 
 /// Reads a head that is all of `bytes`.
 pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {

@@ -12,15 +12,15 @@ pub(super) const CAPACITY: usize = 128 * 1024;
 const INITIAL_SIZE: usize = 8 * 1024;
 
 /// The source of a [`Window`]'s bytes.
-pub(super) trait Fill {
+pub(super) trait WindowInput {
     /// Writes bytes to the beginning of `into` and returns their number; 0 at the end.
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind>;
 }
 
 /// The raw bytes of a file.
-pub(super) struct Raw<R>(pub(super) R);
+pub(super) struct RawBytes<R>(pub(super) R);
 
-impl<R: Read> Fill for Raw<R> {
+impl<R: Read> WindowInput for RawBytes<R> {
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind> {
         loop {
             match self.0.read(into) {
@@ -40,7 +40,7 @@ pub(super) struct Window<S> {
     position: u64,
 }
 
-impl<S: Fill> Window<S> {
+impl<S: WindowInput> Window<S> {
     pub(super) fn new(source: S, position: u64) -> Self {
         Self {
             source,
@@ -108,7 +108,7 @@ impl<S: Fill> Window<S> {
     }
 }
 
-impl<R: Read> Window<Raw<R>> {
+impl<R: Read> Window<RawBytes<R>> {
     /// Skips bytes, in the window and after it; false if the source ends before.
     pub(super) fn skip(&mut self, mut amount: u64) -> Result<bool, ReadErrorKind> {
         while amount > 0 {
@@ -124,7 +124,7 @@ impl<R: Read> Window<Raw<R>> {
     }
 }
 
-impl<R: Seek> Window<Raw<R>> {
+impl<R: Seek> Window<RawBytes<R>> {
     /// Moves to another position in the source. Bytes in the buffer are not read again.
     pub(super) fn seek(&mut self, position: u64) -> Result<(), ReadErrorKind> {
         let first = self.position - self.start as u64;

@@ -8,6 +8,7 @@
 //! A file's lines leave the index before the file changes. So after an interrupted repair the next run
 //! either finds the file not indexed and indexes it, or finds the damage and repairs it again.
 
+pub(crate) mod recover;
 mod shared_members;
 
 use std::fs::File;
@@ -15,13 +16,14 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use self::recover::damaged_path;
+pub use self::recover::{RecoverError, RecoveredFile, recover};
 use crate::cdxj::SortKeys;
-use crate::file::archive_files;
+use crate::files::archive_files;
 use crate::finding::FindingCode;
 use crate::fs::{DirectoryLock, copy_range, file, remove_if_there, replace, sync_directory_of};
 use crate::index::{IndexError, forget_file, rebuild_index};
 use crate::reader::{ReadError, Reader};
-use crate::recover::{RecoverError, RecoveredFile, damaged_path, recover};
 use crate::replacement::finish_replacements;
 
 /// The outcome of a repair.

@@ -7,10 +7,11 @@ use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::file::{ARCHIVE_SUFFIX, OPEN_SUFFIX, publish};
+use crate::files::names::OPEN_SUFFIX;
+use crate::files::{ARCHIVE_SUFFIX, names_in};
 use crate::fs::{self, DirectoryLock, remove_if_there, replace};
 use crate::reader::{ReadError, Reader};
-use crate::replacement::names_in;
+use crate::writer::archive_file::publish;
 
 /// The outcome for one `.open` file.
 #[derive(Clone, Debug, PartialEq, Eq)]

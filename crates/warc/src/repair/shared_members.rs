@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 
 use crate::extent::Extent;
 use crate::fs::file;
-use crate::reader::{Inflated, ReadError, Reader};
+use crate::reader::{InflatedMembers, ReadError, Reader};
 
 /// Writes the readable records of each range of the file, up to the first damage in the range.
 /// Returns their number.
@@ -50,11 +50,11 @@ fn record_extents(path: &Path, range: &Range<u64>) -> io::Result<Vec<Extent>> {
     }
 }
 
-fn inflated(path: &Path, range: &Range<u64>) -> io::Result<Inflated<io::Take<File>>> {
+fn inflated(path: &Path, range: &Range<u64>) -> io::Result<InflatedMembers<io::Take<File>>> {
     let mut file = file(path).open()?;
     file.seek(SeekFrom::Start(range.start))?;
     let length = range.end.saturating_sub(range.start);
-    Inflated::new(file.take(length)).map_err(io::Error::other)
+    InflatedMembers::new(file.take(length)).map_err(io::Error::other)
 }
 
 fn copy_exactly(input: &mut impl Read, length: u64, output: &mut impl Write) -> io::Result<()> {

@@ -5,10 +5,10 @@ use std::io::{self, BufRead, Read};
 
 use super::{ORIGIN, SegmentJoiner, TRUNCATED, is_one_of, number};
 use crate::digest::{BackgroundHasher, Digest};
+use crate::files::{ArchiveInput, FileSource, open_at};
+use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
-use crate::id::strip_brackets;
 use crate::reader::{ReadError, Reader};
-use crate::source::{ArchiveInput, FileSource, open_at};
 
 /// The position of a segment: the name of its file, and the offset of the record in bytes.
 pub(crate) type SegmentPosition = (String, u64);
@@ -41,7 +41,7 @@ impl StoredSegments {
         let Some(joiner) = SegmentJoiner::begin(first.header(), first.block_length()) else {
             return Ok(None);
         };
-        let mut search = Search {
+        let mut search = SegmentSearch {
             positions: vec![(file.to_owned(), offset)],
             waiting: BTreeMap::new(),
             joiner,
@@ -81,7 +81,7 @@ impl StoredSegments {
 /// Limit of the number of segments that wait for those before them.
 const MAX_WAITING: usize = 100_000;
 
-struct Search {
+struct SegmentSearch {
     joiner: SegmentJoiner,
     positions: Vec<SegmentPosition>,
     /// Segments whose predecessors have not been found, by number: position, header, length of the block.
@@ -89,7 +89,7 @@ struct Search {
     problem: Option<String>,
 }
 
-impl Search {
+impl SegmentSearch {
     fn is_over(&self) -> bool {
         self.joiner.is_complete() || self.problem.is_some()
     }

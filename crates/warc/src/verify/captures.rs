@@ -6,13 +6,13 @@ use std::hash::{BuildHasher, RandomState};
 use super::report::Reporter;
 use crate::cdxj::{CdxjLine, SortKeys, date_of};
 use crate::digest::Digest;
+use crate::files::FileSource;
 use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::index::{
     IndexError, LineCursor, MergedLines, RequestMatcher, SeekCursor, segment_cursors,
 };
-use crate::source::FileSource;
 
 /// The captures that an index must have, by file number and offset.
 #[derive(Default)]

@@ -2,11 +2,9 @@
 
 use super::references::IDENTICAL_PROFILE_END;
 use super::report::RecordFindings;
-use crate::date::{WarcDate, timestamp_to_date};
 use crate::finding::FindingCode;
-use crate::header::{Header, RecordType};
-use crate::id::RecordId;
-use crate::version::Version;
+use crate::header::date::timestamp_to_date;
+use crate::header::{Header, RecordId, RecordType, Version, WarcDate};
 
 /// The fields that the standard allows once. Fields of extensions, such as `WARC-Protocol`, may be
 /// repeated.

@@ -25,16 +25,15 @@ use self::report::{FindingLocation, LateFinding, RecordFindings, Reporter};
 use self::segments::{SegmentedRecord, SegmentedRecords};
 use crate::cdxj::SortKeys;
 use crate::extent::Extent;
-use crate::file::{is_archive_name, is_unread_name};
+use crate::files::{FileSource, is_archive_name, is_unread_name, open_at};
 use crate::finding::FindingCode;
 use crate::fs;
 use crate::header::Header;
+use crate::header::id::strip_brackets;
 use crate::http::StoredRequest;
-use crate::id::strip_brackets;
 use crate::index::{CdxjIndex, INDEX_DIRECTORY, IndexError};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{Deviation, ReadError, Record, SkippedRange};
-use crate::source::{FileSource, open_at};
 
 /// Verifies the finished files in an archive's directory, sorted by name, and the index if it exists.
 /// `keys` makes the keys that the index should have.

@@ -9,8 +9,8 @@ use std::hash::{BuildHasher, RandomState};
 use super::report::{LateFinding, Reporter};
 use crate::digest::{Digest, DigestAlgorithm};
 use crate::finding::FindingCode;
+use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
-use crate::id::strip_brackets;
 
 /// The end of the profile of a revisit with an identical payload. Some programs use another profile
 /// with this end, `uri-agnostic-identical-payload-digest`.

@@ -9,11 +9,11 @@ use std::io;
 
 use super::block;
 use super::report::{LateFinding, RecordFindings};
+use crate::files::FileSource;
 use crate::finding::FindingCode;
+use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
-use crate::id::strip_brackets;
 use crate::segment::{SegmentBlocks, SegmentPosition, number, whole_header};
-use crate::source::FileSource;
 
 /// All segmented records of an archive.
 #[derive(Default)]

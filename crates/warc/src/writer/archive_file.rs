@@ -2,27 +2,23 @@
 //!
 //! An unfinished file is named `NAME.warc.gz.open` and locked by its process. So a file named
 //! `NAME.warc.gz` is complete, and an unlocked `.open` file is left over from a process that died;
-//! [`recover`](crate::recover()) finishes it. When a record fails, for example on a full disk, its
+//! [`recover`](crate::repair::recover()) finishes it. When a record fails, for example on a full disk, its
 //! bytes are cut off and the file stays usable.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::date::WarcDate;
 use crate::draft::RecordDraft;
 use crate::extent::Extent;
+use crate::files::names::{ARCHIVE_SUFFIX, OPEN_SUFFIX, is_safe};
 use crate::fs::{self, DirectoryLock, remove_if_there, sync_directory_of};
-use crate::options::WriteOptions;
-use crate::packer::PackedRecord;
-use crate::replacement::{hidden_files, names_in};
-use crate::write_error::WriteError;
-use crate::writer::{Compression, Writer};
+use crate::writer::{Compression, PackedRecord, WriteError, WriteOptions, Writer};
 
 /// Why a file could not be created, added to or finished.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveFileError {
-    /// The name has characters or a suffix that [`archive_file_name`] never produces.
+    /// The name has characters or a suffix that [`archive_file_name`](crate::files::archive_file_name) never produces.
     #[error("{name:?} cannot be the name of an archive file")]
     Name {
         /// The name.
@@ -62,7 +58,7 @@ pub struct ArchiveFile {
 
 impl ArchiveFile {
     /// Creates `NAME.open` in the directory, which must exist, and writes its first record. `name` is
-    /// the final name, from [`archive_file_name`].
+    /// the final name, from [`archive_file_name`](crate::files::archive_file_name).
     pub fn create(
         dir: &Path,
         name: &str,

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use crate::header::{InvalidField, MAX_RECORD_HEADER};
-use crate::version::Version;
+use crate::header::{InvalidField, MAX_RECORD_HEADER, Version};
 
 /// Why a record was not written.
 #[derive(Debug, thiserror::Error)]

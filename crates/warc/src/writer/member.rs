@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use flate2::{Compress, Crc, FlushCompress, Status};
 
-use crate::write_error::WriteErrorKind;
+use crate::writer::WriteErrorKind;
 
 const CHUNK: usize = 64 * 1024;
 

@@ -1,19 +1,29 @@
-//! Writes records to a stream, each a gzip member of its own (WARC/1.1 Annex D) or as it is.
+//! Writes records, each a gzip member of its own (WARC/1.1 Annex D) or as it is: [`Writer`] to a stream,
+//! [`ArchiveFile`] and [`FileSeries`] to files on disk, [`Packer`] in memory.
 //!
 //! Callers use the field names of WARC/1.1; a writer of another version translates them.
 
+pub(crate) mod archive_file;
+mod error;
+mod member;
+mod options;
+mod packer;
+mod series;
+
 use std::io::{Read, Seek, Write};
 
+pub use self::archive_file::{ArchiveFile, ArchiveFileError};
+pub use self::error::{WriteError, WriteErrorKind};
+use self::member::Member;
+pub use self::options::WriteOptions;
+pub use self::packer::{PackedRecord, Packer};
+pub use self::series::FileSeries;
 use crate::draft::RecordDraft;
 use crate::extent::Extent;
-use crate::header::Header;
-use crate::member::Member;
-use crate::packer::PackedRecord;
+use crate::header::{Header, Version};
 use crate::render::render;
-use crate::version::Version;
-use crate::write_error::{WriteError, WriteErrorKind};
 
-/// How records are stored.
+/// The compression of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// A gzip member for each record.

@@ -1,8 +1,8 @@
 //! Options of the writers of archive files.
 
-use crate::version::Version;
+use crate::header::Version;
 
-/// How an archive file's records are written. Default: WARC/1.1 without skip lengths.
+/// Options for the records of an archive file. Default: WARC/1.1 without skip lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteOptions {
     /// The version. Only WARC/1.1, WARC/1.0 and WARC/0.9 are written.

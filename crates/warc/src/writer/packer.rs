@@ -3,13 +3,12 @@
 use std::io::{Cursor, Read};
 
 use crate::draft::RecordDraft;
-use crate::member::Member;
-use crate::options::WriteOptions;
+use crate::header::Version;
 use crate::render::render;
-use crate::version::Version;
-use crate::write_error::WriteErrorKind;
+use crate::writer::member::Member;
+use crate::writer::{WriteErrorKind, WriteOptions};
 
-/// A whole record, compressed: one gzip member for an [`ArchiveFile`](crate::ArchiveFile).
+/// A whole record, compressed: one gzip member for an [`ArchiveFile`](super::ArchiveFile).
 pub struct PackedRecord {
     pub(crate) bytes: Vec<u8>,
 }

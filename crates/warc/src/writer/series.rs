@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::date::WarcDate;
 use crate::draft::RecordDraft;
-use crate::file::{ArchiveFile, ArchiveFileError, archive_file_name, remove};
-use crate::options::WriteOptions;
+use crate::files::archive_file_name;
+use crate::header::WarcDate;
+use crate::writer::archive_file::remove;
+use crate::writer::{ArchiveFile, ArchiveFileError, WriteOptions};
 
 /// Number of serial numbers, which have five digits. No directory has that many files of one second.
 const SERIALS: u32 = 100_000;
@@ -46,7 +47,7 @@ impl FileSeries {
     }
 
     /// Sets the size in bytes from which a file is finished and the next one begins. Files are a
-    /// little longer than that, because no record is cut; [`split_record`](crate::split_record)
+    /// little longer than that, because no record is cut; [`split_record`](crate::segment::split_record)
     /// divides records that are too long.
     #[must_use]
     pub fn with_target_size(mut self, bytes: u64) -> Self {

@@ -5,10 +5,12 @@ use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
 use flate2::write::GzEncoder;
+use urldb_warc::draft::{Exchange, OriginalCapture, warcinfo};
+use urldb_warc::http::{HttpVersion, ResponseHead, render_request_head};
+use urldb_warc::index::{CdxjIndex, INDEX_DIRECTORY};
+use urldb_warc::reader::ReadError;
 use urldb_warc::{
-    CdxjIndex, CdxjLine, Digest, Exchange, Extent, FindingCode, Header, HttpVersion,
-    INDEX_DIRECTORY, OriginalCapture, ReadError, Reader, RecordDraft, RecordId, ResponseHead,
-    WarcDate, render_request_head, warcinfo,
+    CdxjLine, Digest, Extent, FindingCode, Header, Reader, RecordDraft, RecordId, WarcDate,
 };
 
 pub(crate) const URL: &str = "https://data.example.org/catalogue.csv";

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use urldb_warc::{
-    Compression, ConvertError, Header, IDENTICAL_PAYLOAD_PROFILE, NOT_MODIFIED_PROFILE, Reader,
-    RecordType, Version, Writer, convert,
-};
+use urldb_warc::convert::{ConvertError, convert};
+use urldb_warc::draft::{IDENTICAL_PAYLOAD_PROFILE, NOT_MODIFIED_PROFILE};
+use urldb_warc::{Compression, Header, Reader, RecordType, Version, Writer};
 
 use crate::common::{drafts, id, read_all};
 

@@ -6,7 +6,8 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 
-use urldb_warc::{Compression, DigestAlgorithm, Reader, Record, Verifier, Writer};
+use urldb_warc::verify::Verifier;
+use urldb_warc::{Compression, DigestAlgorithm, Reader, Record, Writer};
 
 use crate::common::{drafts, gzip, named, read_all, read_around};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use urldb_warc::{CdxjLine, index_lines_of};
+use urldb_warc::CdxjLine;
+use urldb_warc::index::index_lines_of;
 
 /// Files whose lines after the first fault are missing, and the fault. The other program does not check
 /// how a record ends, nor that a length is a number.

@@ -2,10 +2,10 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use urldb_warc::{
-    ArchiveFile, ArchiveFileError, Packer, RecordDraft, RecoverError, RecoveredFile, WriteOptions,
-    archive_file_name, recover,
-};
+use urldb_warc::RecordDraft;
+use urldb_warc::files::archive_file_name;
+use urldb_warc::repair::{RecoverError, RecoveredFile, recover};
+use urldb_warc::writer::{ArchiveFile, ArchiveFileError, Packer, WriteOptions};
 
 use crate::common::{BODY, date, drafts, read_all};
 

@@ -4,10 +4,16 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
+use urldb_warc::cdxj::SortKeys;
+use urldb_warc::convert::convert;
+use urldb_warc::files::FileSource;
+use urldb_warc::finding::Severity;
+use urldb_warc::http::StoredRequest;
+use urldb_warc::index::{IndexError, index_lines_of, rebuild_index};
+use urldb_warc::segment::{StoredSegments, split_record};
+use urldb_warc::verify::{copy_payload, verify_archive};
 use urldb_warc::{
-    CdxjLine, Compression, Digest, DigestAlgorithm, FileSource, FindingCode, IndexError, Reader,
-    Severity, SortKeys, StoredRequest, StoredSegments, Version, Writer, convert, copy_payload,
-    index_lines_of, rebuild_index, split_record, verify_archive,
+    CdxjLine, Compression, Digest, DigestAlgorithm, FindingCode, Reader, Version, Writer,
 };
 
 use crate::common::{URL, drafts, gzip, id, index_text, named};

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 
 use flate2::{Compression, GzBuilder};
 use proptest::prelude::*;
-use urldb_warc::{FindingCode, Header, ReadError, Reader, Version};
+use urldb_warc::reader::ReadError;
+use urldb_warc::{FindingCode, Header, Reader, Version};
 
 use crate::common::{gzip, named, read_all, read_around};
 

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use proptest::prelude::*;
-use urldb_warc::{BodyFraming, StoredBody, StoredHead, StoredRequest};
+use urldb_warc::http::{BodyFraming, StoredBody, StoredHead, StoredRequest};
 
 fn head(text: &str) -> Option<StoredHead> {
     StoredHead::read(&mut text.as_bytes()).expect("in memory")

@@ -3,10 +3,12 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::{
-    ArchiveFile, CdxjLine, CdxjRequest, Extent, INDEX_DIRECTORY, IndexError, REVISIT_MIME,
-    index_lines_of, merge_index, merge_into_index,
+use urldb_warc::cdxj::{CdxjRequest, REVISIT_MIME};
+use urldb_warc::index::{
+    INDEX_DIRECTORY, IndexError, index_lines_of, merge_index, merge_into_index,
 };
+use urldb_warc::writer::ArchiveFile;
+use urldb_warc::{CdxjLine, Extent};
 
 use crate::common::{URL, drafts, index_files, index_text, is_named, line};
 

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use urldb_warc::{
-    CdxjIndex, CdxjLine, Compression, Exchange, FileJoiner, INDEX_DIRECTORY, JoinError,
-    JoinRequest, JoinSource, JoinedFile, OriginalCapture, RecordDraft, WriteOptions, Writer,
-    archive_files, complete_index, rebuild_index, verify_archive, warcinfo,
-};
+use urldb_warc::draft::{Exchange, OriginalCapture, warcinfo};
+use urldb_warc::files::archive_files;
+use urldb_warc::index::{CdxjIndex, INDEX_DIRECTORY, complete_index, rebuild_index};
+use urldb_warc::join::{FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile};
+use urldb_warc::verify::verify_archive;
+use urldb_warc::writer::WriteOptions;
+use urldb_warc::{CdxjLine, Compression, RecordDraft, Writer};
 
 use crate::common::{BODY, URL, date, gzip, id, index_text, named, original};
 

@@ -5,11 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::{
-    CdxjIndex, CdxjLine, CdxjRequest, Compression, Exchange, INDEX_DIRECTORY, IndexError,
-    IndexUpdate, OriginalCapture, RecordDraft, RecordId, SortKeys, StoredRequest, Writer,
-    index_lines_of, merge_into_index, render_request_head, unindexed_files,
+use urldb_warc::cdxj::{CdxjRequest, SortKeys};
+use urldb_warc::draft::{Exchange, OriginalCapture};
+use urldb_warc::http::{StoredRequest, render_request_head};
+use urldb_warc::index::{
+    CdxjIndex, INDEX_DIRECTORY, IndexError, IndexUpdate, index_lines_of, merge_into_index,
+    unindexed_files,
 };
+use urldb_warc::{CdxjLine, Compression, RecordDraft, RecordId, Writer};
 
 use crate::common::{
     URL, date, drafts, fields, id, index_files, index_text, line, original, write_index,

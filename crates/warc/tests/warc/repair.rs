@@ -5,11 +5,13 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use urldb_warc::{
-    Compression, FindingCode, INDEX_DIRECTORY, Reader, RepairReport, Writer, convert,
-    index_lines_of, merge_into_index, rebuild_index, recover, repair, unindexed_files,
-    verify_archive,
+use urldb_warc::convert::convert;
+use urldb_warc::index::{
+    INDEX_DIRECTORY, index_lines_of, merge_into_index, rebuild_index, unindexed_files,
 };
+use urldb_warc::repair::{RepairReport, recover, repair};
+use urldb_warc::verify::verify_archive;
+use urldb_warc::{Compression, FindingCode, Reader, Writer};
 
 use crate::common::{gzip, named};
 

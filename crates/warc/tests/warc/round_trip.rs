@@ -4,10 +4,10 @@ use std::io::{self, Read};
 
 use crate::common::{BODY, drafts, read_all};
 use proptest::prelude::*;
-use urldb_warc::{
-    Compression, Extent, FindingCode, Header, InvalidField, ReadErrorKind, Reader, RecordType,
-    WriteErrorKind, Writer,
-};
+use urldb_warc::header::InvalidField;
+use urldb_warc::reader::ReadErrorKind;
+use urldb_warc::writer::WriteErrorKind;
+use urldb_warc::{Compression, Extent, FindingCode, Header, Reader, RecordType, Writer};
 
 fn archive(compression: Compression) -> (Vec<u8>, Vec<Extent>) {
     let mut writer = Writer::new(Vec::new(), compression);

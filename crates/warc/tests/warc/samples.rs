@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use urldb_warc::{FindingCode, ReadError, Reader, Version};
+use urldb_warc::reader::ReadError;
+use urldb_warc::{FindingCode, Reader, Version};
 
 /// `None`, with a message, where the samples are not.
 fn samples() -> Option<PathBuf> {

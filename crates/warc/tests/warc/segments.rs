@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use urldb_warc::{
-    Compression, Digest, DigestAlgorithm, FindingCode, Header, RecordType, Writer, split_record,
-    verify_archive,
-};
+use urldb_warc::segment::split_record;
+use urldb_warc::verify::verify_archive;
+use urldb_warc::{Compression, Digest, DigestAlgorithm, FindingCode, Header, RecordType, Writer};
 
 use crate::common::{URL, gzip, id};
 use crate::verify::{codes, key, verify};

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::{
-    ArchiveFinding, Compression, Digest, DigestAlgorithm, FindingCode, Header, Severity, Verifier,
-    VerifySummary, Writer, verify_archive,
-};
+use urldb_warc::finding::Severity;
+use urldb_warc::verify::{ArchiveFinding, Verifier, VerifySummary, verify_archive};
+use urldb_warc::{Compression, Digest, DigestAlgorithm, FindingCode, Header, Writer};
 
 use crate::common::{URL, drafts, gzip};
 

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use urldb_warc::{
-    ArchiveFinding, CdxjLine, FindingCode, SortKeys, StoredRequest, Verifier, index_lines_of,
-    rebuild_index, verify_archive,
-};
+use urldb_warc::cdxj::SortKeys;
+use urldb_warc::http::StoredRequest;
+use urldb_warc::index::{index_lines_of, rebuild_index};
+use urldb_warc::verify::{ArchiveFinding, Verifier, verify_archive};
+use urldb_warc::{CdxjLine, FindingCode};
 
 use crate::common::{gzip, index_text, named, write_index};
 use crate::verify::{key, records, zipped};

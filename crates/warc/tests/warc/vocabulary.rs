@@ -1,8 +1,9 @@
 use proptest::prelude::*;
-use urldb_warc::{
-    Digest, DigestAlgorithm, Exchange, HttpVersion, InvalidHttpHead, RecordId, RecordType,
-    ResponseHead, StoredHead, TruncationReason, WarcDate, render_request_head, warcinfo,
+use urldb_warc::draft::{Exchange, TruncationReason, warcinfo};
+use urldb_warc::http::{
+    HttpVersion, InvalidHttpHead, ResponseHead, StoredHead, render_request_head,
 };
+use urldb_warc::{Digest, DigestAlgorithm, RecordId, RecordType, WarcDate};
 
 use crate::common::{BODY, URL, date, drafts, fields, id, original};
 

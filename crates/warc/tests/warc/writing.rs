@@ -5,10 +5,11 @@ use std::fs;
 use std::io::{Cursor, Read};
 
 use proptest::prelude::*;
-use urldb_warc::{
-    ArchiveFileError, Compression, FileSeries, Header, InvalidField, RecordType, SegmentError,
-    SegmentJoiner, Version, WriteErrorKind, WriteOptions, Writer, split_record, warcinfo,
-};
+use urldb_warc::draft::warcinfo;
+use urldb_warc::header::InvalidField;
+use urldb_warc::segment::{SegmentError, SegmentJoiner, split_record};
+use urldb_warc::writer::{ArchiveFileError, FileSeries, WriteErrorKind, WriteOptions};
+use urldb_warc::{Compression, Header, RecordType, Version, Writer};
 
 use crate::common::{BODY, date, drafts, id, read_all};
 
@@ -297,7 +298,9 @@ proptest! {
 }
 
 /// The file of a series to write to.
-fn current(series: &mut FileSeries) -> Result<&mut urldb_warc::ArchiveFile, ArchiveFileError> {
+fn current(
+    series: &mut FileSeries,
+) -> Result<&mut urldb_warc::writer::ArchiveFile, ArchiveFileError> {
     series.file(
         || Ok(date("2026-11-20T06:00:00Z")),
         |when, name| Ok(warcinfo(&id(1), when, name, &[]).expect("valid")),

@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::{GzDecoder, MultiGzDecoder};
 use proptest::prelude::*;
-use urldb_warc::{
-    ArchiveInput, CdxjIndex, CdxjLine, Digest, FileSource, FindingCode, INDEX_DIRECTORY,
-    IdxDialect, REVISIT_MIME, ZipNumWriter, complete_index, merge_index, merge_into_index,
-    rebuild_index, unindexed_files, verify_archive,
+use urldb_warc::cdxj::REVISIT_MIME;
+use urldb_warc::files::{ArchiveInput, FileSource};
+use urldb_warc::index::{
+    CdxjIndex, INDEX_DIRECTORY, IdxDialect, ZipNumWriter, complete_index, merge_index,
+    merge_into_index, rebuild_index, unindexed_files,
 };
+use urldb_warc::verify::verify_archive;
+use urldb_warc::{CdxjLine, Digest, FindingCode};
 
 use crate::common::{gzip, index_files, index_text, is_named, line, named, write_index};
 

@@ -8,7 +8,8 @@ use std::path::Path;
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::Record;
 use urldb_text::sanitize;
-use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, REVISIT_MIME};
+use urldb_warc::cdxj::REVISIT_MIME;
+use urldb_warc::{CdxjLine, Digest, DigestAlgorithm};
 
 use super::{Args, CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::ambient::Ambient;

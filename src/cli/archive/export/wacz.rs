@@ -7,7 +7,7 @@ use std::path::Path;
 use urldb_canon::RequestUrl;
 use urldb_format::{DomainFile, Record};
 use urldb_verdict::Selection;
-use urldb_warc::StoredRequest;
+use urldb_warc::http::StoredRequest;
 
 use super::{Args, Context, ExitCode, catalogue};
 use crate::ambient::Ambient;
