@@ -93,9 +93,10 @@ fn open_all(source: &dyn FileSource) -> Result<Vec<BoxedCursor>, IndexError> {
         .collect()
 }
 
-/// Whether these files of an archive have an index among them.
+/// Whether these files of an archive have an index among them, which may be an empty folder.
 fn has_index(names: &[String]) -> bool {
-    names.iter().any(|name| is_index_file(name))
+    let is_of_index = |name: &String| name == INDEX_DIRECTORY || is_index_file(name);
+    names.iter().any(is_of_index)
 }
 
 impl fmt::Debug for CdxjIndex {
