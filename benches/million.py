@@ -24,15 +24,15 @@ PARTS = os.environ.get("PARTS", "formatting edits files shards")
 BODY = b"the same bytes\n"
 
 
-def domain_file(path, records):
+def domain_file(path, records, categories=""):
     """Writes a canonical domain file of static records."""
-    promise = f"content-length: {len(BODY)}\ncontent-sha256: {hashlib.sha256(BODY).hexdigest()}\ncontent-type: text/csv\n"
+    promise = f"{categories}content-length: {len(BODY)}\ncontent-sha256: {hashlib.sha256(BODY).hexdigest()}\ncontent-type: text/csv\n"
     with open(path, "w") as file:
         file.write("---\n")
         file.writelines(f"---\n_path: /data/table-{number:07}.csv\n{promise}" for number in range(records))
 
 
-def repository(folder, hosts, each, port):
+def repository(folder, hosts, each, port, categories=""):
     """A repository with `each` records for each host, all of which are on the port."""
     database = folder / "urldb"
     database.mkdir(parents=True)
@@ -40,7 +40,7 @@ def repository(folder, hosts, each, port):
     places = ", ".join(f'"{name}:80=127.0.0.1:{port}"' for name in names)
     settings = f'[network]\nmap = [{places}]\n[check]\nhost-interval = "0s"\nhost-concurrency = 16\nretry-wait = "1ms"\n'
     (folder / "urldb.toml").write_text(settings)
-    domain_file(database / f"{names[0]}.yaml", each)
+    domain_file(database / f"{names[0]}.yaml", each, categories)
     for name in names[1:]:
         shutil.copy(database / f"{names[0]}.yaml", database / f"{name}.yaml")
 
@@ -48,11 +48,15 @@ def repository(folder, hosts, each, port):
 def formatting(scratch, port):
     """Formats canonical files, in turn."""
     commands, sizes = {}, {}
-    for hosts in (1, 1000):
-        repo = scratch / f"{hosts}-formatted"
-        repository(repo, hosts, RECORDS // hosts, port)
+    for what, hosts, categories in (
+        ("records in 1 file", 1, ""),
+        ("records in 1000 files", 1000, ""),
+        ("records with categories in 1 file", 1, "categories:\n- documentation\n- published\n"),
+    ):
+        repo = scratch / what
+        repository(repo, hosts, RECORDS // hosts, port, categories)
         for binary in BINARIES:
-            name = f"{RECORDS:,} records in {hosts} files, {binary} fmt --check"
+            name = f"{RECORDS:,} {what}, {binary} fmt --check"
             commands[name] = ([binary, "fmt", "--check"], repo)
             sizes[name] = sum(path.stat().st_size for path in (repo / "urldb").iterdir())
     for name, seconds in measured(commands).items():

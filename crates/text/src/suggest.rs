@@ -6,10 +6,14 @@
 /// Case counts for nothing, and `_` and a space are taken for `-`. One mistake is allowed in up to
 /// five characters; two in longer names, and one more for every twenty characters.
 pub fn nearest<T: AsRef<str>>(typed: &str, candidates: impl IntoIterator<Item = T>) -> Option<T> {
-    let typed = folded(typed);
-    let length = typed.chars().count();
+    let mut folded_typed = None;
     let mut best: Option<(usize, T)> = None;
     for candidate in candidates {
+        if is_far(typed, candidate.as_ref()) {
+            continue;
+        }
+        let typed = folded_typed.get_or_insert_with(|| folded(typed));
+        let length = typed.chars().count();
         let name = folded(candidate.as_ref());
         let others = name.chars().count();
         let mut allowed = allowed(others);
@@ -23,7 +27,7 @@ pub fn nearest<T: AsRef<str>>(typed: &str, candidates: impl IntoIterator<Item = 
         if length.abs_diff(others) > allowed {
             continue;
         }
-        let mistakes = strsim::osa_distance(&typed, &name);
+        let mistakes = strsim::osa_distance(typed, &name);
         if mistakes <= allowed {
             best = Some((mistakes, candidate));
         }
@@ -36,6 +40,37 @@ fn folded(name: &str) -> String {
         .replace(['_', ' '], "-")
         .trim_matches('-')
         .to_owned()
+}
+
+/// Whether two names certainly differ too much, without an allocation. Most names do, and a large file has
+/// millions of them.
+fn is_far(typed: &str, candidate: &str) -> bool {
+    if !typed.is_ascii() || !candidate.is_ascii() {
+        return false;
+    }
+    let [typed, candidate] = [typed, candidate].map(|name| name.trim_matches(['-', '_', ' ']));
+    let allowed = allowed(candidate.len());
+    if typed.len().abs_diff(candidate.len()) > allowed {
+        return true;
+    }
+    // A mistake takes away at most one letter, and adds at most one.
+    let (typed, candidate) = (letters(typed), letters(candidate));
+    let most = (typed & !candidate)
+        .count_ones()
+        .max((candidate & !typed).count_ones());
+    most as usize > allowed
+}
+
+/// A bit for each ASCII letter and digit of a name, without case.
+fn letters(name: &str) -> u64 {
+    name.bytes().fold(0, |bits, byte| {
+        let letter = match byte.to_ascii_lowercase() {
+            byte @ b'a'..=b'z' => 1 << (byte - b'a'),
+            byte @ b'0'..=b'9' => 1 << (26 + byte - b'0'),
+            _ => 0,
+        };
+        bits | letter
+    })
 }
 
 /// The number of typing mistakes that a name of this length may have.
@@ -72,6 +107,33 @@ mod tests {
         assert_eq!(nearest("from", KEYS), None);
         assert_eq!(nearest("", KEYS), None);
         assert_eq!(nearest("a", Vec::<String>::new()), None);
+    }
+
+    /// Names that differ from another name in a few characters are never called far.
+    #[test]
+    fn near_names_are_not_far() {
+        let names = [
+            "deprecated",
+            "redirect-ok",
+            "content-type-change-ok",
+            "to",
+            "a1",
+        ];
+        for name in names {
+            let mut near = vec![name.to_uppercase(), name.replace('-', "_")];
+            near.extend((0..name.len()).map(|at| [&name[..at], &name[at + 1..]].concat()));
+            near.extend((0..=name.len()).map(|at| [&name[..at], "x", &name[at..]].concat()));
+            near.extend((0..name.len()).map(|at| [&name[..at], "x", &name[at + 1..]].concat()));
+            near.extend((1..name.len()).map(|at| {
+                let (before, after) = (&name[..at - 1], &name[at + 1..]);
+                [before, &name[at..=at], &name[at - 1..at], after].concat()
+            }));
+            for typed in near {
+                let is_near = strsim::osa_distance(&folded(&typed), name) <= allowed(name.len());
+                assert!(!is_near || !is_far(&typed, name), "{typed} {name}");
+            }
+        }
+        assert!(is_far("documentation", "redirect-ok") && is_far("core", "deprecated"));
     }
 
     #[test]
