@@ -30,14 +30,14 @@ pub struct RecordDifference<'a> {
     pub before: Option<&'a RecordEntry>,
     /// The record in the later version.
     pub after: Option<&'a RecordEntry>,
-    /// What happened to the record.
+    /// The kind of the difference.
     pub kind: DifferenceKind,
     /// The keys that have two values, sorted: all keys of an added or removed record, none of an unknown
     /// difference.
     pub keys: Vec<KeyChange>,
 }
 
-/// What happened to a record between two versions of its file.
+/// The kind of a record's difference between two versions of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DifferenceKind {
     /// Only the later version has the record.

@@ -59,6 +59,7 @@ mod scalar;
 mod scan;
 mod split;
 mod stream;
+mod text_writer;
 mod value;
 mod window;
 

@@ -3,8 +3,6 @@
 //! `PyYAML` matches a plain scalar against patterns, and reads a scalar that matches as a number, a
 //! boolean, null or a timestamp. The functions below are those patterns.
 
-use crate::value::parse_boolean;
-
 /// Whether `PyYAML` reads a plain scalar with this text as text.
 pub(crate) fn reads_as_text(text: &str) -> bool {
     let Some(first) = text.bytes().next() else {
@@ -20,6 +18,15 @@ pub(crate) fn reads_as_text(text: &str) -> bool {
         b'~' | b'=' => text.len() > 1,
         b'<' => text != "<<",
         _ => true,
+    }
+}
+
+/// The boolean of a text, in the spellings of YAML 1.1, which `PyYAML` reads.
+pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
     }
 }
 

@@ -3,8 +3,8 @@
 //! `PyYAML` defines both: plain style if YAML reads that back as the same text, else single quotes,
 //! else double quotes; a line is folded at the first single space beyond column 80.
 
-use crate::emit::Emitter;
 use crate::resolve::reads_as_text;
+use crate::text_writer::TextWriter;
 
 /// A text is folded at the first space beyond this column.
 const WIDTH: usize = 80;
@@ -34,7 +34,7 @@ pub(crate) fn is_simple_key(text: &str) -> bool {
 }
 
 /// Writes `text` in the style that it needs.
-pub(crate) fn write(out: &mut Emitter, text: &str, role: ScalarRole) {
+pub(crate) fn write(out: &mut TextWriter, text: &str, role: ScalarRole) {
     match style(text, role) {
         ScalarStyle::Plain => write_plain(out, text, role),
         ScalarStyle::SingleQuoted => write_single_quoted(out, text, role),
@@ -136,7 +136,7 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn write_plain(out: &mut Emitter, text: &str, role: ScalarRole) {
+fn write_plain(out: &mut TextWriter, text: &str, role: ScalarRole) {
     out.space();
     for run in runs(text) {
         // A plain text never ends in a space, so other text follows each space.
@@ -148,7 +148,7 @@ fn write_plain(out: &mut Emitter, text: &str, role: ScalarRole) {
     }
 }
 
-fn write_single_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
+fn write_single_quoted(out: &mut TextWriter, text: &str, role: ScalarRole) {
     out.indicator("'");
     let mut done = 0;
     for run in runs(text) {
@@ -171,7 +171,7 @@ fn write_single_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
     out.text("'");
 }
 
-fn write_doubling_quotes(out: &mut Emitter, run: &str) {
+fn write_doubling_quotes(out: &mut TextWriter, run: &str) {
     for (index, part) in run.split('\'').enumerate() {
         if index > 0 {
             out.text("''");
@@ -181,7 +181,7 @@ fn write_doubling_quotes(out: &mut Emitter, run: &str) {
 }
 
 /// Writes in double quotes, with escapes; folds with `\` at a space or right after an escape.
-fn write_double_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
+fn write_double_quoted(out: &mut TextWriter, text: &str, role: ScalarRole) {
     out.indicator("\"");
     let length = text.chars().count();
     // The bytes of `text` from `start` on are not written yet.
@@ -212,7 +212,7 @@ fn write_double_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
     out.text("\"");
 }
 
-fn write_escape(out: &mut Emitter, char: char) {
+fn write_escape(out: &mut TextWriter, char: char) {
     let short = match char {
         '\0' => "\\0",
         '\x07' => "\\a",

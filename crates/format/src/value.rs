@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::keys;
-use crate::resolve::reads_as_text;
+use crate::resolve::{parse_boolean, reads_as_text};
 
 /// A value in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -319,14 +319,5 @@ pub(crate) fn parse_integer(text: &str) -> Option<u64> {
         text.parse().ok()
     } else {
         None
-    }
-}
-
-/// The spellings of YAML 1.1, which `PyYAML` reads.
-pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
-    match text {
-        "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
-        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
-        _ => None,
     }
 }
