@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use urldb_text::sanitize;
 
-use crate::conversation::Ended;
+use crate::budget::Ended;
 
 /// Most characters of a server's text in a message.
 const LONGEST_EXCERPT: usize = 200;

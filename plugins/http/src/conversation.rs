@@ -1,8 +1,7 @@
 //! A conversation with a server: requests and answers, until its budget is spent.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::StatusCode;
@@ -10,44 +9,11 @@ use reqwest::header::HeaderMap;
 use tokio::time::timeout;
 
 use crate::answer::Answer;
-use crate::client::{Request, SendError, build, failed, headers_of};
+use crate::budget::{Budget, Ended, Usage};
+use crate::request::{Request, SendError, build, failed, headers_of};
 
 /// The slowest connection that large bodies are sent and read with, in bytes per second.
 pub const SLOWEST: u64 = 70_000;
-
-/// The most that one conversation may take. The server can make no conversation take more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
-    /// Requests; repetitions, redirects and pages of a list count.
-    pub requests: u64,
-    /// Bytes of the bodies of all answers together.
-    pub bytes: u64,
-    /// Seconds since the begin of the first request.
-    pub seconds: u64,
-}
-
-/// The limit at which a conversation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Ended {
-    /// The server wants more requests.
-    #[error("the conversation ended after {0} requests")]
-    Requests(u64),
-    /// The server sends more bytes.
-    #[error("the conversation ended after {0} bytes")]
-    Bytes(u64),
-    /// The server takes more time.
-    #[error("the conversation ended after {0} seconds")]
-    Seconds(u64),
-}
-
-/// A budget, and what is used of it.
-#[derive(Debug)]
-struct Usage {
-    budget: Budget,
-    requests: AtomicU64,
-    bytes: AtomicU64,
-    begun: OnceLock<Instant>,
-}
 
 /// A client with a budget, which all clones share.
 #[derive(Debug, Clone)]
@@ -64,57 +30,12 @@ pub struct Incoming {
     conversation: Conversation,
 }
 
-impl Usage {
-    fn begin_request(&self) -> Result<(), Ended> {
-        let most = self.budget.requests;
-        if self.requests.fetch_add(1, Ordering::Relaxed) >= most {
-            return Err(Ended::Requests(most));
-        }
-        self.ensure_bytes()
-    }
-
-    /// The number of the next `length` bytes that are within the budget.
-    fn take_bytes(&self, length: usize) -> usize {
-        let used = self.bytes.fetch_add(length as u64, Ordering::Relaxed);
-        let room = self.budget.bytes.saturating_sub(used);
-        length.min(usize::try_from(room).unwrap_or(usize::MAX))
-    }
-
-    fn ensure_bytes(&self) -> Result<(), Ended> {
-        let most = self.budget.bytes;
-        if self.bytes.load(Ordering::Relaxed) > most {
-            return Err(Ended::Bytes(most));
-        }
-        Ok(())
-    }
-
-    /// The remaining time.
-    fn rest(&self) -> Result<Duration, Ended> {
-        let now = Instant::now();
-        let begun = *self.begun.get_or_init(|| now);
-        let rest = Duration::from_secs(self.budget.seconds).saturating_sub(now - begun);
-        if rest.is_zero() {
-            return Err(self.late());
-        }
-        Ok(rest)
-    }
-
-    fn late(&self) -> Ended {
-        Ended::Seconds(self.budget.seconds)
-    }
-}
-
 impl Conversation {
     pub(crate) fn new(client: reqwest::Client, timeout: Duration, budget: Budget) -> Self {
         Self {
             client,
             timeout,
-            usage: Arc::new(Usage {
-                budget,
-                requests: AtomicU64::new(0),
-                bytes: AtomicU64::new(0),
-                begun: OnceLock::new(),
-            }),
+            usage: Arc::new(Usage::new(budget)),
         }
     }
 

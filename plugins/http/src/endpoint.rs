@@ -1,4 +1,4 @@
-//! Which URLs a notifier may send to.
+//! The URLs that a notifier may send to.
 
 use std::net::IpAddr;
 
