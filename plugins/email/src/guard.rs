@@ -30,7 +30,7 @@ const MOST_REPLIES: usize = 20;
 /// Bytes taken from the connection at once.
 const CHUNK: usize = 4 << 10;
 
-/// What lettre reads instead of a greeting behind STARTTLS, where RFC 3207 has none.
+/// A greeting for lettre, which expects one behind STARTTLS; RFC 3207 has none there.
 const NO_GREETING: &[u8] = b"220 TLS\r\n";
 
 /// A connection whose incoming data is bounded. Clones are the same connection, so that the

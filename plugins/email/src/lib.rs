@@ -10,6 +10,7 @@
 
 mod connection;
 mod guard;
+mod letter;
 mod message;
 mod sendmail;
 mod settings;
@@ -21,13 +22,14 @@ use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
 
+use letter::{Letter, Recipient};
 use lettre::Address;
 use message::Composer;
 pub use settings::{
     Credentials, Error, Security, Settings, SmtpServer, Templates, Transport, check_address,
 };
 use threads::Thread;
-use transport::{Letter, MailTransport, Recipient};
+use transport::MailTransport;
 
 /// The email notifier. Each recipient of each mail is a delivery.
 #[derive(Debug)]

@@ -88,7 +88,7 @@ impl Composer {
     /// join only equal subjects.
     pub(crate) fn subject(envelope: &Envelope, thread: &Thread) -> String {
         let subject = if envelope.run.test {
-            format!("Test of urldb [{}]", project(envelope))
+            format!("Test of urldb [{}]", envelope.run.project)
         } else if let Some(opening) = &thread.opening {
             format!("Re: {}", opening.subject)
         } else {
@@ -99,7 +99,7 @@ impl Composer {
         shorten(&one_line(subject.trim()), LONGEST_SUBJECT)
     }
 
-    /// What later mails of the thread need.
+    /// The facts that later mails of the thread need.
     pub(crate) fn remember(&self, envelope: &Envelope, thread: &Thread) -> Vec<Remembered> {
         let subject = Self::subject(envelope, thread);
         threads::remember(thread, &self.message_id(envelope, thread), &subject)
@@ -152,13 +152,13 @@ impl Composer {
 
     /// Identifies the mails about one project (RFC 2919): `sky-urls <sky-urls.urldb.example.org>`.
     fn list_id(&self, envelope: &Envelope) -> String {
-        let name = token(project(envelope)).to_ascii_lowercase();
+        let name = token(&envelope.run.project).to_ascii_lowercase();
         let name = if name.is_empty() { "urldb" } else { &name };
         format!("{name} <{name}.urldb.{}>", self.from.email.domain())
     }
 }
 
-/// Which part of its report a mail tells.
+/// The part of its report that a mail tells.
 fn scope<'a>(thread: &Thread, ids: &'a [&'a str]) -> Scope<'a> {
     match thread.label {
         None => Scope::Run,
@@ -185,14 +185,6 @@ fn quoted(mailbox: &Mailbox) -> Option<String> {
     let is_plain = |char: char| matches!(char, ' '..='~') && !matches!(char, '"' | '\\');
     let is_short = name.len() <= LONGEST_TOKEN;
     (is_short && name.chars().all(is_plain)).then(|| format!("\"{name}\" <{}>", mailbox.email))
-}
-
-/// The name of the project; that of the repository in a report of an earlier version.
-fn project(envelope: &Envelope) -> &str {
-    match envelope.run.project.as_str() {
-        "" => &envelope.run.repository,
-        project => project,
-    }
 }
 
 fn raw_header(name: &'static str, value: String) -> HeaderValue {

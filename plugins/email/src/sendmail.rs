@@ -17,12 +17,12 @@ use urldb_process::ProcessGroup;
 use urldb_protocol::{Delivery, ReportDelivery};
 use urldb_render::{one_line, shorten};
 
+use crate::letter::{Letter, Recipient};
 use crate::settings::Error;
-use crate::transport::{Letter, Recipient};
 
 /// Most bytes of the program's error output that are read.
 const MOST_OUTPUT: u64 = 4 << 10;
-/// How long error output is read after the program has ended: a process that it started may keep the pipe
+/// Time in which error output is read after the program has ended: a process that it started may keep the pipe
 /// open.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// Exit codes of sysexits.h for faults that mend themselves: unavailable, system error, file system
@@ -37,7 +37,7 @@ pub(crate) struct Sendmail {
     timeout: Duration,
 }
 
-/// How the program ended.
+/// The way in which the program ended.
 enum End {
     Exited(ExitStatus, String),
     CannotStart(io::Error),

@@ -16,11 +16,11 @@ pub struct Settings {
     pub from: String,
     /// The recipients, in the same form; each gets the same message.
     pub to: Vec<String>,
-    /// How the message is delivered.
+    /// The way to the recipients.
     pub transport: Transport,
 }
 
-/// How a message is delivered.
+/// A way to the recipients.
 #[derive(Debug, Clone)]
 pub enum Transport {
     /// A mail server.
@@ -54,7 +54,7 @@ pub struct SmtpServer {
     pub timeout: Duration,
 }
 
-/// How the connection to a mail server is protected.
+/// The protection of the connection to a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security {
     /// No protection. With credentials, only a loopback address is allowed.
@@ -99,7 +99,7 @@ pub enum Error {
     Address {
         /// The text from the settings.
         text: String,
-        /// What is wrong with the text, or what to write instead.
+        /// The fault of the text, or an example of the right form.
         why: &'static str,
     },
     /// The list of recipients is empty.
@@ -139,7 +139,7 @@ pub enum Error {
 /// Checks an address of a sender or recipient.
 ///
 /// # Errors
-/// What is wrong with the address, and how to write it.
+/// When the text is no address. The error shows the right form.
 pub fn check_address(text: &str) -> Result<(), Error> {
     mailbox(text).map(|_| ())
 }

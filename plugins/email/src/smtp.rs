@@ -15,8 +15,8 @@ use urldb_text::register_secret;
 
 use crate::connection::{self, MailServer, SendError};
 use crate::guard::ReplyLog;
+use crate::letter::{Letter, Recipient};
 use crate::settings::{Credentials, Error, Security, SmtpServer};
-use crate::transport::{Letter, Recipient};
 
 /// Time for the goodbye, after the last message was taken.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ pub(crate) struct Smtp {
     name: String,
     /// `server:port, STARTTLS, user NAME`, for people.
     destination: String,
-    /// Where people find the login.
+    /// Advice for people: the keys that have the login.
     login_advice: Option<String>,
     timeout: Duration,
 }
@@ -63,7 +63,7 @@ struct Outage {
     is_unsaid: bool,
 }
 
-/// What a refusal means for one delivery.
+/// The duration of a refusal of one delivery.
 #[derive(Clone, Copy)]
 enum Refusal {
     /// A reply of 4xx.
@@ -307,7 +307,7 @@ fn shown(words: &str) -> String {
     shorten(&one_line(words), Delivery::LONGEST_TEXT)
 }
 
-/// What the server's reply to a command of the transaction means: accepted, refused, or no reply that
+/// The meaning of the server's reply to a command of the transaction: accepted, refused, or no reply that
 /// ends in anything but the end of the session.
 fn refusal<T>(reply: Result<T, SmtpError>) -> Result<Option<Refusal>, SendError> {
     let Err(error) = reply else {
@@ -323,7 +323,7 @@ fn refusal<T>(reply: Result<T, SmtpError>) -> Result<Option<Refusal>, SendError>
     Err(SendError::Smtp(error))
 }
 
-/// Where people find the login, and what is remarkable about the password.
+/// Advice for people: the keys that have the login, and a remark about the password.
 fn advice(credentials: &Credentials) -> String {
     let Credentials {
         source, password, ..

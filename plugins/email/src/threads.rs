@@ -1,4 +1,4 @@
-//! Which mails a report needs: one for all that is new, and one for each earlier thread with news.
+//! The mails that a report needs: one for all that is new, and one for each earlier thread with news.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -45,53 +45,24 @@ pub(crate) const REMINDER: &str = "reminder";
 const REMINDERS: &str = "reminders";
 
 /// The mails that the report needs, at least one.
-#[expect(clippy::too_many_lines)]
 pub(crate) fn threads(envelope: &Envelope, notifier: &str) -> Vec<Thread> {
-    let mut news: Vec<&Incident> = vec![];
-    let mut followed: BTreeMap<Opening, Vec<&Incident>> = BTreeMap::new();
-    let mut reminded: BTreeMap<Option<Opening>, Vec<&Incident>> = BTreeMap::new();
-    for incident in envelope
-        .incidents
-        .iter()
-        .filter(|incident| !incident.id.is_empty())
-    {
-        let opening = opening(incident, notifier);
-        match (incident.phase, opening) {
-            (Phase::Opened, _) | (Phase::Grown | Phase::Closed, None) => news.push(incident),
-            (Phase::Grown | Phase::Closed, Some(opening)) => {
-                followed.entry(opening).or_default().push(incident);
-            }
-            (_, opening) if incident.reminder => {
-                reminded.entry(opening).or_default().push(incident);
-            }
-            _ => {}
-        }
-    }
-    // A thread gets one mail in a run: a reminder joins the news of its thread.
-    reminded.retain(|opening, incidents| {
-        let thread = opening
-            .as_ref()
-            .and_then(|opening| followed.get_mut(opening));
-        match thread {
-            Some(thread) => thread.append(incidents),
-            None => return true,
-        }
-        false
-    });
+    let SortedIncidents {
+        news,
+        followed,
+        reminded,
+    } = SortedIncidents::new(envelope, notifier);
     let mut threads = vec![];
     if !news.is_empty() || has_other_news(envelope) {
-        threads.push(Thread {
-            key: NEWS.to_owned(),
-            opening: None,
-            label: label_of_news(envelope, &news),
-            incidents: ids(&news),
-        });
+        let label = label_of_news(envelope, &news);
+        threads.push(first_mail(NEWS, label, &news));
     }
     for (opening, incidents) in followed {
-        let is_solved = incidents
-            .iter()
-            .all(|incident| incident.phase == Phase::Closed);
-        let label = if is_solved { "recovered" } else { "broken" };
+        let is_closed = |incident: &&Incident| incident.phase == Phase::Closed;
+        let label = if incidents.iter().all(is_closed) {
+            "recovered"
+        } else {
+            "broken"
+        };
         threads.push(follow_up(opening, &incidents, label));
     }
     if reminded.len() == 1
@@ -100,23 +71,70 @@ pub(crate) fn threads(envelope: &Envelope, notifier: &str) -> Vec<Thread> {
         threads.push(follow_up(opening.clone(), incidents, REMINDER));
     } else if !reminded.is_empty() {
         let incidents: Vec<&Incident> = reminded.into_values().flatten().collect();
-        threads.push(Thread {
-            key: REMINDERS.to_owned(),
-            opening: None,
-            label: Some(REMINDER),
-            incidents: ids(&incidents),
-        });
+        threads.push(first_mail(REMINDERS, Some(REMINDER), &incidents));
     }
     if threads.is_empty() {
         // A notifier that tells every run.
-        threads.push(Thread {
-            key: NEWS.to_owned(),
-            opening: None,
-            label: None,
-            incidents: vec![],
-        });
+        threads.push(first_mail(NEWS, None, &[]));
     }
     threads
+}
+
+/// The incidents of a report, by the mail that tells them.
+struct SortedIncidents<'a> {
+    /// Incidents of the first mail of a new thread.
+    news: Vec<&'a Incident>,
+    /// Incidents with news, by their thread.
+    followed: BTreeMap<Opening, Vec<&'a Incident>>,
+    /// Incidents with a reminder, by their thread, if they have one.
+    reminded: BTreeMap<Option<Opening>, Vec<&'a Incident>>,
+}
+
+impl<'a> SortedIncidents<'a> {
+    fn new(envelope: &'a Envelope, notifier: &str) -> Self {
+        let mut sorted = Self {
+            news: vec![],
+            followed: BTreeMap::new(),
+            reminded: BTreeMap::new(),
+        };
+        let incidents = envelope.incidents.iter();
+        for incident in incidents.filter(|incident| !incident.id.is_empty()) {
+            let opening = opening(incident, notifier);
+            match (incident.phase, opening) {
+                (Phase::Opened, _) | (Phase::Grown | Phase::Closed, None) => {
+                    sorted.news.push(incident);
+                }
+                (Phase::Grown | Phase::Closed, Some(opening)) => {
+                    sorted.followed.entry(opening).or_default().push(incident);
+                }
+                (_, opening) if incident.reminder => {
+                    sorted.reminded.entry(opening).or_default().push(incident);
+                }
+                _ => {}
+            }
+        }
+        // A thread gets one mail in a run: a reminder joins the news of its thread.
+        sorted.reminded.retain(|opening, incidents| {
+            let opening = opening.as_ref();
+            let thread = opening.and_then(|opening| sorted.followed.get_mut(opening));
+            match thread {
+                Some(thread) => thread.append(incidents),
+                None => return true,
+            }
+            false
+        });
+        sorted
+    }
+}
+
+/// The first mail of a thread.
+fn first_mail(key: &str, label: Option<&'static str>, incidents: &[&Incident]) -> Thread {
+    Thread {
+        key: key.to_owned(),
+        opening: None,
+        label,
+        incidents: ids(incidents),
+    }
 }
 
 fn follow_up(opening: Opening, incidents: &[&Incident], label: &'static str) -> Thread {
@@ -149,7 +167,7 @@ fn opening(incident: &Incident, notifier: &str) -> Option<Opening> {
     })
 }
 
-/// What later mails of the thread need.
+/// The facts that later mails of the thread need.
 pub(crate) fn remember(thread: &Thread, message_id: &str, subject: &str) -> Vec<Remembered> {
     if thread.opening.is_some() {
         return vec![];

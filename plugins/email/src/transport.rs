@@ -3,6 +3,7 @@
 use urldb_files::Root;
 use urldb_protocol::{Delivery, ReportDelivery};
 
+use crate::letter::{Letter, Recipient};
 use crate::message::OutgoingMail;
 use crate::sendmail::Sendmail;
 use crate::settings::{self, Error, Security, Transport};
@@ -14,21 +15,6 @@ pub(crate) enum MailTransport {
     Smtp(Box<Smtp>),
     Sendmail(Sendmail),
     Folder(Root),
-}
-
-/// A mail, and the recipients who have not got it yet.
-#[derive(Debug)]
-pub(crate) struct Letter {
-    pub(crate) mail: OutgoingMail,
-    pub(crate) recipients: Vec<Recipient>,
-}
-
-/// A recipient of a mail.
-#[derive(Debug, Clone)]
-pub(crate) struct Recipient {
-    /// The id of the delivery.
-    pub(crate) delivery: String,
-    pub(crate) address: lettre::Address,
 }
 
 impl MailTransport {
