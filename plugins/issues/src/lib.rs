@@ -15,6 +15,7 @@ mod delivery;
 mod fault;
 mod marker;
 mod model;
+mod repository;
 mod service;
 mod session;
 mod settings;

@@ -15,7 +15,7 @@ const PER_PAGE: [(Service, &str); 3] = [
     (Service::Forgejo, "50"),
 ];
 
-/// Which issues are listed.
+/// The issues in a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Listed {
     /// The open ones.

@@ -29,7 +29,7 @@ pub struct Settings {
     pub write_interval: Duration,
     /// The longest wait for a rate limit in one run. A longer wait is left to the next run.
     pub patience: Duration,
-    /// How long after a lost answer the service is asked whether it did what was asked: lists lag behind.
+    /// Time between a lost answer and the question whether the service did the work: lists lag behind.
     pub settling: Duration,
 }
 
