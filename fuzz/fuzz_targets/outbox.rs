@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use tempfile::TempDir;
 use urldb::config::{self, Config};
-use urldb::notify::{Notifiers, Outbox, Standing, merge};
+use urldb::notify::{Notifiers, Outbox, NotifierStatus, merge};
 use urldb_format::Versions;
 
 /// A project with one notifier, whose program is never started.
@@ -65,7 +65,7 @@ fn is_read(config: &Config, ledger: &Path, bytes: &[u8]) -> bool {
         .standings(&Outbox::new(&config.ledger_root()))
         .expect("an outbox");
     assert_eq!(standings.len(), 2);
-    for Standing { errors, asides, .. } in &standings {
+    for NotifierStatus { errors, asides, .. } in &standings {
         let lines = errors.iter().map(|line| &**line);
         for line in lines.chain(asides.iter().map(|line| &**line)) {
             let is_unsafe = |char: char| char.is_control() && char != '\t';

@@ -14,7 +14,7 @@ use super::print::standing::{self, channel};
 use super::print::style::{self, count};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
-use crate::notify::{Message, Notifiers, Outbox, Standing, TestResult};
+use crate::notify::{Message, NotifierStatus, Notifiers, Outbox, TestResult};
 use crate::project::project_info;
 use crate::run::IncidentMemory;
 
@@ -79,7 +79,7 @@ fn notifiers(context: &Context, name: Option<&str>) -> anyhow::Result<Notifiers>
 }
 
 fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
-    let standings = notifiers(context, None)?.standings(outbox)?;
+    let standings = notifiers(context, None)?.statuses(outbox)?;
     let now = Timestamp::now();
     let mut out = output::stdout();
     let waiting: u64 = standings
@@ -118,7 +118,7 @@ fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
     Ok(exit_code(&standings, now))
 }
 
-fn exit_code(standings: &[Standing], now: Timestamp) -> ExitCode {
+fn exit_code(standings: &[NotifierStatus], now: Timestamp) -> ExitCode {
     if standings.iter().any(|standing| standing.needs_action(now)) {
         ExitCode::Failure
     } else {
@@ -126,7 +126,7 @@ fn exit_code(standings: &[Standing], now: Timestamp) -> ExitCode {
     }
 }
 
-fn write_row(out: &mut impl Write, standing: &Standing, width: usize) -> std::io::Result<()> {
+fn write_row(out: &mut impl Write, standing: &NotifierStatus, width: usize) -> std::io::Result<()> {
     let name = &standing.notifier;
     let kind = if standing.is_configured() {
         channel(standing.kind)
@@ -152,7 +152,7 @@ fn write_row(out: &mut impl Write, standing: &Standing, width: usize) -> std::io
 
 fn write_message(
     out: &mut impl Write,
-    standing: &Standing,
+    standing: &NotifierStatus,
     message: &Message,
     context: &Context,
 ) -> std::io::Result<()> {

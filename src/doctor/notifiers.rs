@@ -5,7 +5,7 @@ use urldb_render::numbers::count;
 use super::files::names;
 use super::schedule::Workflow;
 use super::{Check, ProjectSetup};
-use crate::notify::{FilterReport, Inspection, Outbox, Standing, filter_report, inspect};
+use crate::notify::{FilterReport, Inspection, NotifierStatus, Outbox, filter_report, inspect};
 use crate::project::{Checkout, Project};
 
 impl ProjectSetup<'_> {
@@ -76,22 +76,22 @@ impl ProjectSetup<'_> {
 
     fn notifier(&self, inspection: &Inspection, workflows: &[Workflow]) -> Check {
         let Inspection {
-            standing,
+            status,
             unset,
             error,
         } = inspection;
-        let name = &standing.notifier;
-        let channel = channel(standing);
+        let name = &status.notifier;
+        let channel = channel(status);
         let sets = |variable: &String| workflows.iter().find(|it| it.text.contains(variable));
         let source = unset.iter().map(sets).collect::<Option<Vec<_>>>();
-        if let Some(check) = self.waiting(standing) {
+        if let Some(check) = self.waiting(status) {
             return check;
         }
         let waiting = "nothing is waiting";
         match (error, source.as_deref()) {
             (None, _) => {
                 let root = format!("{}/", self.config.root.display());
-                let destination = standing.destination.replace(&root, "");
+                let destination = status.destination.replace(&root, "");
                 Check::ok(channel, format!("{name}: {destination}; {waiting}"))
             }
             // Only secrets that another place has are missing here.
@@ -116,28 +116,28 @@ impl ProjectSetup<'_> {
     }
 
     /// The check of a notifier with messages that wait.
-    fn waiting(&self, standing: &Standing) -> Option<Check> {
-        let name = &standing.notifier;
-        let channel = channel(standing);
-        if let Some(error) = standing.errors.first() {
+    fn waiting(&self, status: &NotifierStatus) -> Option<Check> {
+        let name = &status.notifier;
+        let channel = channel(status);
+        if let Some(error) = status.errors.first() {
             return Some(Check::fault(channel, format!("{name}: {error}")));
         }
-        let since = standing.waiting_since()?;
-        let number = standing.waiting.len() as u64;
+        let since = status.waiting_since()?;
+        let number = status.waiting.len() as u64;
         let verb = if number == 1 { "waits" } else { "wait" };
         let since = since.strftime("%Y-%m-%d %H:%M UTC");
         let waiting = format!("{} {verb} since {since}", count(number, "message"));
-        if !standing.is_configured() {
+        if !status.is_configured() {
             let sentence = format!("{name}: {waiting}, and urldb.toml has no [notify.{name}]");
             let check = Check::fault(channel, sentence);
-            return Some(standing.waiting.iter().fold(check, |check, message| {
+            return Some(status.waiting.iter().fold(check, |check, message| {
                 let id = format!("{name}/{}", message.id());
                 check.mended_by("to discard it", &["urldb", "notify", "drop", &id])
             }));
         }
-        let fault = standing.fault().map(|fault| fault.message.as_str());
+        let fault = status.fault().map(|fault| fault.message.as_str());
         let sentence = format!("{name}: {}; {waiting}", fault.unwrap_or("not tried yet"));
-        let check = if standing.needs_action(self.now) {
+        let check = if status.needs_action(self.now) {
             Check::fault(channel, sentence)
         } else {
             Check::advice(channel, sentence)
@@ -151,8 +151,8 @@ impl ProjectSetup<'_> {
 }
 
 /// The word for the channel of a notifier.
-fn channel(standing: &Standing) -> &'static str {
-    match standing.kind {
+fn channel(status: &NotifierStatus) -> &'static str {
+    match status.kind {
         "email" => "mail",
         "html" => "page",
         "" => "outbox",

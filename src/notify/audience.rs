@@ -1,4 +1,4 @@
-//! What one notifier tells of a report: its kinds of news, its URLs, its reminders. Pure.
+//! The part of a report that one notifier tells: its kinds of news, its URLs, its reminders. Pure.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::ledger::is_known;
 
 /// A report as one notifier tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ToldReport {
+pub(super) struct NotifierReport {
     pub(super) envelope: Envelope,
     /// When the notifier told of which incident.
     pub(super) remember: Vec<Remembered>,
@@ -54,7 +54,11 @@ pub(super) fn routed(envelope: &Envelope, audience: &Audience) -> Envelope {
 ///
 /// Of the incidents, those with the phase opened, grown or closed and those with a reminder are to be
 /// told. The others are still open.
-pub(super) fn told(envelope: &Envelope, name: &str, audience: &Audience) -> Option<ToldReport> {
+pub(super) fn report_for(
+    envelope: &Envelope,
+    name: &str,
+    audience: &Audience,
+) -> Option<NotifierReport> {
     let mut envelope = routed(envelope, audience);
     let wants =
         |occasion| audience.on.contains(&occasion) || audience.on.contains(&Occasion::EveryRun);
@@ -106,7 +110,7 @@ pub(super) fn told(envelope: &Envelope, name: &str, audience: &Audience) -> Opti
             value: Delivery::text(now.to_string()),
         })
         .collect();
-    has_news.then_some(ToldReport { envelope, remember })
+    has_news.then_some(NotifierReport { envelope, remember })
 }
 
 /// The phase in which the notifier `name` sees the incident, and whether it is reminded of it. `None`
@@ -288,9 +292,9 @@ mod tests {
         }
     }
 
-    /// How `mail` sees the only incident.
+    /// The phase and the reminder of the only incident for `mail`.
     fn seen(incident: Incident, audience: &Audience) -> Option<(Phase, bool)> {
-        let report = told(&envelope(vec![incident]), "mail", audience)?;
+        let report = report_for(&envelope(vec![incident]), "mail", audience)?;
         let incident = report.envelope.incidents.first();
         incident.map(|incident| (incident.phase, incident.reminder))
     }
@@ -382,7 +386,7 @@ mod tests {
         assert_eq!(seen(open(), &remind(8)), None);
         // Three seconds less than seven days: the run began a little earlier than a week ago.
         assert_eq!(seen(open(), &remind(7)), Some((Phase::Unchanged, true)));
-        let report = told(&envelope(vec![open()]), "mail", &remind(7)).unwrap();
+        let report = report_for(&envelope(vec![open()]), "mail", &remind(7)).unwrap();
         assert_eq!(
             report.remember,
             [Remembered {

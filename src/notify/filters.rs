@@ -11,7 +11,7 @@ use crate::config::{Audience, Config, NotifierKind};
 /// Most names of other categories and hosts that are kept for suggestions.
 const MOST_NAMES: usize = 10_000;
 
-/// What the filters miss.
+/// Names in filters that no record has, and records that no filter lets through.
 #[derive(Debug, Default)]
 pub struct FilterReport {
     /// A finding for each name in a filter that no record has, in urldb.toml.

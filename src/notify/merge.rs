@@ -45,7 +45,7 @@ fn join(first: &[u8], second: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Which of two versions of a delivery counts: the greater one.
+/// The rank of a version of a delivery: of two versions, the greater one counts.
 fn rank(delivery: &Value) -> (bool, Option<jiff::Timestamp>, String) {
     let text = |key| delivery.get(key).and_then(Value::as_str);
     let is_delivered = text("outcome") == Some("delivered");

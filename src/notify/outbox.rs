@@ -31,34 +31,32 @@ pub(crate) struct Message {
 struct MessageFile {
     protocol: u32,
     /// Digest of the notifier's section of urldb.toml when the deliveries were planned.
-    #[serde(default)]
     settings: String,
     /// Every delivery of the report; absent until they are planned.
-    deliveries: Option<Vec<KeptDelivery>>,
+    deliveries: Option<Vec<OutboxDelivery>>,
     envelope: Envelope,
 }
 
-/// One delivery of a report, and what became of it so far.
+/// One delivery of a report, and the result of its tries so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KeptDelivery {
+pub(crate) struct OutboxDelivery {
     /// [`PlannedDelivery::id`].
     pub(crate) id: String,
     /// The topic, for people.
     pub(crate) about: Shown,
     /// The recipient, for people.
     pub(crate) to: Shown,
-    /// How the last try ended.
-    pub(crate) outcome: KeptOutcome,
+    /// The end of the last try.
+    pub(crate) outcome: OutboxOutcome,
     /// Whether the fault concerns the other deliveries too.
-    #[serde(default)]
     pub(crate) scope: Scope,
-    /// What went wrong, for people.
+    /// The fault, for people.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub(crate) message: Shown,
     /// The replies of the service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) replies: Vec<Shown>,
-    /// Where to look for the cause.
+    /// Advice for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) advice: Option<Shown>,
     /// The time of the first try.
@@ -68,14 +66,13 @@ pub(crate) struct KeptDelivery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_tried: Option<Timestamp>,
     /// Number of tries.
-    #[serde(default)]
     pub(crate) attempts: u32,
 }
 
-/// How the last try of a delivery ended.
+/// The end of the last try of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum KeptOutcome {
+pub(crate) enum OutboxOutcome {
     /// Not tried yet.
     Pending,
     Delivered,
@@ -103,7 +100,7 @@ impl Outbox {
         let content = MessageFile {
             protocol: PROTOCOL,
             settings: settings.to_owned(),
-            deliveries: planned.map(|planned| planned.iter().map(KeptDelivery::new).collect()),
+            deliveries: planned.map(|planned| planned.iter().map(OutboxDelivery::new).collect()),
             envelope: envelope.clone(),
         };
         Message { file, content }.save()
@@ -196,15 +193,15 @@ impl Message {
     }
 
     /// The deliveries that were not made.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &KeptDelivery> {
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &OutboxDelivery> {
         let deliveries = self.content.deliveries.iter().flatten();
-        deliveries.filter(|delivery| delivery.outcome != KeptOutcome::Delivered)
+        deliveries.filter(|delivery| delivery.outcome != OutboxOutcome::Delivered)
     }
 
     /// The deliveries that were made.
-    pub(crate) fn delivered(&self) -> impl Iterator<Item = &KeptDelivery> {
+    pub(crate) fn delivered(&self) -> impl Iterator<Item = &OutboxDelivery> {
         let deliveries = self.content.deliveries.iter().flatten();
-        deliveries.filter(|delivery| delivery.outcome == KeptOutcome::Delivered)
+        deliveries.filter(|delivery| delivery.outcome == OutboxOutcome::Delivered)
     }
 
     /// The recipient of the delivery with this id.
@@ -223,7 +220,7 @@ impl Message {
     /// Whether a person has to act before a further try makes sense.
     pub(crate) fn is_stuck(&self) -> bool {
         self.waiting()
-            .any(|delivery| delivery.outcome == KeptOutcome::Failed)
+            .any(|delivery| delivery.outcome == OutboxOutcome::Failed)
     }
 
     /// Whether every delivery was made.
@@ -253,13 +250,13 @@ impl Message {
             let old = self.content.deliveries.take().unwrap_or_default();
             let kept = |plan: &PlannedDelivery| {
                 let known = old.iter().find(|delivery| delivery.id == plan.id);
-                known.cloned().unwrap_or_else(|| KeptDelivery::new(plan))
+                known.cloned().unwrap_or_else(|| OutboxDelivery::new(plan))
             };
             let mut deliveries: Vec<_> = planned.iter().map(kept).collect();
-            // What was delivered stays delivered, so that a recipient who comes back gets no second copy.
+            // A delivery that was made stays made, so that a recipient who comes back gets no second copy.
             let is_planned = |id: &str| planned.iter().any(|plan| plan.id == id);
             let delivered = old.iter().filter(|delivery| {
-                delivery.outcome == KeptOutcome::Delivered && !is_planned(&delivery.id)
+                delivery.outcome == OutboxOutcome::Delivered && !is_planned(&delivery.id)
             });
             deliveries.extend(delivered.cloned());
             self.content.deliveries = Some(deliveries);
@@ -270,8 +267,8 @@ impl Message {
     /// Makes the deliveries that failed due again.
     pub(super) fn retry_failed(&mut self) {
         for delivery in self.content.deliveries.iter_mut().flatten() {
-            if delivery.outcome == KeptOutcome::Failed {
-                delivery.outcome = KeptOutcome::Retry;
+            if delivery.outcome == OutboxOutcome::Failed {
+                delivery.outcome = OutboxOutcome::Retry;
             }
         }
     }
@@ -322,26 +319,17 @@ impl MessageFile {
             "it has format {}, and this urldb reads format {PROTOCOL}",
             protocol.map_or("no number".to_owned(), |number| number.to_string())
         );
-        if value.get("envelope").is_some() {
-            return Ok(serde_json::from_value(value)?);
-        }
-        // The whole file is an envelope: an earlier version of urldb wrote it.
-        Ok(Self {
-            protocol: PROTOCOL,
-            settings: String::new(),
-            deliveries: None,
-            envelope: serde_json::from_value(value)?,
-        })
+        Ok(serde_json::from_value(value)?)
     }
 }
 
-impl KeptDelivery {
+impl OutboxDelivery {
     fn new(planned: &PlannedDelivery) -> Self {
         Self {
             id: planned.id.clone(),
             about: Delivery::text(&planned.about),
             to: Delivery::text(&planned.to),
-            outcome: KeptOutcome::Pending,
+            outcome: OutboxOutcome::Pending,
             scope: Scope::Delivery,
             message: Shown::default(),
             replies: vec![],
@@ -355,17 +343,17 @@ impl KeptDelivery {
     /// Whether a run tries the delivery: unless a person must correct this delivery first.
     fn is_due(&self) -> bool {
         match self.outcome {
-            KeptOutcome::Pending | KeptOutcome::Retry => true,
-            KeptOutcome::Failed => self.scope == Scope::Notifier,
-            KeptOutcome::Delivered => false,
+            OutboxOutcome::Pending | OutboxOutcome::Retry => true,
+            OutboxOutcome::Failed => self.scope == Scope::Notifier,
+            OutboxOutcome::Delivered => false,
         }
     }
 
     fn record(&mut self, result: &Delivery, now: Timestamp) {
         self.outcome = match result.outcome {
-            DeliveryOutcome::Delivered => KeptOutcome::Delivered,
-            DeliveryOutcome::Retry => KeptOutcome::Retry,
-            DeliveryOutcome::Failed => KeptOutcome::Failed,
+            DeliveryOutcome::Delivered => OutboxOutcome::Delivered,
+            DeliveryOutcome::Retry => OutboxOutcome::Retry,
+            DeliveryOutcome::Failed => OutboxOutcome::Failed,
         };
         self.scope = result.scope;
         self.message = result.message.clone();

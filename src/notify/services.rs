@@ -10,7 +10,7 @@ use urldb_http::Budget;
 use urldb_issues::IssuesNotifier;
 use urldb_webhook::WebhookNotifier;
 
-use super::configured::{Source, text};
+use super::section::{NotifierSection, text};
 use super::test_message::sample;
 use crate::config::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 use crate::environment;
@@ -34,7 +34,7 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest wait for a rate limit in one run.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long lists of issues may lag behind.
+/// Time in which a change reaches the lists of issues.
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// The templates for chats.
@@ -48,32 +48,32 @@ const TEMPLATES: [(&str, &str); 3] = [
 ];
 
 pub(super) fn new_webhook(
-    source: &Source<'_>,
+    section: &NotifierSection<'_>,
     webhook: &NotifyWebhook,
 ) -> anyhow::Result<WebhookNotifier> {
     let mut headers = Vec::new();
     for (name, value) in &webhook.headers {
         let value = match value {
             HeaderSource::Text(text) => text.clone(),
-            HeaderSource::Env(variable) => source.variable("headers-env", variable)?,
+            HeaderSource::Env(variable) => section.variable("headers-env", variable)?,
         };
         headers.push((name.clone(), value));
     }
     let (url_key, url) = match &webhook.url {
         TextSource::Text(url) => ("url", url.clone()),
-        TextSource::Env(variable) => ("url-env", source.variable("url-env", variable)?),
+        TextSource::Env(variable) => ("url-env", section.variable("url-env", variable)?),
     };
     let key = webhook.secret_env.as_ref();
     let settings = urldb_webhook::Settings {
-        name: source.name.to_owned(),
+        name: section.name.to_owned(),
         url,
         allow_http: webhook.http.allow_http,
         headers,
         signing_key: key
-            .map(|variable| source.variable("secret-env", variable))
+            .map(|variable| section.variable("secret-env", variable))
             .transpose()?,
-        template: template(source, webhook)?,
-        http: http(source, &webhook.http)?,
+        template: template(section, webhook)?,
+        http: http(section, &webhook.http)?,
     };
     let made = WebhookNotifier::new(settings);
     let key = match &made {
@@ -81,14 +81,14 @@ pub(super) fn new_webhook(
         Err(urldb_webhook::Error::Http(_)) => "ca-file",
         _ => "template",
     };
-    let notifier = source.about(key, made.map_err(text))?;
-    source.about("template", notifier.try_body(&sample()?).map_err(text))?;
+    let notifier = section.about(key, made.map_err(text))?;
+    section.about("template", notifier.try_body(&sample()?).map_err(text))?;
     Ok(notifier)
 }
 
 /// The template of the body: of the user's folder, or built in.
 fn template(
-    source: &Source<'_>,
+    section: &NotifierSection<'_>,
     webhook: &NotifyWebhook,
 ) -> anyhow::Result<Option<urldb_webhook::Template>> {
     let Some(name) = &webhook.template else {
@@ -97,14 +97,14 @@ fn template(
     let file = format!("webhook-{name}.json");
     let built_in: BTreeMap<_, _> = TEMPLATES.into();
     let ours = built_in.get(name.as_str()).copied().unwrap_or_default();
-    let template = source.template(webhook.templates.as_deref(), &file, ours)?;
+    let template = section.template(webhook.templates.as_deref(), &file, ours)?;
     if template.is_empty() {
         let names: Vec<_> = TEMPLATES.map(|(name, _)| name).into();
         let unknown = anyhow::anyhow!(
             "there is no template {file} in the folder that `templates` names, and built in are {}",
             names.join(", ")
         );
-        return source.about("template", Err(unknown));
+        return section.about("template", Err(unknown));
     }
     Ok(Some(urldb_webhook::Template {
         name: file,
@@ -114,21 +114,21 @@ fn template(
 }
 
 pub(super) fn new_issues(
-    source: &Source<'_>,
+    section: &NotifierSection<'_>,
     issues: &NotifyIssues,
 ) -> anyhow::Result<IssuesNotifier> {
     let settings = urldb_issues::Settings {
-        name: source.name.to_owned(),
+        name: section.name.to_owned(),
         service: issues.service,
         repository: issues.repository.clone(),
         api_url: issues.api_url.clone(),
         allow_http: issues.http.allow_http,
         token: urldb_issues::Token {
             variable: issues.token_env.clone(),
-            value: source.variable("token-env", &issues.token_env)?,
+            value: section.variable("token-env", &issues.token_env)?,
         },
         labels: issues.labels.clone(),
-        http: http(source, &issues.http)?,
+        http: http(section, &issues.http)?,
         budget: ISSUE_BUDGET,
         write_interval: WRITE_INTERVAL,
         patience: PATIENCE,
@@ -140,30 +140,30 @@ pub(super) fn new_issues(
         Err(urldb_issues::Error::Http(_)) => "ca-file",
         _ => "repository",
     };
-    source.about(key, made.map_err(text))
+    section.about(key, made.map_err(text))
 }
 
 pub(super) fn new_command(
-    source: &Source<'_>,
+    section: &NotifierSection<'_>,
     command: &NotifyCommand,
 ) -> anyhow::Result<CommandNotifier> {
     let root =
-        std::path::absolute(&source.config.root).context("cannot name the current folder")?;
-    let key = if source.has_key("command") {
+        std::path::absolute(&section.config.root).context("cannot name the current folder")?;
+    let key = if section.has_key("command") {
         "command"
     } else {
         "type"
     };
     let path = environment::os_variable("PATH");
     let program = urldb_command::find(&command.program, &root, path.as_deref());
-    let mut variables = environment::of_plugins(&source.config.secret_variables());
+    let mut variables = environment::of_plugins(&section.config.secret_variables());
     for name in &command.variables {
-        let value = source.variable("env", name)?;
+        let value = section.variable("env", name)?;
         variables.push((name.into(), value.into()));
     }
     Ok(CommandNotifier::new(urldb_command::Settings {
-        name: source.name.to_owned(),
-        program: source.about(key, program)?,
+        name: section.name.to_owned(),
+        program: section.about(key, program)?,
         arguments: command.arguments.clone(),
         directory: root,
         variables,
@@ -171,22 +171,22 @@ pub(super) fn new_command(
     }))
 }
 
-/// How requests are sent: through the proxy of `[network]`, and with its authorities, unless the
+/// Options of requests: the proxy of `[network]`, and its authorities, unless the
 /// section has its own.
-fn http(source: &Source<'_>, http: &NotifyHttp) -> anyhow::Result<urldb_http::Options> {
-    let network = &source.config.network;
-    let own = http.ca_file.as_ref().map(|path| source.path(path));
+fn http(section: &NotifierSection<'_>, http: &NotifyHttp) -> anyhow::Result<urldb_http::Options> {
+    let network = &section.config.network;
+    let own = http.ca_file.as_ref().map(|path| section.path(path));
     let authorities = own.as_ref().or(network.ca_file.as_ref()).map(|path| {
         let read = urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE);
         let read = read.with_context(|| format!("cannot read {}", path.display()));
         match own {
-            Some(_) => source.about("ca-file", read),
-            None => source.about_network("ca-file", read),
+            Some(_) => section.about("ca-file", read),
+            None => section.about_network("ca-file", read),
         }
     });
     Ok(urldb_http::Options {
         authorities: authorities.transpose()?,
-        proxy: source.config.http_proxy()?,
+        proxy: section.config.http_proxy()?,
         timeout: http.timeout.unwrap_or(REQUEST_LIMIT),
         user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
     })

@@ -6,7 +6,7 @@ use urldb_files::Root;
 use urldb_protocol::{Envelope, Incident, Remembered};
 
 use crate::ledger::{Incidents, incidents};
-use crate::notify::Memory;
+use crate::notify::IncidentFacts;
 
 /// Stores facts of notifiers in the files of incidents.
 pub struct IncidentMemory {
@@ -41,7 +41,7 @@ impl IncidentMemory {
     }
 }
 
-impl Memory for IncidentMemory {
+impl IncidentFacts for IncidentMemory {
     fn recall(&self, notifier: &str, envelope: &mut Envelope) {
         for incident in &mut envelope.incidents {
             // A report about an incident without a file is delivered as it is.

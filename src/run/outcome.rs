@@ -7,7 +7,7 @@ use super::memory::IncidentMemory;
 use crate::config::ChangedKeys;
 use crate::exit::ExitCode;
 use crate::explain::explain;
-use crate::notify::{Notifiers, Outbox, Standing};
+use crate::notify::{NotifierStatus, Notifiers, Outbox};
 
 /// The outcome of a run.
 pub struct Outcome {
@@ -51,7 +51,7 @@ pub struct Messages {
 impl Outcome {
     /// Delivers the messages of the run, and adds errors to the exit code. People should see the
     /// outcome before: a mail server may take minutes, or end the process.
-    pub fn deliver(&mut self) -> anyhow::Result<Vec<Standing>> {
+    pub fn deliver(&mut self) -> anyhow::Result<Vec<NotifierStatus>> {
         let Some(UnsentMessages {
             notifiers,
             outbox,

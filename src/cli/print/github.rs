@@ -14,7 +14,7 @@ use super::style::ReportFormat;
 use crate::ambient::Ambient;
 use crate::cli::diff::settings_line;
 use crate::environment;
-use crate::notify::Standing;
+use crate::notify::NotifierStatus;
 use crate::run::Outcome;
 
 /// While this lives, GitHub's runner takes no line of the output for a workflow command.
@@ -48,7 +48,7 @@ impl Drop for CommandsStopped {
 pub(crate) fn write(
     outcome: &Outcome,
     scope: Scope<'_>,
-    standings: &[Standing],
+    standings: &[NotifierStatus],
     format: ReportFormat,
 ) -> anyhow::Result<()> {
     let message = complete_message(outcome, scope, standings);

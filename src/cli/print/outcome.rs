@@ -13,7 +13,7 @@ use super::style::{self, DIM, ReportFormat, paint};
 use super::{junit, lines, output, sarif, standing};
 use crate::ambient::Ambient;
 use crate::cli::Context;
-use crate::notify::Standing;
+use crate::notify::NotifierStatus;
 use crate::run::Outcome;
 
 /// Prints an outcome before any delivery: its findings on standard output, the errors of the run
@@ -69,7 +69,7 @@ pub(crate) fn print(
 pub(crate) fn print_delivered(
     outcome: &Outcome,
     scope: Scope<'_>,
-    standings: &[Standing],
+    standings: &[NotifierStatus],
     format: ReportFormat,
     context: &Context,
 ) -> io::Result<()> {
@@ -97,7 +97,7 @@ pub(crate) fn print_delivered(
 pub(super) fn complete_message(
     outcome: &Outcome,
     scope: Scope<'_>,
-    standings: &[Standing],
+    standings: &[NotifierStatus],
 ) -> Message {
     let mut deliveries = standing::deliveries(standings, (Ambient::SYSTEM.now)());
     deliveries.errors.splice(0..0, outcome.troubles.clone());

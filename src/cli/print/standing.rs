@@ -10,7 +10,7 @@ use urldb_render::{Block, Deliveries, NextTry, StuckMessages, Text, stuck_blocks
 use super::output;
 use super::style::count;
 use crate::cli::Context;
-use crate::notify::{KeptDelivery, Message, Standing};
+use crate::notify::{Message, NotifierStatus, OutboxDelivery};
 
 /// Prints waiting messages and failed deliveries on standard error, also for a quiet run.
 pub(crate) fn print_stuck(blocks: &[Block], context: &Context) {
@@ -20,7 +20,7 @@ pub(crate) fn print_stuck(blocks: &[Block], context: &Context) {
 }
 
 /// Prints waiting messages and failed deliveries, for a command that is no run.
-pub(crate) fn print_standings(standings: &[Standing], now: Timestamp, context: &Context) {
+pub(crate) fn print_standings(standings: &[NotifierStatus], now: Timestamp, context: &Context) {
     print_stuck(&stuck_blocks(&deliveries(standings, now), now), context);
     for standing in standings {
         for aside in &standing.asides {
@@ -30,7 +30,7 @@ pub(crate) fn print_standings(standings: &[Standing], now: Timestamp, context: &
 }
 
 /// Prints the errors besides the deliveries, on standard error.
-pub(crate) fn print_errors(standings: &[Standing], now: Timestamp, context: &Context) {
+pub(crate) fn print_errors(standings: &[NotifierStatus], now: Timestamp, context: &Context) {
     let errors = Deliveries {
         errors: errors(standings),
         ..Deliveries::default()
@@ -39,7 +39,7 @@ pub(crate) fn print_errors(standings: &[Standing], now: Timestamp, context: &Con
 }
 
 /// Delivered and waiting messages, for the report.
-pub(crate) fn deliveries(standings: &[Standing], now: Timestamp) -> Deliveries {
+pub(crate) fn deliveries(standings: &[NotifierStatus], now: Timestamp) -> Deliveries {
     Deliveries {
         delivered: standings.iter().filter_map(delivered).collect(),
         stuck: standings
@@ -50,8 +50,8 @@ pub(crate) fn deliveries(standings: &[Standing], now: Timestamp) -> Deliveries {
     }
 }
 
-fn errors(standings: &[Standing]) -> Vec<String> {
-    let of_notifier = |standing: &Standing| {
+fn errors(standings: &[NotifierStatus]) -> Vec<String> {
+    let of_notifier = |standing: &NotifierStatus| {
         let name = standing.notifier.clone();
         let errors = standing.errors.clone().into_iter();
         errors.map(move |error| format!("{name}: {error}"))
@@ -61,7 +61,7 @@ fn errors(standings: &[Standing]) -> Vec<String> {
 
 /// `mail to 2 recipients`, `2 mails to 2 recipients`; another notifier says in its own words what it has
 /// done.
-fn delivered(standing: &Standing) -> Option<Text> {
+fn delivered(standing: &NotifierStatus) -> Option<Text> {
     let delivered = &standing.delivered;
     if delivered.is_empty() {
         return None;
@@ -85,7 +85,7 @@ fn delivered(standing: &Standing) -> Option<Text> {
     Some(name.own(": ").outside(&messages.join(", ")))
 }
 
-fn stuck(standing: &Standing, now: Timestamp) -> Option<StuckMessages> {
+fn stuck(standing: &NotifierStatus, now: Timestamp) -> Option<StuckMessages> {
     let since = standing.waiting_since()?;
     let fault = standing.fault();
     let waiting = &standing.waiting;
@@ -121,7 +121,7 @@ pub(crate) fn recipients(waiting: &[Message]) -> Vec<String> {
     names(waiting.iter().flat_map(Message::waiting))
 }
 
-fn names<'a>(deliveries: impl Iterator<Item = &'a KeptDelivery>) -> Vec<String> {
+fn names<'a>(deliveries: impl Iterator<Item = &'a OutboxDelivery>) -> Vec<String> {
     let all = deliveries.map(|delivery| delivery.to.to_string());
     let mut all: Vec<String> = all.filter(|to| !to.is_empty()).collect();
     all.sort_unstable();

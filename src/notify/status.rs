@@ -1,48 +1,48 @@
-//! What one notifier has delivered, and what still waits.
+//! The state of one notifier: its deliveries of this run, and its messages that wait.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::Shown;
 
-use super::outbox::{KeptDelivery, KeptOutcome, Message};
+use super::outbox::{Message, OutboxDelivery, OutboxOutcome};
 use crate::explain::explain;
 use crate::ledger::is_known;
 
-/// How long a delivery may wait for a fault that mends itself before people have to know.
+/// Time that a delivery may wait for a fault that mends itself, before people have to know.
 const PATIENCE: Duration = Duration::from_hours(24);
 
-/// What one notifier has delivered, and what still waits.
+/// The deliveries of one notifier in this run, and its messages that wait.
 #[derive(Debug)]
-pub struct Standing {
+pub struct NotifierStatus {
     /// The name in urldb.toml.
     pub notifier: String,
     /// The type in urldb.toml; empty if urldb.toml does not name the notifier.
     pub kind: &'static str,
-    /// Where deliveries go.
+    /// The destination of deliveries, for people.
     pub destination: String,
     /// The deliveries of this run.
-    pub delivered: Vec<Delivered>,
+    pub delivered: Vec<MadeDelivery>,
     /// Number of messages that are delivered completely now.
     pub sent: u64,
     /// The messages that wait, the oldest first.
     pub(crate) waiting: Vec<Message>,
     /// Errors besides the deliveries, such as a message that cannot be read.
     pub errors: Vec<String>,
-    /// What programs said about faults: lines for the terminal alone, since they may hold a secret.
+    /// Words of programs about faults: lines for the terminal alone, since they may hold a secret.
     pub asides: Vec<Shown>,
 }
 
 /// A delivery that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivered {
+pub struct MadeDelivery {
     /// The recipient, for people; empty if the notifier has named none.
     pub to: String,
     /// The destination, for people.
     pub message: Shown,
 }
 
-impl Standing {
+impl NotifierStatus {
     pub(super) fn new(notifier: &str, kind: &'static str, destination: String) -> Self {
         Self {
             notifier: notifier.to_owned(),
@@ -58,9 +58,9 @@ impl Standing {
 
     /// The messages of a notifier that urldb.toml does not name.
     pub(super) fn without_notifier(notifier: &str, messages: Vec<anyhow::Result<Message>>) -> Self {
-        let mut standing = Self::new(notifier, "", String::new());
-        standing.waiting = standing.take_readable(messages);
-        standing
+        let mut status = Self::new(notifier, "", String::new());
+        status.waiting = status.take_readable(messages);
+        status
     }
 
     /// The messages that can be read; the others are errors.
@@ -118,13 +118,13 @@ impl Standing {
     }
 
     /// The fault that people should look at first: what a person must mend, or else the last fault.
-    pub(crate) fn fault(&self) -> Option<&KeptDelivery> {
+    pub(crate) fn fault(&self) -> Option<&OutboxDelivery> {
         let tried = || {
             let waiting = self.waiting.iter().flat_map(Message::waiting);
             waiting.filter(|delivery| !delivery.message.is_empty())
         };
-        let failed = tried().filter(|delivery| delivery.outcome == KeptOutcome::Failed);
-        let latest = |delivery: &&KeptDelivery| delivery.last_tried;
+        let failed = tried().filter(|delivery| delivery.outcome == OutboxOutcome::Failed);
+        let latest = |delivery: &&OutboxDelivery| delivery.last_tried;
         failed
             .max_by_key(latest)
             .or_else(|| tried().max_by_key(latest))

@@ -1,0 +1,274 @@
+//! Delivers reports through notifiers, within the limits of time.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use tokio::runtime::Runtime;
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, PlannedDelivery, Scope, Shown};
+
+use super::configured::{ConfiguredNotifier, of_panic};
+use super::incident_facts::IncidentFacts;
+use super::outbox::Message;
+use super::status::{MadeDelivery, NotifierStatus};
+use super::{audience, panic};
+use crate::explain::explain;
+
+/// The most time that the deliveries of one report may take.
+const TIME_LIMIT: Duration = Duration::from_mins(2);
+
+/// After this time, a run begins no further report of a notifier.
+const TOTAL_LIMIT: Duration = Duration::from_mins(10);
+
+/// The deliveries of one execution of urldb.
+pub(super) struct DeliveryRun<'a> {
+    runtime: Runtime,
+    now: fn() -> Timestamp,
+    facts: &'a dyn IncidentFacts,
+}
+
+/// The fault of a notifier that did not end by itself.
+struct NotifierFault {
+    message: String,
+    scope: Scope,
+}
+
+/// The results of the deliveries of one report.
+struct ReportResults<'a> {
+    message: &'a mut Message,
+    delivered: Vec<Delivery>,
+    errors: Vec<String>,
+    /// Lines for the terminal alone.
+    asides: Vec<Shown>,
+    /// The ids of the deliveries with a result.
+    reported: Vec<String>,
+    /// A fault concerns all deliveries of the notifier.
+    stopped: bool,
+}
+
+impl<'a> DeliveryRun<'a> {
+    pub(super) fn new(
+        now: fn() -> Timestamp,
+        facts: &'a dyn IncidentFacts,
+    ) -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start what delivers messages")?;
+        Ok(Self {
+            runtime,
+            now,
+            facts,
+        })
+    }
+
+    /// Delivers the report of this run, of which no copy is kept.
+    pub(super) fn deliver_latest(
+        &self,
+        configured: &ConfiguredNotifier,
+        envelope: &Envelope,
+    ) -> NotifierStatus {
+        let mut status = configured.status();
+        let envelope = audience::routed(envelope, &configured.audience);
+        for delivery in self.deliver_once(configured, &envelope) {
+            match delivery.outcome {
+                DeliveryOutcome::Delivered => status.delivered.push(MadeDelivery {
+                    to: status.destination.clone(),
+                    message: delivery.message,
+                }),
+                DeliveryOutcome::Retry | DeliveryOutcome::Failed => {
+                    status.errors.push(delivery.message.to_string());
+                    status.asides.extend(delivery.aside);
+                }
+            }
+        }
+        status
+    }
+
+    /// Tries all deliveries of a report of which no copy is kept.
+    pub(super) fn deliver_once(
+        &self,
+        configured: &ConfiguredNotifier,
+        envelope: &Envelope,
+    ) -> Vec<Delivery> {
+        let planned = match configured.deliveries(envelope) {
+            Ok(planned) => ids(&planned),
+            Err(error) => return vec![Delivery::failed("", error)],
+        };
+        let results = Mutex::new(vec![]);
+        let report = |delivery: Delivery| lock(&results).push(delivery);
+        let ended = self.within_time(configured, envelope, &planned, &report);
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.extend(ended.err().map(|fault| Delivery {
+            scope: fault.scope,
+            ..Delivery::retry("", fault.message)
+        }));
+        results
+    }
+
+    /// Tries the waiting messages of one notifier. Messages with few tries come first, so that no
+    /// message holds up the others for ever; among these, the oldest comes first.
+    pub(super) fn deliver_waiting(
+        &self,
+        configured: &ConfiguredNotifier,
+        messages: Vec<anyhow::Result<Message>>,
+    ) -> NotifierStatus {
+        if configured.notifier.is_err() {
+            return configured.with_waiting(messages);
+        }
+        let mut status = configured.status();
+        let mut readable = status.take_readable(messages);
+        readable.sort_by_key(Message::attempts);
+        let began = Instant::now();
+        let mut stopped = false;
+        for mut message in readable {
+            let planned = match configured.deliveries(message.envelope()) {
+                Ok(planned) => planned,
+                Err(error) => {
+                    status.errors.push(error);
+                    status.waiting.push(message);
+                    continue;
+                }
+            };
+            message.follow_settings(&configured.settings, &planned);
+            let due = message.due();
+            if !stopped && began.elapsed() < TOTAL_LIMIT && !due.is_empty() {
+                stopped = self.try_message(configured, &mut message, &due, &mut status);
+            }
+            if message.is_done() {
+                status.sent += 1;
+                let removed = message.remove();
+                status
+                    .errors
+                    .extend(removed.err().map(|error| explain(&error)));
+            } else {
+                status.waiting.push(message);
+            }
+        }
+        status.sort();
+        status
+    }
+
+    /// Tries the deliveries of one message that are due. Returns whether this run tries no other
+    /// message of the notifier.
+    fn try_message(
+        &self,
+        configured: &ConfiguredNotifier,
+        message: &mut Message,
+        due: &[String],
+        status: &mut NotifierStatus,
+    ) -> bool {
+        let name = &configured.name;
+        let mut envelope = message.envelope().clone();
+        self.facts.recall(name, &mut envelope);
+        envelope.delay = message.delay((self.now)());
+        let results = Mutex::new(ReportResults {
+            message,
+            delivered: vec![],
+            errors: vec![],
+            asides: vec![],
+            reported: vec![],
+            stopped: false,
+        });
+        let report = |delivery: Delivery| {
+            if due.contains(&delivery.id) {
+                lock(&results).add(delivery, name, self.facts, (self.now)());
+            }
+        };
+        let ended = self.within_time(configured, &envelope, due, &report);
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let missing: Vec<_> = due
+            .iter()
+            .filter(|id| !results.reported.contains(id))
+            .collect();
+        for id in missing {
+            let without_result = match &ended {
+                Err(NotifierFault { scope, message }) => Delivery {
+                    scope: *scope,
+                    ..Delivery::retry(id, message)
+                },
+                Ok(()) if results.stopped => continue,
+                Ok(()) => Delivery::retry(id, "the notifier reported no result"),
+            };
+            results.add(without_result, name, self.facts, (self.now)());
+        }
+        let ReportResults {
+            message,
+            delivered,
+            errors,
+            asides,
+            stopped,
+            ..
+        } = results;
+        let delivered = delivered.into_iter().map(|delivery| MadeDelivery {
+            to: message.recipient(&delivery.id).to_owned(),
+            message: delivery.message,
+        });
+        status.delivered.extend(delivered);
+        status.errors.extend(errors);
+        status.asides.extend(asides);
+        stopped
+    }
+
+    /// Lets the notifier deliver.
+    ///
+    /// # Errors
+    /// When the notifier exceeded the time limit, or panicked.
+    fn within_time(
+        &self,
+        configured: &ConfiguredNotifier,
+        envelope: &Envelope,
+        pending: &[String],
+        report: &(dyn Fn(Delivery) + Send + Sync),
+    ) -> Result<(), NotifierFault> {
+        let ConfiguredNotifier { name, notifier, .. } = configured;
+        let notifier = notifier.as_ref().map_err(|reason| NotifierFault {
+            message: reason.clone(),
+            scope: Scope::Notifier,
+        })?;
+        let work = async {
+            let deliveries = notifier.deliver(envelope, pending, report);
+            tokio::time::timeout(TIME_LIMIT, deliveries).await
+        };
+        match panic::catch(|| self.runtime.block_on(work)) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(NotifierFault {
+                message: format!("no answer within {} seconds", TIME_LIMIT.as_secs()),
+                scope: Scope::Notifier,
+            }),
+            // Another report may do no harm.
+            Err(panic) => Err(NotifierFault {
+                message: of_panic(name, &panic),
+                scope: Scope::Delivery,
+            }),
+        }
+    }
+}
+
+impl ReportResults<'_> {
+    /// Stores the facts first: when the process ends in between, the delivery is made again, and the
+    /// facts are the same.
+    fn add(&mut self, delivery: Delivery, name: &str, facts: &dyn IncidentFacts, now: Timestamp) {
+        let stored = facts
+            .remember(name, &delivery.remember)
+            .and_then(|()| self.message.record(&delivery, now));
+        self.errors
+            .extend(stored.err().map(|error| explain(&error)));
+        self.reported.push(delivery.id.clone());
+        self.asides.extend(delivery.aside.clone());
+        if delivery.outcome == DeliveryOutcome::Delivered {
+            self.delivered.push(delivery);
+        } else {
+            self.stopped |= delivery.scope == Scope::Notifier;
+        }
+    }
+}
+
+fn ids(planned: &[PlannedDelivery]) -> Vec<String> {
+    planned.iter().map(|plan| plan.id.clone()).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,358 @@
+//! The notifiers of urldb.toml: they post reports, deliver them, and say what waits.
+
+use jiff::Timestamp;
+use urldb_protocol::{Delivery, Envelope, Incident, Phase, ProjectInfo};
+
+use super::audience;
+use super::configured::ConfiguredNotifier;
+use super::delivery_run::DeliveryRun;
+use super::incident_facts::IncidentFacts;
+use super::outbox::Outbox;
+use super::status::NotifierStatus;
+use super::test_message;
+use crate::ambient::Ambient;
+use crate::config::Config;
+use crate::environment;
+
+/// Most hosts that a line names.
+const MOST_HOSTS: usize = 5;
+
+/// The results of a test message.
+#[derive(Debug)]
+pub struct TestResult {
+    /// The name of the notifier.
+    pub notifier: String,
+    /// The destination of the message.
+    pub destination: String,
+    /// The result of each delivery.
+    pub results: Vec<Delivery>,
+}
+
+/// A notifier as it is set up here; nobody was contacted.
+#[derive(Debug)]
+pub struct Inspection {
+    /// The messages that wait.
+    pub status: NotifierStatus,
+    /// The environment variables that the notifier needs and that are not set.
+    pub unset: Vec<String>,
+    /// Why the notifier cannot work.
+    pub error: Option<String>,
+}
+
+/// Inspects the notifiers that urldb.toml names, and those that have messages in the outbox.
+///
+/// # Errors
+/// When the outbox cannot be listed.
+pub fn inspect(config: &Config, outbox: &Outbox) -> anyhow::Result<Vec<Inspection>> {
+    let configured = config.notifiers.iter().map(|(name, notify)| {
+        let made = ConfiguredNotifier::new(config, name, notify);
+        let mut status = NotifierStatus::new(name, made.kind, made.destination());
+        let error = made.notifier.err();
+        status.waiting = status.take_readable(outbox.messages(name));
+        let variables = notify.secret_variables().into_iter();
+        let unset = variables.filter(|name| environment::os_variable(name).is_none());
+        Inspection {
+            status,
+            unset: unset.collect(),
+            error,
+        }
+    });
+    let mut inspections: Vec<Inspection> = configured.collect();
+    let is_configured = |name: &String| config.notifiers.contains_key(name);
+    let others = outbox.notifiers()?.into_iter();
+    inspections.extend(
+        others
+            .filter(|name| !is_configured(name))
+            .map(|name| Inspection {
+                status: NotifierStatus::without_notifier(&name, outbox.messages(&name)),
+                unset: vec![],
+                error: None,
+            }),
+    );
+    Ok(inspections)
+}
+
+/// The notifiers of one configuration.
+pub struct Notifiers(Vec<ConfiguredNotifier>);
+
+impl Notifiers {
+    /// Makes the notifiers that urldb.toml names. The messages of one that cannot work wait, and the
+    /// others deliver theirs.
+    pub fn new(config: &Config) -> Self {
+        let made = config.notifiers.iter();
+        let made = made.map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
+        Self(made.collect())
+    }
+
+    /// One line about the incidents that opened or grew in this run and that no notifier tells of; `None`
+    /// if there are none, or nobody is to be told anything.
+    pub fn unheard(&self, envelope: &Envelope) -> Option<String> {
+        let telling = || {
+            self.0
+                .iter()
+                .filter(|configured| !configured.replaces_earlier)
+        };
+        let is_news = |incident: &&Incident| {
+            matches!(incident.phase, Phase::Opened | Phase::Grown)
+                && !incident.silent
+                && incident.urls.iter().any(|url| !url.muted)
+        };
+        let hears = |incident: &Incident| {
+            telling().any(|configured| audience::hears(&configured.audience, incident))
+        };
+        let incidents = envelope.incidents.iter().filter(is_news);
+        let unheard: Vec<&str> = incidents
+            .filter(|incident| !hears(incident))
+            .map(|incident| incident.host.as_str())
+            .collect();
+        let first = unheard.get(..MOST_HOSTS).unwrap_or(&unheard).join(", ");
+        let more = match unheard.len().saturating_sub(MOST_HOSTS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let who = match unheard.len() {
+            0 => return None,
+            1 => "1 incident reaches".to_owned(),
+            number => format!("{number} incidents reach"),
+        };
+        telling().next()?;
+        Some(format!(
+            "{who} nobody, since the filters of all notifiers in urldb.toml leave out: {first}{more}"
+        ))
+    }
+
+    /// Puts the report into the outbox of each notifier that has something to tell.
+    pub fn post(
+        &self,
+        outbox: &Outbox,
+        envelope: &Envelope,
+        facts: &dyn IncidentFacts,
+    ) -> anyhow::Result<()> {
+        for configured in &self.0 {
+            let ConfiguredNotifier {
+                name,
+                audience,
+                settings,
+                ..
+            } = configured;
+            if configured.replaces_earlier {
+                continue;
+            }
+            let Some(report) = audience::report_for(envelope, name, audience) else {
+                continue;
+            };
+            // The next try plans the deliveries of a notifier that crashes now.
+            let planned = configured.deliveries(&report.envelope).ok();
+            outbox.put(name, settings, &report.envelope, planned.as_deref())?;
+            let mut new_facts = report.remember;
+            let planned = planned.into_iter().flatten();
+            new_facts.extend(planned.flat_map(|plan| plan.remember));
+            new_facts.sort();
+            new_facts.dedup();
+            facts.remember(name, &new_facts)?;
+        }
+        Ok(())
+    }
+
+    /// The messages that wait, without trying them.
+    pub fn statuses(&self, outbox: &Outbox) -> anyhow::Result<Vec<NotifierStatus>> {
+        let mut statuses = vec![];
+        for configured in &self.0 {
+            statuses.push(configured.with_waiting(outbox.messages(&configured.name)));
+        }
+        statuses.extend(self.without_notifier(outbox)?);
+        Ok(statuses)
+    }
+
+    /// Tries the waiting messages of one notifier, or of all, what failed included.
+    pub fn retry(
+        &self,
+        outbox: &Outbox,
+        only: Option<&str>,
+        now: fn() -> Timestamp,
+        facts: &dyn IncidentFacts,
+    ) -> anyhow::Result<Vec<NotifierStatus>> {
+        let run = DeliveryRun::new(now, facts)?;
+        let statuses = self.chosen(only).map(|configured| {
+            let mut messages = outbox.messages(&configured.name);
+            for message in messages.iter_mut().flatten() {
+                message.retry_failed();
+            }
+            run.deliver_waiting(configured, messages)
+        });
+        Ok(statuses.collect())
+    }
+
+    /// Sends a test message through one notifier, or through all. Nothing is kept in the outbox.
+    pub fn test(
+        &self,
+        only: Option<&str>,
+        ambient: Ambient,
+        repository: &str,
+        project: &ProjectInfo,
+    ) -> anyhow::Result<Vec<TestResult>> {
+        let run = DeliveryRun::new(ambient.now, &())?;
+        let envelope = test_message::envelope(ambient, repository, project)?;
+        let results = self.chosen(only);
+        Ok(results
+            .map(|configured| TestResult {
+                notifier: configured.name.clone(),
+                destination: configured.destination(),
+                results: run.deliver_once(configured, &envelope),
+            })
+            .collect())
+    }
+
+    /// Whether urldb.toml names no notifier.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn chosen(&self, only: Option<&str>) -> impl Iterator<Item = &ConfiguredNotifier> {
+        let all = self.0.iter();
+        all.filter(move |configured| only.is_none_or(|name| name == configured.name))
+    }
+
+    /// Delivers the messages in the outbox, and this run's report to the notifiers that show the
+    /// latest report.
+    pub fn deliver(
+        &self,
+        outbox: &Outbox,
+        envelope: &Envelope,
+        now: fn() -> Timestamp,
+        facts: &dyn IncidentFacts,
+    ) -> anyhow::Result<Vec<NotifierStatus>> {
+        let run = DeliveryRun::new(now, facts)?;
+        let mut statuses = vec![];
+        for configured in &self.0 {
+            statuses.push(if configured.replaces_earlier {
+                run.deliver_latest(configured, envelope)
+            } else {
+                run.deliver_waiting(configured, outbox.messages(&configured.name))
+            });
+        }
+        statuses.extend(self.without_notifier(outbox)?);
+        Ok(statuses)
+    }
+
+    /// The messages of notifiers that urldb.toml does not name any more.
+    fn without_notifier(&self, outbox: &Outbox) -> anyhow::Result<Vec<NotifierStatus>> {
+        let names = outbox.notifiers()?;
+        let is_configured = |name: &String| self.0.iter().any(|known| known.name == *name);
+        let orphans = names.into_iter().filter(|name| !is_configured(name));
+        Ok(orphans
+            .map(|name| NotifierStatus::without_notifier(&name, outbox.messages(&name)))
+            .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use urldb_files::Root;
+    use urldb_protocol::{Delivery, DeliveryFuture, Notifier, PlannedDelivery, ReportDelivery};
+
+    use super::*;
+    use crate::config::Audience;
+
+    /// A notifier that panics while it plans, while it delivers, or never.
+    struct Fragile {
+        panics: Option<Step>,
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Step {
+        Planning,
+        Delivering,
+    }
+
+    const CRASH: &str = "the reply has no code\x1b[2J";
+
+    impl Notifier for Fragile {
+        fn deliveries(&self, _: &Envelope) -> Vec<PlannedDelivery> {
+            assert!(self.panics != Some(Step::Planning), "{CRASH}");
+            vec![PlannedDelivery {
+                id: "only".to_owned(),
+                about: String::new(),
+                to: String::new(),
+                remember: vec![],
+            }]
+        }
+
+        fn deliver<'a>(
+            &'a self,
+            _: &'a Envelope,
+            _: &'a [String],
+            report: ReportDelivery<'a>,
+        ) -> DeliveryFuture<'a> {
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                assert!(self.panics != Some(Step::Delivering), "{CRASH}");
+                report(Delivery::delivered("only", "taken"));
+            })
+        }
+
+        fn destination(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_notifier_keeps_its_message_and_stops_no_other_notifier() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(&Root::new(folder.path(), "the ledger"));
+        let text = include_str!("../../docs/envelope.example.json");
+        let envelope: Envelope = serde_json::from_str(text).unwrap();
+        let configured = |name: &str, panics| ConfiguredNotifier {
+            name: name.to_owned(),
+            kind: "test",
+            audience: Audience::news(),
+            settings: String::new(),
+            replaces_earlier: false,
+            notifier: Ok(Box::new(Fragile { panics })),
+        };
+        let notifiers = Notifiers(vec![
+            configured("first", Some(Step::Planning)),
+            configured("second", Some(Step::Delivering)),
+            configured("third", None),
+        ]);
+        notifiers.post(&outbox, &envelope, &()).unwrap();
+        let now = || Timestamp::UNIX_EPOCH;
+        let crashed = |name: &str| {
+            format!(
+                "the notifier {name} crashed, which is a fault of urldb: the reply has no \
+                 code\u{fffd}[2J"
+            )
+        };
+        for run in 1..3 {
+            let statuses = notifiers.deliver(&outbox, &envelope, now, &()).unwrap();
+            let [first, second, third] = &statuses[..] else {
+                panic!("{statuses:?}");
+            };
+            assert_eq!((first.waiting.len(), second.waiting.len()), (1, 1));
+            assert_eq!(first.errors, [crashed("first")]);
+            assert_eq!(second.waiting[0].attempts(), run);
+            let kept = format!("{:?}", second.waiting[0]);
+            assert!(kept.contains(&crashed("second")), "{kept}");
+            assert_eq!((third.waiting.len(), third.errors.len()), (0, 0));
+            assert_eq!(third.delivered.len(), usize::from(run == 1));
+        }
+        // A later version that does not crash delivers the message that could not be planned.
+        let mended = Notifiers(vec![configured("first", None)]);
+        let statuses = mended.deliver(&outbox, &envelope, now, &()).unwrap();
+        assert_eq!(statuses[0].delivered.len(), 1);
+    }
+
+    #[test]
+    fn a_panic_of_a_notifier_prints_nothing() {
+        let test = "notify::notifiers::tests::a_panic_of_a_notifier_keeps_its_message_and_stops_no_other_notifier";
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "--nocapture", test]);
+        let output = child.env("RUST_BACKTRACE", "1").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+}
