@@ -262,11 +262,11 @@ fn envelope() -> Envelope {
             "opened_by": "20261122T041700Z-abc", "host_urls": 10,
             "urls": [{ "url": "https://docs.example.org/a", "file": "urldb/x.yaml", "line": 1 }],
         }],
-        "findings": [], "changes": [],
+        "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
         "summary": {
-            "states": { "ok": 9, "gone": 1 }, "warnings": 0,
+            "states": { "ok": 9, "gone": 1 }, "warnings": 0, "totals": { "urls": 10, "broken": 1, "affected": 1, "muted": 0, "unconfirmed": 0, "unknown": 0 },
             "coverage": {
-                "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "bytes": 0,
+                "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0,
                 "milliseconds": 5,
             },
         },

@@ -66,14 +66,14 @@ fn report(phase: &str) -> Envelope {
         "threads": {"tracker": {"issue": "1"}},
     });
     let report = json!({
-        "protocol": 1, "findings": [], "changes": [], "incidents": [incident],
+        "protocol": 1, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [], "incidents": [incident],
         "run": {
             "id": "20261122T041700Z-a", "started": "2026-11-22T04:17:00Z",
             "finished": "2026-11-22T04:18:00Z", "version": "0.1.0", "repository": "sky-urls",
             "project": "sky-urls",
         },
-        "summary": {"states": {"ok": 50}, "warnings": 0, "coverage": {
-            "due": 50, "checked": 50, "static_due": 0, "static_verified": 0, "bytes": 0,
+        "summary": {"states": {"ok": 50}, "warnings": 0, "totals": { "urls": 50, "broken": 0, "affected": 0, "muted": 0, "unconfirmed": 0, "unknown": 0 }, "coverage": {
+            "due": 50, "checked": 50, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0,
             "milliseconds": 5,
         }},
     });

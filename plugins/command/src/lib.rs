@@ -23,7 +23,7 @@ pub use program::{Error, find};
 /// The only delivery of a report.
 const DELIVERY: &str = PlannedDelivery::REPORT;
 
-/// What the command notifier needs to know.
+/// Settings of the command notifier.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The notifier's name.

@@ -22,14 +22,14 @@ pub(crate) const LARGEST_ANSWER: usize = 64 << 10;
 /// Most bytes that a plugin may write to standard error.
 pub(crate) const LARGEST_COMPLAINT: usize = 1 << 20;
 
-/// How much of the end of standard error is kept.
+/// Bytes that are kept of the end of standard error.
 const KEPT_COMPLAINT: usize = 4 << 10;
 
-/// How long output is read after the plugin has ended. Only a process that has left the group can
+/// Time in which output is read after the plugin has ended. Only a process that has left the group can
 /// keep a pipe open for so long.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
-/// What a plugin did.
+/// The end of a plugin, and its output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) how: How,
@@ -39,7 +39,7 @@ pub(crate) struct Ended {
     pub(crate) complaint: Vec<u8>,
 }
 
-/// How a plugin ended.
+/// The way in which a plugin ended.
 #[derive(Debug)]
 pub(crate) enum How {
     /// By itself, or by a signal.
@@ -52,7 +52,7 @@ pub(crate) enum How {
     NotStarted(io::Error),
 }
 
-/// Which output went over its limit.
+/// The output that went over its limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Flood {
     Output,
@@ -108,7 +108,7 @@ async fn talk(
         timeout(settings.timeout, talking).await
     };
     group.kill(&mut child);
-    // What the plugin wrote last may still be in the pipes.
+    // The last output of the plugin may still be in the pipes.
     let late = if read {
         None
     } else {

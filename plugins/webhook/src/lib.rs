@@ -43,7 +43,7 @@ impl WebhookNotifier {
     /// Checks the settings, and reads the template and the certificate authorities. Connects nowhere.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let url = endpoint(&settings.url, settings.allow_http).map_err(Error::Url)?;
-        // Whoever knows the address of a webhook can write to it.
+        // The address of a webhook is enough to write to it.
         register_secret(url.as_str());
         Ok(Self {
             name: settings.name,
@@ -97,7 +97,7 @@ impl WebhookNotifier {
     }
 }
 
-/// What an answer of the host means.
+/// The result of the delivery, by the answer of the host.
 fn judge(host: &str, answer: &Answer) -> Delivery {
     let said = answer.excerpt();
     let said = if said.is_empty() {

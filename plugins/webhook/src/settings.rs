@@ -9,7 +9,7 @@ use urldb_http::Options;
 pub struct Settings {
     /// The notifier's name.
     pub name: String,
-    /// Where reports go. May be a secret.
+    /// The address that gets the reports. May be a secret.
     pub url: String,
     /// Whether `url` may be plain http on another machine.
     pub allow_http: bool,

@@ -15,7 +15,7 @@ use urldb_protocol::{Delivery, Envelope, Notifier};
 pub(crate) fn envelope() -> Envelope {
     let run = json!({
         "id": "20261122T041700Z-abc", "started": "2026-11-22T04:17:00Z",
-        "finished": "2026-11-22T04:18:00Z", "version": "0.1.0", "repository": "sky-urls",
+        "finished": "2026-11-22T04:18:00Z", "version": "0.1.0", "repository": "sky-urls", "project": "sky-urls",
     });
     let incident = json!({
         "id": "52b63752", "key": "0123456789abcdef", "phase": "opened", "host": "docs.example.org",
@@ -24,11 +24,11 @@ pub(crate) fn envelope() -> Envelope {
         "urls": [{ "url": "https://docs.example.org/a", "file": "urldb/docs.example.org.yaml", "line": 1 }],
     });
     let coverage = json!({
-        "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "bytes": 0, "milliseconds": 5,
+        "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0, "milliseconds": 5,
     });
     serde_json::from_value(json!({
-        "protocol": 1, "run": run, "incidents": [incident], "findings": [], "changes": [],
-        "summary": { "states": { "ok": 9, "gone": 1 }, "warnings": 0, "coverage": coverage },
+        "protocol": 1, "run": run, "incidents": [incident], "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
+        "summary": { "states": { "ok": 9, "gone": 1 }, "warnings": 0, "coverage": coverage, "totals": { "urls": 10, "broken": 1, "affected": 1, "muted": 0, "unconfirmed": 0, "unknown": 0 } },
     }))
     .unwrap()
 }

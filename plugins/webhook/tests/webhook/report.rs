@@ -69,11 +69,11 @@ pub(crate) fn envelope(host: &str, incidents: usize) -> Envelope {
     };
     let incidents: Vec<Value> = (0..incidents).map(incident).collect();
     let coverage = json!({
-        "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "bytes": 0, "milliseconds": 5,
+        "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0, "milliseconds": 5,
     });
     serde_json::from_value(json!({
-        "protocol": 1, "run": run, "incidents": incidents, "findings": [], "changes": [],
-        "summary": { "states": { "ok": 9, "gone": 1 }, "warnings": 0, "coverage": coverage },
+        "protocol": 1, "run": run, "incidents": incidents, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
+        "summary": { "states": { "ok": 9, "gone": 1 }, "warnings": 0, "coverage": coverage, "totals": { "urls": 10, "broken": 1, "affected": 1, "muted": 0, "unconfirmed": 0, "unknown": 0 } },
     }))
     .unwrap()
 }
