@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use jiff::Timestamp;
-use urldb_protocol::{HostOverview, Overview, Standing, State, UrlOverview};
+use urldb_protocol::{HostOverview, Overview, State, UrlBelief, UrlOverview};
 use urldb_render::{StatusScope, status, status_document};
 
 use super::Context;
@@ -217,8 +217,8 @@ fn exit_code<'a>(
 
 fn of_urls(urls: &[UrlOverview], is_stale: bool) -> ExitCode {
     let code = |url: &UrlOverview| match url.standing {
-        Standing::Affected if !url.muted => ExitCode::Findings,
-        Standing::Unconfirmed | Standing::Unknown => ExitCode::Unsure,
+        UrlBelief::Affected if !url.muted => ExitCode::Findings,
+        UrlBelief::Unconfirmed | UrlBelief::Unknown => ExitCode::Unsure,
         _ if is_stale => ExitCode::Unsure,
         _ => ExitCode::Success,
     };

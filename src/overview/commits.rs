@@ -22,13 +22,13 @@ pub struct Commits {
     all: Vec<LoggedCommit>,
     /// By the host of the domain file, oldest first.
     files: BTreeMap<String, Vec<FileChange>>,
-    /// By host and path, oldest first: indexes of commits, and what they did.
+    /// By host and path, oldest first: indexes of commits, and their changes.
     records: HashMap<(String, String), Vec<(u32, Change)>>,
     /// By the host of the domain file: the last commit that touched the file.
     last: BTreeMap<String, u32>,
 }
 
-/// What one commit changed in one domain file.
+/// Numbers of records that one commit changed in one domain file.
 #[derive(Debug, Clone, Copy)]
 struct FileChange {
     commit: u32,
@@ -37,7 +37,7 @@ struct FileChange {
     removed: u64,
 }
 
-/// What one commit did to one record.
+/// The change of one record by one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Added,

@@ -1,4 +1,4 @@
-//! How good each day was: from incidents, not from a record for each check.
+//! The level of each day: from incidents, not from a record for each check.
 //!
 //! A day is in UTC, and as bad as its worst run. An incident counts from the first sight of its cause,
 //! so that its days agree with its `since`.
@@ -28,7 +28,7 @@ pub(super) struct IncidentDays {
     affected: Vec<u64>,
 }
 
-/// What is known of the days of one host, beside its incidents.
+/// The days of one host, without its incidents.
 #[derive(Debug, Clone)]
 pub(super) struct HostDays {
     /// Number of URLs that were promised on each day.

@@ -7,30 +7,29 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use urldb_format::{DomainFile, FilePart};
 use urldb_protocol::{
-    CaptureInfo, CertificateDates, FileCounts, Finding, HostOverview, Mistake, Standing, State,
-    UrlOverview,
+    CertificateDates, FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview,
 };
 use urldb_verdict::{
     Cnames, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, SkippedRecords, Warning,
 };
 
+use super::belief::selected;
+use super::date_of;
 use super::days::HostDays;
-use super::replay::Selected;
-use super::{Sources, VERIFIED_WITHIN, date_of};
+use super::sources::Sources;
 use crate::database::mistakes::mistakes;
-use crate::ledger::{Entry, Ledger, is_known};
-use crate::report;
+use crate::ledger::Ledger;
 
-/// Number of last runs in which failures count.
-const RUNS: usize = 10;
-
-/// Number of failures in the last [`RUNS`] runs from which on a URL gets a warning.
+/// Number of failures in the last runs from which on a URL gets a warning.
 const FAILURES: u64 = 3;
+
+/// Files that were verified within these hours before the last run count as verified.
+const VERIFIED_WITHIN: i64 = 7 * 24;
 
 /// Hours of the columns of [`FileCounts::ages`].
 const AGES: [i64; 3] = [24, 7 * 24, 30 * 24];
 
-/// The promises of one domain file.
+/// The promises of one domain file, and its URLs.
 #[derive(Debug)]
 pub struct HostUrls {
     /// Counts.
@@ -62,11 +61,11 @@ impl Sources<'_> {
         let host = urldb_format::host_of(path);
         let ledger = Ledger::load(&self.ledger, [host.as_str()])?;
         let name: Arc<str> = self.config.relative_name(path).into();
-        let mut reading = Reading::new(self, &ledger, &host, &name);
+        let mut reading = HostReading::new(self, &ledger, &host, &name);
         for part in DomainFile::read_parts_or_report(path) {
             if matches!(part, FilePart::Whole { .. }) {
                 // The whole file comes again: it is not in order.
-                reading = Reading::new(self, &ledger, &host, &name);
+                reading = HostReading::new(self, &ledger, &host, &name);
             }
             let parsed = part.into_parsed().0;
             let file = parsed.file;
@@ -98,42 +97,6 @@ impl Sources<'_> {
         mistakes(&file, &self.config.relative_name(path), &findings)
     }
 
-    /// Whether the archive has the promised content. The ledger knows the capture of the content that was
-    /// seen last, the index those before.
-    fn is_archived(&self, job: &Job, entry: Option<&Entry>) -> bool {
-        let content = entry.and_then(|entry| entry.content.as_ref());
-        let last = content.and_then(|content| Some((&content.digest, content.capture.as_ref()?)));
-        let Some(promised) = job.promise.sha256 else {
-            return last.is_some();
-        };
-        let promised = urldb_warc::Digest::sha256(promised).to_string();
-        let uri = match last {
-            Some((digest, _)) if *digest == promised => return true,
-            // A redirect may have led to the content.
-            Some((_, capture)) => Some(capture.uri.as_str()),
-            None => None,
-        };
-        if job.key.request.is_some() {
-            return false;
-        }
-        let url = job.url.to_string();
-        let others = uri.filter(|uri| *uri != url);
-        let mut uris = [Some(url.as_str()), others].into_iter().flatten();
-        uris.any(|uri| self.has_capture(uri, &promised))
-    }
-
-    /// Whether the index has the whole response of a URI with this digest.
-    fn has_capture(&self, uri: &str, digest: &str) -> bool {
-        let Some(archive) = &self.archive else {
-            return false;
-        };
-        // The commands of the archive report a damaged index.
-        let captures = archive.find(uri, None).unwrap_or_default();
-        captures.iter().any(|capture| {
-            !capture.is_revisit() && capture.truncated.is_none() && capture.line.digest == digest
-        })
-    }
-
     fn plan_options(&self) -> PlanOptions {
         let day = self.now.as_second() / (24 * 60 * 60);
         PlanOptions {
@@ -146,22 +109,10 @@ impl Sources<'_> {
             rehash: Rehash::ALWAYS,
         }
     }
-
-    /// In how many of the last runs that checked a URL it failed without being confirmed, and the number
-    /// of these runs; `None` if in none.
-    fn failures(&self, entry: &Entry, url: Selected<'_>) -> Option<(u64, u64)> {
-        if entry.failures.is_empty() {
-            return None;
-        }
-        let recent: Vec<&str> = self.replay.runs_of(url).take(RUNS).collect();
-        let failed = entry.failures.iter();
-        let failed = failed.filter(|run| recent.contains(&run.as_str())).count() as u64;
-        (failed > 0).then_some((failed, recent.len() as u64))
-    }
 }
 
 /// A domain file while it is read.
-struct Reading<'a> {
+struct HostReading<'a> {
     sources: &'a Sources<'a>,
     ledger: &'a Ledger,
     read: HostUrls,
@@ -176,7 +127,7 @@ struct Reading<'a> {
     first_secure: Option<(String, usize)>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> HostReading<'a> {
     fn new(sources: &'a Sources<'a>, ledger: &'a Ledger, host: &str, name: &str) -> Self {
         Self {
             sources,
@@ -203,21 +154,21 @@ impl<'a> Reading<'a> {
     }
 
     fn add(&mut self, job: &Job, wants: impl Fn(&UrlOverview) -> bool) {
-        let url = self.url(job);
+        let url = self.sources.url(job, self.ledger);
         let host = &mut self.read.host;
         host.urls += 1;
         let is_broken = url.state.is_some_and(State::is_broken);
         host.broken += u64::from(is_broken);
         host.in_incidents += u64::from(url.incident.is_some());
         match url.standing {
-            Standing::Affected => host.affected += 1,
-            Standing::Unconfirmed => host.unconfirmed += 1,
-            Standing::Unknown => host.unknown += 1,
-            Standing::Kept => {}
+            UrlBelief::Affected => host.affected += 1,
+            UrlBelief::Unconfirmed => host.unconfirmed += 1,
+            UrlBelief::Unknown => host.unknown += 1,
+            UrlBelief::Kept => {}
         }
-        let is_kept = matches!(url.standing, Standing::Kept | Standing::Unconfirmed);
+        let is_kept = matches!(url.standing, UrlBelief::Kept | UrlBelief::Unconfirmed);
         host.kept += u64::from(is_kept);
-        host.muted += u64::from(url.muted && url.standing == Standing::Affected);
+        host.muted += u64::from(url.muted && url.standing == UrlBelief::Affected);
         host.checked = host.checked.max(url.checked);
         self.never_checked |= url.checked.is_none();
         if let Some(checked) = url.checked {
@@ -246,76 +197,6 @@ impl<'a> Reading<'a> {
         }
         if wants(&url) {
             self.read.urls.push(url);
-        }
-    }
-
-    #[expect(clippy::too_many_lines)]
-    fn url(&self, job: &Job) -> UrlOverview {
-        let Sources {
-            replay,
-            affected,
-            incidents,
-            ..
-        } = self.sources;
-        let text = job.url.to_string();
-        let entry = self.ledger.get(&job.key);
-        let selected = selected(job);
-        let status = entry.map(|entry| &entry.url_status);
-        // A state that holds since some time was seen at that time, so the URL was promised then.
-        let known_since = entry.map(|entry| {
-            let since = entry.url_status.since;
-            entry.added.map_or(since, |added| added.min(since))
-        });
-        let known_since = known_since.filter(|since| is_known(*since, self.sources.now));
-        let incident = affected.get(&(text.clone(), job.key.request.clone()));
-        let pending = status.and_then(|status| status.pending.as_ref());
-        let state = status.map(|status| status.state);
-        let standing = match (incident, state) {
-            (Some(_), _) => Standing::Affected,
-            (None, Some(state)) if state.is_broken() => Standing::Affected,
-            (None, Some(State::Ok)) if pending.is_some() => Standing::Unconfirmed,
-            (None, Some(State::Ok)) => Standing::Kept,
-            (None, _) => Standing::Unknown,
-        };
-        let since = status.map(|status| status.since);
-        let of_incident = || incidents.get(incident?).map(|incident| incident.since);
-        let checked = entry.and_then(|_| replay.last_checked(selected, known_since));
-        let is_static = job.promise.is_static();
-        let verified = entry.filter(|_| is_static);
-        let last_verified = |_| replay.last_verified(&text, selected, known_since);
-        let verified_since = |_| replay.verified_since(&text, selected, known_since);
-        let (verified, verified_since) = (
-            verified.and_then(last_verified),
-            verified.and_then(verified_since),
-        );
-        UrlOverview {
-            host: job.key.domain.clone(),
-            file: job.file.to_string(),
-            line: job.line,
-            path: job.key.path.clone(),
-            request: job.key.request.clone(),
-            categories: job.categories.to_vec(),
-            promised: report::promised(&job.promise),
-            standing,
-            state,
-            reason: status.and_then(|status| status.reason.clone()),
-            // A URL that was not asked, since its host was silent, is affected since the host is.
-            since: match state {
-                Some(State::Ok) => of_incident().or(since),
-                _ => since,
-            },
-            pending: pending.map(|pending| pending.state),
-            pending_since: pending.map(|pending| pending.first),
-            known_since,
-            checked,
-            verified,
-            verified_since,
-            capture: entry.and_then(capture),
-            is_archived: self.sources.is_archived(job, entry),
-            incident: incident.cloned(),
-            failures: entry.and_then(|entry| self.sources.failures(entry, selected)),
-            muted: job.muted,
-            url: text,
         }
     }
 
@@ -373,7 +254,7 @@ impl<'a> Reading<'a> {
     fn warn(&mut self, url: &UrlOverview) {
         if let Some((failures, runs)) = url.failures
             && failures >= FAILURES
-            && url.standing != Standing::Affected
+            && url.standing != UrlBelief::Affected
         {
             let message = format!("failed in {failures} of its last {runs} runs");
             let finding = warning(url, Warning::Intermittent, message);
@@ -421,34 +302,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-fn selected(job: &Job) -> Selected<'_> {
-    Selected {
-        key: &job.key,
-        categories: &job.categories,
-    }
-}
-
-/// The full capture of the content that was seen last.
-fn capture(entry: &Entry) -> Option<CaptureInfo> {
-    let content = entry.content.as_ref()?;
-    let capture = content.capture.as_ref()?;
-    Some(CaptureInfo {
-        date: capture.date.clone(),
-        record: Some(capture.record.clone()),
-        file: capture.file.clone(),
-        offset: None,
-        digest: content.digest.clone(),
-        is_revisit: false,
-        status: None,
-    })
-}
-
 /// The day on which a run began, which its id tells.
 fn date_of_run(id: &str) -> Option<jiff::civil::Date> {
     let date = id.get(..8)?;
     jiff::civil::Date::strptime("%Y%m%d", date).ok()
 }
 
+/// Whether the certificate expires within this time, or has expired.
 fn expires_within(
     certificate: &CertificateDates,
     now: Timestamp,
@@ -458,6 +318,7 @@ fn expires_within(
     std::time::Duration::try_from(left).unwrap_or_default() < ahead
 }
 
+/// The warning about a certificate that expires soon.
 fn expiry(
     host: &HostOverview,
     certificate: &CertificateDates,
@@ -487,6 +348,7 @@ fn warning(url: &UrlOverview, warning: Warning, message: String) -> Finding {
     }
 }
 
+/// The overview of a host before its URLs are counted.
 fn empty(host: &str, file: &str) -> HostOverview {
     HostOverview {
         host: host.to_owned(),

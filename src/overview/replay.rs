@@ -18,7 +18,7 @@ use crate::ledger::{
 };
 use crate::project::selection_text;
 
-/// What the history tells.
+/// Facts from the history.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     /// The runs that reached a conclusion at a time that is known, in their order.
@@ -29,7 +29,7 @@ pub(super) struct Replay {
     /// The different selections of these runs.
     selections: Vec<SelectionRuns>,
     verifications: Verifications,
-    /// What runs did to incidents, by the id of the incident, oldest first.
+    /// Changes of incidents by runs, by the id of the incident, oldest first.
     incidents: BTreeMap<String, Vec<IncidentLine>>,
     /// The changes of the URLs that were asked for, by URL; those of one URL oldest first.
     changes: Vec<ChangeLine>,
@@ -269,12 +269,12 @@ impl Replay {
         runs.map(|run| super::date_of(self.runs[*run as usize].at))
     }
 
-    /// What runs did to an incident, oldest first.
+    /// Changes of an incident by runs, oldest first.
     pub(super) fn incident(&self, id: &str) -> &[IncidentLine] {
         self.incidents.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// What runs did to incidents, by the id of the incident.
+    /// Changes of incidents by runs, by the id of the incident.
     pub(super) fn incidents(&self) -> impl Iterator<Item = (&str, &[IncidentLine])> {
         let incidents = self.incidents.iter();
         incidents.map(|(id, lines)| (id.as_str(), lines.as_slice()))

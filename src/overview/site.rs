@@ -115,7 +115,7 @@ pub fn build(
     changes.map_err(|Failed(error)| error)
 }
 
-/// What the pages show beside the overview, from the ledger, the archive and git.
+/// Facts that the pages show beside the overview, from the ledger, the archive and git.
 struct LedgerSite<'a> {
     sources: &'a Sources<'a>,
     history: UrlHistory<'a>,

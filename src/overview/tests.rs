@@ -47,7 +47,7 @@ fn project(folder: &Path, times: &[Timestamp]) -> Config {
     config::load(&folder.join("urldb.toml")).unwrap()
 }
 
-/// What the runs of these lines changed, at any time.
+/// The lines, with a change by each run at these times.
 fn with_changes(runs: Vec<HistoryLine>, times: &[Timestamp]) -> Vec<HistoryLine> {
     let mut lines = vec![];
     for (run, at) in runs.into_iter().zip(times.iter().cycle().copied()) {

@@ -12,7 +12,7 @@ use crate::ledger::{ChangeLine, IncidentLine};
 /// A cause that was seen so many seconds before its incident opened was unconfirmed until then.
 const UNCONFIRMED: i64 = 60;
 
-/// What a timeline is about.
+/// The part of the database that a timeline is about.
 #[derive(Debug, Clone, Copy)]
 pub enum Scope<'a> {
     /// The whole database.
@@ -158,7 +158,7 @@ impl Sources<'_> {
         entries
     }
 
-    /// What a run did to the incident of a changed URL.
+    /// The change of the incident of a changed URL by the same run.
     fn line_of(&self, change: &ChangeLine) -> Option<&IncidentLine> {
         let host = host_of_url(&change.url)?;
         let state = if change.to.is_broken() {
@@ -182,7 +182,7 @@ impl Sources<'_> {
     }
 }
 
-/// What notifiers have told about it. A message that waits to be sent was not told yet.
+/// Deliveries about a change of an incident: `mail sent`. A message that waits does not count.
 fn notified(
     line: &IncidentLine,
     incident: Option<&Incident>,

@@ -1,4 +1,4 @@
-//! What the page of one URL shows beside the facts of the overview: transitions, captures, commits.
+//! Facts on the page of one URL beside those of the overview: transitions, captures, commits.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::archive::{Capture, Catalogue, date};
 /// Most captures of one URL.
 const MOST_CAPTURES: usize = 10;
 
-/// Looks up what the pages of URLs show.
+/// Looks up the facts on the pages of URLs.
 pub(super) struct UrlHistory<'a> {
     sources: &'a Sources<'a>,
     commits: Option<&'a Commits>,

@@ -6,8 +6,6 @@ use serde_json::json;
 use urldb_render::numbers::number;
 use urldb_render::{Mark, PromiseCounts};
 
-use crate::site::colour;
-
 const LABEL: &str = "promises";
 
 /// Width of the label, in pixels.
@@ -76,5 +74,14 @@ impl Badge {
             "cacheSeconds": 3600,
         });
         format!("{document}\n")
+    }
+}
+
+/// The colour of a mark, without `#`.
+fn colour(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Kept => "1f6b57",
+        Mark::Broken => "a8281b",
+        Mark::Unknown => "57606a",
     }
 }

@@ -13,7 +13,6 @@ const MOST: usize = 50;
 
 /// The feed of these incidents, each with its title; of one host, or of all. `path` is the file of the feed
 /// in the site's folder, `page` the page with the same content.
-#[expect(clippy::too_many_lines)]
 pub(crate) fn feed(
     overview: &Overview,
     host: Option<&str>,
@@ -51,42 +50,45 @@ pub(crate) fn feed(
         }
     }
     for (it, title) in entries.into_iter().take(MOST) {
-        let incident = &it.incident;
-        let word = if incident.closed.is_some() {
-            "Closed"
-        } else {
-            "Open"
-        };
-        let _ = writeln!(
-            feed,
-            "<entry>\n<title>{word}: {}</title>",
-            HtmlEscape(title)
-        );
-        let _ = writeln!(
-            feed,
-            "<id>{}</id>",
-            HtmlEscape(&format!("{id}:{}", incident.id))
-        );
-        let published = incident.opened.unwrap_or(incident.since);
-        let _ = writeln!(
-            feed,
-            "<published>{published}</published>\n<updated>{}</updated>",
-            updated(it)
-        );
-        if let Some(site) = &project.site_url {
-            let link = format!("{site}/incidents/{}.html", incident.id);
-            let _ = writeln!(feed, "<link href=\"{}\"/>", HtmlEscape(&link));
-        }
-        let _ = writeln!(
-            feed,
-            "<summary>{}</summary>\n</entry>",
-            HtmlEscape(&one_line(&incident.evidence.detail))
-        );
+        entry(&mut feed, &id, project.site_url.as_deref(), (it, title));
     }
     feed + "</feed>\n"
 }
 
-/// When an incident opened or closed.
+/// Adds the entry of an incident with its title. `feed_id` is the id of the feed.
+fn entry(
+    feed: &mut String,
+    feed_id: &str,
+    site_url: Option<&str>,
+    (it, title): (&IncidentOverview, &str),
+) {
+    let incident = &it.incident;
+    let word = if incident.closed.is_some() {
+        "Closed"
+    } else {
+        "Open"
+    };
+    let id = format!("{feed_id}:{}", incident.id);
+    let published = incident.opened.unwrap_or(incident.since);
+    let _ = writeln!(
+        feed,
+        "<entry>\n<title>{word}: {}</title>\n<id>{}</id>\n<published>{published}</published>\n<updated>{}</updated>",
+        HtmlEscape(title),
+        HtmlEscape(&id),
+        updated(it)
+    );
+    if let Some(site) = site_url {
+        let link = format!("{site}/incidents/{}.html", incident.id);
+        let _ = writeln!(feed, "<link href=\"{}\"/>", HtmlEscape(&link));
+    }
+    let _ = writeln!(
+        feed,
+        "<summary>{}</summary>\n</entry>",
+        HtmlEscape(&one_line(&incident.evidence.detail))
+    );
+}
+
+/// The time at which an incident opened or closed.
 fn updated(it: &IncidentOverview) -> Timestamp {
     let incident = &it.incident;
     incident

@@ -18,7 +18,7 @@ const MANIFEST: &str = "manifest.json";
 /// Most bytes of a manifest that are read.
 const LARGEST_MANIFEST: Limit = Limit::mib(64);
 
-/// What a build did to the folder.
+/// Numbers of files that a build wrote, left and removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteChanges {
     /// Number of files that were written.

@@ -6,17 +6,19 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod badge;
+mod error;
 mod feed;
+mod file_names;
 mod folder;
+mod pages;
 mod sample;
 mod site;
 mod source;
 mod strip;
-mod url_page;
-mod view;
 
+pub use error::SiteError;
 pub use folder::SiteChanges;
-pub use site::{Asset, SiteBuilder, SiteError, SiteTemplates, TEMPLATES};
+pub use site::{Asset, SiteBuilder, SiteTemplates, TEMPLATES};
 pub use source::{ListedUrl, SiteSource};
 use urldb_files::Root;
 use urldb_protocol::{

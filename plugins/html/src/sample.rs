@@ -8,10 +8,10 @@ use urldb_protocol::{
     AffectedUrl, CaptureInfo, CertificateDates, ClosedBecause, CommitInfo, Day, DayCount, DayLevel,
     Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep,
     LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, Shown, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
+    RunSummary, Shown, State, TextDifference, Totals, UrlBelief, UrlDetails, UrlOverview,
 };
 
-use crate::site::SiteError;
+use crate::error::SiteError;
 use crate::source::{ListedUrl, SiteSource};
 
 const HOST: &str = "data.example.org";
@@ -229,7 +229,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             request: None,
             categories: vec!["core".to_owned()],
             promised: promised(),
-            standing: Standing::Kept,
+            standing: UrlBelief::Kept,
             state: Some(State::Ok),
             reason: None,
             since: Some(at(36)),
@@ -250,7 +250,7 @@ pub(crate) fn listed_url() -> ListedUrl {
     }
 }
 
-/// What the page of that URL shows.
+/// Facts on the page of that URL.
 pub(crate) fn details() -> UrlDetails {
     UrlDetails {
         transitions: vec![event(LogEvent::Broken), event(LogEvent::Recovered)],
@@ -299,7 +299,7 @@ fn event(event: LogEvent) -> LogEntry {
     }
 }
 
-/// What the sample shows beside its overview.
+/// Facts that the sample shows beside its overview.
 pub(crate) struct Sample;
 
 impl SiteSource for Sample {

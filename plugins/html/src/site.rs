@@ -2,19 +2,19 @@
 
 use std::collections::HashSet;
 
-use data_encoding::HEXLOWER;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use urldb_files::Root;
 use urldb_protocol::{HostOverview, IncidentOverview, Overview};
-use urldb_render::{Mark, PromiseCounts, Renderer, status_document};
+use urldb_render::{PromiseCounts, Renderer, status_document};
 
 use crate::badge::badge;
+use crate::error::SiteError;
 use crate::feed::feed;
+use crate::file_names::{host_name, host_page, numbered, url_page};
 use crate::folder::{SiteChanges, SiteFolder};
+use crate::pages::{MOST_HOSTS, Views, row_size};
 use crate::sample::{self, Sample};
 use crate::source::{ListedUrl, SiteSource};
-use crate::view::{MOST_HOSTS, Views, host_name, host_page, numbered, row_size};
 
 /// Rows of a page of URLs.
 const ROWS: usize = 1_000;
@@ -58,17 +58,6 @@ pub struct Asset {
 pub struct SiteTemplates {
     renderer: Renderer,
     assets: Vec<Asset>,
-}
-
-/// What goes wrong while a site is built.
-#[derive(Debug, thiserror::Error)]
-pub enum SiteError {
-    /// A template does not parse or cannot be rendered.
-    #[error(transparent)]
-    Template(#[from] urldb_render::Error),
-    /// A file cannot be written.
-    #[error("cannot write {0}: {1}")]
-    Io(String, #[source] std::io::Error),
 }
 
 impl SiteTemplates {
@@ -302,7 +291,7 @@ fn pages_of(urls: &[(ListedUrl, bool)]) -> Vec<&[(ListedUrl, bool)]> {
     pages
 }
 
-/// How many URLs may still have a page.
+/// Numbers of URLs that may still have a page.
 struct UrlPages {
     with_incident: usize,
     others: usize,
@@ -330,23 +319,6 @@ impl UrlPages {
         let has_page = *left > 0;
         *left = left.saturating_sub(1);
         has_page
-    }
-}
-
-/// The page of a URL, relative to the folder of such pages: by a digest, since a URL may be longer than a
-/// file name, or differ from another only by case.
-pub(crate) fn url_page(url: &str, request: Option<&str>) -> String {
-    let name = format!("{url} {}", request.unwrap_or_default());
-    let digest = HEXLOWER.encode(&Sha256::digest(name));
-    format!("{}/{}.html", &digest[..2], &digest[2..18])
-}
-
-/// The colour of a mark, without `#`.
-pub(crate) fn colour(mark: Mark) -> &'static str {
-    match mark {
-        Mark::Kept => "1f6b57",
-        Mark::Broken => "a8281b",
-        Mark::Unknown => "57606a",
     }
 }
 

@@ -1,11 +1,11 @@
-//! What the pages show beside the overview.
+//! Facts that the pages show beside the overview.
 
 use jiff::Timestamp;
 use urldb_protocol::{HostOverview, LogEntry, UrlDetails, UrlOverview};
 
-use crate::site::SiteError;
+use crate::error::SiteError;
 
-/// What the pages of a site show beside the overview.
+/// Facts that the pages of a site show beside the overview.
 pub trait SiteSource {
     /// Why something cannot be read, or a page cannot be written.
     type Error: From<SiteError>;
@@ -25,7 +25,7 @@ pub trait SiteSource {
     /// Number of URLs, with a record or without, that an incident has ever affected.
     fn urls_with_incident(&self) -> usize;
 
-    /// What the page of one URL shows beside its row.
+    /// Facts that the page of one URL shows beside its row.
     ///
     /// # Errors
     /// When a file cannot be read.

@@ -8,6 +8,8 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use urldb_protocol::{Day, DayCount, DayLevel};
+use urldb_render::capitalized;
+use urldb_render::numbers::counted;
 
 /// Most ranges of days that a sentence names.
 const MOST_RANGES: usize = 5;
@@ -150,7 +152,7 @@ fn months(dates: &[Date], height: u64, has_room: impl Fn(i8) -> bool) -> String 
     text
 }
 
-/// How a URL was for some time.
+/// A time in which a URL had one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// When the state was first seen.
@@ -233,10 +235,7 @@ fn timeline_sentence(stretches: &[Stretch]) -> String {
             .map(|stretch| format!("{} from {}", stretch.state, day(stretch))),
     );
     parts.push(format!("{} since {}", last.state, day(last)));
-    let text = parts.join("; ");
-    let mut chars = text.chars();
-    let first = chars.next().map(|char| char.to_ascii_uppercase());
-    format!("{}{}.", String::from_iter(first), chars.as_str())
+    format!("{}.", capitalized(&parts.join("; ")))
 }
 
 /// `25 August to 22 November 2026: kept on 80 days; affected 14 Nov to 22 Nov; no run on 1 day.`
@@ -326,10 +325,7 @@ fn span(first: Date, last: Date) -> String {
 }
 
 fn days_of(number: usize) -> String {
-    match number {
-        1 => "1 day".to_owned(),
-        number => format!("{number} days"),
-    }
+    counted(number as u64, "day")
 }
 
 /// First index and length of each run of days that fulfil a condition.

@@ -15,7 +15,7 @@ use urldb_html::{
 use urldb_protocol::{
     AffectedUrl, CaptureInfo, CommitInfo, Day, DayCount, DayLevel, Evidence, FileCounts, Finding,
     HostOverview, Incident, IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, Shown, Standing, State, TextDifference, Totals,
+    ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference, Totals, UrlBelief,
     UrlDetails, UrlOverview,
 };
 
@@ -36,8 +36,8 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-fn url(host: &str, path: &str, standing: Standing) -> UrlOverview {
-    let is_kept = standing == Standing::Kept;
+fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
+    let is_kept = standing == UrlBelief::Kept;
     UrlOverview {
         url: format!("http://{host}{path}"),
         host: host.to_owned(),
@@ -293,14 +293,14 @@ impl SiteSource for Source<'_> {
         let count = usize::try_from(host.urls).unwrap();
         let listed = |index: usize| {
             let standing = if index == 0 && host.affected > 0 {
-                Standing::Affected
+                UrlBelief::Affected
             } else {
-                Standing::Kept
+                UrlBelief::Kept
             };
             ListedUrl {
                 url: url(&host.host, &format!("{}{index}", self.path), standing),
                 changed: Some(at("2026-11-03T05:08:51Z")),
-                had_incident: standing == Standing::Affected,
+                had_incident: standing == UrlBelief::Affected,
             }
         };
         Ok((0..count).map(listed).collect())
@@ -311,7 +311,7 @@ impl SiteSource for Source<'_> {
     }
 
     fn details(&self, url: &UrlOverview) -> Result<UrlDetails, SiteError> {
-        let is_affected = url.standing == Standing::Affected;
+        let is_affected = url.standing == UrlBelief::Affected;
         let broken = event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text);
         Ok(UrlDetails {
             transitions: is_affected.then_some(broken).into_iter().collect(),

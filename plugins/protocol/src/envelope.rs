@@ -8,6 +8,7 @@ use urldb_text::{Severity, Shown};
 
 use crate::finding::{Finding, FixedMistake, Mistake};
 use crate::incident::Incident;
+use crate::promise::{Observed, Promised};
 use crate::state::State;
 
 /// The protocol number. A reader checks this number before any other field of an envelope.
@@ -24,15 +25,13 @@ pub struct Envelope {
     /// The incidents, and the groups that are none: new incidents first, then those that have grown,
     /// have closed and are open, then what is unconfirmed or unknown; within each, those with the most
     /// URLs first, then by host and first URL.
-    #[serde(default)]
     pub incidents: Vec<Incident>,
     /// Everything that is wrong now, the worst first.
     pub findings: Vec<Finding>,
     /// Mistakes in domain files, because of which records cannot be read or are misunderstood.
-    #[serde(default)]
     pub mistakes: Vec<Mistake>,
     /// Mistakes that earlier runs found and that are corrected now.
-    #[serde(default, rename = "mended")]
+    #[serde(rename = "mended")]
     pub fixed: Vec<FixedMistake>,
     /// URLs whose confirmed state changed since the last run.
     pub changes: Vec<Change>,
@@ -40,7 +39,6 @@ pub struct Envelope {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
     /// The archive files that the run wrote, relative to the root of the repository, with `/`.
-    #[serde(default)]
     pub archived: Vec<String>,
     /// Totals.
     pub summary: Summary,
@@ -70,7 +68,6 @@ pub struct RunInfo {
     /// The name of the repository's folder.
     pub repository: String,
     /// The name of the project: `name` of `[project]`, or the name of the repository.
-    #[serde(default)]
     pub project: String,
     /// The address of the repository for people, without credentials and without a final `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +99,7 @@ pub struct Delay {
     pub first_tried: Timestamp,
     /// The time of this try.
     pub now: Timestamp,
-    /// What went wrong at the last try, one sentence without a full stop.
+    /// The fault of the last try, one sentence without a full stop.
     pub reason: Shown,
 }
 
@@ -139,21 +136,19 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Summary {
-    /// How many URLs are in each state; states without URLs are left out.
+    /// Number of URLs in each state; states without URLs are left out.
     pub states: BTreeMap<State, u64>,
-    /// How many findings are warnings.
+    /// Number of findings that are warnings.
     pub warnings: u64,
-    /// How much was checked.
+    /// Counts of checked URLs and bytes.
     pub coverage: Coverage,
     /// Counts over the whole database, what was not selected included.
-    #[serde(default)]
     pub totals: Totals,
 }
 
 /// Counts of URLs over the whole database, as of the end of the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Totals {
     /// URLs of all records that are not deprecated.
     pub urls: u64,
@@ -169,7 +164,7 @@ pub struct Totals {
     pub unknown: u64,
 }
 
-/// How much of what was due was checked.
+/// Counts of the URLs that were due, and of those that were checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Coverage {
@@ -183,13 +178,10 @@ pub struct Coverage {
     pub static_verified: u64,
     /// Static URLs for which the server answered 304 Not Modified, which `rehash-every` allows on
     /// the days between two full reads.
-    #[serde(default)]
     pub not_modified: u64,
     /// Records that were not due because they are deprecated.
-    #[serde(default)]
     pub deprecated: u64,
     /// Records that were not due because they were not selected.
-    #[serde(default)]
     pub not_selected: u64,
     /// Body bytes read and hashed.
     pub bytes: u64,
@@ -216,9 +208,9 @@ pub struct JobResult {
     pub reason: Option<String>,
     /// One sentence for people.
     pub message: Shown,
-    /// What the record promises.
+    /// The promise of the record.
     pub promised: Promised,
-    /// What the last attempt observed.
+    /// The answer to the last attempt.
     pub observed: Observed,
     /// Why a run did not archive the body with the observed length and digest; absent if the archive
     /// has it.
@@ -227,60 +219,9 @@ pub struct JobResult {
     /// Codes of warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How many times the URL was fetched.
+    /// Number of requests to the URL.
     pub attempts: usize,
     /// [`Severity`] of the state; absent for `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
-}
-
-/// The comparable part of a record.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Promised {
-    /// Length of the body in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub length: Option<u64>,
-    /// SHA-256 of the body, lower-case hex.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-    /// Media type, or a pseudo type such as `X-301-Redirect`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content_type: Option<String>,
-    /// Status code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// The target that the URL must redirect to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirects_to: Option<String>,
-}
-
-/// What the network answered; the fields correspond to [`Promised`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Observed {
-    /// Status of the last response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// The URL of the last response, if it differs from the requested URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub final_url: Option<Shown>,
-    /// How many bytes of the body were read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub length: Option<u64>,
-    /// SHA-256 of a complete body, lower-case hex.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-    /// The content type that the server sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content_type: Option<Shown>,
-    /// Status of the first response, if it is a redirect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirect_status: Option<u16>,
-    /// The target of the first response, if it is a redirect.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirect: Option<Shown>,
-    /// The IP address that answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
 }

@@ -12,7 +12,7 @@ use crate::state::State;
 pub struct Finding {
     /// Stable kebab-case code: the name of a state, or of a warning.
     pub code: String,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The URL that the finding is about.
     pub url: String,
@@ -33,14 +33,13 @@ pub struct Finding {
     /// The promise, for people; absent where the message says as much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Shown>,
-    /// What the server sent instead; present with `expected`.
+    /// The answer of the server, for people; present with `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Shown>,
     /// Why the archive does not have the whole of `observed`; absent if the archive has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<Shown>,
-    /// How many times the URL was fetched.
-    #[serde(default)]
+    /// Number of requests to the URL.
     pub attempts: usize,
     /// When the URL entered this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,10 +99,10 @@ pub struct Mistake {
     pub column: usize,
     /// One sentence for people.
     pub message: Shown,
-    /// What to do about it, where the message does not say.
+    /// Advice for people, where the message has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<Shown>,
-    /// What stands in the line, without the space around it; at most 100 characters.
+    /// The text of the line, without the space around it; at most 100 characters.
     #[serde(default)]
     pub text: Shown,
     /// Whether no run before has seen it.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
-use crate::envelope::{Observed, Promised};
+use crate::promise::{Observed, Promised};
 use crate::state::State;
 
 /// One root cause at one host, and the URLs that it affects, as of the end of the run.
@@ -22,7 +22,7 @@ pub struct Incident {
     /// Identifies the cause at this host, so that a notifier finds its issue again when the ledger
     /// was lost: 16 hexadecimal digits. Empty for a group that is no incident.
     pub key: String,
-    /// What this run did to the incident.
+    /// The change of the incident in this run.
     pub phase: Phase,
     /// The host that was asked; an alias, if the URLs of an alias fail.
     pub host: String,
@@ -68,10 +68,10 @@ pub struct Incident {
     /// Number of URLs that have left the incident since it opened.
     #[serde(default)]
     pub left: u64,
-    /// What was promised and what came instead.
+    /// The promise and the answer.
     #[serde(default)]
     pub evidence: Evidence,
-    /// What each notifier remembers about the incident, such as `message-id` or `issue`, by the
+    /// Facts that each notifier remembers about the incident, such as `message-id` or `issue`, by the
     /// notifier's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, BTreeMap<String, Shown>>,
@@ -136,7 +136,7 @@ impl Incident {
     }
 }
 
-/// What a run did to an incident.
+/// The change of an incident in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -203,17 +203,17 @@ pub struct AffectedUrl {
     pub left: bool,
 }
 
-/// What was promised and what came instead, of the first affected URL.
+/// The promise of the first affected URL, and the answer that came instead.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The affected URL that the evidence is about; empty if there is none.
     #[serde(default)]
     pub url: String,
-    /// What the record promises.
+    /// The promise of the record.
     #[serde(default)]
     pub promised: Promised,
-    /// What the last attempt observed.
+    /// The answer to the last attempt.
     #[serde(default)]
     pub observed: Observed,
     /// One sentence about the failure, such as the error of the connection.

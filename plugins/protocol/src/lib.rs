@@ -13,12 +13,12 @@ mod finding;
 mod incident;
 mod notifier;
 mod overview;
+mod promise;
 mod reason;
 mod state;
 
 pub use envelope::{
-    Change, Coverage, Delay, Envelope, JobResult, Observed, PROTOCOL, Promised, RunInfo, Summary,
-    Totals,
+    Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
 pub use finding::{Finding, FixedMistake, Mistake};
 pub use incident::{
@@ -30,9 +30,10 @@ pub use notifier::{
 };
 pub use overview::{
     CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
-    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, Standing,
+    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, UrlBelief,
     UrlDetails, UrlOverview, WaitingMessages,
 };
+pub use promise::{Observed, Promised};
 pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};
 pub use urldb_text::{Severity, Shown};

@@ -35,7 +35,7 @@ pub trait Notifier: Send + Sync {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a>;
 
-    /// Where the deliveries go, for people: `smtp.example.org:587, STARTTLS, user urldb`.
+    /// The destination of the deliveries, for people: `smtp.example.org:587, STARTTLS, user urldb`.
     fn destination(&self) -> String;
 
     /// Whether a report replaces all earlier reports, so that only the report of the latest run is
@@ -54,7 +54,7 @@ pub struct PlannedDelivery {
     pub about: String,
     /// The recipient, for people: `ada@example.org`.
     pub to: String,
-    /// What is known of the delivery before its first try, such as the subject of a mail thread.
+    /// Facts of the delivery before its first try, such as the subject of a mail thread.
     pub remember: Vec<Remembered>,
 }
 
@@ -96,7 +96,7 @@ pub struct Remembered {
 pub struct Delivery {
     /// [`PlannedDelivery::id`].
     pub id: String,
-    /// How the delivery ended.
+    /// The end of the delivery.
     pub outcome: DeliveryOutcome,
     /// Whether the fault concerns the other deliveries too. Without meaning for a delivery that was
     /// made.
@@ -110,7 +110,7 @@ pub struct Delivery {
     /// For people: where to look for the cause of a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Shown>,
-    /// What became known through the delivery, such as the number of an issue.
+    /// Facts that the delivery made known, such as the number of an issue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remember: Vec<Remembered>,
     /// A line for the terminal alone, which no file and no report gets: it may hold a secret.
@@ -118,7 +118,7 @@ pub struct Delivery {
     pub aside: Option<Shown>,
 }
 
-/// How a delivery ended.
+/// The end of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -131,7 +131,7 @@ pub enum DeliveryOutcome {
     Failed,
 }
 
-/// What a fault concerns.
+/// The deliveries that a fault concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::envelope::{Promised, Totals};
+use crate::envelope::Totals;
 use crate::finding::{Finding, Mistake};
 use crate::incident::{CertificateDates, Incident, Phase};
+use crate::promise::Promised;
 use crate::state::State;
 
 /// The state of all promises.
@@ -145,11 +146,11 @@ pub struct IncidentOverview {
     pub domain: String,
     /// The reason of the URL that the evidence is about.
     pub reason: Option<String>,
-    /// What runs did to the incident, oldest first; empty if the history does not have it.
+    /// Changes of the incident by runs, oldest first; empty if the history has none.
     pub steps: Vec<IncidentStep>,
 }
 
-/// What one run did to an incident.
+/// The change of an incident in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct IncidentStep {
@@ -157,7 +158,7 @@ pub struct IncidentStep {
     pub at: Timestamp,
     /// The run.
     pub run: String,
-    /// What it did.
+    /// The change.
     pub phase: Phase,
     /// Number of affected URLs after the run.
     pub urls: u64,
@@ -200,7 +201,6 @@ pub struct HostOverview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Timestamp>,
     /// Number of static URLs that were not verified then.
-    #[serde(default)]
     pub verified_without: u64,
     /// When urldb first saw a URL of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,7 +212,6 @@ pub struct HostOverview {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<String>,
     /// Number of mistakes in the domain file.
-    #[serde(default)]
     pub mistakes: u64,
     /// The last 365 days, oldest first.
     #[serde(skip)]
@@ -224,13 +223,13 @@ pub struct HostOverview {
 pub struct Day {
     /// The date.
     pub date: Date,
-    /// How the host was on that day.
+    /// The state of the host on that day.
     pub level: DayLevel,
     /// The largest number of affected URLs, as far as incidents are known.
     pub affected: u64,
 }
 
-/// How a host was on one day.
+/// The state of a host on one day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DayLevel {
     /// No URL of the host was promised yet, or nothing is known of the day.
@@ -264,7 +263,7 @@ pub struct DayCount {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum UrlBelief {
     /// An open incident affects the URL, or its promise is believed to be broken.
     Affected,
     /// The URL failed, and no second run has confirmed the failure yet.
@@ -295,10 +294,10 @@ pub struct UrlOverview {
     /// The categories of the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
-    /// What the record promises.
+    /// The promise of the record.
     pub promised: Promised,
-    /// What is believed of the URL.
-    pub standing: Standing,
+    /// The belief about the URL.
+    pub standing: UrlBelief,
     /// The believed state; absent if the URL was never checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
@@ -381,7 +380,7 @@ pub struct CaptureInfo {
 pub struct LogEntry {
     /// When the event took place: the end of a run, or the date of a commit.
     pub at: Timestamp,
-    /// What happened.
+    /// The kind of event.
     pub event: LogEvent,
     /// The host whose domain file has the URLs.
     pub host: String,
@@ -408,7 +407,7 @@ pub struct LogEntry {
     /// The id of the incident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
-    /// What notifiers have told about it: `mail sent`.
+    /// Deliveries about the event: `mail sent`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notified: Vec<String>,
     /// The commit.
@@ -439,7 +438,7 @@ pub enum LogEvent {
     PromisesChanged,
 }
 
-/// What the page of one URL shows beside its [`UrlOverview`]. Nothing in it depends on a run that finds
+/// Facts on the page of one URL beside its [`UrlOverview`]. None of them depends on a run that finds
 /// everything as before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlDetails {
@@ -466,12 +465,9 @@ pub struct CommitInfo {
     /// The first line of the message.
     pub subject: String,
     /// Number of records that the commit added.
-    #[serde(default)]
     pub added: u64,
     /// Number of records that the commit changed.
-    #[serde(default)]
     pub changed: u64,
     /// Number of records that the commit removed.
-    #[serde(default)]
     pub removed: u64,
 }

@@ -146,7 +146,7 @@ impl Reason {
         }
     }
 
-    /// What the reason means, for people: one sentence without a capital letter and a full stop.
+    /// The meaning of the reason, for people: one sentence without a capital letter and a full stop.
     pub const fn explanation(self) -> &'static str {
         match self {
             Self::ContentType => "the content type differs",

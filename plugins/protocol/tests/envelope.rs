@@ -87,35 +87,6 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
 }
 
 #[test]
-fn a_report_of_an_earlier_version_can_be_read() {
-    let mut earlier: Value = serde_json::from_str(&example()).unwrap();
-    let mistake = earlier["mistakes"][0].as_object_mut().unwrap();
-    mistake.retain(|key, _| key != "text" && key != "new");
-    let fields = earlier.as_object_mut().unwrap();
-    for field in ["mended", "incidents", "archived"] {
-        fields.remove(field).unwrap();
-    }
-    for field in ["project", "project_url", "site_url", "commit"] {
-        fields["run"]
-            .as_object_mut()
-            .unwrap()
-            .remove(field)
-            .unwrap();
-    }
-    fields["summary"]
-        .as_object_mut()
-        .unwrap()
-        .remove("totals")
-        .unwrap();
-    let envelope: Envelope = serde_json::from_value(earlier.clone()).unwrap();
-    assert!(!envelope.mistakes[0].new && envelope.fixed.is_empty());
-    assert!(envelope.incidents.is_empty() && envelope.run.project.is_empty());
-    earlier.as_object_mut().unwrap().remove("mistakes").unwrap();
-    let envelope: Envelope = serde_json::from_value(earlier).unwrap();
-    assert!(envelope.mistakes.is_empty());
-}
-
-#[test]
 fn news_is_whatever_nobody_was_told_of() {
     let example: Envelope = serde_json::from_str(&example()).unwrap();
     let mut quiet = example.clone();

@@ -2,9 +2,10 @@
 
 use urldb_text::sanitize;
 
+use crate::compose::without_scheme;
 use crate::message::{Block, Class, HostRow, Message};
 use crate::numbers::{count, share, with_spaces};
-use crate::text::Text;
+use crate::text::{Text, capitalized};
 
 /// A step shows no more annotations than these.
 const MOST: usize = 10;
@@ -76,19 +77,10 @@ fn of_block(block: &Block) -> Annotation {
     Annotation {
         level: level(block.class),
         place: place.map(|place| (place.file.clone(), place.line.unwrap_or(1))),
-        title: without_scheme(block),
+        title: without_scheme(&block.title().plain()).to_owned(),
         text: with_command(block, &block.brief, block.brief_command),
         name: block.subject.plain(),
     }
-}
-
-/// The title of a block, without the scheme of its URL.
-fn without_scheme(block: &Block) -> String {
-    let title = block.title().plain();
-    let bare = title
-        .strip_prefix("https://")
-        .or_else(|| title.strip_prefix("http://"));
-    bare.unwrap_or(&title).to_owned()
 }
 
 /// `brief`, and the command that helps most.
@@ -97,9 +89,7 @@ fn with_command(block: &Block, brief: &Text, command: Option<usize>) -> String {
     let Some(command) = command.and_then(|index| block.commands.get(index)) else {
         return brief;
     };
-    let mut purpose = command.purpose.chars();
-    let first = purpose.next().map(|first| first.to_ascii_uppercase());
-    let purpose: String = first.into_iter().chain(purpose).collect();
+    let purpose = capitalized(&command.purpose);
     let gap = if brief.is_empty() { "" } else { " " };
     format!("{brief}{gap}{purpose}: {}", command.line)
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, HtmlEscape, escape_formatter};
 
+use crate::compose::without_scheme;
 use crate::markdown;
 use crate::numbers;
 use crate::text;
@@ -157,11 +158,9 @@ fn command(line: &str) -> String {
 /// `1|plural("URL")` → `1 URL`, `2|plural("URL")` → `2 URLs`. A second argument gives an irregular
 /// plural.
 fn plural(count: u64, one: &str, many: Option<&str>) -> String {
-    let number = numbers::number(count);
-    match (count, many) {
-        (1, _) => format!("{number} {one}"),
-        (_, Some(many)) => format!("{number} {many}"),
-        (_, None) => format!("{number} {one}s"),
+    match many {
+        Some(many) if count != 1 => format!("{} {many}", numbers::number(count)),
+        _ => numbers::counted(count, one),
     }
 }
 
@@ -178,8 +177,5 @@ fn timestamp(text: &str, format: &str) -> Result<String, Error> {
 
 /// A URL without scheme and final slash: `https://example.org/a` → `example.org/a`.
 fn bare(url: &str) -> &str {
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    rest.unwrap_or(url).trim_end_matches('/')
+    without_scheme(url).trim_end_matches('/')
 }

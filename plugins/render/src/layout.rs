@@ -1,5 +1,6 @@
 //! Lines of bounded width, for the terminal and the text part of a mail.
 
+use unicode_width::UnicodeWidthStr;
 use urldb_text::sanitize;
 
 use crate::message::{Fact, HostRow};
@@ -38,9 +39,15 @@ pub fn wrap(text: &Text, width: usize, first: usize, rest: usize) -> Vec<String>
         .collect()
 }
 
-/// Width of a text in columns.
+/// Width of a text in columns of a terminal: a Chinese character takes two, an accent none.
 pub(crate) fn columns(text: &str) -> usize {
-    text.chars().count()
+    text.width()
+}
+
+/// The text with spaces behind it, in `width` columns.
+pub(crate) fn padded(text: &str, width: usize) -> String {
+    let spaces = width.saturating_sub(columns(text));
+    format!("{text}{:spaces$}", "")
 }
 
 /// Width of the column of names, with the space behind it.
@@ -63,7 +70,11 @@ pub(crate) fn host_rows(hosts: &[HostRow], width: usize) -> Vec<String> {
     let share_width = share_width.unwrap_or_default();
     let cell = |index: usize| {
         let host = &hosts[index].host;
-        format!("{host:name_width$}  {:>share_width$}", shares[index])
+        format!(
+            "{}  {:>share_width$}",
+            padded(host, name_width),
+            shares[index]
+        )
     };
     let cell_width = name_width + 2 + share_width;
     let fitting = (width + BETWEEN) / (cell_width + BETWEEN);

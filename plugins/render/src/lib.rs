@@ -1,4 +1,4 @@
-//! What urldb says to people: the content of messages, and a renderer for each format.
+//! Texts for people: the content of messages, and a renderer for each format.
 //!
 //! [`compose()`] makes a [`Message`] from an envelope: headline, blocks with evidence and commands, and
 //! what was checked. Every output renders the same content, so that counts, units and sentences agree:
@@ -29,6 +29,7 @@ mod mail;
 mod markdown;
 mod message;
 pub mod numbers;
+mod page;
 mod renderer;
 mod room;
 mod sentences;
@@ -52,9 +53,10 @@ pub use markdown::{
     shared_issue,
 };
 pub use message::{
-    Block, Class, Command, Fact, Headline, HostRow, KeptPromise, Message, OpenIncidents, Place,
-    SiteLink, Tone, UrlList, UrlRow,
+    Block, Class, Command, Fact, Headline, HostRow, KeptPromise, Message, OpenIncidents, SiteLink,
+    SourceLink, Tone, UrlList, UrlRow,
 };
+pub use page::TerminalOptions;
 pub use renderer::{Error, Renderer};
 pub use sentences::status_text;
 pub use shell::command_line;
@@ -64,9 +66,9 @@ pub use status::{
     wrong_clock,
 };
 pub use terminal::{
-    TerminalOptions, terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
+    terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };
-pub use text::{Span, Text, one_line, shorten};
+pub use text::{Span, Text, capitalized, one_line, shorten};
 
 /// The JSON Schema of [`StatusDocument`], as published in docs/status.schema.json.
 #[cfg(feature = "schemars")]

@@ -7,8 +7,9 @@ use urldb_protocol::{CommitInfo, Evidence, Incident, LogEntry, LogEvent, State};
 use crate::layout::{columns, wrap};
 use crate::message::Tone;
 use crate::numbers::{age, count, moment, with_spaces};
+use crate::page::{BOLD, DIM, TerminalOptions, paint, style};
 use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
-use crate::terminal::{BOLD, DIM, TerminalOptions, paint, style};
+
 use crate::text::Text;
 
 /// Width of the column of the event.
@@ -80,7 +81,7 @@ fn tone(event: LogEvent) -> Option<Tone> {
     }
 }
 
-/// What happened, without time and host. `incident` is that of the entry.
+/// The event in words, without time and host. `incident` is that of the entry.
 pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     let subject = match &entry.url {
         Some(url) => Text::new().code(url),
@@ -122,7 +123,7 @@ pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     }
 }
 
-/// What happened to the URLs: `answer 404 Not Found`.
+/// The failure of the URLs: `answer 404 Not Found`.
 fn cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     let evidence = Evidence::default();
     let redirect = incident.and_then(redirect_of);

@@ -5,7 +5,7 @@ use urldb_protocol::{Delay, Envelope};
 
 use crate::compose::{Deliveries, Scope, compose};
 use crate::layout::{columns, host_rows, name_column, wrap};
-use crate::message::{Block, Message, OpenIncidents, Place};
+use crate::message::{Block, Message, OpenIncidents, SourceLink};
 use crate::numbers::{age_in_words, moment, number};
 use crate::renderer::{Error, Renderer};
 use crate::room::Room;
@@ -17,8 +17,8 @@ const WIDTH: usize = 72;
 /// Largest part of a mail, in bytes: Gmail cuts a mail of more than 102 kB and hides the rest.
 pub const LARGEST_PART: usize = 90_000;
 
-/// What a mail leaves out to stay below the limit: differences first, then URLs, then the evidence of all
-/// blocks but the first.
+/// Rooms for a mail that stays below the limit. Each leaves out more than the one before: first differences, then
+/// URLs, then the evidence of all blocks but the first.
 const ROOMS: [Room; 9] = {
     const ALL: Room = Room {
         diffs: true,
@@ -148,13 +148,8 @@ fn late_line(delay: &Delay) -> Text {
 
 fn footer(envelope: &Envelope, notifier: &str) -> Vec<Text> {
     let run = &envelope.run;
-    let name = if run.project.is_empty() {
-        &run.repository
-    } else {
-        &run.project
-    };
     let mut line = Text::new()
-        .outside(name)
+        .outside(&run.project)
         .own(", run of ")
         .own(moment(run.started));
     if let Some(selection) = &run.selection {
@@ -303,7 +298,7 @@ impl Page {
 }
 
 /// The record or the file, as a fact.
-fn place_fact(place: &Place) -> (&'static str, Text) {
+fn place_fact(place: &SourceLink) -> (&'static str, Text) {
     let file = Text::new().code(&place.file);
     match place.line {
         Some(line) => ("record", file.own(format!(", line {line}"))),

@@ -15,23 +15,23 @@ pub struct Message {
     pub headline: Headline,
     /// Messages that wait, and errors of the run.
     pub stuck: Vec<Block>,
-    /// What happened, the most important first.
+    /// Causes with their evidence, the most important first.
     pub blocks: Vec<Block>,
     /// The blocks that found no room, in a line each.
     pub more: Option<OpenIncidents>,
     /// Open incidents that are not news here.
     pub also_open: Option<OpenIncidents>,
-    /// Who was told.
+    /// The notifiers that delivered, and their recipients.
     pub notified: Option<Text>,
     /// The archive files with new contents.
     pub archived: Option<Text>,
     /// The URLs of a pull request that are as promised.
     pub kept: Vec<KeptPromise>,
-    /// How much was checked.
+    /// Counts of checked URLs and bytes, and of URLs that were not checked.
     pub coverage: Text,
-    /// What a job summary says about the check itself.
+    /// A remark about the check itself, for a job summary.
     pub remark: Option<Text>,
-    /// Where the status site shows more.
+    /// The page of the status site that shows more.
     pub site: Option<SiteLink>,
 }
 
@@ -59,11 +59,21 @@ pub struct Headline {
     pub tone: Tone,
     /// `Action needed`, `All good`, …; without a colon.
     pub call: String,
-    /// What follows the colon, without a full stop.
+    /// The text behind the colon, without a full stop.
     pub text: Text,
 }
 
-/// What a colour stands for.
+impl Headline {
+    pub(crate) fn new(tone: Tone, call: &str, text: impl Into<Text>) -> Self {
+        Self {
+            tone,
+            call: call.to_owned(),
+            text: text.into(),
+        }
+    }
+}
+
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tone {
@@ -75,7 +85,7 @@ pub enum Tone {
     Good,
 }
 
-/// What a block is about.
+/// The topic of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -122,7 +132,7 @@ impl Class {
 /// One cause, its evidence and what helps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Block {
-    /// What the block is about.
+    /// The topic.
     pub class: Class,
     /// The tone of the class.
     pub tone: Tone,
@@ -143,7 +153,7 @@ pub struct Block {
     /// Number of affected URLs.
     pub urls_total: u64,
     /// The domain file, or the record.
-    pub place: Option<Place>,
+    pub place: Option<SourceLink>,
     /// The hosts with the same cause, if there are several.
     pub hosts: Vec<HostRow>,
     /// Number of hosts that found no room in `hosts`.
@@ -224,9 +234,9 @@ impl Block {
     }
 }
 
-/// A place in a domain file.
+/// A domain file or a line of it, and its page in the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct SourceLink {
     /// The domain file, relative to the root of the repository, with `/`; sanitized.
     pub file: String,
     /// The line of the record, counted from 1; absent for the whole file.
@@ -249,7 +259,7 @@ pub struct HostRow {
     /// Both: `1,000 of 1,000`.
     pub share: Text,
     /// The domain file.
-    pub place: Option<Place>,
+    pub place: Option<SourceLink>,
     /// All URLs of the host are as promised again.
     pub solved: bool,
 }
@@ -295,13 +305,13 @@ pub struct UrlRow {
     /// The URL or its path; sanitized.
     pub shown: String,
     /// Its record.
-    pub place: Place,
+    pub place: SourceLink,
 }
 
 /// A command and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Command {
-    /// What the command is for: `to check it again`.
+    /// The purpose: `to check it again`.
     pub purpose: String,
     /// The command line.
     pub line: String,
@@ -326,7 +336,7 @@ pub struct KeptPromise {
     /// Length of the body in bytes, if the record promises bytes.
     pub length: Option<u64>,
     /// Its record.
-    pub place: Place,
+    pub place: SourceLink,
 }
 
 /// Incidents and other news that a message only mentions.
@@ -341,7 +351,7 @@ pub struct OpenIncidents {
 /// A page of the status site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SiteLink {
-    /// What the page is.
+    /// The name of the page.
     pub label: String,
     /// The same in a job summary.
     pub short_label: String,

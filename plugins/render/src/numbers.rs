@@ -27,6 +27,11 @@ pub fn count(count: u64, noun: &str) -> String {
     format!("{}{NO_BREAK}{noun}{ending}", number(count))
 }
 
+/// [`count`] with a plain space in place of [`NO_BREAK`].
+pub fn counted(number: u64, noun: &str) -> String {
+    with_spaces(&count(number, noun))
+}
+
 /// `3 of 1,247 URLs`; the noun stays in the singular for `1 of 1 URL` only.
 pub fn share(part: u64, whole: u64, noun: &str) -> String {
     format!(
@@ -100,7 +105,7 @@ pub fn elapsed(milliseconds: u64) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// How long something lasts: `40 min`, `3 h`, `1 day`, `6 days`. Runs of a daily schedule do not
+/// A duration in one unit: `40 min`, `3 h`, `1 day`, `6 days`. Runs of a daily schedule do not
 /// begin at the same second, so days are rounded.
 pub fn age(from: Timestamp, to: Timestamp) -> String {
     let minutes = to.as_second().saturating_sub(from.as_second()).max(0) / 60;

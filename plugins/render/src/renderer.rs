@@ -26,7 +26,7 @@ pub struct Error {
     pub name: String,
     /// The line, counted from 1; 0 if unknown.
     pub line: usize,
-    /// What is wrong with the template.
+    /// The fault of the template.
     pub what: String,
     source: minijinja::Error,
 }

@@ -1,10 +1,10 @@
 //! Cuts a message so that its rendering fits where the message goes.
 
-use crate::message::{Block, Message, OpenIncidents, Place};
+use crate::message::{Block, Message, OpenIncidents, SourceLink};
 use crate::numbers::number;
 use crate::text::{Text, shorten};
 
-/// How much of a message finds room. A renderer tries one after the other, the largest first; with the
+/// The room for a message. A renderer tries one after the other, the largest first; with the
 /// last one, every message is small.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
@@ -106,7 +106,7 @@ impl Room {
             .retain(|command| command.line.len() <= longest);
     }
 
-    fn cut_place(&self, place: &mut Place) {
+    fn cut_place(&self, place: &mut SourceLink) {
         place.file = shorten(&place.file, self.longest);
         place.link.take_if(|link| link.len() > self.longest);
     }

@@ -20,7 +20,7 @@ pub(crate) enum Subject {
     Hosts(u64),
 }
 
-/// What a sentence is about: the cause of an incident, or of several incidents with one cause.
+/// The topic of a sentence: the cause of an incident, or of several incidents with one cause.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cause<'a> {
     pub(crate) subject: Subject,
@@ -311,7 +311,7 @@ pub fn status_text(status: u16) -> String {
     status_line(status).plain()
 }
 
-/// What a warning says about its URL or host. A warning of a newer version has no sentence.
+/// The sentence of a warning about its URL or host. A warning of a newer version has none.
 pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
     Some(match code {
         "alias-differs" => "serves other bytes than its domain",

@@ -5,7 +5,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use urldb_protocol::{HostOverview, Overview};
 
-use crate::numbers::number;
+use crate::numbers::{counted, number};
+use crate::text::capitalized;
 
 /// Counts of promises that a headline is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub struct PromiseCounts {
     pub incidents: u64,
 }
 
-/// How good the state is: the mark of a page.
+/// The mark of a page: how good the state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// All promises are kept.
@@ -33,7 +34,7 @@ pub enum Mark {
     Unknown,
 }
 
-/// The sentence at the top of a page, and the same for a page that is out of date.
+/// The sentence at the top of a page, and the sentence for a page that is out of date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteHeadline {
     /// The mark.
@@ -68,91 +69,99 @@ impl PromiseCounts {
     }
 
     /// The sentence of these counts.
-    #[expect(clippy::too_many_lines)]
     pub fn headline(&self) -> SiteHeadline {
-        let Self {
-            all,
-            affected,
-            in_doubt,
-            unknown,
-            incidents,
-        } = *self;
-        let sentence = |mark, now: String, past: String| SiteHeadline { mark, now, past };
+        let all = self.all;
         if all == 0 {
-            let text = "No promises yet.".to_owned();
-            return sentence(Mark::Unknown, text.clone(), text);
+            return SiteHeadline::timeless(Mark::Unknown, "No promises yet.".to_owned());
         }
-        let promises = match all {
-            1 => "1 promise".to_owned(),
-            all => format!("{} promises", number(all)),
-        };
-        if unknown == all {
+        let promises = counted(all, "promise");
+        if self.unknown == all {
             let text = format!("{promises}, none checked yet.");
-            return sentence(Mark::Unknown, text.clone(), text);
+            return SiteHeadline::timeless(Mark::Unknown, text);
         }
-        if affected > 0 || incidents > 0 {
-            let what = match (affected, all) {
-                (1, 1) => "the only promise".to_owned(),
-                (affected, all) if affected == all => format!("all {promises}"),
-                (affected, _) => format!("{} of {promises}", number(affected)),
-            };
-            let (one, several) = match incidents {
-                0 => {
-                    let is = if affected == 1 { "is" } else { "are" };
-                    let was = if affected == 1 { "was" } else { "were" };
-                    let now = capitalized(&format!("{what} {is} broken."));
-                    let past = capitalized(&format!("{what} {was} broken {{ago}}."));
-                    return sentence(Mark::Broken, now, past);
-                }
-                1 => ("affects", "affected"),
-                _ => ("affect", "affected"),
-            };
-            let noun = if incidents == 1 {
-                "incident"
-            } else {
-                "incidents"
-            };
-            let subject = capitalized(&format!("{} {noun}", in_words(incidents)));
-            let now = format!("{subject} {one} {what}.");
-            return sentence(
-                Mark::Broken,
-                now,
-                format!("{subject} {several} {what} {{ago}}."),
-            );
+        if self.affected > 0 || self.incidents > 0 {
+            return self.broken(&promises);
         }
-        let mut rest = vec![];
-        let mut past = vec![];
-        if in_doubt > 0 {
-            let (is, was) = if in_doubt == 1 {
-                ("is", "was")
-            } else {
-                ("are", "were")
-            };
-            rest.push(format!("{} of {promises} {is} in doubt", number(in_doubt)));
-            past.push(format!("{} of {promises} {was} in doubt", number(in_doubt)));
+        if self.in_doubt > 0 || self.unknown > 0 {
+            return self.unsure(&promises);
         }
-        if unknown > 0 {
-            let text = format!("{} of {promises} could not be judged", number(unknown));
-            rest.push(text.clone());
+        let (subject, is, was) = match all {
+            1 => ("The one promise".to_owned(), "is", "was"),
+            _ => (format!("All {promises}"), "are", "were"),
+        };
+        SiteHeadline {
+            mark: Mark::Kept,
+            now: format!("{subject} {is} kept."),
+            past: format!("{subject} {was} kept {{ago}}."),
+        }
+    }
+
+    /// `Three incidents affect 141 of 1,247 promises.` Without incidents, the promises are the subject.
+    fn broken(&self, promises: &str) -> SiteHeadline {
+        let affected = match (self.affected, self.all) {
+            (1, 1) => "the only promise".to_owned(),
+            (affected, all) if affected == all => format!("all {promises}"),
+            (affected, _) => format!("{} of {promises}", number(affected)),
+        };
+        let (now, past) = if self.incidents == 0 {
+            let (is, was) = to_be(self.affected);
+            (
+                capitalized(&format!("{affected} {is} broken.")),
+                capitalized(&format!("{affected} {was} broken {{ago}}.")),
+            )
+        } else {
+            let (noun, verb) = match self.incidents {
+                1 => ("incident", "affects"),
+                _ => ("incidents", "affect"),
+            };
+            let subject = capitalized(&format!("{} {noun}", in_words(self.incidents)));
+            (
+                format!("{subject} {verb} {affected}."),
+                format!("{subject} affected {affected} {{ago}}."),
+            )
+        };
+        let mark = Mark::Broken;
+        SiteHeadline { mark, now, past }
+    }
+
+    /// `No incident is open; 5 of 1,247 promises are in doubt.`
+    fn unsure(&self, promises: &str) -> SiteHeadline {
+        let (mut now, mut past) = (vec![], vec![]);
+        if self.in_doubt > 0 {
+            let (is, was) = to_be(self.in_doubt);
+            let share = format!("{} of {promises}", number(self.in_doubt));
+            now.push(format!("{share} {is} in doubt"));
+            past.push(format!("{share} {was} in doubt"));
+        }
+        if self.unknown > 0 {
+            let text = format!("{} of {promises} could not be judged", number(self.unknown));
+            now.push(text.clone());
             past.push(text);
         }
-        if !rest.is_empty() {
-            let now = format!("No incident is open; {}.", rest.join(", "));
-            let past = format!("No incident was open {{ago}}; {}.", past.join(", "));
-            return sentence(Mark::Kept, now, past);
+        SiteHeadline {
+            mark: Mark::Kept,
+            now: format!("No incident is open; {}.", now.join(", ")),
+            past: format!("No incident was open {{ago}}; {}.", past.join(", ")),
         }
-        match all {
-            1 => sentence(
-                Mark::Kept,
-                "The one promise is kept.".to_owned(),
-                "The one promise was kept {ago}.".to_owned(),
-            ),
-            _ => sentence(
-                Mark::Kept,
-                format!("All {promises} are kept."),
-                format!("All {promises} were kept {{ago}}."),
-            ),
+    }
+}
+
+impl SiteHeadline {
+    /// A sentence that is true at any time.
+    fn timeless(mark: Mark, text: String) -> Self {
+        Self {
+            mark,
+            now: text.clone(),
+            past: text,
         }
+    }
+}
+
+/// Present and past of *to be*, for a subject of so many.
+const fn to_be(number: u64) -> (&'static str, &'static str) {
+    match number {
+        1 => ("is", "was"),
+        _ => ("are", "were"),
     }
 }
 
@@ -165,10 +174,6 @@ fn in_words(count: u64) -> String {
         .ok()
         .and_then(|count| WORDS.get(count));
     word.map_or_else(|| number(count), |word| (*word).to_owned())
-}
-
-pub(crate) fn capitalized(text: &str) -> String {
-    crate::text::Text::from(text).capitalized()
 }
 
 /// `22 November 2026, 05:14 UTC`

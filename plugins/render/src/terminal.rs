@@ -1,43 +1,16 @@
-//! A message for a terminal, with colours. Writers without colours remove them.
+//! A message for a terminal.
 
-use anstyle::{AnsiColor, Style};
-
-use crate::layout::{columns, fact_column, host_rows, wrap};
-use crate::message::{Block, Command, Fact, Headline, KeptPromise, Message, Tone, UrlList};
+use crate::layout::{columns, host_rows};
+use crate::message::{Block, Command, Fact, Headline, KeptPromise, Message, UrlList};
 use crate::numbers::{bytes, number, with_spaces};
-use crate::text::{Text, shorten};
+use crate::page::{BOLD, DIM, Page, TerminalOptions, paint, style};
+use crate::text::Text;
 
 /// Most URLs of a block.
 const URLS: usize = 5;
 
 /// Most URLs that are as promised.
 const KEPT: usize = 20;
-
-pub(crate) const BOLD: Style = Style::new().bold();
-pub(crate) const DIM: Style = Style::new().dimmed();
-const ADDED: Style = AnsiColor::Green.on_default();
-const REMOVED: Style = AnsiColor::Red.on_default();
-
-/// How much a terminal shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TerminalOptions {
-    /// Columns of the terminal.
-    pub width: usize,
-    /// Only what is new, broken or could not be sent: no headline, no totals.
-    pub quiet: bool,
-    /// All URLs of each block.
-    pub all_urls: bool,
-}
-
-impl Default for TerminalOptions {
-    fn default() -> Self {
-        Self {
-            width: 80,
-            quiet: false,
-            all_urls: false,
-        }
-    }
-}
 
 /// The message as lines for a terminal.
 pub fn terminal(message: &Message, options: TerminalOptions) -> String {
@@ -74,7 +47,7 @@ pub fn terminal_stuck(blocks: &[Block], options: TerminalOptions) -> String {
     page.text()
 }
 
-/// A headline alone.
+/// A headline without the rest of its message.
 pub fn terminal_headline(headline: &Headline, options: TerminalOptions) -> String {
     let mut page = Page::new(options);
     page.headline(headline);
@@ -89,65 +62,7 @@ pub fn terminal_facts(facts: &[Fact], commands: &[Command], options: TerminalOpt
     page.text()
 }
 
-/// The style of a tone.
-pub(crate) fn style(tone: Tone) -> Style {
-    let colour = match tone {
-        Tone::Bad => AnsiColor::Red,
-        Tone::Warn => AnsiColor::Yellow,
-        Tone::Good => AnsiColor::Green,
-    };
-    colour.on_default().bold()
-}
-
-pub(crate) fn paint(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}")
-}
-
-struct Page {
-    lines: Vec<String>,
-    options: TerminalOptions,
-}
-
 impl Page {
-    const fn new(options: TerminalOptions) -> Self {
-        Self {
-            lines: Vec::new(),
-            options,
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut text = self.lines.join("\n");
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text
-    }
-
-    fn push(&mut self, line: impl Into<String>) {
-        self.lines.push(line.into());
-    }
-
-    fn wrap(&self, text: &Text, first: usize, rest: usize) -> Vec<String> {
-        wrap(text, self.options.width, first, rest)
-    }
-
-    /// An empty line between parts.
-    fn gap(&mut self) {
-        if !self.lines.is_empty() {
-            self.push("");
-        }
-    }
-
-    fn headline(&mut self, headline: &Headline) {
-        let call = format!("{}:", headline.call);
-        let text = headline.text.clone().own(".");
-        let mut lines = self.wrap(&text, columns(&call) + 1, 0).into_iter();
-        let first = lines.next().unwrap_or_default();
-        self.push(format!("{} {first}", paint(style(headline.tone), &call)));
-        self.lines.extend(lines);
-    }
-
     /// A block whose title is a sentence about a notifier: its words need no line of their own.
     fn stuck(&mut self, block: &Block) {
         self.block(&Block {
@@ -171,9 +86,7 @@ impl Page {
         }
         self.facts(&block.facts);
         if let Some(note) = &block.note {
-            for line in self.wrap(note, 2, 2) {
-                self.push(format!("  {line}"));
-            }
+            self.wrapped(note, 2);
         }
         if let Some(urls) = &block.urls {
             self.urls(urls);
@@ -207,33 +120,8 @@ impl Page {
         }
     }
 
-    fn facts(&mut self, facts: &[Fact]) {
-        let column = fact_column(facts);
-        for fact in facts {
-            let mut lines = self.wrap(&fact.text, 2 + column, 2 + column).into_iter();
-            let name = paint(DIM, &format!("{:column$}", fact.name));
-            self.push(format!("  {name}{}", lines.next().unwrap_or_default()));
-            for line in lines {
-                self.push(format!("{:1$}{line}", "", 2 + column));
-            }
-            for line in &fact.diff {
-                let line = shorten(line, self.options.width.saturating_sub(4));
-                let line = match line.as_bytes().first() {
-                    Some(b'+') => paint(ADDED, &line),
-                    Some(b'-') => paint(REMOVED, &line),
-                    _ => line,
-                };
-                self.push(format!("    {line}"));
-            }
-        }
-    }
-
     fn urls(&mut self, urls: &UrlList) {
-        let shown = if self.options.all_urls {
-            urls.rows.len()
-        } else {
-            URLS
-        };
+        let shown = self.most(URLS);
         for row in urls.rows.iter().take(shown) {
             let place = &row.place;
             let line = place
@@ -243,29 +131,7 @@ impl Page {
             self.push(format!("  {arrow} {}{line}  {}", place.file, row.shown));
         }
         let more = urls.rows.len().saturating_sub(shown) as u64;
-        if more > 0 {
-            self.push(format!(
-                "      and {} more; --verbose shows all",
-                number(more)
-            ));
-        }
-    }
-
-    /// Purpose and command on one line each, if all of them fit; else on two.
-    fn commands(&mut self, commands: &[Command]) {
-        let purposes = commands.iter().map(|command| columns(&command.purpose));
-        let column = purposes.max().unwrap_or_default() + 2;
-        let fits = |command: &Command| 2 + column + columns(&command.line) <= self.options.width;
-        let all_fit = commands.iter().all(fits);
-        for Command { purpose, line } in commands {
-            let line = paint(BOLD, line);
-            if all_fit {
-                self.push(format!("  {purpose:column$}{line}"));
-            } else {
-                self.push(format!("  {purpose}:"));
-                self.push(format!("    {line}"));
-            }
-        }
+        self.more(6, more, &format!("{} more", number(more)));
     }
 
     fn also_open(&mut self, message: &Message) {
@@ -292,20 +158,14 @@ impl Page {
         }
         self.gap();
         self.push(paint(BOLD, "As promised:"));
-        let shown = if self.options.all_urls {
-            kept.len()
-        } else {
-            KEPT
-        };
+        let shown = self.most(KEPT);
         for promise in kept.iter().take(shown) {
             let length = promise.length;
             let length = length.map(|length| format!(", {}", with_spaces(&bytes(length))));
             self.push(format!("  {}{}", promise.url, length.unwrap_or_default()));
         }
         let more = kept.len().saturating_sub(shown) as u64;
-        if more > 0 {
-            self.push(format!("  and {} more; --verbose shows all", number(more)));
-        }
+        self.more(2, more, &format!("{} more", number(more)));
     }
 
     fn end(&mut self, message: &Message) {
@@ -313,7 +173,7 @@ impl Page {
         self.gap();
         self.dim("notified", message.notified.as_ref());
         self.dim("archived", message.archived.as_ref());
-        self.lines.extend(self.wrap(&message.coverage, 0, 0));
+        self.wrapped(&message.coverage, 0);
     }
 
     fn dim(&mut self, name: &str, text: Option<&Text>) {

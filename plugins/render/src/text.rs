@@ -28,6 +28,15 @@ pub fn shorten(text: &str, limit: usize) -> String {
     format!("{}…", kept.trim_end_matches([' ', ',', ':']))
 }
 
+/// The text with a capital letter.
+pub fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
 /// The text, in which a number and its unit, and a port and its number, are joined.
 fn with_units(text: &str) -> String {
     const UNITS: [&str; 9] = ["ms", "s", "min", "h", "bytes", "B", "kB", "MB", "GB"];
@@ -177,12 +186,7 @@ impl Text {
 
     /// The text with a capital letter, without markup.
     pub fn capitalized(&self) -> String {
-        let plain = self.plain();
-        let mut chars = plain.chars();
-        match chars.next() {
-            Some(first) => first.to_uppercase().chain(chars).collect(),
-            None => plain,
-        }
+        capitalized(&self.plain())
     }
 
     /// The words between which a line may end.

@@ -5,11 +5,14 @@ use urldb_text::sanitize;
 
 use super::causes::{ALIAS_DIFFERS, Group};
 use super::commands::{commands, is_tls};
-use super::facts::{facts, path_of, prefix};
-use super::{Lookup, Scope, links};
-use crate::message::{Block, Class, HostRow, UrlList, UrlRow};
+use super::facts::facts;
+use super::links::source_link;
+use super::lookup::Lookup;
+use super::scope::Scope;
+use super::urls::{path_of, prefix, without_scheme};
+use crate::message::{Block, Class, HostRow, SourceLink, UrlList, UrlRow};
 use crate::numbers::{bytes, count, moment, number, ratio, share};
-use crate::sentences::{Cause, Subject};
+use crate::sentences::{Cause, Subject, status_line};
 use crate::text::Text;
 
 /// The block of incidents with one cause.
@@ -89,7 +92,7 @@ fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
         .own(")")
 }
 
-/// How a closed incident ended.
+/// The end of a closed incident: `is as promised again`.
 fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     use urldb_protocol::ClosedBecause::PromisesChanged;
     let is = match cause.subject {
@@ -116,7 +119,7 @@ fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
                 .urls()
                 .next()
                 .map_or(group.first().host.as_str(), |url| &url.url);
-            Text::new().code(bare(url))
+            Text::new().code(without_scheme(url))
         }
         _ => subject(group, cause),
     };
@@ -139,15 +142,7 @@ fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     }
 }
 
-/// A URL without its scheme.
-pub(super) fn bare(url: &str) -> &str {
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    rest.unwrap_or(url)
-}
-
-fn place(group: &Group<'_>, envelope: &Envelope) -> Option<crate::message::Place> {
+fn place(group: &Group<'_>, envelope: &Envelope) -> Option<SourceLink> {
     if group.incidents.len() > 1 {
         return None;
     }
@@ -157,7 +152,7 @@ fn place(group: &Group<'_>, envelope: &Envelope) -> Option<crate::message::Place
     }
     let url = group.urls().next()?;
     let line = is_one.then_some(url.line);
-    Some(links::place(envelope, &url.file, line))
+    Some(source_link(envelope, &url.file, line))
 }
 
 fn hosts(group: &Group<'_>, envelope: &Lookup<'_>) -> Vec<HostRow> {
@@ -187,7 +182,7 @@ fn host_row(incident: &Incident, envelope: &Lookup<'_>) -> HostRow {
         urls: group.urls_now(),
         host_urls: group.host_urls(),
         share: Text::from(ratio(group.urls_now(), group.host_urls())),
-        place: file.map(|file| links::place(envelope, file, None)),
+        place: file.map(|file| source_link(envelope, file, None)),
         solved: incident.phase == Phase::Closed,
     }
 }
@@ -230,7 +225,7 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
         (_, Some(reason)) if is_tls(reason) => {
             "Nothing is read over such a connection, so no bytes were compared."
         }
-        (Phase::Grown, _) if tells_growth(scope) => return None,
+        (Phase::Grown, _) if scope.tells_growth() => return None,
         _ if cause.redirect.is_some() && !is_one && group.incidents.len() == 1 => {
             "Probably one redirect rule of the server catches them all."
         }
@@ -249,16 +244,11 @@ fn wrong_address(group: &Group<'_>, scope: Scope<'_>) -> Option<usize> {
     Some(url.line)
 }
 
-/// Whether a message tells what the run added to an incident, and not the whole incident.
-pub(super) fn tells_growth(scope: Scope<'_>) -> bool {
-    !scope.is_check() && !matches!(scope, Scope::Issue(_))
-}
-
 /// The affected URLs, unless all URLs of the host are affected.
 fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<UrlList> {
     let is_one = group.cause().subject == Subject::Url;
     let is_host_wide = group.urls_now() >= group.host_urls();
-    let is_grown = group.phase() == Phase::Grown && tells_growth(scope);
+    let is_grown = group.phase() == Phase::Grown && scope.tells_growth();
     if is_one || group.phase() == Phase::Closed {
         return None;
     }
@@ -274,7 +264,7 @@ fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<Ur
         } else {
             sanitize(&url.url).into_owned()
         },
-        place: links::place(envelope, &url.file, Some(url.line)),
+        place: source_link(envelope, &url.file, Some(url.line)),
     };
     Some(UrlList {
         as_paths,
@@ -293,9 +283,7 @@ fn brief(group: &Group<'_>, cause: &Cause<'_>) -> Text {
         return Text::new();
     }
     if let (Some(target), Some(status)) = (cause.redirect, observed.redirect_status) {
-        let text = crate::sentences::status_line(status)
-            .own(" to ")
-            .code(target);
+        let text = status_line(status).own(" to ").code(target);
         let text = match (observed.length, &observed.content_type) {
             (Some(length), Some(content_type)) => text
                 .own(format!(", which serves {} of ", bytes(length)))

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use url::Url;
 use urldb_protocol::{
     AffectedUrl, Change, ClosedBecause, Envelope, Evidence, Finding, Incident, Phase, Reason,
     Severity, State,
 };
 
-use super::{Lookup, Scope};
+use super::lookup::Lookup;
+use super::scope::Scope;
+use super::urls::{domain_of, host_of};
 use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
 
 /// The code of a finding about an alias.
@@ -28,7 +29,7 @@ pub(crate) struct Group<'a> {
     domain: Option<&'a str>,
 }
 
-/// What incidents of one group have in common.
+/// The facts that incidents of one group have in common.
 #[derive(Debug, PartialEq)]
 struct Key<'a> {
     phase: Phase,
@@ -212,8 +213,7 @@ pub(super) fn was_asked(incident: &Incident, envelope: &Lookup<'_>) -> bool {
         || incident.urls.iter().any(asked)
 }
 
-/// The incidents of the envelope, and groups of the URLs that no incident covers: an envelope of an
-/// older version has none.
+/// The incidents of the envelope, and groups of the URLs that no incident covers: a check has none.
 pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incident> {
     let mut incidents = envelope.incidents.clone();
     let mut covered: Vec<&str> = envelope
@@ -340,20 +340,4 @@ fn affected(url: &str, file: &str, line: usize) -> AffectedUrl {
         left: false,
         categories: Vec::new(),
     }
-}
-
-/// The domain of a domain file.
-pub(super) fn domain_of(file: &str) -> Option<&str> {
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let domain = name
-        .strip_suffix(".yaml")
-        .or_else(|| name.strip_suffix(".yml"));
-    domain.filter(|domain| !domain.is_empty())
-}
-
-/// The host of a URL, or the URL if it has none.
-pub(crate) fn host_of(url: &str) -> String {
-    let parsed = Url::parse(url).ok();
-    let host = parsed.as_ref().and_then(Url::host_str);
-    host.unwrap_or(url).to_owned()
 }

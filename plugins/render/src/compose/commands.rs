@@ -2,15 +2,14 @@
 
 use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
 
-use super::Scope;
-use super::causes::{Group, domain_of};
-use super::facts::{path_of, prefix};
+use super::causes::Group;
+use super::scope::Scope;
+use super::urls::{domain_of, path_of, prefix};
 use crate::message::Command;
 use crate::numbers::digest;
 use crate::sentences::Subject;
 
-/// The commands of a group, and the position of the one that is worth most where there is little
-/// room.
+/// The commands of a group, and the position of the most useful one, for an output with little room.
 pub(super) fn commands(
     group: &Group<'_>,
     envelope: &Envelope,

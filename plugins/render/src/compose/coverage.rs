@@ -2,8 +2,7 @@
 
 use urldb_protocol::{Envelope, Incident, Phase, Reason};
 
-use super::Scope;
-
+use super::scope::Scope;
 use crate::numbers::{count, elapsed, number, ratio, share, size};
 use crate::text::Text;
 
@@ -60,7 +59,7 @@ fn not_tried(incidents: &[Incident]) -> u64 {
     urls.filter(|url| url.not_tried && !url.left).count() as u64
 }
 
-/// What was not checked, by cause.
+/// Numbers of URLs that were not checked, each with the cause: `1 with a mistake`.
 fn left_out(envelope: &Envelope) -> Vec<String> {
     let with = |reasons: &[Reason]| {
         let findings = envelope

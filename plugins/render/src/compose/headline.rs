@@ -3,18 +3,14 @@
 use urldb_protocol::{Incident, Phase, Reason};
 
 use super::causes::Group;
-use super::{Deliveries, Lookup, Report, Scope, links};
+use super::links::selection;
+use super::lookup::Lookup;
+use super::report::Report;
+use super::scope::Scope;
+use super::stuck::Deliveries;
 use crate::message::{Headline, Tone};
 use crate::numbers::{age, count, moment, number, share, share_with};
 use crate::text::Text;
-
-fn headline(tone: Tone, call: &str, text: impl Into<Text>) -> Headline {
-    Headline {
-        tone,
-        call: call.to_owned(),
-        text: text.into(),
-    }
-}
 
 impl Report<'_> {
     pub(super) fn headline(&self, deliveries: &Deliveries) -> Headline {
@@ -32,13 +28,13 @@ impl Report<'_> {
             ACTION_NEEDED => text.own("; ").and(rest.text),
             _ => text,
         };
-        headline(Tone::Bad, ACTION_NEEDED, text)
+        Headline::new(Tone::Bad, ACTION_NEEDED, text)
     }
 
     fn without_stuck(&self) -> Headline {
         if self.envelope.run.test {
             let text = "`urldb notify test` sent this message, and nothing has happened";
-            return headline(Tone::Good, "Test", text);
+            return Headline::new(Tone::Good, "Test", text);
         }
         match self.scope {
             Scope::Check => self.checked(),
@@ -47,7 +43,7 @@ impl Report<'_> {
                 let open = incidents(self.news.len() as u64);
                 let verb = if self.news.len() == 1 { "is" } else { "are" };
                 let text = format!("{open} {verb} still open, {}", self.broken());
-                headline(Tone::Bad, "Reminder", text)
+                Headline::new(Tone::Bad, "Reminder", text)
             }
             Scope::Run | Scope::News | Scope::Changes(_) | Scope::Issue(_) => self.ran(),
         }
@@ -57,7 +53,7 @@ impl Report<'_> {
         let news = self.news();
         if !news.is_empty() {
             let text = listed(&news).own(", ").own(self.broken());
-            return headline(Tone::Bad, ACTION_NEEDED, text);
+            return Headline::new(Tone::Bad, ACTION_NEEDED, text);
         }
         let shrunk = self
             .news
@@ -67,7 +63,7 @@ impl Report<'_> {
         if shrunk > 0 && self.closed.is_empty() {
             let has = if shrunk == 1 { "has" } else { "have" };
             let text = format!("{} {has} shrunk, {}", incidents(shrunk), self.broken());
-            return headline(Tone::Good, "Good news", text);
+            return Headline::new(Tone::Good, "Good news", text);
         }
         // An incident that has shrunk is open.
         let open = self.open.len() as u64 + shrunk;
@@ -82,13 +78,13 @@ impl Report<'_> {
                     "are"
                 };
                 let text = format!("{mistakes} {verb} still there, {}", self.broken());
-                headline(Tone::Bad, "No news", text)
+                Headline::new(Tone::Bad, "No news", text)
             }
             (0, 0) => self.nothing_new(),
             (0, _) => {
                 let verb = if open == 1 { "is" } else { "are" };
                 let text = format!("{} {verb} still open, {}", incidents(open), self.broken());
-                headline(Tone::Bad, "No news", text)
+                Headline::new(Tone::Bad, "No news", text)
             }
             (_, 0) if self.without_result() == 0 => self.all_good("All good again"),
             (_, _) if !is_mail && self.envelope.run.selection.is_some() && !self.was_asked() => {
@@ -106,7 +102,7 @@ impl Report<'_> {
                     1 => format!("1 other is open, {}", self.broken()),
                     open => format!("{} others are open, {}", number(open), self.broken()),
                 };
-                headline(Tone::Good, "Good news", format!("{solved}. {others}"))
+                Headline::new(Tone::Good, "Good news", format!("{solved}. {others}"))
             }
         }
     }
@@ -123,7 +119,7 @@ impl Report<'_> {
                 "{} failed for the first time",
                 share(unconfirmed, all, "URL")
             );
-            return headline(Tone::Warn, "Nothing to do yet", text);
+            return Headline::new(Tone::Warn, "Nothing to do yet", text);
         }
         self.all_good(if self.envelope.fixed.is_empty() {
             "All good"
@@ -160,7 +156,7 @@ impl Report<'_> {
                 format!("none of {hosts} answered")
             };
             let text = format!("{what}, so the fault is probably in the network of this machine");
-            headline(Tone::Warn, "No result", text)
+            Headline::new(Tone::Warn, "No result", text)
         })
     }
 
@@ -185,21 +181,20 @@ impl Report<'_> {
     /// The headline of a run that saw nothing wrong, unless URLs got no result.
     fn all_good(&self, call: &str) -> Headline {
         if self.is_cut_short() {
-            return headline(Tone::Warn, "Interrupted", self.missing_results());
+            return Headline::new(Tone::Warn, "Interrupted", self.missing_results());
         }
         if self.without_result() > 0 {
-            return headline(Tone::Warn, "Nothing to do yet", self.missing_results());
+            return Headline::new(Tone::Warn, "Nothing to do yet", self.missing_results());
         }
         // A mail tells the state of all promises, and the terminal what this run has seen.
-        let selection = self.envelope.run.selection.as_ref();
-        match selection.filter(|_| !matches!(self.scope, Scope::Changes(_))) {
-            Some(selection) => {
-                let selection = links::selection(selection).plain();
-                let call = format!("All good in {selection}");
+        let arguments = self.envelope.run.selection.as_ref();
+        match arguments.filter(|_| !matches!(self.scope, Scope::Changes(_))) {
+            Some(arguments) => {
+                let call = format!("All good in {}", selection(arguments).plain());
                 let due = self.envelope.summary.coverage.due;
-                headline(Tone::Good, &call, as_promised(due))
+                Headline::new(Tone::Good, &call, as_promised(due, ""))
             }
-            None => headline(Tone::Good, call, as_promised(self.all())),
+            None => Headline::new(Tone::Good, call, as_promised(self.all(), "")),
         }
     }
 
@@ -217,7 +212,7 @@ impl Report<'_> {
             (0, _) => mistakes_in_files(mistakes),
             _ => format!("{text}, and {}", mistakes_in_files(mistakes)),
         };
-        headline(Tone::Bad, ACTION_NEEDED, text)
+        Headline::new(Tone::Bad, ACTION_NEEDED, text)
     }
 
     fn checked_of_pull_request(&self, only_adds: bool) -> Headline {
@@ -245,22 +240,22 @@ impl Report<'_> {
             }
         };
         match (broken, mistakes) {
-            (0, 0) if due == 0 => headline(
+            (0, 0) if due == 0 => Headline::new(
                 Tone::Good,
                 "All good",
                 format!("this pull request {verb} no URL"),
             ),
             (0, 0) if unsure > 0 => {
                 let text = format!("{} without a result", of_all(unsure));
-                headline(Tone::Warn, "Nothing is certain", text)
+                Headline::new(Tone::Warn, "Nothing is certain", text)
             }
-            (0, 0) => headline(
+            (0, 0) => Headline::new(
                 Tone::Good,
                 "All good",
                 format!("{} as promised", of_all(due)),
             ),
-            (0, _) => headline(Tone::Bad, ACTION_NEEDED, mistakes_in_files(mistakes)),
-            (_, 0) => headline(
+            (0, _) => Headline::new(Tone::Bad, ACTION_NEEDED, mistakes_in_files(mistakes)),
+            (_, 0) => Headline::new(
                 Tone::Bad,
                 ACTION_NEEDED,
                 format!("{} broken", of_all(broken)),
@@ -268,7 +263,7 @@ impl Report<'_> {
             _ => {
                 let mistakes = mistakes_in_files(mistakes);
                 let text = format!("{} broken, and {mistakes}", of_all(broken));
-                headline(Tone::Bad, ACTION_NEEDED, text)
+                Headline::new(Tone::Bad, ACTION_NEEDED, text)
             }
         }
     }
@@ -281,7 +276,7 @@ impl Report<'_> {
             .sum()
     }
 
-    /// What is new, in phrases.
+    /// The news, in phrases.
     fn news(&self) -> Vec<String> {
         let mut phrases = Vec::new();
         let in_phase = |phase| {
@@ -311,7 +306,7 @@ impl Report<'_> {
     fn all(&self) -> u64 {
         let summary = &self.envelope.summary;
         match summary.totals.urls {
-            // An envelope of an older version has no totals.
+            // A check counts only the URLs that were due.
             0 => summary.coverage.due,
             urls => urls,
         }
@@ -320,23 +315,7 @@ impl Report<'_> {
     /// `40 of 1,247 URLs are broken`, with those that are muted.
     fn broken(&self) -> String {
         let totals = &self.envelope.summary.totals;
-        let all = self.all();
-        let affected = match totals.urls {
-            0 => {
-                let states = self.envelope.summary.states.iter();
-                states
-                    .filter(|(state, _)| state.is_broken())
-                    .map(|(_, urls)| urls)
-                    .sum()
-            }
-            _ => totals.affected,
-        };
-        let text = share_with(affected, all, "URL", "", ["is", "are"]);
-        let text = format!("{text} broken");
-        match totals.muted {
-            0 => text,
-            muted => format!("{text} ({} muted)", number(muted)),
-        }
+        broken_share(totals.affected, self.all(), "", totals.muted)
     }
 }
 
@@ -353,11 +332,21 @@ fn mistakes_in_files(number: u64) -> String {
     }
 }
 
-fn as_promised(urls: u64) -> String {
+/// `all 6 URLs are as promised`. `possessor` follows the noun: ` of example.org`.
+pub(crate) fn as_promised(urls: u64, possessor: &str) -> String {
     match urls {
         0 => "there is nothing to check".to_owned(),
-        1 => "the URL is as promised".to_owned(),
-        _ => format!("all {} are as promised", count(urls, "URL")),
+        1 => format!("the URL{possessor} is as promised"),
+        _ => format!("all {}{possessor} are as promised", count(urls, "URL")),
+    }
+}
+
+/// `40 of 1,247 URLs are broken (2 muted)`. `possessor` follows the noun: ` of example.org`.
+pub(crate) fn broken_share(broken: u64, all: u64, possessor: &str, muted: u64) -> String {
+    let share = share_with(broken, all, "URL", possessor, ["is", "are"]);
+    match muted {
+        0 => format!("{share} broken"),
+        muted => format!("{share} broken ({} muted)", number(muted)),
     }
 }
 

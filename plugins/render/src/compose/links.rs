@@ -1,15 +1,15 @@
-//! Places in domain files, their pages in the repository, and pages of the status site.
+//! Links to lines of domain files on the website of the repository, and to pages of the status site.
 
 use url::Url;
 use urldb_protocol::{Envelope, ProjectInfo};
 use urldb_text::sanitize;
 
-use crate::message::{Place, SiteLink};
+use crate::message::{SiteLink, SourceLink};
 use crate::text::{Text, one_line};
 
-/// A place in a domain file, with its page if the repository's website is known.
-pub(super) fn place(envelope: &Envelope, file: &str, line: Option<usize>) -> Place {
-    Place {
+/// A line of a domain file, with its page if the website of the repository is known.
+pub(super) fn source_link(envelope: &Envelope, file: &str, line: Option<usize>) -> SourceLink {
+    SourceLink {
         file: one_line(file),
         line,
         link: file_link(envelope, file, line),
@@ -91,7 +91,7 @@ fn web_address(text: &str) -> Option<Url> {
 }
 
 /// The page of the site about one incident, or the start page for several.
-pub(super) fn site(envelope: &Envelope, ids: &[&str], groups: usize) -> Option<SiteLink> {
+pub(super) fn site_link(envelope: &Envelope, ids: &[&str], groups: usize) -> Option<SiteLink> {
     let mut url = web_address(envelope.run.site_url.as_deref()?)?;
     let (label, short_label) = match ids {
         [id] if !id.is_empty() => {

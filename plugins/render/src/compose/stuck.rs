@@ -1,4 +1,4 @@
-//! What became of deliveries: messages that wait, and errors.
+//! The results of deliveries: messages that wait, and errors.
 
 use jiff::Timestamp;
 
@@ -12,12 +12,12 @@ const MOST_RECIPIENTS: usize = 5;
 /// Most messages with a command of their own.
 const MOST_COMMANDS: usize = 5;
 
-/// What became of the deliveries of a run, for [`Scope::Run`](super::Scope::Run).
+/// The results of the deliveries of a run, for [`Scope::Run`](super::Scope::Run).
 #[derive(Debug, Clone, Default)]
 pub struct Deliveries {
-    /// What was delivered, one phrase for each notifier: `mail to 2 recipients`.
+    /// Deliveries that were made, one phrase for each notifier: `mail to 2 recipients`.
     pub delivered: Vec<Text>,
-    /// What could not be sent, one block for each notifier.
+    /// Messages that could not be sent, one element for each notifier.
     pub stuck: Vec<StuckMessages>,
     /// Other errors of the run and of its notifiers, each without a full stop.
     pub errors: Vec<String>,
@@ -43,15 +43,15 @@ pub struct StuckMessages {
     pub recipients: Vec<String>,
     /// The recipients who have got them already, each once.
     pub reached: Vec<String>,
-    /// What to do about it, in a sentence without a full stop; empty if there is nothing to say.
+    /// Advice for people, in a sentence without a full stop; empty if there is none.
     pub advice: String,
-    /// What the next try waits for.
+    /// The condition of the next try.
     pub next: NextTry,
     /// Whether a person must act: the run exits with 2.
     pub is_urgent: bool,
 }
 
-/// What the next try of a message waits for.
+/// The condition of the next try of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NextTry {
     /// The next run.
@@ -105,15 +105,11 @@ fn of_error(error: &str) -> Block {
     }
 }
 
-#[expect(clippy::too_many_lines)]
 fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
     let StuckMessages {
         notifier,
         kind,
-        cause,
-        reply,
         waiting,
-        recipients,
         ..
     } = stuck;
     let subject = match kind.as_str() {
@@ -124,42 +120,18 @@ fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
             .outside(notifier)
             .own(")"),
     };
-    let mut facts = Vec::new();
-    if !reply.is_empty() {
-        facts.push(Fact::new("server", Text::new().outside(reply)));
-    }
-    facts.push(Fact::new("waiting", waiting_since(stuck, now)));
-    if !recipients.is_empty() {
-        facts.push(Fact::new("for", listed(recipients)));
-    }
-    if stuck.is_partial() {
-        facts.push(Fact::new("delivered", listed(&stuck.reached)));
-    }
     let what = if stuck.is_partial() {
         "did not reach all recipients"
     } else {
         "was not sent"
     };
-    let (sentence, brief) = match (&stuck.next, cause.as_str()) {
-        (NextTry::Section(_), _) => {
-            let cause = format!("urldb.toml has no [notify.{notifier}]");
-            (Text::from(format!("{what}: ")).outside(&cause), cause)
-        }
-        (_, "") => (Text::from(what).own(" yet"), format!("{what} yet")),
-        (_, cause) => (
-            Text::from(format!("{what}: ")).outside(cause),
-            cause.to_owned(),
-        ),
+    let cause = match &stuck.next {
+        NextTry::Section(_) => format!("urldb.toml has no [notify.{notifier}]"),
+        NextTry::EveryRun | NextTry::Change => stuck.cause.clone(),
     };
-    let brief = Text::new()
-        .outside(kind)
-        .own(if kind.is_empty() { "" } else { " " })
-        .outside(notifier)
-        .own(": ")
-        .outside(&brief);
-    let brief = match reply.as_str() {
-        "" => brief.own("."),
-        reply => brief.own(": ").outside(reply).own("."),
+    let (sentence, cause) = match cause.as_str() {
+        "" => (Text::from(what).own(" yet"), format!("{what} yet")),
+        _ => (Text::from(format!("{what}: ")).outside(&cause), cause),
     };
     let class = if stuck.is_urgent {
         Class::Error
@@ -168,13 +140,49 @@ fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
     };
     Block {
         short: Text::from(format!("{} could not be sent", count(*waiting, "message"))),
-        facts,
+        facts: facts(stuck, now),
         note: Some(note(stuck)),
         commands: commands(stuck),
-        brief: brief.own(" ").and(kept(*waiting)).own("."),
+        brief: brief(stuck, &cause),
         brief_command: Some(0),
         ..Block::new(class, subject, sentence)
     }
+}
+
+fn facts(stuck: &StuckMessages, now: Timestamp) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if !stuck.reply.is_empty() {
+        facts.push(Fact::new("server", Text::new().outside(&stuck.reply)));
+    }
+    facts.push(Fact::new("waiting", waiting_since(stuck, now)));
+    if !stuck.recipients.is_empty() {
+        facts.push(Fact::new("for", listed(&stuck.recipients)));
+    }
+    if stuck.is_partial() {
+        facts.push(Fact::new("delivered", listed(&stuck.reached)));
+    }
+    facts
+}
+
+/// Notifier, cause, reply of the server, and the fate of the messages, in one or two sentences.
+fn brief(stuck: &StuckMessages, cause: &str) -> Text {
+    let StuckMessages {
+        notifier,
+        kind,
+        reply,
+        ..
+    } = stuck;
+    let brief = Text::new()
+        .outside(kind)
+        .own(if kind.is_empty() { "" } else { " " })
+        .outside(notifier)
+        .own(": ")
+        .outside(cause);
+    let brief = match reply.as_str() {
+        "" => brief.own("."),
+        reply => brief.own(": ").outside(reply).own("."),
+    };
+    brief.own(" ").and(kept(stuck.waiting)).own(".")
 }
 
 /// `1 message, since 2026-11-24 04:17 UTC (1 day)`.
@@ -198,7 +206,7 @@ fn kept(waiting: u64) -> Text {
     })
 }
 
-/// What happens next, and what to do.
+/// The next try, and advice for people.
 fn note(stuck: &StuckMessages) -> Text {
     let note = kept(stuck.waiting);
     let note = match &stuck.next {

@@ -2,7 +2,9 @@
 
 use urldb_protocol::Envelope;
 
-use super::{Deliveries, Scope, compose};
+use super::report::compose;
+use super::scope::Scope;
+use super::stuck::Deliveries;
 use crate::message::{Block, Class, Message};
 use crate::text::{one_line, shorten};
 
@@ -37,7 +39,7 @@ fn with_project(cause: &str, project: &str) -> String {
     shorten(cause, room) + &project
 }
 
-/// What a message is about, in one phrase.
+/// The topic of a message, in one phrase.
 fn cause(message: &Message) -> String {
     let of = |class: Class| {
         message

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use urldb_protocol::{Finding, Incident};
 
 use super::causes::{Group, is_muted};
-use super::{Lookup, blocks, warnings};
+use super::lookup::Lookup;
+use super::{blocks, warnings};
 use crate::text::Text;
 
 /// The title of incidents with one cause.

@@ -3,9 +3,10 @@
 use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake};
 use urldb_text::sanitize;
 
-use super::causes::{host_of, is_about_state};
-use super::facts::{path_of, prefix_of};
-use super::{Scope, links};
+use super::causes::is_about_state;
+use super::links::source_link;
+use super::scope::Scope;
+use super::urls::{host_of, path_of, prefix_of, without_scheme};
 use crate::message::{Block, Class, Command, Fact, UrlList, UrlRow};
 use crate::numbers::{count, number};
 use crate::sentences::warning_sentence;
@@ -48,7 +49,7 @@ fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
     Block {
         code: Some(sanitize(code).into_owned()),
         known: !mistake.new,
-        place: Some(links::place(envelope, file, Some(*line))),
+        place: Some(source_link(envelope, file, Some(*line))),
         short: Text::from("mistake in ").own(place),
         facts,
         note: Some(Text::from(
@@ -139,7 +140,7 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         _ => sentence.own(format!(" ({})", count(total, "URL"))),
     };
     let short = match total {
-        1 if !is_about_host => Text::new().code(super::blocks::bare(&first.url)),
+        1 if !is_about_host => Text::new().code(without_scheme(&first.url)),
         _ => subject.clone(),
     };
     let note = is_intermittent.then(|| {
@@ -150,7 +151,7 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
     let line = (total == 1 && !is_about_host).then_some(first.line);
     let row = |finding: &&Finding| UrlRow {
         shown: sanitize(&path_of(&finding.url)).into_owned(),
-        place: links::place(envelope, &finding.file, Some(finding.line)),
+        place: source_link(envelope, &finding.file, Some(finding.line)),
     };
     let urls = (total > 1).then(|| UrlList {
         as_paths: true,
@@ -162,7 +163,7 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
     let brief = Text::from(detail.capitalized()).own(".");
     Block {
         code: Some(sanitize(&first.code).into_owned()),
-        place: Some(links::place(envelope, &first.file, line)),
+        place: Some(source_link(envelope, &first.file, line)),
         short: short.own(" ").and(sentence.clone()),
         urls_total: total,
         facts: (!is_intermittent)

@@ -2,17 +2,20 @@
 //! and no number that such a run would change, is on it.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use serde::Serialize;
-use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, Standing, State, UrlDetails, UrlOverview};
+use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
 use urldb_render::numbers::number;
-use urldb_render::{Mark, command_line, day_in_words, one_line, status_text};
+use urldb_render::{Mark, capitalized, command_line, day_in_words, one_line, status_text};
 
+use super::commands::{CommandRow, command, digest_command, promised_bytes};
+use super::incidents::IncidentRow;
+use super::url_words::{path_parts, state_in_words, state_of};
+use super::values::{Figure, Time, bytes};
+use super::{CommitRow, Frame, Views};
+use crate::file_names::host_page;
 use crate::strip::{Stretch, timeline};
-use crate::view::{
-    CommandRow, CommitRow, Figure, Frame, IncidentRow, Time, Views, bytes, command, digest_command,
-    host_page, path_parts, promised_bytes, state_in_words, state_of,
-};
 
 /// Failures among the last runs from which on the headline speaks of them.
 const FAILURES: u64 = 3;
@@ -75,7 +78,6 @@ struct CaptureRow {
 
 impl Views<'_> {
     /// The page of a URL.
-    #[expect(clippy::too_many_lines)]
     pub(crate) fn url_page(&self, url: &UrlOverview, details: &UrlDetails) -> UrlPage {
         let (headline, past) = self.headline(url);
         let (class, _) = state_of(url);
@@ -90,31 +92,7 @@ impl Views<'_> {
         frame.mark = class;
         // The page does not change with each run.
         frame.run = None;
-        let incidents: Vec<IncidentRow> = self.incidents_of(details);
-        let contents: std::collections::HashSet<&str> = details
-            .captures
-            .iter()
-            .map(|capture| capture.digest.as_str())
-            .collect();
-        let captures = details.captures.len() as u64 + details.more_captures;
-        let mut figures = vec![];
-        if let Some(length) = url.promised.length {
-            figures.push(Figure::bytes("Promised", length));
-        }
-        let rest = url.known_since.map_or_else(String::new, |since| {
-            format!("since {}", day_in_words(since))
-        });
-        figures.push(Figure::new(
-            "Incidents",
-            number(incidents.len() as u64),
-            rest,
-        ));
-        let rest = match contents.len() {
-            0 => "in the archive".to_owned(),
-            1 => "in full, of one content".to_owned(),
-            contents => format!("in full, of {} contents", number(contents as u64)),
-        };
-        figures.push(Figure::new("Captures", number(captures), rest));
+        let incidents = self.incidents_of(details);
         let stretches = stretches(url, &details.transitions);
         let plain = url.request.is_none().then_some(url.url.as_str());
         UrlPage {
@@ -127,11 +105,11 @@ impl Views<'_> {
             past,
             verified_since: url
                 .verified_since
-                .filter(|_| url.standing == Standing::Kept)
+                .filter(|_| url.standing == UrlBelief::Kept)
                 .map(Time::day),
             verified: url.verified.map(Time::day),
             is_static: url.is_static(),
-            figures,
+            figures: figures(url, details, incidents.len()),
             incidents,
             promise: promise(url),
             place: one_line(&format!("{}, line {}", url.file, url.line)),
@@ -156,10 +134,10 @@ impl Views<'_> {
         let mut known: Vec<_> = known.filter_map(|id| self.incident(id)).collect();
         known.sort_by_key(|it| it.incident.order());
         known.sort_by_key(|it| Reverse((it.incident.closed.is_none(), it.incident.since)));
-        known.into_iter().map(|it| self.row(it)).collect()
+        known.into_iter().map(|it| self.incident_row(it)).collect()
     }
 
-    /// The sentence about a URL, and the same for a page that is out of date.
+    /// The sentence about a URL, and the sentence for a page that is out of date.
     fn headline(&self, url: &UrlOverview) -> (String, String) {
         let since = |text: &str| match url.since {
             Some(since) => format!("{text} since {}.", day_in_words(since)),
@@ -167,7 +145,7 @@ impl Views<'_> {
         };
         let both = |text: String| (text.clone(), text);
         match (url.standing, url.state) {
-            (Standing::Kept, _) => match url.failures {
+            (UrlBelief::Kept, _) => match url.failures {
                 Some((failures, runs)) if failures >= FAILURES => both(format!(
                     "Kept, but it failed in {failures} of the last {runs} runs."
                 )),
@@ -186,7 +164,7 @@ impl Views<'_> {
                     "As promised, when last seen {ago}.".to_owned(),
                 ),
             },
-            (Standing::Unconfirmed, _) => {
+            (UrlBelief::Unconfirmed, _) => {
                 let seen = url
                     .pending
                     .map_or("failed", State::as_str)
@@ -194,23 +172,16 @@ impl Views<'_> {
                 let day = url.pending_since.map(day_in_words).unwrap_or_default();
                 both(format!("In doubt: {seen} on {day}, not confirmed yet."))
             }
-            (Standing::Affected, Some(State::Ok) | None) => {
+            (UrlBelief::Affected, Some(State::Ok) | None) => {
                 both(since("Not tried, as the host does not answer,"))
             }
-            (Standing::Affected, Some(State::Changed)) => both(
+            (UrlBelief::Affected, Some(State::Changed)) => both(
                 self.length_difference(url)
                     .unwrap_or_else(|| since("Changed")),
             ),
-            (Standing::Unknown, None) => both("Not checked yet.".to_owned()),
-            (Standing::Affected | Standing::Unknown, Some(state)) => {
-                let words = state_in_words(state);
-                let mut chars = words.chars();
-                let first = chars.next().map(|char| char.to_ascii_uppercase());
-                both(since(&format!(
-                    "{}{}",
-                    String::from_iter(first),
-                    chars.as_str()
-                )))
+            (UrlBelief::Unknown, None) => both("Not checked yet.".to_owned()),
+            (UrlBelief::Affected | UrlBelief::Unknown, Some(state)) => {
+                both(since(&capitalized(&state_in_words(state))))
             }
         }
     }
@@ -238,6 +209,28 @@ impl Views<'_> {
     }
 }
 
+fn figures(url: &UrlOverview, details: &UrlDetails, incidents: usize) -> Vec<Figure> {
+    let mut figures = vec![];
+    if let Some(length) = url.promised.length {
+        figures.push(Figure::bytes("Promised", length));
+    }
+    let rest = url.known_since.map_or_else(String::new, |since| {
+        format!("since {}", day_in_words(since))
+    });
+    figures.push(Figure::new("Incidents", number(incidents as u64), rest));
+    let digests = details.captures.iter().map(|capture| &capture.digest);
+    let contents: HashSet<&String> = digests.collect();
+    let rest = match contents.len() {
+        0 => "in the archive".to_owned(),
+        1 => "in full, of one content".to_owned(),
+        contents => format!("in full, of {} contents", number(contents as u64)),
+    };
+    let captures = details.captures.len() as u64 + details.more_captures;
+    figures.push(Figure::new("Captures", number(captures), rest));
+    figures
+}
+
+/// The facts that the record promises, and those that urldb knows of them.
 fn promise(url: &UrlOverview) -> Vec<FactRow> {
     let promised = &url.promised;
     let fact = |name, value: Option<String>, is_digest| {
@@ -321,11 +314,11 @@ fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
         });
     }
     let now = match (url.standing, url.state) {
-        (Standing::Unconfirmed, _) => url
+        (UrlBelief::Unconfirmed, _) => url
             .pending_since
             .zip(url.pending)
             .map(|(from, state)| (from, "d", format!("in doubt ({})", state_in_words(state)))),
-        (Standing::Affected, Some(State::Ok)) => {
+        (UrlBelief::Affected, Some(State::Ok)) => {
             url.since.map(|from| (from, "b", "not tried".to_owned()))
         }
         _ => None,

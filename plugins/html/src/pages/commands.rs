@@ -1,0 +1,35 @@
+//! Commands that a page offers, such as one that takes the promised bytes out of the archive.
+
+use serde::Serialize;
+use urldb_protocol::Promised;
+use urldb_render::command_line;
+use urldb_render::numbers::digest;
+
+/// A command and its purpose.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommandRow {
+    pub(crate) purpose: &'static str,
+    pub(crate) line: String,
+}
+
+/// Takes the promised bytes out of the archive: by their digest, whatever was captured later.
+pub(crate) fn promised_bytes(url: &str, promised: &Promised) -> Option<CommandRow> {
+    let sha256 = digest(promised.sha256.as_deref()?);
+    let words = [
+        "urldb", "archive", "get", url, "--sha256", &sha256, "-o", "promised",
+    ];
+    command("Take the promised bytes out of the archive", &words)
+}
+
+/// A command; absent if a terminal must not get one of the words.
+pub(crate) fn command(purpose: &'static str, words: &[&str]) -> Option<CommandRow> {
+    let line = command_line(words)?;
+    Some(CommandRow { purpose, line })
+}
+
+/// Prints the SHA-256 of what a URL serves.
+pub(crate) fn digest_command(purpose: &'static str, url: &str) -> Option<CommandRow> {
+    let curl = command_line(&["curl", "-sSL", url])?;
+    let line = format!("{curl} | sha256sum");
+    Some(CommandRow { purpose, line })
+}

@@ -1,0 +1,149 @@
+//! The pages of one host: its promises and its URLs.
+
+use jiff::Timestamp;
+use minijinja::HtmlEscape;
+use serde::Serialize;
+use urldb_protocol::{DayLevel, HostOverview, UrlOverview};
+use urldb_render::numbers::number;
+use urldb_render::{PromiseCounts, SiteHeadline, one_line};
+
+use super::incidents::IncidentRow;
+use super::url_words::{path_parts, state_of};
+use super::values::{Figure, Time, promise_figures};
+use super::{Frame, PageLink, Views, last_days, page_links};
+use crate::file_names::{host_page, url_page};
+use crate::source::ListedUrl;
+use crate::strip::chart;
+
+/// Most closed incidents on the page of a host.
+const MOST_CLOSED: usize = 12;
+
+/// A page of the URLs of one host.
+#[derive(Debug, Serialize)]
+pub(crate) struct HostPage {
+    pub(crate) frame: Frame,
+    host: String,
+    headline: String,
+    past: String,
+    checked: Option<Time>,
+    all_checked: Option<Time>,
+    figures: Vec<Figure>,
+    incidents: Vec<IncidentRow>,
+    closed: Vec<IncidentRow>,
+    /// The end of the certificate that the host showed last.
+    certificate: Option<Time>,
+    chart: String,
+    urls: Vec<UrlRow>,
+    has_commits: bool,
+    total: String,
+    pages: Vec<PageLink>,
+    file: String,
+    file_link: Option<String>,
+}
+
+/// A row of the table of URLs.
+#[derive(Debug, Serialize)]
+struct UrlRow {
+    class: &'static str,
+    /// Escaped for HTML, and so is `name`.
+    folder: String,
+    name: String,
+    state: String,
+    since: String,
+    bytes: String,
+    sha256: String,
+    verified: String,
+    changed: String,
+    /// The page of the URL, relative to that of the host.
+    page: Option<String>,
+}
+
+impl Views<'_> {
+    /// One page of a host: `urls` are its rows, and whether each has a page; `page` counts from 1.
+    pub(crate) fn host_page(
+        &self,
+        host: &HostOverview,
+        urls: &[(ListedUrl, bool)],
+        (page, pages): (usize, usize),
+    ) -> HostPage {
+        let SiteHeadline { mark, now, past } = PromiseCounts::of_host(host).headline();
+
+        let days = last_days(&host.days);
+        let is_good = |level| matches!(level, DayLevel::Kept | DayLevel::Doubt);
+        let good = days.iter().filter(|day| is_good(day.level)).count();
+        let known = days.iter().filter(|day| day.level != DayLevel::Blank);
+        let kept = (host.kept, host.urls);
+        let open = self.overview.open.iter();
+        let open = open.filter(|it| host.incidents.contains(&it.incident.id));
+        let closed = self.overview.closed.iter();
+        let closed = closed.filter(|it| it.domain == host.host);
+        let title = format!("{}: {}", host.host, now.trim_end_matches('.'));
+        let mut frame = self.frame(&title, mark, "../", "overview");
+        // A run that does not check the host leaves its page as it is.
+        frame.run = host.checked.map(|checked| Time::moment(checked).iso);
+        HostPage {
+            frame,
+            host: one_line(&host.host),
+            headline: now,
+            past,
+            checked: host.checked.map(Time::moment),
+            all_checked: host
+                .all_checked
+                .filter(|all| Some(*all) != host.checked)
+                .map(Time::moment),
+            figures: promise_figures(kept, &host.files, (good, known.count())),
+            incidents: open.map(|it| self.incident_row(it)).collect(),
+            closed: closed
+                .take(MOST_CLOSED)
+                .map(|it| self.incident_row(it))
+                .collect(),
+            certificate: host
+                .certificate
+                .as_ref()
+                .map(|dates| Time::day(dates.not_after)),
+            chart: chart(days),
+            urls: urls
+                .iter()
+                .map(|(listed, has_page)| url_row(listed, *has_page))
+                .collect(),
+            has_commits: self.commits.contains_key(host.file.as_str()),
+            total: number(host.urls),
+            pages: page_links(pages, page, |number| host_page(&host.host, number)),
+            file_link: self.file_link(&host.file, None),
+            file: one_line(&host.file),
+        }
+    }
+}
+
+/// A path as HTML. A slash in plain sight is as safe as its escape, and five bytes shorter.
+fn escaped(path: &str) -> String {
+    HtmlEscape(path).to_string().replace("&#x2f;", "/")
+}
+
+/// About the number of bytes of a URL in the table of its host.
+pub(crate) fn row_size(url: &UrlOverview) -> usize {
+    const ALL_BUT_PATH: usize = 248;
+    let (folder, name) = path_parts(url);
+    ALL_BUT_PATH + escaped(&folder).len() + escaped(&name).len()
+}
+
+fn url_row(listed: &ListedUrl, has_page: bool) -> UrlRow {
+    let url = &listed.url;
+    let (class, state) = state_of(url);
+    let (folder, name) = path_parts(url);
+    let day = |time: Option<Timestamp>| {
+        time.map_or_else(String::new, |time| time.strftime("%Y-%m-%d").to_string())
+    };
+    UrlRow {
+        class,
+        folder: escaped(&folder),
+        name: escaped(&name),
+        state,
+        since: day(url.since),
+        bytes: url.promised.length.map_or_else(String::new, number),
+        sha256: url.promised.sha256.clone().unwrap_or_default(),
+        verified: day(url.verified),
+        changed: day(listed.changed),
+        page: has_page.then(|| url_page(&url.url, url.request.as_deref())),
+    }
+}

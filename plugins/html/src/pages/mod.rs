@@ -1,0 +1,196 @@
+//! Data of the templates of the site: texts, numbers and links. No date is relative to the clock, so
+//! that a page changes only when its content does.
+
+mod commands;
+mod host;
+mod hosts;
+mod incident;
+mod incidents;
+mod overview;
+mod url;
+mod url_words;
+mod values;
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use urldb_protocol::{CommitInfo, Day, IncidentOverview, LogEntry, Overview};
+use urldb_render::{Mark, Titles, one_line, project_commit_link, project_file_link};
+
+pub(crate) use host::row_size;
+pub(crate) use hosts::MOST_HOSTS;
+
+use crate::source::SiteSource;
+use values::Time;
+
+/// Days of a strip.
+const STRIP_DAYS: usize = 90;
+
+/// Digits of the id of a commit.
+const COMMIT_DIGITS: usize = 7;
+
+/// Head and foot of a page.
+#[derive(Debug, Serialize)]
+pub(crate) struct Frame {
+    /// The title, for the browser.
+    pub(crate) title: String,
+    /// The relative address of the top folder: empty, or `../`.
+    pub(crate) root: &'static str,
+    /// Name of the icon: `kept`, `broken` or `none`.
+    pub(crate) icon: &'static str,
+    /// Class of the mark: `k`, `b` or `o`.
+    pub(crate) mark: &'static str,
+    /// The start of the last run. Absent on a page that does not change with each run: `run.js` has it.
+    pub(crate) run: Option<String>,
+    pub(crate) stale_after: u64,
+    pub(crate) project: String,
+    pub(crate) repository: Option<String>,
+    /// The section of the site that the page belongs to: `overview` or `incidents`.
+    pub(crate) section: &'static str,
+    pub(crate) version: String,
+}
+
+/// A commit, and its page on the website of the repository.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommitLink {
+    id: String,
+    link: Option<String>,
+}
+
+/// A commit that changed a record.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommitRow {
+    at: Time,
+    subject: String,
+    commit: CommitLink,
+}
+
+/// A link from one of several pages to another.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageLink {
+    number: usize,
+    page: String,
+    is_current: bool,
+}
+
+/// The site of one overview.
+pub(crate) struct Views<'a> {
+    pub(crate) overview: &'a Overview,
+    titles: Titles,
+    /// All incidents, by id.
+    incidents: HashMap<&'a str, &'a IncidentOverview>,
+    events: Vec<LogEntry>,
+    /// The commits that last changed domain files, by the name of the file.
+    commits: HashMap<&'a str, String>,
+}
+
+impl<'a> Views<'a> {
+    pub(crate) fn new(overview: &'a Overview, source: &impl SiteSource) -> Self {
+        let all = overview.open.iter().chain(&overview.closed);
+        let commits = overview.hosts.iter().filter_map(|host| {
+            let commit = source.commit_of(&host.host)?;
+            Some((host.file.as_str(), commit))
+        });
+        Self {
+            titles: Titles::new(overview),
+            incidents: all.map(|it| (it.incident.id.as_str(), it)).collect(),
+            events: source.events(),
+            commits: commits.collect(),
+            overview,
+        }
+    }
+
+    pub(crate) fn frame(
+        &self,
+        title: &str,
+        mark: Mark,
+        root: &'static str,
+        section: &'static str,
+    ) -> Frame {
+        let overview = self.overview;
+        let (icon, mark) = match mark {
+            Mark::Kept => ("kept", "k"),
+            Mark::Broken => ("broken", "b"),
+            Mark::Unknown => ("none", "o"),
+        };
+        Frame {
+            title: one_line(&format!("{title} – {}", overview.project.name)),
+            root,
+            icon,
+            mark,
+            run: overview
+                .last_run
+                .as_ref()
+                .map(|run| Time::moment(run.at).iso),
+            stale_after: overview.stale_after,
+            project: one_line(&overview.project.name),
+            repository: overview.project.url.clone().filter(|url| is_web(url)),
+            section,
+            version: overview.version.clone(),
+        }
+    }
+
+    /// The page of a line of a domain file: at the commit that last changed the file, so that the link stays
+    /// as it is, or else at the commit that is checked out.
+    pub(crate) fn file_link(&self, file: &str, line: Option<usize>) -> Option<String> {
+        let project = &self.overview.project;
+        let commit = self.commits.get(file).or(project.commit.as_ref());
+        project_file_link(project, commit.map(String::as_str), file, line)
+    }
+
+    /// The page of a commit.
+    fn commit_link(&self, id: &str) -> CommitLink {
+        CommitLink {
+            id: id.chars().take(COMMIT_DIGITS).collect(),
+            link: project_commit_link(&self.overview.project, id),
+        }
+    }
+
+    pub(crate) fn commit_row(&self, at: Timestamp, commit: &CommitInfo) -> CommitRow {
+        CommitRow {
+            at: Time::day(at),
+            subject: one_line(&commit.subject),
+            commit: self.commit_link(&commit.id),
+        }
+    }
+
+    pub(crate) fn incident(&self, id: &str) -> Option<&'a IncidentOverview> {
+        self.incidents.get(id).copied()
+    }
+
+    /// Tells the pages that do not change with each run when the last one was.
+    pub(crate) fn last_run_script(&self) -> String {
+        let Some(run) = &self.overview.last_run else {
+            return "\"use strict\";\n".to_owned();
+        };
+        format!(
+            "\"use strict\";\nObject.assign(document.documentElement.dataset, {{run: \"{}\", staleAfter: {}}});\n",
+            Time::moment(run.at).iso,
+            self.overview.stale_after
+        )
+    }
+
+    /// The title of an incident.
+    pub(crate) fn title(&self, it: &IncidentOverview) -> String {
+        self.titles.of(it).plain()
+    }
+}
+
+fn page_links(pages: usize, current: usize, page: impl Fn(usize) -> String) -> Vec<PageLink> {
+    let link = |number| PageLink {
+        number,
+        page: page(number),
+        is_current: number == current,
+    };
+    (1..=pages).map(link).collect()
+}
+
+/// The days of a strip.
+fn last_days(days: &[Day]) -> &[Day] {
+    &days[days.len().saturating_sub(STRIP_DAYS)..]
+}
+
+fn is_web(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}

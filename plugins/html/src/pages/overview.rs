@@ -1,0 +1,275 @@
+//! The start page: the state of all promises.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use urldb_protocol::{CommitInfo, Finding, LogEntry, LogEvent, RunSummary};
+use urldb_render::numbers::{counted, number, with_spaces};
+use urldb_render::{
+    PromiseCounts, SiteHeadline, commit_counts, event_sentence, moment_in_words, one_line, remarks,
+    short_day,
+};
+
+use super::hosts::{HostTable, MOST_HOSTS};
+use super::incidents::IncidentRow;
+use super::values::{Figure, Time, date, promise_figures};
+use super::{CommitLink, Frame, Views};
+use crate::file_names::host_page;
+use crate::strip::{good_days, year};
+
+/// Most incidents on the overview.
+const MOST_INCIDENTS: usize = 12;
+
+/// Most hosts on the overview beside the affected ones.
+const MOST_OTHER_HOSTS: usize = 100;
+
+/// Most events on the overview.
+const MOST_EVENTS: usize = 30;
+
+/// The overview.
+#[derive(Debug, Serialize)]
+pub(crate) struct OverviewPage {
+    pub(crate) frame: Frame,
+    headline: String,
+    past: String,
+    as_of: Option<Time>,
+    /// Sentences about urldb itself: a wrong clock, and messages that wait.
+    remarks: Vec<String>,
+    is_empty: bool,
+    figures: Vec<Figure>,
+    incidents: Vec<IncidentRow>,
+    more_incidents: u64,
+    warnings: Vec<WarningRow>,
+    mistakes: Vec<MistakeRow>,
+    hosts: HostTable,
+    more_hosts: u64,
+    good_days: usize,
+    days_without_run: usize,
+    known_days: usize,
+    year: String,
+    events: Vec<EventRow>,
+    more_events: u64,
+    ages: [String; 5],
+    coverage: Vec<Fact>,
+}
+
+/// A name with a text.
+#[derive(Debug, Serialize)]
+struct Fact {
+    name: &'static str,
+    text: String,
+}
+
+/// A kept promise with a remark.
+#[derive(Debug, Serialize)]
+struct WarningRow {
+    page: String,
+    title: String,
+    detail: String,
+}
+
+/// A mistake in a domain file.
+#[derive(Debug, Serialize)]
+struct MistakeRow {
+    place: String,
+    link: Option<String>,
+    message: String,
+}
+
+/// An event of the last days.
+#[derive(Debug, Serialize)]
+struct EventRow {
+    at: Time,
+    day: String,
+    /// The id of the incident whose page has more.
+    incident: Option<String>,
+    text: String,
+    detail: String,
+    commit: Option<CommitLink>,
+}
+
+impl Views<'_> {
+    /// The start page.
+    pub(crate) fn overview_page(&self) -> OverviewPage {
+        let overview = self.overview;
+        let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
+        let files = &overview.files;
+        let kept: u64 = overview.hosts.iter().map(|host| host.kept).sum();
+        let (good, without_run) = good_days(&overview.days);
+        let known = overview.days.iter().filter(|day| day.promised > 0).count();
+        let (events, more_events) = self.events();
+        let affected = overview.hosts.iter().filter(|host| host.affected > 0);
+        let rows = (affected.count() + MOST_OTHER_HOSTS).min(MOST_HOSTS);
+        let more_hosts = overview.hosts.len().saturating_sub(rows) as u64;
+        let incidents = overview.open.iter().take(MOST_INCIDENTS);
+        OverviewPage {
+            frame: self.frame(now.trim_end_matches('.'), mark, "", "overview"),
+            headline: now,
+            past,
+            as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
+            remarks: remarks(overview)
+                .map(|text| one_line(&with_spaces(&text)))
+                .collect(),
+            is_empty: overview.totals.urls == 0,
+            figures: promise_figures((kept, overview.totals.urls), files, (good, known)),
+            incidents: incidents.map(|it| self.incident_row(it)).collect(),
+            more_incidents: overview.open.len().saturating_sub(MOST_INCIDENTS) as u64,
+            warnings: overview.warnings.iter().map(warning).collect(),
+            mistakes: self.mistakes(),
+            hosts: self.host_table(0..rows),
+            more_hosts,
+            good_days: good,
+            days_without_run: without_run,
+            known_days: known,
+            year: year(&overview.days),
+            events,
+            more_events,
+            ages: files.ages.map(number),
+            coverage: self.coverage(),
+        }
+    }
+
+    fn mistakes(&self) -> Vec<MistakeRow> {
+        let mistakes = self.overview.mistakes.iter();
+        let row = mistakes.map(|mistake| MistakeRow {
+            place: one_line(&format!("{}, line {}", mistake.file, mistake.line)),
+            link: self.file_link(&mistake.file, Some(mistake.line)),
+            message: one_line(&mistake.message),
+        });
+        row.collect()
+    }
+
+    /// Events of the last days, and the number of events that are left out. A commit is one event,
+    /// however many domain files it changed.
+    fn events(&self) -> (Vec<EventRow>, u64) {
+        let mut commits: HashMap<&str, (&LogEntry, CommitInfo, u64)> = HashMap::new();
+        for entry in &self.events {
+            if let Some(commit) = &entry.commit {
+                let known = commits.entry(&commit.id);
+                let (_, sum, hosts) = known.or_insert_with(|| {
+                    let (added, changed, removed) = (0, 0, 0);
+                    let none = CommitInfo {
+                        added,
+                        changed,
+                        removed,
+                        ..commit.clone()
+                    };
+                    (entry, none, 0)
+                });
+                sum.added += commit.added;
+                sum.changed += commit.changed;
+                sum.removed += commit.removed;
+                *hosts += 1;
+            }
+        }
+        let rows = self.events.iter().filter_map(|entry| {
+            let Some(commit) = &entry.commit else {
+                return self.event_row(entry);
+            };
+            let (entry, commit, hosts) = commits.remove(commit.id.as_str())?;
+            let counts = commit_counts(&commit);
+            let place = match hosts {
+                1 => one_line(&entry.host),
+                hosts => format!("{} hosts", number(hosts)),
+            };
+            (!counts.is_empty()).then(|| EventRow {
+                at: Time::day(entry.at),
+                day: short_day(date(entry.at), self.overview.now),
+                incident: None,
+                text: one_line(&commit.subject),
+                detail: format!("{counts}; {place}"),
+                commit: Some(self.commit_link(&commit.id)),
+            })
+        });
+        let mut rows: Vec<EventRow> = rows.collect();
+        let more = rows.len().saturating_sub(MOST_EVENTS);
+        rows.truncate(MOST_EVENTS);
+        (rows, more as u64)
+    }
+
+    /// An event that people should hear of: an incident that opened, grew or closed.
+    fn event_row(&self, entry: &LogEntry) -> Option<EventRow> {
+        let it = entry.incident.as_deref().and_then(|id| self.incident(id));
+        let host = one_line(&entry.host);
+        let text = match (entry.event, it) {
+            (LogEvent::Broken, Some(it)) => self.title(it),
+            (
+                LogEvent::Broken
+                | LogEvent::Grown
+                | LogEvent::Recovered
+                | LogEvent::PromisesChanged,
+                it,
+            ) => {
+                let sentence = event_sentence(entry, it.map(|it| &it.incident)).plain();
+                format!("{host}: {sentence}")
+            }
+            _ => return None,
+        };
+        Some(EventRow {
+            at: Time::day(entry.at),
+            day: short_day(date(entry.at), self.overview.now),
+            incident: it.map(|it| it.incident.id.clone()),
+            text,
+            detail: String::new(),
+            commit: None,
+        })
+    }
+
+    fn coverage(&self) -> Vec<Fact> {
+        let overview = self.overview;
+        let mut coverage = vec![];
+        let mut add = |name, text| coverage.push(Fact { name, text });
+        if let Some(run) = &overview.last_complete {
+            let text = format!("{}; {}", moment_in_words(run.at), due(run));
+            add("Last run over everything", text);
+        }
+        for run in &overview.since_complete {
+            let what = run.selection.clone().unwrap_or_default();
+            let text = format!("{}; {what}: {}", moment_in_words(run.at), due(run));
+            add("Since then", text);
+        }
+        let runs = &overview.runs;
+        let (month, year) = (number(runs.month), number(runs.year));
+        let mut text = format!("{month} in the last 30 days, {year} in the last 365");
+        if let Some((from, to)) = runs.longest_gap {
+            let (from, to) = (short_day(from, overview.now), short_day(to, overview.now));
+            text = format!("{text}; the longest gap was from {from} to {to}");
+        }
+        add("Runs", text);
+        if overview.deprecated > 0 {
+            let records = counted(overview.deprecated, "deprecated record");
+            add("Set aside", format!("{records}, not checked"));
+        }
+        coverage
+    }
+}
+
+/// `240 URLs were due, 238 as promised`
+fn due(run: &RunSummary) -> String {
+    let verb = if run.due == 1 { "was" } else { "were" };
+    let (due, ok) = (counted(run.due, "URL"), number(run.ok));
+    format!("{due} {verb} due, {ok} as promised")
+}
+
+fn warning(finding: &Finding) -> WarningRow {
+    let host = std::path::Path::new(&finding.file);
+    let host = host
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let title = match finding.code.as_str() {
+        "intermittent" => format!("{host}: one URL is intermittent"),
+        "certificate-expires-soon" => format!("{host}: the certificate expires soon"),
+        code => format!("{host}: {code}"),
+    };
+    let detail = match finding.code.as_str() {
+        "intermittent" => one_line(&format!("{} {}", finding.url, finding.message)),
+        _ => one_line(&finding.message),
+    };
+    WarningRow {
+        page: host_page(&host, 1),
+        title: one_line(&title),
+        detail,
+    }
+}

@@ -1,0 +1,343 @@
+//! The evidence of a cause: the promise and the answer.
+
+use jiff::fmt::rfc2822;
+use url::Url;
+use urldb_protocol::{
+    CertificateDates, Evidence, Observed, Promised, Reason, State, TextDifference,
+};
+
+use super::open::{OpenGroup, ip_and_port};
+use crate::compose::urls::host_of;
+use crate::message::Fact;
+use crate::numbers::{bytes, count, digest, moment, number};
+use crate::sentences::status_line;
+use crate::text::{Text, one_line};
+
+/// Most lines of a difference.
+const DIFF_LINES: usize = 20;
+
+impl OpenGroup<'_> {
+    pub(super) fn cause_facts(&self) -> Vec<Fact> {
+        let evidence = self.evidence();
+        let observed = &evidence.observed;
+        if let Some(target) = self.cause.redirect
+            && (observed.redirect_status.is_some() || observed.length.is_some())
+        {
+            return vec![Fact::new("redirect", redirect(target, observed))];
+        }
+        match self.group.first().state {
+            State::Changed => self.changed(),
+            State::Redirected => self.redirected(),
+            State::Unreachable => match (self.group.reason(), &evidence.certificate) {
+                (Some(reason), Some(dates)) if is_certificate(reason) => {
+                    self.certificate(reason, dates)
+                }
+                _ => self.tried().into_iter().collect(),
+            },
+            State::Truncated | State::Inconclusive | State::Blocked => self.error(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The promised and the observed bytes of one URL.
+    fn changed(&self) -> Vec<Fact> {
+        let evidence = self.evidence();
+        let Evidence {
+            promised, observed, ..
+        } = evidence;
+        if !self.is_one_url() {
+            return Vec::new();
+        }
+        let by_type = self.group.reason() == Some(Reason::ContentType);
+        let by_status = self.group.reason() == Some(Reason::Status);
+        let promised_text = if by_status {
+            promised.status.map(status_line)
+        } else {
+            content(
+                promised.length,
+                promised.sha256.as_deref(),
+                promised.content_type.as_deref().filter(|_| by_type),
+            )
+        };
+        let served = if by_status {
+            observed.status.map(status_line)
+        } else if observed.sha256.is_none() && !by_type && !evidence.detail.is_empty() {
+            // The body was not read to its end: its length is not what is served.
+            Some(Text::new().outside(&evidence.detail))
+        } else {
+            content(
+                observed.length,
+                observed.sha256.as_deref(),
+                observed.content_type.as_deref().filter(|_| by_type),
+            )
+        };
+        let mut facts = Vec::new();
+        facts.extend(promised_text.map(|text| Fact::new("promised", text)));
+        facts.extend(served.map(|text| Fact::new("served", text)));
+        if facts.is_empty() {
+            facts.extend(self.error());
+        }
+        facts.extend(self.differs());
+        // The finding of this run is newer than the evidence, which may be that of the first run.
+        let finding = self.envelope.finding(&evidence.url);
+        let cause = finding.and_then(|finding| finding.not_archived.as_deref());
+        let cause = cause.or(evidence.not_archived.as_deref());
+        facts.extend(cause.map(|cause| Fact::new("not archived", Text::new().outside(cause))));
+        facts
+    }
+
+    fn differs(&self) -> Option<Fact> {
+        let evidence = self.evidence();
+        if let Some(text) = &evidence.text {
+            return Some(Fact {
+                name: "differs",
+                text: difference(text),
+                diff: text
+                    .lines
+                    .iter()
+                    .take(DIFF_LINES)
+                    .map(|line| one_line(line))
+                    .collect(),
+            });
+        }
+        let first = evidence.first_difference?;
+        let mut text = Text::from(format!("first at byte {}", number(first)));
+        let Evidence {
+            promised, observed, ..
+        } = evidence;
+        if let (Some(promised), Some(observed)) = (&promised.content_type, &observed.content_type)
+            && *observed == *promised
+        {
+            text = text.own("; ").outside(observed).own(" as before");
+        }
+        if let Some(modified) = &evidence.last_modified {
+            text = text.own("; Last-Modified ").and(http_date(modified));
+        }
+        Some(Fact::new("differs", text))
+    }
+
+    fn redirected(&self) -> Vec<Fact> {
+        let Evidence {
+            promised, observed, ..
+        } = self.evidence();
+        let mut facts = Vec::new();
+        if let Some(target) = &promised.redirects_to {
+            facts.push(Fact::new("promised", promised_redirect(promised, target)));
+        }
+        if let Some(target) = &observed.redirect {
+            facts.push(Fact::new("redirect", answered_redirect(target, observed)));
+        }
+        if facts.is_empty() {
+            facts.extend(self.error());
+        }
+        facts
+    }
+
+    /// The fault in words, if the title does not say as much.
+    fn error(&self) -> Vec<Fact> {
+        let detail = self.evidence().detail.as_str();
+        let error = || Fact::new("error", Text::new().outside(detail));
+        if detail.is_empty() {
+            Vec::new()
+        } else {
+            vec![error()]
+        }
+    }
+
+    /// The requests that failed.
+    fn tried(&self) -> Option<Fact> {
+        let evidence = self.evidence();
+        let tried = if evidence.tried == 0 {
+            1
+        } else {
+            evidence.tried
+        };
+        let times = match evidence.requests {
+            0 => String::new(),
+            1 => "once".to_owned(),
+            requests => count(requests.into(), "time"),
+        };
+        let mut text = Text::new();
+        if self.is_one_url() {
+            text = text.own(&times);
+        } else {
+            text = text.own(count(tried, "URL"));
+            if !times.is_empty() {
+                text = text.own(", ").own(&times);
+                text = text.own(if tried > 1 && evidence.requests > 1 {
+                    " each"
+                } else {
+                    ""
+                });
+            }
+        }
+        if !evidence.detail.is_empty() {
+            let separator = if text.is_empty() { "" } else { ": " };
+            text = text.own(separator);
+            text = text.outside(&evidence.detail);
+        }
+        let skipped = self.group.urls().filter(|url| url.not_tried).count() as u64;
+        if skipped > 0 {
+            let rest = match skipped {
+                1 => "; the other one was not tried, because the host was silent".to_owned(),
+                _ => format!(
+                    "; the other {} were not tried, because the host was silent",
+                    number(skipped)
+                ),
+            };
+            text = text.own(rest);
+        }
+        (!text.is_empty()).then(|| Fact::new("tried", text))
+    }
+
+    fn certificate(&self, reason: Reason, dates: &CertificateDates) -> Vec<Fact> {
+        let CertificateDates {
+            not_before,
+            not_after,
+            issuer,
+        } = dates;
+        let issued = |text: Text| match issuer.as_str() {
+            "" => text,
+            issuer => text.own("issued by ").outside(issuer),
+        };
+        let mut facts = vec![match reason {
+            Reason::TlsExpired => {
+                let text =
+                    Text::from(moment(*not_after)).own(if issuer.is_empty() { "" } else { "; " });
+                Fact::new("expired", issued(text))
+            }
+            Reason::TlsNotYetValid => {
+                let text = Text::from("from ").own(moment(*not_before)).own("; ");
+                Fact::new("valid", issued(text))
+            }
+            _ => Fact::new("certificate", issued(Text::new())),
+        }];
+        facts.retain(|fact| !fact.text.is_empty());
+        if let Some(address) = &self.evidence().observed.address {
+            let (address, port) = ip_and_port(address);
+            let text = Text::new().outside(&address);
+            let text = match port.or_else(|| self.port()) {
+                Some(port) => text.own(format!(" port\u{a0}{port}")),
+                None => text,
+            };
+            let text = if self.others_are_valid() {
+                text.own("; all other certificates in this run are valid")
+            } else {
+                text
+            };
+            facts.push(Fact::new("server", text));
+        }
+        facts
+    }
+
+    fn port(&self) -> Option<u16> {
+        let url = self.group.urls().next()?;
+        Url::parse(&url.url).ok()?.port_or_known_default()
+    }
+
+    /// Whether no other host of the report has a fault of TLS.
+    fn others_are_valid(&self) -> bool {
+        let faulty = self.envelope.findings.iter().filter(|finding| {
+            let reason = finding.reason.as_deref().unwrap_or_default();
+            reason.starts_with("tls")
+        });
+        let hosts = faulty.map(|finding| host_of(&finding.url));
+        hosts
+            .into_iter()
+            .all(|host| host == self.group.first().host)
+    }
+}
+
+/// `48,120 bytes, SHA-256 59b49341821f, text/csv`: what is known of it.
+pub(super) fn content(
+    length: Option<u64>,
+    sha256: Option<&str>,
+    content_type: Option<&str>,
+) -> Option<Text> {
+    let mut text = Text::new();
+    let comma = |text: &Text| if text.is_empty() { "" } else { ", " };
+    if let Some(length) = length {
+        text = text.own(bytes(length));
+    }
+    if let Some(sha256) = sha256 {
+        let separator = comma(&text);
+        text = text
+            .own(separator)
+            .own("SHA-256\u{a0}")
+            .outside(&digest(sha256));
+    }
+    if let Some(content_type) = content_type {
+        let separator = comma(&text);
+        text = text.own(separator).outside(content_type);
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// `302 Found to https://…/, which serves 2,755 bytes of text/html`.
+fn redirect(target: &str, observed: &Observed) -> Text {
+    let text = answered_redirect(target, observed);
+    let text = match (observed.length, &observed.content_type) {
+        (None, _) => return text,
+        (Some(length), _) => text.own(", which serves ").own(bytes(length)),
+    };
+    match &observed.content_type {
+        Some(content_type) => text.own(" of ").outside(essence(content_type)),
+        None => text,
+    }
+}
+
+/// A media type without its parameters.
+fn essence(content_type: &str) -> &str {
+    content_type.split(';').next().unwrap_or_default().trim()
+}
+
+fn answered_redirect(target: &str, observed: &Observed) -> Text {
+    let status = observed.redirect_status.map(status_line);
+    let status = status.map_or_else(Text::new, |status| status.own(" "));
+    status.own("to ").code(target)
+}
+
+fn promised_redirect(promised: &Promised, target: &str) -> Text {
+    let status = promised.status.map(status_line);
+    let status = status.map_or_else(Text::new, |status| status.own(" "));
+    status.own("to ").code(target)
+}
+
+fn difference(difference: &TextDifference) -> Text {
+    let TextDifference {
+        added,
+        removed,
+        appended_after,
+        ..
+    } = difference;
+    let lines = |number: u64, what: &str| {
+        let verb = if number == 1 { "is" } else { "are" };
+        format!("{} {verb} {what}", count(number, "line"))
+    };
+    Text::from(match (appended_after, *added, *removed) {
+        (Some(line), added, _) => format!(
+            "{}, after line {}; the promised bytes before {} are unchanged",
+            lines(added, "new at the end"),
+            number(*line),
+            if added == 1 { "it" } else { "them" },
+        ),
+        (None, 0, removed) => lines(removed, "gone"),
+        (None, added, 0) => lines(added, "new"),
+        (None, added, removed) => format!("{}, {}", lines(added, "new"), lines(removed, "gone")),
+    })
+}
+
+/// An HTTP date in our form; as the server wrote it if the date is not valid.
+fn http_date(text: &str) -> Text {
+    match rfc2822::parse(text) {
+        Ok(date) => Text::from(moment(date.timestamp())),
+        Err(_) => Text::new().outside(text),
+    }
+}
+
+fn is_certificate(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::TlsExpired | Reason::TlsNotYetValid | Reason::TlsUntrusted | Reason::TlsWrongHost
+    )
+}

@@ -1,0 +1,200 @@
+//! The evidence of an open group, apart from its cause: requests, times, common folder and address.
+
+use std::net::SocketAddr;
+
+use urldb_protocol::{AffectedUrl, Evidence, Incident, Observed, Phase, State};
+
+use crate::compose::causes::Group;
+use crate::compose::lookup::Lookup;
+use crate::compose::scope::Scope;
+use crate::compose::urls::{path_of, prefix};
+use crate::message::Fact;
+use crate::numbers::{age, count, day, moment, number, share};
+use crate::sentences::{Cause, Subject};
+use crate::text::Text;
+
+/// Fewest URLs for which the common prefix is worth a line.
+const MANY: u64 = 10;
+
+/// An open group, and the message that tells it.
+pub(super) struct OpenGroup<'a> {
+    pub(super) group: &'a Group<'a>,
+    pub(super) cause: Cause<'a>,
+    pub(super) envelope: &'a Lookup<'a>,
+    pub(super) scope: Scope<'a>,
+}
+
+impl OpenGroup<'_> {
+    pub(super) fn evidence(&self) -> &Evidence {
+        &self.group.first().evidence
+    }
+
+    pub(super) fn is_one_url(&self) -> bool {
+        self.cause.subject == Subject::Url
+    }
+
+    /// The common prefix of many URLs; of an incident that has grown, the prefix of the new ones.
+    pub(super) fn where_is(&self) -> Option<Fact> {
+        let first = self.group.first();
+        let all = self.group.urls_now();
+        if self.group.incidents.len() > 1 {
+            return None;
+        }
+        if first.phase == Phase::Grown && self.scope.tells_growth() {
+            return self.grown();
+        }
+        let is_host_wide = all >= self.group.host_urls();
+        let prefix = prefix(self.group.urls()).filter(|_| all > MANY && !is_host_wide)?;
+        let text = Text::from(format!("all {} URLs are below ", number(all))).path(&prefix);
+        Some(Fact::new("where", text))
+    }
+
+    fn grown(&self) -> Option<Fact> {
+        let old: Vec<_> = self.group.urls().filter(|url| !url.new).collect();
+        let new: Vec<_> = self.group.urls().filter(|url| url.new).collect();
+        if new.is_empty() {
+            return None;
+        }
+        let below = |text: Text, prefix: Option<String>| match prefix {
+            Some(prefix) => text.own(" below ").path(&prefix),
+            None => text,
+        };
+        let old_text = Text::from(count(old.len() as u64, "URL"));
+        let text = below(old_text, prefix(old.into_iter()));
+        let text = text
+            .own("; new in this run, ")
+            .own(number(new.len() as u64));
+        let text = below(text, prefix(new.into_iter()));
+        Some(Fact::new("where", text.own(", listed here")))
+    }
+
+    /// Number of requests that agree.
+    pub(super) fn seen(&self) -> Option<Fact> {
+        let Evidence {
+            requests, agreeing, ..
+        } = *self.evidence();
+        let state = self.group.first().state;
+        let answered = !matches!(state, State::Unreachable | State::Inconclusive | State::Ok);
+        let is_grown = self.group.phase() == Phase::Grown && self.scope.tells_growth();
+        if requests == 0 || !answered || is_grown || is_only_told(self.evidence(), state) {
+            return None;
+        }
+        let what = match state {
+            _ if self.cause.redirect.is_some() || state == State::Redirected => "got this redirect",
+            State::Changed => "got the same bytes",
+            State::Truncated => "broke off",
+            _ => "got this answer",
+        };
+        let of = share(agreeing.into(), requests.into(), "request");
+        let to = match (self.is_one_url(), self.all_were_asked(requests)) {
+            (true, _) => Text::new(),
+            (false, true) => Text::from(" to each URL"),
+            (false, false) => Text::from(" to ").path(&path_of(&self.evidence().url)),
+        };
+        Some(Fact::new("seen", Text::from(of).and(to).own(" ").own(what)))
+    }
+
+    /// Whether the run made the same number of requests to each affected URL.
+    fn all_were_asked(&self, requests: u32) -> bool {
+        let attempts = |url: &AffectedUrl| {
+            let finding = self.envelope.finding(&url.url)?;
+            u32::try_from(finding.attempts).ok()
+        };
+        self.group.urls().all(|url| attempts(url) == Some(requests))
+    }
+
+    pub(super) fn muted(&self) -> Option<Fact> {
+        let muted = self.group.urls().filter(|url| url.muted).count() as u64;
+        let all = self.group.urls_now();
+        (muted > 0).then(|| {
+            let text = if muted == all {
+                "nobody is notified".to_owned()
+            } else {
+                format!(
+                    "{} of these URLs: nobody is notified about them",
+                    number(muted)
+                )
+            };
+            Fact::new("muted", Text::from(text))
+        })
+    }
+
+    /// Since when, if that was before this run.
+    pub(super) fn since(&self) -> Option<Fact> {
+        let since = self.group.since();
+        let started = self.envelope.run.started;
+        let is_older = started.duration_since(since).as_secs() >= 60;
+        if !is_older
+            || self.scope.is_check()
+            || matches!(self.scope, Scope::Issue(_))
+            || self.group.phase() == Phase::Unknown
+        {
+            return None;
+        }
+        let mut text = Text::from(moment(since)).own(format!(" ({})", age(since, started)));
+        let runs = self.group.incidents.iter().map(|incident| incident.runs);
+        let runs = runs.min().unwrap_or_default();
+        if runs > 1 {
+            text = text.own(format!(", {} in a row", count(runs.into(), "run")));
+        }
+        if let Some(day) = self.notified_on().filter(|_| self.scope == Scope::Run) {
+            text = text.own("; notified on ").own(day);
+        }
+        Some(Fact::new("since", text))
+    }
+
+    /// The day of the run that opened a known incident, if a notifier was told.
+    fn notified_on(&self) -> Option<String> {
+        let first = self.group.first();
+        let is_known = first.phase == Phase::Unchanged && !first.threads.is_empty();
+        let opened = first.opened.filter(|_| is_known)?;
+        Some(day(opened))
+    }
+
+    pub(super) fn last_good(&self) -> Option<Fact> {
+        let last = self
+            .group
+            .incidents
+            .iter()
+            .map(|incident| incident.last_good);
+        let last = last.min().flatten()?;
+        Some(Fact::new("last good", Text::from(moment(last))))
+    }
+
+    /// The address that all hosts of a group have.
+    pub(super) fn common(&self) -> Option<Fact> {
+        let hosts = self.group.incidents.len() as u64;
+        let ip = |incident: &Incident| {
+            let address = incident.evidence.observed.address.as_deref()?;
+            Some(ip_and_port(address).0)
+        };
+        let address = ip(self.group.first())?;
+        let mut incidents = self.group.incidents.iter();
+        let same = incidents.all(|incident| ip(incident).as_deref() == Some(&*address));
+        if hosts < 2 || !same || self.group.phase() == Phase::Unknown {
+            return None;
+        }
+        let broke = match self.group.phase() {
+            Phase::Opened => " and broke in this run",
+            _ => "",
+        };
+        let text = Text::from(format!("all {} have the address ", count(hosts, "host")))
+            .outside(&address)
+            .own(broke)
+            .own("; look there first");
+        Some(Fact::new("common", text))
+    }
+}
+
+/// Whether nothing is known of changed bytes but a sentence.
+fn is_only_told(evidence: &Evidence, state: State) -> bool {
+    state == State::Changed && evidence.observed == Observed::default()
+}
+
+/// The IP address and the port of an address, which may have no port.
+pub(super) fn ip_and_port(address: &str) -> (String, Option<u16>) {
+    match address.parse::<SocketAddr>() {
+        Ok(address) => (address.ip().to_string(), Some(address.port())),
+        Err(_) => (address.to_owned(), None),
+    }
+}

@@ -1,0 +1,259 @@
+//! Sorts the incidents of an envelope, and makes a message of them.
+
+use urldb_protocol::{Envelope, Incident, JobResult, Phase, State};
+
+use super::causes::{self, Group, all_incidents};
+use super::links::{selection, site_link, source_link};
+use super::lookup::Lookup;
+use super::scope::Scope;
+use super::stuck::{Deliveries, stuck_blocks};
+use super::{blocks, coverage, warnings};
+use crate::message::{Block, KeptPromise, Message, OpenIncidents, SiteLink};
+use crate::numbers::moment;
+use crate::text::{Text, one_line};
+
+/// The content of a message about `envelope`.
+pub fn compose(envelope: &Envelope, scope: Scope<'_>, deliveries: &Deliveries) -> Message {
+    let lookup = Lookup::new(envelope);
+    let incidents = all_incidents(envelope, scope);
+    let report = Report::new(&lookup, scope, &incidents);
+    Message {
+        headline: report.headline(deliveries),
+        stuck: stuck_blocks(deliveries, envelope.run.started),
+        blocks: report.blocks(),
+        more: None,
+        also_open: report.also_open(),
+        notified: report.notified(deliveries),
+        archived: report.archived(),
+        coverage: coverage::coverage(envelope, &incidents, scope),
+        kept: Vec::new(),
+        remark: remark(scope),
+        site: report.site(),
+    }
+}
+
+/// A remark about the check itself, for a job summary.
+fn remark(scope: Scope<'_>) -> Option<Text> {
+    let text = "This check ran for a fork: it used no secrets and notified nobody.";
+    matches!(
+        scope,
+        Scope::PullRequest {
+            untrusted: true,
+            ..
+        }
+    )
+    .then(|| Text::from(text))
+}
+
+/// The promises that a check found kept, for [`Message::kept`].
+pub fn kept_promises(envelope: &Envelope, results: &[JobResult]) -> Vec<KeptPromise> {
+    let kept = results.iter().filter(|result| result.state == State::Ok);
+    kept.map(|result| {
+        let promises_bytes = result.promised.length.is_some() || result.promised.sha256.is_some();
+        KeptPromise {
+            url: one_line(&result.url),
+            length: result.observed.length.filter(|_| promises_bytes),
+            place: source_link(envelope, &result.file, Some(result.line)),
+        }
+    })
+    .collect()
+}
+
+/// The incidents of an envelope, sorted by the way in which a message tells them.
+pub(super) struct Report<'a> {
+    pub(super) envelope: &'a Lookup<'a>,
+    pub(super) scope: Scope<'a>,
+    /// New and grown incidents.
+    pub(super) news: Vec<&'a Incident>,
+    pub(super) closed: Vec<&'a Incident>,
+    /// Open incidents that are not news.
+    pub(super) open: Vec<&'a Incident>,
+    pub(super) unconfirmed: Vec<&'a Incident>,
+    pub(super) unknown: Vec<&'a Incident>,
+}
+
+impl<'a> Report<'a> {
+    fn new(envelope: &'a Lookup<'a>, scope: Scope<'a>, incidents: &'a [Incident]) -> Self {
+        let mut report = Self {
+            envelope,
+            scope,
+            news: Vec::new(),
+            closed: Vec::new(),
+            open: Vec::new(),
+            unconfirmed: Vec::new(),
+            unknown: Vec::new(),
+        };
+        for incident in incidents {
+            report.sort_in(incident);
+        }
+        report
+    }
+
+    fn sort_in(&mut self, incident: &'a Incident) {
+        let is_named = match self.scope {
+            Scope::Changes(ids) | Scope::Reminder(ids) | Scope::Issue(ids) => {
+                ids.contains(&incident.id.as_str())
+            }
+            Scope::Run | Scope::Check | Scope::PullRequest { .. } | Scope::News => true,
+        };
+        // Incidents that were opened silently, and muted ones, are open but no news.
+        let is_silent = incident.silent && incident.phase == Phase::Opened;
+        let is_news = !is_silent && !causes::is_muted(incident);
+        if incident.phase == Phase::Closed && incident.merged_into.is_some() {
+            // Another incident has taken over its URLs.
+            return;
+        }
+        match (self.scope, incident.phase) {
+            (scope, Phase::Closed) if scope.is_check() => {}
+            (_, Phase::Unknown) => self.unknown.push(incident),
+            (_, Phase::Unconfirmed) => self.unconfirmed.push(incident),
+            (Scope::Reminder(_) | Scope::Issue(_), Phase::Closed) => {}
+            (scope, _) if scope.is_check() => self.news.push(incident),
+            (Scope::Reminder(_) | Scope::Issue(_), _) if is_named => self.news.push(incident),
+            (Scope::News, Phase::Opened | Phase::Grown) if is_news => self.news.push(incident),
+            (Scope::Run | Scope::Changes(_), Phase::Opened | Phase::Grown | Phase::Shrunk)
+                if is_named && is_news =>
+            {
+                self.news.push(incident);
+            }
+            (Scope::Run | Scope::News | Scope::Changes(_), Phase::Closed) if is_named => {
+                self.closed.push(incident);
+            }
+            (Scope::Changes(_), Phase::Closed) => {}
+            _ => self.open.push(incident),
+        }
+    }
+
+    /// Whether the message tells mistakes and warnings too, and not only incidents.
+    pub(super) fn tells_everything(&self) -> bool {
+        self.scope.is_check() || matches!(self.scope, Scope::Run | Scope::News)
+    }
+
+    /// Whether the message has anything to tell that is new.
+    fn has_news(&self) -> bool {
+        let mistakes = &self.envelope.mistakes;
+        let new_mistake = mistakes.iter().any(|mistake| mistake.new);
+        let files = self.tells_everything() && (new_mistake || !self.envelope.fixed.is_empty());
+        !self.news.is_empty() || !self.closed.is_empty() || files
+    }
+
+    /// Whether open incidents are told in full: when nothing else is told.
+    fn shows_open(&self) -> bool {
+        self.scope == Scope::Run && !self.has_news() && self.was_asked()
+    }
+
+    /// Whether the run asked at least one URL of the open incidents.
+    pub(super) fn was_asked(&self) -> bool {
+        self.open
+            .iter()
+            .any(|incident| causes::was_asked(incident, self.envelope))
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let envelope = self.envelope;
+        let groups = |incidents: &[&'a Incident]| {
+            let groups = Group::all(incidents, envelope);
+            let block = |group: Group<'a>| blocks::incidents(&group, envelope, self.scope);
+            groups.into_iter().map(block).collect::<Vec<_>>()
+        };
+        let mut blocks = groups(&self.news);
+        if self.shows_open() {
+            blocks.extend(groups(&self.open));
+        }
+        if self.tells_everything() {
+            blocks.extend(warnings::mistakes(envelope));
+        }
+        blocks.extend(groups(&self.closed));
+        if self.tells_everything() {
+            blocks.extend(warnings::fixed_mistakes(envelope));
+            blocks.extend(warnings::warnings(envelope, self.scope));
+        }
+        if self.scope == Scope::Run || self.scope.is_check() {
+            blocks.extend(groups(&self.unconfirmed));
+            blocks.extend(groups(&self.unknown));
+        }
+        blocks
+    }
+
+    fn also_open(&self) -> Option<OpenIncidents> {
+        let is_listed = matches!(self.scope, Scope::Run | Scope::Changes(_));
+        if self.open.is_empty() || self.shows_open() || !is_listed {
+            return None;
+        }
+        let heading = match (self.scope, &self.envelope.run.selection) {
+            (_, Some(arguments)) if !self.was_asked() => Text::from("Open outside ")
+                .and(selection(arguments))
+                .own(", not checked in this run"),
+            (Scope::Changes(_), _) => Text::from("Open, with a mail of their own"),
+            _ => Text::from("Still open"),
+        };
+        let groups = Group::all(&self.open, self.envelope);
+        let item = |group: Group<'a>| {
+            let title = blocks::title(&group);
+            let since = Text::from(", since ").own(moment(group.since()));
+            let muted = if group
+                .incidents
+                .iter()
+                .all(|incident| causes::is_muted(incident))
+            {
+                " (muted)"
+            } else {
+                ""
+            };
+            title.and(since).own(muted)
+        };
+        Some(OpenIncidents {
+            heading,
+            items: groups.into_iter().map(item).collect(),
+        })
+    }
+
+    fn notified(&self, deliveries: &Deliveries) -> Option<Text> {
+        if self.scope != Scope::Run {
+            return None;
+        }
+        if !deliveries.delivered.is_empty() {
+            let mut text = Text::new();
+            for (index, delivered) in deliveries.delivered.iter().enumerate() {
+                let separator = if index == 0 { "" } else { "; " };
+                text = text.own(separator).and(delivered.clone());
+            }
+            return Some(text);
+        }
+        let is_quiet = !self.has_news() && !self.open.is_empty() && deliveries.stuck.is_empty();
+        is_quiet.then(|| Text::from("nobody: nothing changed since the last run"))
+    }
+
+    /// The archive files, if a new incident is about bytes.
+    fn archived(&self) -> Option<Text> {
+        let is_about_bytes =
+            |incident: &&Incident| matches!(incident.state, State::Changed | State::Truncated);
+        if self.scope != Scope::Run || !self.news.iter().any(is_about_bytes) {
+            return None;
+        }
+        let mut text = Text::new();
+        for (index, file) in self.envelope.archived.iter().enumerate() {
+            text = text.own(if index == 0 { "" } else { ", " }).code(file);
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn site(&self) -> Option<SiteLink> {
+        let told = self.news.iter().chain(&self.closed);
+        let shown = self
+            .shows_open()
+            .then_some(&self.open)
+            .into_iter()
+            .flatten();
+        let ids: Vec<&str> = told
+            .chain(shown)
+            .map(|incident| incident.id.as_str())
+            .collect();
+        if !self.has_news() && ids.is_empty() {
+            return None;
+        }
+        let groups = Group::all(&self.news, self.envelope).len()
+            + Group::all(&self.closed, self.envelope).len();
+        site_link(self.envelope, &ids, groups)
+    }
+}

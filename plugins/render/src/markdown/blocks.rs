@@ -1,0 +1,113 @@
+//! Blocks: evidence, hosts, URLs, commands.
+
+use std::fmt::Write as _;
+
+use super::syntax::{code, fenced, inline, link, name_span};
+use crate::message::{Block, Command, Fact, SourceLink, UrlList, UrlRow};
+use crate::numbers::{counted, number};
+
+/// A list of more URLs is folded.
+const FOLDED: u64 = 10;
+
+/// The parts of a block below its title, between empty lines.
+pub(super) fn block_parts(block: &Block) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !block.hosts.is_empty() {
+        parts.push(host_table(block));
+    }
+    parts.extend(facts(block));
+    parts.extend(block.note.as_ref().map(inline));
+    if let Some(urls) = &block.urls {
+        parts.extend(url_list(urls, block));
+    }
+    parts.extend(code_block(&block.commands));
+    parts
+}
+
+/// The evidence as a list, and the difference behind it.
+pub(super) fn facts(block: &Block) -> Vec<String> {
+    let mut lines: Vec<String> = block.facts.iter().map(fact_line).collect();
+    if let Some(place) = &block.place {
+        lines.push(place_line(place));
+    }
+    let mut parts = Vec::new();
+    if !lines.is_empty() {
+        parts.push(lines.join("\n"));
+    }
+    let diffs = block.facts.iter().filter(|fact| !fact.diff.is_empty());
+    parts.extend(diffs.map(|fact| fenced("diff", &fact.diff.join("\n"))));
+    parts
+}
+
+fn fact_line(fact: &Fact) -> String {
+    format!("- **{}:** {}", fact.name, inline(&fact.text))
+}
+
+fn place_line(place: &SourceLink) -> String {
+    let name = if place.line.is_some() {
+        "record"
+    } else {
+        "file"
+    };
+    let line = place
+        .line
+        .map_or_else(String::new, |line| format!(", line {line}"));
+    let label = format!("{}{line}", name_span(&place.file));
+    match &place.link {
+        Some(url) => format!("- **{name}:** {}", link(&label, url)),
+        None => format!("- **{name}:** {label}"),
+    }
+}
+
+fn host_table(block: &Block) -> String {
+    let mut table = "| host | URLs |\n|---|---:|".to_owned();
+    for row in &block.hosts {
+        let host = code(&row.host).replace('|', "\\|");
+        let _ = write!(table, "\n| {host} | {} |", inline(&row.share));
+    }
+    if block.more_hosts > 0 {
+        let _ = write!(table, "\n| and {} more | |", number(block.more_hosts));
+    }
+    table
+}
+
+fn url_list(urls: &UrlList, block: &Block) -> Vec<String> {
+    let mut rows: Vec<String> = urls.rows.iter().map(url_line).collect();
+    let more = urls.total.saturating_sub(rows.len() as u64);
+    if more > 0 {
+        rows.push(format!("- and {} more", number(more)));
+    }
+    let is_grown = urls.total < block.urls_total;
+    let new = if is_grown { "new " } else { "" };
+    let total = counted(urls.total, &format!("{new}URL"));
+    let rows = rows.join("\n");
+    if urls.total > FOLDED {
+        let summary = format!("<details><summary>{total}</summary>");
+        vec![summary, rows, "</details>".to_owned()]
+    } else {
+        vec![format!("{total}:"), rows]
+    }
+}
+
+fn url_line(row: &UrlRow) -> String {
+    format!("- {}{}", code(&row.shown), line_of(&row.place))
+}
+
+/// ` (line 49)`, with a link where there is one.
+pub(super) fn line_of(place: &SourceLink) -> String {
+    let line = place.line.map(|line| format!("line {line}"));
+    match (line, &place.link) {
+        (Some(line), Some(url)) => format!(" ({})", link(&line, url)),
+        (Some(line), None) => format!(" ({line})"),
+        (None, _) => String::new(),
+    }
+}
+
+/// The commands as a script, each with its purpose as a comment.
+pub(super) fn code_block(commands: &[Command]) -> Option<String> {
+    let lines = commands
+        .iter()
+        .map(|command| format!("# {}\n{}", command.purpose, command.line));
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| fenced("sh", &lines.join("\n")))
+}

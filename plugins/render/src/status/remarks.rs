@@ -1,0 +1,36 @@
+//! Sentences about urldb itself.
+
+use jiff::Timestamp;
+use urldb_protocol::Overview;
+
+use crate::numbers::{count, day, moment};
+use crate::text::capitalized;
+
+/// `a run has a time in the future (2027-06-01): its clock was wrong`
+pub fn wrong_clock(run: Timestamp) -> String {
+    let day = day(run);
+    format!("a run has a time in the future ({day}): its clock was wrong")
+}
+
+/// Sentences about urldb itself: a wrong clock, and messages that wait.
+pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
+    let clock = overview.future_run.map(wrong_clock);
+    let clock = clock.map(|text| format!("{}.", capitalized(&text)));
+    let waiting = overview.waiting.iter().map(|waiting| {
+        let messages = count(waiting.messages, "message");
+        let verb = if waiting.messages == 1 {
+            "waits"
+        } else {
+            "wait"
+        };
+        let since = waiting
+            .since
+            .map(|since| format!(" since {}", moment(since)));
+        let since = since.unwrap_or_default();
+        format!(
+            "{messages} of the notifier {} {verb}{since}.",
+            waiting.notifier
+        )
+    });
+    clock.into_iter().chain(waiting)
+}

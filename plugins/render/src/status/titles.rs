@@ -1,0 +1,124 @@
+//! Titles of incidents, in the words of messages.
+
+use std::collections::{BTreeMap, HashMap};
+
+use urldb_protocol::{
+    Coverage, Envelope, Finding, Incident, IncidentOverview, Overview, PROTOCOL, Phase,
+    ProjectInfo, RunInfo, Severity, Summary,
+};
+
+use crate::compose::{IncidentTitle, Lookup, open_groups};
+use crate::text::Text;
+
+/// Titles of incidents, in the words of messages.
+pub struct Titles(HashMap<String, Text>);
+
+impl Titles {
+    /// The titles of the incidents of an overview.
+    pub fn new(overview: &Overview) -> Self {
+        let all = overview.open.iter().chain(&overview.closed);
+        // The URLs of a closed incident may be those of an open one, with another cause.
+        let mut envelope = empty_envelope(overview);
+        let titles = all.map(|it| {
+            envelope.findings = finding(it).into_iter().collect();
+            // A list of closed incidents says what was wrong.
+            let incident = Incident {
+                phase: Phase::Unchanged,
+                closed: None,
+                ..it.incident.clone()
+            };
+            let title = open_groups(&[&incident], &Lookup::new(&envelope)).pop();
+            let title = title.map_or_else(Text::new, |IncidentTitle { title, .. }| title);
+            (it.incident.id.clone(), title)
+        });
+        Self(titles.collect())
+    }
+
+    /// `docs.example.org answers 404 Not Found (3 of 120 URLs)`.
+    pub fn of(&self, it: &IncidentOverview) -> Text {
+        self.0.get(&it.incident.id).cloned().unwrap_or_default()
+    }
+}
+
+/// An envelope with the facts that the titles of open incidents need.
+pub(super) fn envelope(overview: &Overview) -> Envelope {
+    Envelope {
+        findings: overview.open.iter().filter_map(finding).collect(),
+        mistakes: overview.mistakes.clone(),
+        ..empty_envelope(overview)
+    }
+}
+
+/// The facts of an incident that its title needs; absent without affected URLs.
+fn finding(it: &IncidentOverview) -> Option<Finding> {
+    let incident = &it.incident;
+    let first = incident.urls.first()?;
+    let url = match incident.evidence.url.as_str() {
+        "" => &first.url,
+        url => url,
+    };
+    let code = if it.domain == incident.host {
+        incident.state.as_str()
+    } else {
+        "alias-differs"
+    };
+    Some(Finding {
+        code: code.to_owned(),
+        severity: Severity::Error,
+        url: url.to_owned(),
+        file: first.file.clone(),
+        line: first.line,
+        categories: vec![],
+        message: incident.evidence.detail.clone(),
+        state: incident.state,
+        reason: it.reason.clone(),
+        expected: None,
+        observed: None,
+        not_archived: None,
+        attempts: 0,
+        since: Some(incident.since),
+        pending: false,
+        new: false,
+        muted: false,
+    })
+}
+
+/// An envelope without findings.
+fn empty_envelope(overview: &Overview) -> Envelope {
+    let ProjectInfo {
+        name,
+        url,
+        site_url,
+        commit,
+    } = overview.project.clone();
+    Envelope {
+        protocol: PROTOCOL,
+        run: RunInfo {
+            id: String::new(),
+            started: overview.now,
+            finished: overview.now,
+            version: overview.version.clone(),
+            repository: name.clone(),
+            project: name,
+            project_url: url,
+            site_url,
+            commit,
+            selection: None,
+            interrupted: false,
+            test: false,
+        },
+        incidents: vec![],
+        findings: vec![],
+        mistakes: vec![],
+        fixed: vec![],
+        changes: vec![],
+        delay: None,
+        archived: vec![],
+        summary: Summary {
+            states: BTreeMap::new(),
+            warnings: overview.warnings.len() as u64,
+            coverage: Coverage::default(),
+            totals: overview.totals.clone(),
+        },
+    }
+}

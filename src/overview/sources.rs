@@ -1,0 +1,98 @@
+//! The sources of an overview.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use urldb_files::Root;
+use urldb_protocol::{Incident, ProjectInfo};
+
+use super::date_of;
+use super::days::{self, Calendar, IncidentDays};
+use super::replay::Replay;
+use crate::archive::{ArchiveFiles, Catalogue};
+use crate::config::Config;
+use crate::ledger::incidents;
+use crate::project::project_info;
+
+/// Days that the overview looks back.
+pub(super) const DAYS: usize = 365;
+
+/// A URL and its canonical request.
+type UrlKey = (String, Option<String>);
+
+/// The sources of an overview: ledger, history, incidents, archive.
+#[derive(Debug)]
+pub struct Sources<'a> {
+    pub(super) config: &'a Config,
+    pub(super) now: Timestamp,
+    pub(super) ledger: Root,
+    pub(super) files: Vec<PathBuf>,
+    pub(super) misnamed: Vec<PathBuf>,
+    pub(super) replay: Replay,
+    /// All incidents but merged ones, by id.
+    pub(super) incidents: BTreeMap<String, Incident>,
+    /// Absent if this machine has no index.
+    pub(super) archive: Option<Catalogue>,
+    /// The open incident of each affected URL.
+    pub(super) affected: HashMap<UrlKey, String>,
+    /// The days of incidents, by the host of the domain file.
+    pub(super) days: BTreeMap<String, Vec<IncidentDays>>,
+    pub(super) calendar: Calendar,
+}
+
+impl<'a> Sources<'a> {
+    /// Reads the incidents and the history, as of `now`. `wants` says of which URLs the changes are
+    /// kept for a timeline.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or a file of the ledger has another form than urldb writes.
+    pub fn read(
+        config: &'a Config,
+        now: Timestamp,
+        wants: impl Fn(&str) -> bool,
+    ) -> anyhow::Result<Self> {
+        let database = config.open_database()?;
+        let ledger = config.ledger_root();
+        let replay = Replay::read(&ledger, now, wants)?;
+        let all = incidents::all(&ledger)?.into_iter();
+        let all = all.filter(|incident| incident.merged_into.is_none());
+        let incidents: BTreeMap<String, Incident> = all
+            .map(|incident| (incident.id.clone(), incident))
+            .collect();
+        let open = incidents.values().filter(|it| it.closed.is_none());
+        let affected = open.flat_map(|incident| {
+            let urls = incident.affected();
+            urls.map(|url| ((url.url.clone(), url.request.clone()), incident.id.clone()))
+        });
+        let calendar = Calendar::until(date_of(now), DAYS);
+        let mut days: BTreeMap<String, Vec<IncidentDays>> = BTreeMap::new();
+        for (domain, incident) in days::incident_days(&incidents, &replay, &calendar) {
+            days.entry(domain).or_default().push(incident);
+        }
+        let files = ArchiveFiles::on_this_machine(config);
+        Ok(Self {
+            config,
+            now,
+            ledger,
+            archive: files.and_then(Catalogue::open).ok(),
+            files: database.files().to_vec(),
+            misnamed: database.misnamed().to_vec(),
+            affected: affected.collect(),
+            replay,
+            incidents,
+            days,
+            calendar,
+        })
+    }
+
+    /// The project, as reports name it.
+    pub fn project(&self) -> ProjectInfo {
+        project_info(self.config)
+    }
+
+    /// The time that ages are counted from: the start of the last run.
+    pub(super) fn as_of(&self) -> Timestamp {
+        self.replay.starts().next_back().unwrap_or(self.now)
+    }
+}

@@ -1,0 +1,191 @@
+//! The overview of the whole database.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+use urldb_protocol::{
+    DayCount, FileCounts, HostOverview, Incident, IncidentOverview, Overview, RunCounts, Totals,
+    UrlOverview,
+};
+
+use super::hosts::HostUrls;
+use super::sources::{DAYS, Sources};
+use super::{date_of, domain_of, replay};
+
+/// Hours after which an overview is out of date, if too few intervals of runs are known.
+const STALE_AFTER: u64 = 72;
+
+/// Number of last intervals whose median is the usual interval.
+const INTERVALS: usize = 20;
+
+impl Sources<'_> {
+    /// The overview. `visit` sees the promises of each host, in the order of the hosts' names, with the
+    /// URLs that `wants` keeps.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or a ledger file has another form than urldb writes. The error of
+    /// `visit` ends the work.
+    pub fn overview(
+        &self,
+        wants: impl Fn(&UrlOverview) -> bool,
+        mut visit: impl FnMut(&HostUrls) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Overview> {
+        let last_run = self.replay.last_run();
+        let mut totals = Totals::default();
+        let mut files = FileCounts::default();
+        let (mut hosts, mut mistakes, mut warnings) = (vec![], vec![], vec![]);
+        let mut deprecated = 0;
+        let mut promised = vec![0; DAYS];
+        let mut reasons = HashMap::new();
+        for path in &self.files {
+            let mut read = self.host(path, &wants)?;
+            visit(&read)?;
+            deprecated += read.deprecated;
+            add(&mut totals, &read.host);
+            add_files(&mut files, &read.host.files);
+            mistakes.append(&mut read.mistakes);
+            warnings.append(&mut read.warnings);
+            reasons.extend(read.reasons.drain());
+            for (sum, urls) in promised.iter_mut().zip(&read.promised) {
+                *sum += urls;
+            }
+            hosts.push(read.host);
+        }
+        for path in &self.misnamed {
+            mistakes.extend(self.misnamed(path));
+        }
+        let elsewhere = self.affected_elsewhere(&hosts);
+        totals.affected += elsewhere;
+        totals.broken += elsewhere;
+        let mut incidents: Vec<&Incident> = self.incidents.values().collect();
+        incidents.sort_by_key(|incident| incident.order());
+        incidents.sort_by_key(|incident| match incident.closed {
+            Some(closed) => Reverse((Some(closed), 0)),
+            None => Reverse((incident.opened, incident.urls.len())),
+        });
+        let incidents = incidents.into_iter();
+        let (open, closed): (Vec<_>, Vec<_>) = incidents
+            .map(|incident| self.incident(incident, &reasons))
+            .partition(|it| it.incident.closed.is_none());
+        Ok(Overview {
+            project: self.project(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            now: self.now,
+            last_complete: self.replay.last_complete(),
+            since_complete: self.replay.since_complete(),
+            totals,
+            files,
+            deprecated,
+            open,
+            closed,
+            mistakes,
+            warnings,
+            hosts,
+            days: self.days(&promised),
+            runs: self.run_counts(),
+            stale_after: self.stale_after(),
+            last_run,
+            future_run: self.replay.future_run(),
+            waiting: vec![],
+        })
+    }
+
+    /// Affected URLs of open incidents that are in no row of a host: those of aliases, and of records
+    /// that are gone or cannot be read.
+    fn affected_elsewhere(&self, hosts: &[HostOverview]) -> u64 {
+        let counted: u64 = hosts.iter().map(|host| host.in_incidents).sum();
+        (self.affected.len() as u64).saturating_sub(counted)
+    }
+
+    fn incident(&self, incident: &Incident, reasons: &HashMap<String, String>) -> IncidentOverview {
+        let reason = || reasons.get(&incident.id).cloned();
+        IncidentOverview {
+            domain: domain_of(incident),
+            reason: incident.reason.clone().or_else(reason),
+            steps: self
+                .replay
+                .incident(&incident.id)
+                .iter()
+                .map(replay::step)
+                .collect(),
+            incident: incident.clone(),
+        }
+    }
+
+    fn days(&self, promised: &[u64]) -> Vec<DayCount> {
+        let mut affected = vec![0; DAYS];
+        for incident in self.days.values().flatten() {
+            incident.add_to(&mut affected);
+        }
+        let mut has_run = vec![false; DAYS];
+        for start in self.replay.starts() {
+            if let Some(index) = self.calendar.index_of(date_of(start)) {
+                has_run[index] = true;
+            }
+        }
+        let dates = self.calendar.dates().enumerate();
+        dates
+            .map(|(index, date)| DayCount {
+                date,
+                promised: promised[index],
+                affected: affected[index],
+                has_run: has_run[index],
+            })
+            .collect()
+    }
+
+    fn run_counts(&self) -> RunCounts {
+        let within = |days: i64| {
+            let from = self.now - SignedDuration::from_hours(24 * days);
+            self.replay.starts().filter(|at| *at >= from).count() as u64
+        };
+        let first = self.calendar.first();
+        let days = self.replay.starts().map(date_of);
+        let days: BTreeSet<Date> = days.filter(|day| *day >= first).collect();
+        let days: Vec<Date> = days.into_iter().collect();
+        let gaps = days.windows(2).filter_map(|two| {
+            let (from, to) = (two[0].tomorrow().ok()?, two[1].yesterday().ok()?);
+            (from <= to).then_some((from, to))
+        });
+        RunCounts {
+            month: within(30),
+            year: within(365),
+            longest_gap: gaps.max_by_key(|(from, to)| (to.duration_since(*from), Reverse(*from))),
+        }
+    }
+
+    /// Three times the usual interval of runs, in whole days of hours, and at least two days. Whole days,
+    /// since every page has the number: a page must not change because one run was late.
+    fn stale_after(&self) -> u64 {
+        let starts: Vec<Timestamp> = self.replay.starts().rev().take(INTERVALS + 1).collect();
+        if starts.len() <= INTERVALS {
+            return STALE_AFTER;
+        }
+        let intervals = starts.windows(2);
+        let intervals = intervals.map(|two| two[0].duration_since(two[1]).as_hours());
+        let mut intervals: Vec<i64> = intervals.collect();
+        intervals.sort_unstable();
+        let usual = u64::try_from(intervals[intervals.len() / 2]).unwrap_or_default();
+        (3 * usual).next_multiple_of(24).max(48)
+    }
+}
+
+fn add(totals: &mut Totals, host: &HostOverview) {
+    totals.urls += host.urls;
+    totals.broken += host.broken;
+    totals.affected += host.affected;
+    totals.muted += host.muted;
+    totals.unconfirmed += host.unconfirmed;
+    totals.unknown += host.unknown;
+}
+
+fn add_files(sum: &mut FileCounts, files: &FileCounts) {
+    sum.all += files.all;
+    sum.verified += files.verified;
+    sum.archived += files.archived;
+    for (sum, files) in sum.ages.iter_mut().zip(files.ages) {
+        *sum += files;
+    }
+}
