@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use insta::assert_snapshot;
 
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, promises};
+use crate::site::{FILE, Site, network, promise, promises};
 use crate::support::{Reply, Server};
-
-const FILE: &str = "urldb/example.test.yaml";
 
 fn changed() -> (Site, Sandbox) {
     let site = Site::with(&[("/a", "new and longer"), ("/b", "NEW"), ("/c", "same")]);
@@ -22,22 +20,21 @@ fn changed() -> (Site, Sandbox) {
 #[test]
 fn what_is_served_becomes_the_promise() {
     let (_site, sandbox) = changed();
-    sandbox.urldb(&["check"]).code(1);
+    sandbox.exits(1, "check");
     sandbox
-        .urldb(&["accept", "--yes", "http://example.test/a"])
-        .code(0)
-        .says(&["accepted http://example.test/a"]);
-    assert_eq!(
-        sandbox.read(FILE),
-        promises(&[("/a", "new and longer"), ("/b", "old"), ("/c", "same")])
+        .ok("accept --yes http://example.test/a")
+        .says("accepted http://example.test/a");
+    sandbox.assert_file(
+        FILE,
+        &promises(&[("/a", "new and longer"), ("/b", "old"), ("/c", "same")]),
     );
-    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
-    assert_eq!(
-        sandbox.read(FILE),
-        promises(&[("/a", "new and longer"), ("/b", "NEW"), ("/c", "same")])
+    sandbox.ok("accept --yes --all");
+    sandbox.assert_file(
+        FILE,
+        &promises(&[("/a", "new and longer"), ("/b", "NEW"), ("/c", "same")]),
     );
-    sandbox.urldb(&["fmt", "--check"]).code(0);
-    sandbox.urldb(&["check"]).code(0);
+    sandbox.ok("fmt --check");
+    sandbox.ok("check");
 }
 
 #[test]
@@ -50,12 +47,9 @@ fn a_shuffled_file_gets_each_promise_where_it_belongs() {
         promise("/a", "old")
     );
     sandbox.write(FILE, shuffled);
-    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
-    sandbox
-        .urldb(&["check"])
-        .code(0)
-        .says(&["all 3 URLs are as promised"]);
-    let ran = sandbox.urldb(&["list"]).code(0);
+    sandbox.ok("accept --yes --all");
+    sandbox.ok("check").says("all 3 URLs are as promised");
+    let ran = sandbox.ok("list");
     assert_eq!(ran.out.lines().count(), 3);
 }
 
@@ -71,10 +65,9 @@ fn a_record_that_moves_while_its_url_is_fetched_gets_its_own_promise() {
     let map = format!("example.test={}", server.address());
     sandbox.write(FILE, promises(&[("/b", "old")]));
     sandbox
-        .urldb(&["accept", "--yes", "--all", "--map", &map])
-        .code(0)
-        .says(&["accepted http://example.test/b"]);
-    assert_eq!(sandbox.read(FILE), promises(&[("/a", "a"), ("/b", "new")]));
+        .ok(&["accept", "--yes", "--all", "--map", &map])
+        .says("accepted http://example.test/b");
+    sandbox.assert_file(FILE, &promises(&[("/a", "a"), ("/b", "new")]));
 }
 
 #[test]
@@ -92,13 +85,13 @@ fn redirects_and_types_are_accepted_as_what_they_are() {
         "---\n---\n_path: /from\nredirects-to: http://example.test/old\n---\n_path: /page\n\
          content-type: text/html\n",
     );
-    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
-    assert_eq!(
-        sandbox.read(FILE),
+    sandbox.ok("accept --yes --all");
+    sandbox.assert_file(
+        FILE,
         "---\n---\n_path: /from\nredirects-to: http://example.test/new\n---\n_path: /page\n\
-         content-type: text/plain\n"
+         content-type: text/plain\n",
     );
-    sandbox.urldb(&["check"]).code(0);
+    sandbox.ok("check");
 }
 
 #[test]
@@ -107,10 +100,9 @@ fn accept_refuses_a_url_that_is_gone() {
     site.remove("/a");
     let before = sandbox.read(FILE);
     sandbox
-        .urldb(&["accept", "--yes", "http://example.test/a"])
-        .code(1)
-        .complains(&["http://example.test/a is gone, which cannot be accepted"]);
-    assert_eq!(sandbox.read(FILE), before);
+        .exits(1, "accept --yes http://example.test/a")
+        .complains("http://example.test/a is gone, which cannot be accepted");
+    sandbox.assert_file(FILE, &before);
 }
 
 #[test]
@@ -123,10 +115,9 @@ fn bytes_that_did_not_arrive_whole_cannot_be_accepted() {
     site.serve("/a", Reply::ok("x".repeat(2000)));
     let before = sandbox.read(FILE);
     sandbox
-        .urldb(&["accept", "--yes", "http://example.test/a"])
-        .code(1)
-        .complains(&["cannot be accepted"]);
-    assert_eq!(sandbox.read(FILE), before);
+        .exits(1, "accept --yes http://example.test/a")
+        .complains("cannot be accepted");
+    sandbox.assert_file(FILE, &before);
 }
 
 #[test]
@@ -134,26 +125,19 @@ fn nothing_is_accepted_without_being_asked() {
     let (_site, sandbox) = changed();
     let before = sandbox.read(FILE);
     sandbox
-        .urldb(&["accept", "http://example.test/a"])
-        .code(2)
-        .complains(&["--yes"]);
-    sandbox.urldb(&["accept", "--yes"]).code(2);
-    assert_eq!(sandbox.read(FILE), before);
+        .exits(2, "accept http://example.test/a")
+        .complains("--yes");
+    sandbox.exits(2, "accept --yes");
+    sandbox.assert_file(FILE, &before);
 }
 
 #[test]
 fn old_and_new_are_shown_and_counted() {
     let (site, sandbox) = changed();
     site.remove("/b");
-    let ran = sandbox.urldb(&["accept", "--yes", "--all"]).code(1);
+    let ran = sandbox.exits(1, "accept --yes --all");
     assert_snapshot!(ran.out);
-    assert_eq!(
-        sandbox
-            .urldb(&["accept", "--yes", "--all", "-q"])
-            .code(1)
-            .out,
-        ""
-    );
+    assert_eq!(sandbox.exits(1, "accept --yes --all -q").out, "");
 }
 
 #[test]
@@ -164,19 +148,17 @@ fn another_state_is_accepted_only_by_force_and_only_with_something_to_promise() 
     site.remove("/b");
     let before = sandbox.read(FILE);
     sandbox
-        .urldb(&["accept", "--yes", "--all"])
-        .code(1)
-        .complains(&["/a is blocked, which only --force accepts"])
-        .says(&["accepted 0, refused 2, as promised 1"]);
-    assert_eq!(sandbox.read(FILE), before);
+        .exits(1, "accept --yes --all")
+        .complains("/a is blocked, which only --force accepts")
+        .says("accepted 0, refused 2, as promised 1");
+    sandbox.assert_file(FILE, &before);
     sandbox
-        .urldb(&["accept", "--yes", "--all", "--force"])
-        .code(1)
-        .complains(&["/b is gone, which cannot be accepted"])
-        .says(&["accepted 1, refused 1, as promised 1"]);
-    assert_eq!(
-        sandbox.read(FILE),
-        promises(&[("/a", "looks like one"), ("/b", "old"), ("/c", "same")])
+        .exits(1, "accept --yes --all --force")
+        .complains("/b is gone, which cannot be accepted")
+        .says("accepted 1, refused 1, as promised 1");
+    sandbox.assert_file(
+        FILE,
+        &promises(&[("/a", "looks like one"), ("/b", "old"), ("/c", "same")]),
     );
 }
 
@@ -185,18 +167,13 @@ fn content_that_differs_each_time_is_accepted_only_by_force() {
     let count = AtomicUsize::new(100);
     let server =
         Server::new(move |_| Reply::ok(format!("{}", count.fetch_add(1, Ordering::SeqCst))));
-    let map = format!("[network]\nmap = [\"example.test={}\"]\n", server.address());
-    let sandbox = Sandbox::new(&map);
+    let sandbox = Sandbox::new(&network(server.address(), &["example.test"]));
     sandbox.write(FILE, promises(&[("/a", "old")]));
     sandbox
-        .urldb(&["accept", "--yes", "--all"])
-        .code(1)
-        .complains(&["(content-unstable)"])
-        .says(&["accepted 0, refused 1"]);
-    assert_eq!(sandbox.read(FILE), promises(&[("/a", "old")]));
-    sandbox
-        .urldb(&["accept", "--yes", "--all", "--force"])
-        .code(0)
-        .says(&["accepted 1"]);
-    assert_eq!(sandbox.read(FILE), promises(&[("/a", "103")]));
+        .exits(1, "accept --yes --all")
+        .complains("(content-unstable)")
+        .says("accepted 0, refused 1");
+    sandbox.assert_file(FILE, &promises(&[("/a", "old")]));
+    sandbox.ok("accept --yes --all --force").says("accepted 1");
+    sandbox.assert_file(FILE, &promises(&[("/a", "103")]));
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use crate::hook::Repository;
+use crate::sandbox::assert_has;
 
 const DOMAIN: &str = "main { optional language = flag(\"(en|fr)\\.\"); optional www = website(\"w{1,4}\\.\", \"www\"); };\n";
 const WEBSITE: &str =
@@ -104,11 +105,10 @@ fn commit(repository: &Repository, day: u8) {
 /// A repository with the hook and site rules.
 fn repository() -> Repository {
     let repository = Repository::without_hook();
-    let sandbox = &repository.sandbox;
-    sandbox.write("urldb/rules/example.org.rules", DOMAIN);
-    sandbox.write("urldb/rules/www.example.org.website.rules", WEBSITE);
-    sandbox.urldb(&["hook", "install"]).code(0);
-    repository.git(&["add", "."]);
+    repository.write("urldb/rules/example.org.rules", DOMAIN);
+    repository.write("urldb/rules/www.example.org.website.rules", WEBSITE);
+    repository.ok("hook install");
+    repository.git("add .");
     commit(&repository, 1);
     repository
 }
@@ -117,28 +117,26 @@ fn repository() -> Repository {
 fn contradictions_between_files_are_found_by_lint_doctor_and_the_hook() {
     for contradiction in &CONTRADICTIONS {
         let repository = repository();
-        let sandbox = &repository.sandbox;
         let (host, cnames) = contradiction.committed;
-        sandbox.write(&path(host), file(cnames));
-        repository.git(&["add", "."]);
+        repository.write(&path(host), file(cnames));
+        repository.git("add .");
         commit(&repository, 2);
-        let doctor = sandbox.urldb(&["doctor"]);
-        assert!(doctor.out.contains("all canonical"), "{doctor:?}");
+        let doctor = repository.urldb("doctor");
+        assert_has(&doctor.out, "all canonical");
 
         let (host, cnames) = contradiction.staged;
-        sandbox.write(&path(host), file(cnames));
+        repository.write(&path(host), file(cnames));
         let place = format!("{}:", path(contradiction.lint));
-        let lint = sandbox.urldb(&["lint"]).code(1).says(&[&place, "1 error"]);
-        assert!(lint.out.contains(&place), "{lint:?}");
-        let doctor = sandbox.urldb(&["doctor"]);
-        assert!(doctor.out.contains("1 file with mistakes"), "{doctor:?}");
-        sandbox
-            .urldb(&["lint", "--changed-since", "HEAD"])
-            .code(1)
+        let lint = repository.exits(1, "lint").says(&[&place, "1 error"]);
+        assert_has(&lint.out, &place);
+        let doctor = repository.urldb("doctor");
+        assert_has(&doctor.out, "1 file with mistakes");
+        repository
+            .exits(1, "lint --changed-since HEAD")
             .says(&contradiction.hook);
 
-        repository.git(&["add", "."]);
-        let refused = repository.try_git(&["commit", "-q", "-m", "two"]);
+        repository.git("add .");
+        let refused = repository.try_git("commit -q -m two");
         assert!(!refused.status.success(), "{:?}", contradiction.hook);
         for part in contradiction.hook {
             assert!(
@@ -148,35 +146,34 @@ fn contradictions_between_files_are_found_by_lint_doctor_and_the_hook() {
             );
         }
         // The hook judges what is staged, whatever the work tree has.
-        fs::remove_file(sandbox.path(&path(host))).unwrap();
-        let refused = repository.try_git(&["commit", "-q", "-m", "two"]);
+        fs::remove_file(repository.path(&path(host))).unwrap();
+        let refused = repository.try_git("commit -q -m two");
         assert!(
             words(&refused).contains(contradiction.hook[0]),
             "{}",
             words(&refused)
         );
         if !contradiction.committed.1.contains(&host) {
-            repository.git(&["reset", "-q"]);
-            sandbox.write(&path(host), "---\n---\n_path: /free\n");
-            repository.git(&["add", "."]);
-            sandbox.write(&path(host), file(cnames));
+            repository.git("reset -q");
+            repository.write(&path(host), "---\n---\n_path: /free\n");
+            repository.git("add .");
+            repository.write(&path(host), file(cnames));
             commit(&repository, 3);
         }
         // A contradiction that the commit does not make is no matter of the commit.
-        sandbox.write(&path(host), file(cnames));
-        repository.git(&["add", "."]);
+        repository.write(&path(host), file(cnames));
+        repository.git("add .");
         let date = "--date=2001-01-04T00:00:00Z";
         repository.git(&["commit", "-q", "--no-verify", date, "-m", "two"]);
-        sandbox.write(&path("z.test"), file(&[]));
-        repository.git(&["add", "."]);
-        repository.git(&["commit", "-q", "-m", "three"]);
+        repository.write(&path("z.test"), file(&[]));
+        repository.git("add .");
+        repository.git("commit -q -m three");
     }
 }
 
 #[test]
 fn resolve_names_contradictions_of_merged_files() {
     let repository = Repository::without_hook();
-    let sandbox = &repository.sandbox;
     let base = "---\n---\n_path: /a\n---\n_path: /z\n";
     let with = |record: &str, cnames: &str| {
         let text = base.replace(
@@ -187,24 +184,19 @@ fn resolve_names_contradictions_of_merged_files() {
     };
     let commit = |files: &[(&str, String)]| {
         for (host, text) in files {
-            sandbox.write(&path(host), text);
+            repository.write(&path(host), text);
         }
-        repository.git(&["add", "."]);
-        repository.git(&["commit", "-q", "-m", "change"]);
+        repository.git("add .");
+        repository.git("commit -q -m change");
     };
     let cnames = "cnames:\n- www.test\n";
     commit(&[("a.test", base.to_owned()), ("b.test", file(&[]))]);
-    repository.git(&["checkout", "-q", "-b", "other"]);
+    repository.git("checkout -q -b other");
     commit(&[("a.test", with("/o", cnames))]);
-    repository.git(&["checkout", "-q", "main"]);
+    repository.git("checkout -q main");
     commit(&[("a.test", with("/p", "")), ("b.test", file(&["www.test"]))]);
-    assert!(
-        !repository
-            .try_git(&["merge", "-q", "other"])
-            .status
-            .success()
-    );
-    sandbox.urldb(&["resolve"]).code(1).says(&[
+    repository.git_fails("merge -q other");
+    repository.exits(1, "resolve").says(&[
         "merged: urldb/a.test.yaml",
         "urldb/a.test.yaml:2:1: bad-cname",
         "is a cname of b.test too",

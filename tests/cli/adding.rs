@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::sandbox::Sandbox;
-use crate::site::{Site, sha256};
+use crate::sandbox::{Sandbox, assert_lacks};
+use crate::site::{FILE, Site, sha256};
 use crate::support::{Reply, Server};
 
 #[test]
@@ -21,8 +21,8 @@ fn add_records_the_content_type_and_the_redirect_when_asked() {
         let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
         sandbox.urldb(&[&["add"], options, &urls].concat())
     };
-    add(&[], &["/page"]).code(0).says(&["added"]);
-    assert_eq!(sandbox.read(file), "---\n---\n_path: /page\n");
+    add(&[], &["/page"]).code(0).says("added");
+    sandbox.assert_file(file, "---\n---\n_path: /page\n");
     add(&["--content-type"], &["/page", "/moved"])
         .code(0)
         .says(&[
@@ -35,32 +35,26 @@ fn add_records_the_content_type_and_the_redirect_when_asked() {
     ]);
     add(&["--static", "--content-type", "--redirect"], &["/found"])
         .code(0)
-        .says(&["added"]);
-    assert_eq!(
-        sandbox.read(file),
-        format!(
+        .says("added");
+    sandbox.assert_file(
+        file,
+        &format!(
             "---\n---\n_path: /found\ncontent-length: 1\ncontent-sha256: {}\n\
              content-type: Text/HTML\nredirects-to: http://example.test/page\n\
              ---\n_path: /moved\ncontent-type: X-301-Redirect\n\
              redirects-to: http://example.test/page#top\n\
              ---\n_path: /page\ncontent-type: Text/HTML\n",
             sha256("x")
-        )
+        ),
     );
-    sandbox.urldb(&["lint"]).code(0);
-    sandbox
-        .urldb(&["check"])
-        .code(0)
-        .says(&["all 3 URLs are as promised"]);
+    sandbox.ok("lint");
+    sandbox.ok("check").says("all 3 URLs are as promised");
     // Promises that are there stay.
     site.serve("/page", typed("text/plain"));
-    add(&["--content-type"], &["/page"])
-        .code(0)
-        .says(&["known"]);
+    add(&["--content-type"], &["/page"]).code(0).says("known");
     sandbox
-        .urldb(&["add", "--no-fetch", "--redirect", &url("/page")])
-        .code(2)
-        .complains(&["--no-fetch"]);
+        .exits(2, &["add", "--no-fetch", "--redirect", &url("/page")])
+        .complains("--no-fetch");
 }
 
 #[test]
@@ -103,10 +97,10 @@ fn add_promises_no_type_and_no_redirect_that_is_odd() {
         let url = format!("http://example.test{path}");
         let ran = sandbox.urldb(&[&["add"], options, &[&url]].concat());
         let says = format!("{url} was not added: ");
-        assert!(!ran.err.contains("pass@"), "{ran:#?}");
+        assert_lacks(&ran.err, "pass@");
         ran.code(1).complains(&[&says, why]);
     }
-    assert!(!sandbox.path("urldb/example.test.yaml").exists());
+    assert!(!sandbox.path(FILE).exists());
 }
 
 #[test]
@@ -135,8 +129,10 @@ fn add_promises_no_type_and_no_redirect_that_differs_the_second_time() {
         let map = format!("example.test={}", server.address());
         let sandbox = Sandbox::new("");
         sandbox
-            .urldb(&["add", option, "--map", &map, "http://example.test/start"])
-            .code(1)
+            .exits(
+                1,
+                &["add", option, "--map", &map, "http://example.test/start"],
+            )
             .complains(&["http://example.test/start was not added: ", why]);
     }
 }

@@ -110,9 +110,9 @@ fn has_curl() -> bool {
 
 /// What `check` and `run` say, and the mails of `run`.
 fn texts(sandbox: &Sandbox) -> String {
-    let check = sandbox.urldb(&["check", "--verbose"]).out;
-    let summary = sandbox.urldb(&["check", "--format", "markdown"]).out;
-    let run = sandbox.urldb(&["run"]).out;
+    let check = sandbox.urldb("check --verbose").out;
+    let summary = sandbox.urldb("check --format markdown").out;
+    let run = sandbox.urldb("run").out;
     let mails = sandbox.files("mail", ".eml");
     let mails = mails
         .iter()
@@ -135,7 +135,7 @@ fn repository(site: &Site, hosts: &[&str], files: &[(&str, String)]) -> Sandbox 
 
 /// After a run in which all is well, so that the archive has the promised bytes.
 fn archived(sandbox: Sandbox) -> Sandbox {
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     sandbox
 }
@@ -236,7 +236,7 @@ fn a_command_shows_what_is_at_stake() {
     ] {
         site.serve(path, reply);
         let copy = sandbox.copy();
-        let text = copy.urldb(&["run"]).out + &copy.urldb(&["run"]).out;
+        let text = copy.urldb("run").out + &copy.urldb("run").out;
         let found = assert_commands_work(&text, &copy, &[]);
         assert!(
             found.iter().any(|it| it == command),
@@ -271,10 +271,9 @@ fn accept_is_offered_only_where_it_accepts() {
             "{found:?}"
         );
     }
-    let refused = sandbox
-        .urldb(&["accept", "--yes", "http://data.test/a.csv"])
-        .code(1);
-    refused.complains(&["an HTML page in place of a file that ends in .csv"]);
+    sandbox
+        .exits(1, "accept --yes http://data.test/a.csv")
+        .complains("an HTML page in place of a file that ends in .csv");
 
     site.serve("/a.csv", Reply::ok(format!("{}\n", sha256("other"))));
     let found = assert_commands_work(&texts(&sandbox), &sandbox, &[]);

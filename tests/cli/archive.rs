@@ -8,7 +8,7 @@ use urldb_warc::{CdxjLine, Extent, Header, Reader};
 
 use crate::certificates::{Authority, Kind};
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promises, sha256};
+use crate::site::{FILE, Site, network, promises, sha256};
 use crate::support::{Reply, Server};
 
 /// One record of an archive file.
@@ -52,9 +52,9 @@ fn archived(runs: usize) -> (Site, Sandbox) {
     let site = Site::with(&[("/a", "first"), ("/b", "second")]);
     let sandbox = Sandbox::new(&site.network());
     let pages = [("/a", "first"), ("/b", "second")];
-    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    sandbox.write(FILE, promises(&pages));
     for _ in 0..runs {
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.ok("run");
     }
     (site, sandbox)
 }
@@ -127,7 +127,7 @@ fn the_first_record_of_a_file_says_who_wrote_it() {
     }
     let commit = sandbox.command("git").args(["rev-parse", "HEAD"]).output();
     let commit = String::from_utf8(commit.unwrap().stdout).unwrap();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let all = all_records(&sandbox);
     assert!(all[0].is("warcinfo"));
     let block = String::from_utf8(all[0].block.clone()).unwrap();
@@ -158,15 +158,12 @@ fn records_name_the_protocols_of_their_connection() {
     let authority = Authority::new();
     let tls = authority.server(&[Kind::Good], "example.test");
     let server = Server::tls(tls, |_| Reply::ok("first").close());
-    let sandbox = Sandbox::new(&format!(
-        "[network]\nmap = [\"example.test={}\"]\nca-file = \"{}\"\n",
-        server.address(),
-        authority.file().display()
-    ));
+    let network = network(server.address(), &["example.test"]);
+    let sandbox = Sandbox::new(&format!("{network}ca-file = {:?}\n", authority.file()));
     let file = promises(&[("/a", "first")]).replacen("---\n", "---\nhttp: false\nhttps: true\n", 1);
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     for _ in 0..2 {
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.ok("run");
     }
     let mut kinds = BTreeSet::new();
     let all = all_records(&sandbox);
@@ -178,10 +175,7 @@ fn records_name_the_protocols_of_their_connection() {
         kinds.insert(record.field("WARC-Type"));
     }
     assert_eq!(Vec::from_iter(kinds), ["request", "response", "revisit"]);
-    sandbox
-        .urldb(&["archive", "verify"])
-        .code(0)
-        .says(&["0 errors, 0 warnings"]);
+    sandbox.ok("archive verify").says("0 errors, 0 warnings");
 }
 
 #[test]
@@ -231,7 +225,7 @@ fn revisits_need_the_ledger_and_not_the_archive() {
         .find(|record| record.is("response"))
         .map(|record| record.field("WARC-Record-ID").to_owned());
     std::fs::remove_dir_all(sandbox.path("archive")).unwrap();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let all = all_records(&sandbox);
     assert!(!all.iter().any(|record| record.is("response")));
     assert!(
@@ -245,7 +239,7 @@ fn revisits_need_the_ledger_and_not_the_archive() {
 fn the_index_leads_to_every_capture() {
     let (site, sandbox) = archived(2);
     site.serve("/a", Reply::ok("other"));
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let index = sandbox.index();
     let mut sorted: Vec<&str> = index.lines().collect();
     sorted.sort_unstable();
@@ -279,14 +273,14 @@ fn the_index_leads_to_every_capture() {
 fn changed_bytes_are_captured() {
     let (site, sandbox) = archived(1);
     site.serve("/a", Reply::ok("OTHER"));
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let all = all_records(&sandbox);
     let capture = all
         .iter()
         .find(|record| record.is("response") && record.block.ends_with(b"OTHER"));
     assert!(capture.is_some());
     // And, once seen, they are not stored again.
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let again = all_records(&sandbox).split_off(all.len());
     assert!(again.iter().any(|record| record.is("revisit")));
     assert!(!again.iter().any(|record| record.is("response")));
@@ -300,7 +294,7 @@ fn version_digest_and_size_are_as_configured() {
     let config = sandbox.read("urldb.toml");
     let archive = "\n[archive]\nversion = \"1.0\"\ndigest = \"sha1\"\nmax-size = 1\n";
     sandbox.write("urldb.toml", format!("{config}{archive}"));
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let files = sandbox.files("archive", ".warc.gz");
     // Each record but the first of a file finds it full.
     assert_eq!(files.len(), 4);
@@ -320,7 +314,7 @@ fn version_digest_and_size_are_as_configured() {
     assert!(files.iter().all(|file| !raw(file).contains("WARC/1.1")));
 
     sandbox.write("urldb.toml", config);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     // A run that begins in the second in which another ended counts its files anew: their names
     // may come before those of the other.
     let mut later = sandbox.files("archive", ".warc.gz");

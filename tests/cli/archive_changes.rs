@@ -7,8 +7,8 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::archive::records;
-use crate::sandbox::{Ran, Sandbox};
-use crate::site::{Site, promise, sha256};
+use crate::sandbox::{Ran, Sandbox, assert_has};
+use crate::site::{FILE, Site, promise, sha256};
 use crate::support::Reply;
 
 const URL: &str = "http://example.test/a";
@@ -20,7 +20,7 @@ fn promised(config: &str) -> (Site, Sandbox) {
     let site = Site::with(&[("/a", "first")]);
     let sandbox = Sandbox::new(&format!("{}{config}", site.network()));
     let file = format!("---\n{}", promise("/a", "first"));
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     (site, sandbox)
 }
 
@@ -29,7 +29,7 @@ fn run(sandbox: &Sandbox, code: i32) -> Ran {
     if sandbox.path("archive").exists() {
         thread::sleep(Duration::from_millis(1100));
     }
-    sandbox.urldb(&["run", "--format", "json"]).code(code)
+    sandbox.exits(code, "run --format json")
 }
 
 /// The only result of a run.
@@ -77,14 +77,15 @@ fn a_file_that_grows_shrinks_and_changes_is_archived_whole_each_time() {
         assert_eq!(get(&sandbox, &["--at", date]).code(0).out, content);
     }
     sandbox
-        .urldb(&["archive", "diff", URL])
-        .code(1)
+        .exits(1, &["archive", "diff", URL])
         .says(&["-1st", "+other"]);
     sandbox
-        .urldb(&["archive", "diff", URL, "--at", &dates[0], "--at", &dates[1]])
-        .code(1)
+        .exits(
+            1,
+            &["archive", "diff", URL, "--at", &dates[0], "--at", &dates[1]],
+        )
         .says(&["-first", "+first and more"]);
-    sandbox.urldb(&["archive", "verify"]).code(0);
+    sandbox.ok("archive verify");
 }
 
 /// It is a capture once, and revisits of it then.
@@ -118,7 +119,7 @@ fn a_capture_that_is_cut_says_so_everywhere() {
     assert_eq!(ran.json()["findings"][0]["not_archived"], cut);
     // Each run that sees the same says what the archive lacks, and archives it no second time.
     assert_eq!(result(&run(&sandbox, 1))["not_archived"], cut);
-    sandbox.urldb(&["run"]).code(1).says(&[
+    sandbox.exits(1, "run").says(&[
         "served        more than 15 bytes",
         "not archived  only its first 16 bytes: more is not read (max-capture,\n",
         "                max-body)\n",
@@ -128,9 +129,8 @@ fn a_capture_that_is_cut_says_so_everywhere() {
     assert_eq!(captures[0].get("truncated"), None);
     assert_eq!(captures[1]["truncated"], "length");
     sandbox
-        .urldb(&["archive", "list", URL])
-        .code(0)
-        .says(&["  truncated: length\n"]);
+        .ok(&["archive", "list", URL])
+        .says("  truncated: length\n");
     let date = captures[1]["date"].as_str().unwrap();
     let beginning =
         format!("of the capture of {date} the archive has only the beginning (truncated: length)");
@@ -140,19 +140,16 @@ fn a_capture_that_is_cut_says_so_everywhere() {
     assert_eq!(ran.out, long[..16]);
     // What was cut may be the same or another: that is not for diff to say.
     sandbox
-        .urldb(&["archive", "diff", URL])
-        .code(2)
+        .exits(2, &["archive", "diff", URL])
         .complains(&[&beginning, "--any"]);
     sandbox
-        .urldb(&["archive", "diff", URL, "--at", date])
-        .code(2)
+        .exits(2, &["archive", "diff", URL, "--at", date])
         .complains(&[&beginning]);
     sandbox
-        .urldb(&["archive", "diff", URL, "--any"])
-        .code(1)
+        .exits(1, &["archive", "diff", URL, "--any"])
         .complains(&[&beginning]);
     // The index made anew knows as much.
-    sandbox.urldb(&["archive", "index"]).code(0);
+    sandbox.ok("archive index");
     assert_eq!(self::captures(&sandbox), captures);
 }
 
@@ -177,9 +174,7 @@ fn the_first_other_answer_to_a_post_is_archived_whole() {
         site.network()
     ));
     let asked = ["--data", "q=1", "--request-content-type", "text/plain"];
-    sandbox
-        .urldb(&[&["add", "--static", URL][..], &asked].concat())
-        .code(0);
+    sandbox.ok(&[&["add", "--static", URL][..], &asked].concat());
     run(&sandbox, 0);
     let long = "first and more ".repeat(10_000);
     for content in ["first and more", long.as_str()] {
@@ -211,7 +206,7 @@ fn an_empty_error_page_is_no_revisit_of_an_empty_file() {
     let site = Site::with(&[("/a", "")]);
     let sandbox = Sandbox::new(&site.network());
     let file = format!("---\n{}", promise("/a", ""));
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     run(&sandbox, 0);
     site.serve("/a", Reply::new("403 Forbidden", &[], ""));
     run(&sandbox, 3);
@@ -224,16 +219,15 @@ fn an_empty_error_page_is_no_revisit_of_an_empty_file() {
 #[test]
 fn an_alias_that_serves_the_same_takes_no_room() {
     let site = Site::with(&[("/a", "first")]);
-    let map = [site.map("example.test"), site.map("alias.test")];
-    let sandbox = Sandbox::new(&format!("[network]\nmap = {map:?}\n"));
+    let sandbox = Sandbox::new(&site.network_of(&["example.test", "alias.test"]));
     let file = format!("---\ncnames:\n- alias.test\n{}", promise("/a", "first"));
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     for _ in 0..2 {
         let ran = run(&sandbox, 0).json();
         let mut results = ran["results"].as_array().unwrap().iter();
         let alias = results.find(|result| result["url"] == "http://alias.test/a");
         let reason = alias.unwrap()["not_archived"].as_str().unwrap();
-        assert!(reason.contains("under the name of its domain"), "{reason}");
+        assert_has(reason, "under the name of its domain");
     }
     let files = sandbox.files("archive", ".warc.gz");
     let mut all = files.iter().flat_map(|file| records(file));
@@ -249,7 +243,7 @@ fn an_answer_to_a_post_is_no_revisit_of_an_answer_to_a_get() {
         site.network()
     ));
     let file = promise("/a", "first") + "method: POST\nrequest-body: q\n";
-    sandbox.write("urldb/example.test.yaml", format!("---\n{file}"));
+    sandbox.write(FILE, format!("---\n{file}"));
     site.serve("/a", Reply::redirect(302, "/target"));
     run(&sandbox, 0);
     site.serve("/a", Reply::ok("first"));
@@ -258,7 +252,7 @@ fn an_answer_to_a_post_is_no_revisit_of_an_answer_to_a_get() {
     run(&sandbox, 0);
     assert_eq!(get(&sandbox, &["--data", "q"]).code(0).out, "first");
     let site_url = "http://example.test/target";
-    sandbox.urldb(&["archive", "get", site_url]).code(0);
+    sandbox.ok(&["archive", "get", site_url]);
 }
 
 /// What a server sends while a state lasts is archived whenever it differs from what is archived.
@@ -281,7 +275,7 @@ fn each_other_error_page_of_a_state_is_archived() {
         assert_eq!(get(&sandbox, &["--any"]).code(0).out, page);
         assert_eq!(captures(&sandbox).len(), archived, "{page}");
     }
-    assert!(sandbox.read(LEDGER).contains("\nbad-response: sha256:"));
+    assert_has(&sandbox.read(LEDGER), "\nbad-response: sha256:");
     // The ledger of a URL that is fine has no more than before.
     site.serve("/a", Reply::ok("first"));
     run(&sandbox, 0);
@@ -319,7 +313,7 @@ fn error_pages_that_always_differ_fill_neither_archive_nor_ledger() {
             "/a",
             Reply::new("403 Forbidden", &[], format!("request {number}")),
         );
-        let ran = sandbox.urldb(&["run", "--format", "json"]);
+        let ran = sandbox.urldb("run --format json");
         assert_eq!(result(&ran).get("not_archived"), None, "{number}");
     }
     let ledger = sandbox.read(LEDGER);
@@ -328,13 +322,13 @@ fn error_pages_that_always_differ_fill_neither_archive_nor_ledger() {
                   into this state";
     for page in ["one more", "another"] {
         site.serve("/a", Reply::new("403 Forbidden", &[], page));
-        let ran = sandbox.urldb(&["run", "--format", "json"]);
+        let ran = sandbox.urldb("run --format json");
         assert_eq!(result(&ran)["not_archived"], enough);
     }
-    assert_eq!(sandbox.read(LEDGER), ledger);
+    sandbox.assert_file(LEDGER, &ledger);
     assert_eq!(sandbox.files("archive", ".warc.gz").len(), files);
     // Another state begins anew.
     site.serve("/a", Reply::new("410 Gone", &[], "no more"));
-    let ran = sandbox.urldb(&["run", "--format", "json"]);
+    let ran = sandbox.urldb("run --format json");
     assert_eq!(result(&ran).get("not_archived"), None);
 }

@@ -6,17 +6,14 @@ use insta::assert_snapshot;
 
 use crate::sandbox::Sandbox;
 use crate::shelf::{Shelf, text};
-use crate::site::promise;
+use crate::site::{FILE, promise};
 
 const URL: &str = "http://example.test/a";
 
 /// A response and a revisit a day, each in a file of its own, as daily runs write them.
 fn quiet(config: &str, days: u8) -> Sandbox {
     let sandbox = Sandbox::new(config);
-    sandbox.write(
-        "urldb/example.test.yaml",
-        format!("---\n{}", promise("/a", "the bytes")),
-    );
+    sandbox.write(FILE, format!("---\n{}", promise("/a", "the bytes")));
     let mut shelf = Shelf::new(&sandbox, "urldb-00.warc.gz");
     let original = shelf.capture("2026-01-01T00:00:00Z", &text(URL, "the bytes"));
     shelf.finish();
@@ -57,23 +54,22 @@ fn dates(sandbox: &Sandbox) -> Vec<String> {
 }
 
 fn verify(sandbox: &Sandbox) {
-    let ran = sandbox.urldb(&["archive", "verify"]).code(0);
-    ran.says(&[": 0 errors, 0 warnings\n"]);
+    sandbox
+        .ok("archive verify")
+        .says(": 0 errors, 0 warnings\n");
 }
 
 #[test]
 fn compact_keeps_the_first_the_last_and_one_of_each_month() {
     let sandbox = quiet(MONTHLY, 70);
     let before = sandbox.tree("");
-    let ran = sandbox.urldb(&["archive", "compact", "--dry-run"]).code(0);
-    ran.says(&[
+    sandbox.ok("archive compact --dry-run").says(&[
         "would join urldb-00.warc.gz to urldb-70.warc.gz, 71 files\n",
         "would leave out 66 captures of ",
         ", and make 1 file of 71\n",
     ]);
     assert_eq!(sandbox.tree(""), before);
-    let ran = sandbox.urldb(&["archive", "compact"]).code(0);
-    ran.says(&[
+    sandbox.ok("archive compact").says(&[
         "archive/urldb-joined-",
         "left out 66 captures, made 1 file of 71, ",
     ]);
@@ -85,12 +81,12 @@ fn compact_keeps_the_first_the_last_and_one_of_each_month() {
     assert_eq!(sandbox.files("archive/index", "").len(), 3);
     verify(&sandbox);
     for at in ["2026-01-01", "2026-01-15", "2026-02-20", "2026-03-12"] {
-        let got = sandbox.urldb(&["archive", "get", URL, "--at", at]).code(0);
+        let got = sandbox.ok(&["archive", "get", URL, "--at", at]);
         assert_eq!(got.out, "the bytes");
     }
     // There is nothing more to do.
     let after = sandbox.tree("archive");
-    let ran = sandbox.urldb(&["archive", "compact"]).code(0);
+    let ran = sandbox.ok("archive compact");
     assert_eq!(ran.out, "nothing to leave out, and no files to join\n");
     assert_eq!(sandbox.tree("archive"), after);
 }
@@ -99,9 +95,7 @@ fn compact_keeps_the_first_the_last_and_one_of_each_month() {
 fn without_a_policy_compact_only_joins() {
     let sandbox = quiet("", 9);
     let lines = sandbox.index().lines().count();
-    let ran = sandbox
-        .urldb(&["archive", "compact", "--format", "jsonl"])
-        .code(0);
+    let ran = sandbox.ok("archive compact --format jsonl");
     let said: Vec<serde_json::Value> = ran
         .out
         .lines()
@@ -130,8 +124,7 @@ fn files_of_other_programs_and_damaged_files_stay_as_they_are() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&damaged, &bytes).unwrap();
-    let ran = sandbox.urldb(&["archive", "compact"]).code(1);
-    ran.complains(&[
+    sandbox.exits(1, "archive compact").complains(&[
         "urldb-20.warc.gz is damaged and stays as it is",
         "`urldb archive repair`",
     ]);
@@ -141,14 +134,14 @@ fn files_of_other_programs_and_damaged_files_stay_as_they_are() {
         other
     );
     assert_eq!(sandbox.files("archive", ".warc.gz").len(), 3);
-    let got = sandbox.urldb(&["archive", "get", URL]).code(0);
+    let got = sandbox.ok(&["archive", "get", URL]);
     assert_eq!(got.out, "the bytes");
 }
 
 #[test]
 fn files_have_at_most_the_configured_size() {
     let sandbox = quiet("[archive]\nmax-size = 4000\n", 20);
-    sandbox.urldb(&["archive", "compact"]).code(0);
+    sandbox.ok("archive compact");
     let files = sandbox.files("archive", ".warc.gz");
     assert!((3..15).contains(&files.len()), "{files:?}");
     assert!(
@@ -164,30 +157,24 @@ fn files_have_at_most_the_configured_size() {
 fn runs_go_on_after_a_compaction() {
     let site = crate::site::Site::with(&[("/a", "the bytes")]);
     let sandbox = Sandbox::new(&site.network());
-    sandbox.write(
-        "urldb/example.test.yaml",
-        format!("---\n{}", promise("/a", "the bytes")),
-    );
+    sandbox.write(FILE, format!("---\n{}", promise("/a", "the bytes")));
     for _ in 0..3 {
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.ok("run");
     }
-    sandbox.urldb(&["archive", "compact"]).code(0);
+    sandbox.ok("archive compact");
     assert_eq!(sandbox.files("archive", ".warc.gz").len(), 1);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     verify(&sandbox);
     assert_eq!(sandbox.index().matches("warc/revisit").count(), 3);
     site.serve("/a", crate::support::Reply::ok("other"));
-    sandbox.urldb(&["run"]).code(1).says(&["-the bytes"]);
+    sandbox.exits(1, "run").says("-the bytes");
 }
 
 /// What is older than the limit goes, unless something needs it.
 #[test]
 fn prune_keeps_what_is_needed() {
     let sandbox = Sandbox::new("");
-    sandbox.write(
-        "urldb/example.test.yaml",
-        format!("---\n{}", promise("/a", "promised")),
-    );
+    sandbox.write(FILE, format!("---\n{}", promise("/a", "promised")));
     let mut old = Shelf::new(&sandbox, "urldb-0.warc.gz");
     let url = |name: &str| format!("http://example.test/{name}");
     // Promised bytes, though the URL has later ones; elsewhere, too.
@@ -231,18 +218,15 @@ fn prune_keeps_what_is_needed() {
     );
     verify(&sandbox);
     let before = sandbox.tree("");
-    let ran = sandbox
-        .urldb(&["archive", "prune", "--older-than", "2y", "--dry-run"])
-        .code(0);
+    let ran = sandbox.ok("archive prune --older-than 2y --dry-run");
     assert_snapshot!(ran.out.replace(|c: char| c.is_ascii_digit(), "0"), @r"
     would rewrite urldb-0.warc.gz
     would leave out 0 captures of 0.00 KiB, and make 0 file of 0
     ");
     assert_eq!(sandbox.tree(""), before);
     sandbox
-        .urldb(&["archive", "prune", "--older-than", "2y"])
-        .code(0)
-        .says(&["left out 5 captures"]);
+        .ok("archive prune --older-than 2y")
+        .says("left out 5 captures");
     verify(&sandbox);
     let has = |name: &str, body: &str| {
         let all = sandbox
@@ -265,15 +249,9 @@ fn prune_keeps_what_is_needed() {
     for (name, body) in [("a", "old"), ("copy", "old"), ("gone", "gone")] {
         assert!(!has(name, body), "{name} {body}");
     }
+    sandbox.ok("archive export --bagit bag");
+    sandbox.exits(2, "archive prune").complains("--older-than");
     sandbox
-        .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(0);
-    sandbox
-        .urldb(&["archive", "prune"])
-        .code(2)
-        .complains(&["--older-than"]);
-    sandbox
-        .urldb(&["archive", "prune", "--older-than", "soon"])
-        .code(2)
-        .complains(&["no age of at least a day"]);
+        .exits(2, "archive prune --older-than soon")
+        .complains("no age of at least a day");
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use crate::archive::{Stored, records};
-use crate::sandbox::Sandbox;
-use crate::site::promise;
+use crate::sandbox::{Sandbox, assert_has};
+use crate::site::{FILE, network, promise};
 use crate::support::{Reply, Request, Server};
 
 /// So rarely that no day of this century is the one.
@@ -36,12 +36,9 @@ impl World {
         let page = Arc::new(Mutex::new(FIRST));
         let known = Arc::clone(&page);
         let server = Server::new(move |request: &Request| answer(&known.lock().unwrap(), request));
-        let network = format!("[network]\nmap = [\"example.test={}\"]\n", server.address());
+        let network = network(server.address(), &["example.test"]);
         let sandbox = Sandbox::new(&format!("{config}{network}"));
-        sandbox.write(
-            "urldb/example.test.yaml",
-            format!("---\n{}", promise("/a", "first")),
-        );
+        sandbox.write(FILE, format!("---\n{}", promise("/a", "first")));
         Self {
             server,
             page,
@@ -60,7 +57,7 @@ impl World {
 
     fn asked(&self, arguments: &[&str], code: i32) -> Vec<Option<String>> {
         let before = self.server.requests().len();
-        self.sandbox.urldb(arguments).code(code);
+        self.sandbox.exits(code, arguments);
         let requests = self.server.requests();
         let new = requests.iter().skip(before);
         new.map(|request| request.header("if-none-match").map(str::to_owned))
@@ -105,7 +102,7 @@ fn a_304_is_ok_but_does_not_count_as_verified() {
     assert_eq!(world.run(0), [None], "nothing is known yet");
     let ledger = || world.sandbox.read("status/example.test.yaml") + &world.sandbox.captures();
     let before = ledger();
-    assert!(before.contains("\netag: "), "{before}");
+    assert_has(&before, "\netag: ");
     assert_eq!(world.run(0), [Some("\"one\"".to_owned())]);
     let asked = world.server.requests().pop().unwrap();
     assert_eq!(
@@ -126,16 +123,12 @@ fn a_304_is_ok_but_does_not_count_as_verified() {
         history.first().unwrap()["unverified"],
         serde_json::json!([])
     );
-    let ran = world.sandbox.urldb(&["run"]).code(0);
+    let ran = world.sandbox.ok("run");
     ran.says(&[
         "0 of 1 byte for byte",
         "Unchanged by the\nserver's word: 1 URL.",
     ]);
-    let ran = world
-        .sandbox
-        .urldb(&["run", "--format", "json"])
-        .code(0)
-        .json();
+    let ran = world.sandbox.ok("run --format json").json();
     assert_eq!(ran["summary"]["coverage"]["not_modified"], 1);
     assert_eq!(ran["results"][0]["observed"]["status"], 304);
 }
@@ -173,10 +166,7 @@ fn a_304_is_archived_as_a_revisit_that_replays() {
         head.starts_with("status-line: HTTP/1.1 304 Not Modified\r\netag: \"one\"\r\n"),
         "{head}"
     );
-    let get = world
-        .sandbox
-        .urldb(&["archive", "get", "http://example.test/a"])
-        .code(0);
+    let get = world.sandbox.ok("archive get http://example.test/a");
     assert_eq!(get.out, "first");
 }
 
@@ -215,7 +205,7 @@ fn a_new_promise_is_fetched_without_condition() {
     let world = World::new(RARELY);
     world.run(0);
     let file = format!("---\n{}", promise("/a", "other"));
-    world.sandbox.write("urldb/example.test.yaml", file);
+    world.sandbox.write(FILE, file);
     assert_eq!(world.run(1), [None, None]);
 }
 
@@ -233,9 +223,9 @@ fn a_304_to_a_condition_of_the_record_is_unreachable() {
         "---\n{}request-headers:\n  If-None-Match: '\"one\"'\n",
         promise("/a", "first")
     );
-    world.sandbox.write("urldb/example.test.yaml", file);
-    let ran = world.sandbox.urldb(&["check"]).code(1);
-    ran.says(&["answers 304 Not Modified, which nobody asked for"]);
+    world.sandbox.write(FILE, file);
+    let ran = world.sandbox.exits(1, "check");
+    ran.says("answers 304 Not Modified, which nobody asked for");
 }
 
 #[test]
@@ -250,14 +240,11 @@ fn an_answer_that_does_not_fit_our_condition_leads_to_a_full_read() {
                 None => Reply::new("200 OK", &["ETag: \"one\""], "first"),
             },
         );
-        let network = format!("[network]\nmap = [\"example.test={}\"]\n", server.address());
+        let network = network(server.address(), &["example.test"]);
         let sandbox = Sandbox::new(&format!("{RARELY}{network}"));
-        sandbox.write(
-            "urldb/example.test.yaml",
-            format!("---\n{}", promise("/a", "first")),
-        );
-        sandbox.urldb(&["run"]).code(0);
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.write(FILE, format!("---\n{}", promise("/a", "first")));
+        sandbox.ok("run");
+        sandbox.ok("run");
         let conditions: Vec<bool> = server
             .requests()
             .iter()

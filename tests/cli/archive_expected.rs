@@ -26,7 +26,7 @@ fn indexed(file: &Path, name: &str) -> Vec<CdxjLine> {
     let sandbox = Sandbox::new("");
     sandbox.write(&format!("archive/{name}"), fs::read(file).unwrap());
     let code = i32::from(name == DAMAGED);
-    sandbox.urldb(&["archive", "index"]).code(code);
+    sandbox.exits(code, "archive index");
     lines(&sandbox.index())
 }
 

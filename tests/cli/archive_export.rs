@@ -5,9 +5,9 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, assert_has};
 use crate::shelf::{Shelf, Told, text};
-use crate::site::{promise, sha256};
+use crate::site::{FILE, promise, sha256};
 
 /// Three static records, two of which the archive has the bytes of.
 fn archive() -> Sandbox {
@@ -36,27 +36,19 @@ fn archive() -> Sandbox {
     file += &promise("/a/b%20c?d=e", "copied");
     file += "---\n_path: /length\ncontent-length: 5\n";
     file += &promise("/lost", "never seen");
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     sandbox
 }
 
 #[test]
 fn a_bag_holds_the_promised_bytes() {
     let sandbox = archive();
-    let ran = sandbox
-        .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(1);
+    let ran = sandbox.exits(1, "archive export --bagit bag");
     assert_snapshot!(ran.out, @"exported 3 of 4 static records, 29 bytes, to bag");
-    ran.complains(&["not in the archive: http://example.test/lost"]);
-    assert_eq!(
-        sandbox.read("bag/data/example.test/a=2"),
-        "the promised bytes"
-    );
-    assert_eq!(
-        sandbox.read("bag/data/example.test/a/b=2520c=3Fd=3De"),
-        "copied"
-    );
-    assert_eq!(sandbox.read("bag/data/example.test/length"), "12345");
+    ran.complains("not in the archive: http://example.test/lost");
+    sandbox.assert_file("bag/data/example.test/a=2", "the promised bytes");
+    sandbox.assert_file("bag/data/example.test/a/b=2520c=3Fd=3De", "copied");
+    sandbox.assert_file("bag/data/example.test/length", "12345");
     let lines = [
         ("copied", "a/b=2520c=3Fd=3De"),
         ("the promised bytes", "a=2"),
@@ -64,7 +56,7 @@ fn a_bag_holds_the_promised_bytes() {
     ];
     let manifest =
         lines.map(|(body, name)| format!("{}  data/example.test/{name}\n", sha256(body)));
-    assert_eq!(sandbox.read("bag/manifest-sha256.txt"), manifest.concat());
+    sandbox.assert_file("bag/manifest-sha256.txt", &manifest.concat());
     for line in sandbox.read("bag/tagmanifest-sha256.txt").lines() {
         let (digest, name) = line.split_once("  ").unwrap();
         assert_eq!(digest, sha256(sandbox.read(&format!("bag/{name}"))));
@@ -73,11 +65,7 @@ fn a_bag_holds_the_promised_bytes() {
     BagIt-Version: 1.0
     Tag-File-Character-Encoding: UTF-8
     ");
-    assert!(
-        sandbox
-            .read("bag/bag-info.txt")
-            .contains("\nPayload-Oxum: 29.3\n")
-    );
+    assert_has(&sandbox.read("bag/bag-info.txt"), "\nPayload-Oxum: 29.3\n");
     let urls = sandbox.read("bag/urls.tsv");
     assert_eq!(urls.lines().count(), 4);
     assert!(
@@ -89,9 +77,8 @@ fn a_bag_holds_the_promised_bytes() {
 fn a_bag_may_be_of_some_records_only() {
     let sandbox = archive();
     sandbox
-        .urldb(&["archive", "export", "--path-prefix", "/a", "--bagit", "bag"])
-        .code(0)
-        .says(&["exported 2 of 2 static records"]);
+        .ok("archive export --path-prefix /a --bagit bag")
+        .says("exported 2 of 2 static records");
 }
 
 #[test]
@@ -99,13 +86,11 @@ fn export_refuses_a_target_that_exists() {
     let sandbox = archive();
     sandbox.write("bag/mine", "kept");
     sandbox
-        .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(2)
-        .complains(&["is there already"]);
+        .exits(2, "archive export --bagit bag")
+        .complains("is there already");
     assert_eq!(sandbox.tree("bag").len(), 1);
     sandbox
-        .urldb(&["archive", "export", "--bagit", "no/such/bag"])
-        .code(2)
+        .exits(2, "archive export --bagit no/such/bag")
         .complains(&["there is no folder ", "/promises/no/such\n"]);
 }
 
@@ -119,7 +104,7 @@ fn wrong_bytes_are_not_put_into_a_bag() {
     );
     shelf.finish();
     sandbox.write(
-        "urldb/example.test.yaml",
+        FILE,
         format!(
             "---\n{}{}",
             promise("/a", "the promised bytes"),
@@ -140,18 +125,17 @@ fn wrong_bytes_are_not_put_into_a_bag() {
         sandbox.path("elsewhere"),
     )
     .unwrap();
-    sandbox.urldb(&["archive", "index"]).code(0);
+    sandbox.ok("archive index");
     sandbox
-        .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(1)
-        .says(&["exported 1 of 2 static records"])
+        .exits(1, "archive export --bagit bag")
+        .says("exported 1 of 2 static records")
         .complains(&[
             "not in the archive: http://example.test/lost: the record at byte",
             "the payload has the digest sha256:",
         ]);
     let files: Vec<_> = sandbox.tree("bag/data").into_keys().collect();
     assert_eq!(files, [Path::new("bag/data/example.test/a")]);
-    assert!(sandbox.read("bag/urls.tsv").contains("\t2026-03-01"));
+    assert_has(&sandbox.read("bag/urls.tsv"), "\t2026-03-01");
     // Nothing else is left behind.
     fs::remove_dir_all(sandbox.path("bag")).unwrap();
     assert_eq!(files_but_index(&sandbox), before);
@@ -173,7 +157,7 @@ fn export_takes_an_intact_capture_in_place_of_a_damaged_one() {
     shelf.capture("2026-03-01T00:00:00Z", &copy);
     shelf.finish();
     // The index names a file that is gone, and one that is cut off.
-    let export = || sandbox.urldb(&["archive", "export", "--path-prefix", "/a", "--bagit", "bag"]);
+    let export = || sandbox.urldb("archive export --path-prefix /a --bagit bag");
     let first = sandbox.path("archive/first.warc.gz");
     let bytes = fs::read(&first).unwrap();
     for damaged in [Some(&bytes[..bytes.len() / 2]), None] {
@@ -205,22 +189,17 @@ fn the_index_is_made_of_the_files_that_are_there() {
     let index = sandbox.index();
     sandbox.remove_index();
     sandbox
-        .urldb(&["archive", "list"])
-        .code(2)
-        .complains(&["`urldb archive index` makes one"]);
-    sandbox
-        .urldb(&["archive", "index"])
-        .code(0)
-        .says(&["indexed 2 files"]);
+        .exits(2, "archive list")
+        .complains("`urldb archive index` makes one");
+    sandbox.ok("archive index").says("indexed 2 files");
     assert_eq!(sandbox.index(), index);
     // Damaged and disordered lines, and those of a file that is gone, are not kept.
     fs::remove_file(&second).unwrap();
     sandbox.write_index(format!("no line\n{index}{index}"));
     sandbox
-        .urldb(&["archive", "list"])
-        .code(2)
-        .complains(&["the index is damaged"]);
-    sandbox.urldb(&["archive", "index"]).code(0);
+        .exits(2, "archive list")
+        .complains("the index is damaged");
+    sandbox.ok("archive index");
     let lines: Vec<&str> = index
         .lines()
         .filter(|line| !line.contains("second.warc.gz"))
@@ -230,15 +209,9 @@ fn the_index_is_made_of_the_files_that_are_there() {
     let first = sandbox.path("archive/first.warc.gz");
     let bytes = fs::read(&first).unwrap();
     fs::write(&first, &bytes[..bytes.len() - 10]).unwrap();
-    sandbox
-        .urldb(&["archive", "index"])
-        .code(1)
-        .complains(&["first.warc.gz"]);
+    sandbox.exits(1, "archive index").complains("first.warc.gz");
     assert_eq!(sandbox.index().lines().count(), lines.len() - 1);
     fs::remove_file(first).unwrap();
-    sandbox
-        .urldb(&["archive", "index"])
-        .code(0)
-        .says(&["indexed 0 files"]);
+    sandbox.ok("archive index").says("indexed 0 files");
     assert_eq!(sandbox.index(), "");
 }

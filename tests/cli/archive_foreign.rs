@@ -4,8 +4,8 @@ use std::fs;
 
 use urldb_warc::{Digest, DigestAlgorithm};
 
-use crate::sandbox::Sandbox;
-use crate::site::promises;
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, promises};
 
 const URL: &str = "http://example.test/page";
 
@@ -52,12 +52,12 @@ fn archive(files: &[(&str, String)]) -> Sandbox {
     for (name, text) in files {
         sandbox.write(&format!("archive/{name}"), text);
     }
-    sandbox.urldb(&["archive", "index"]).code(0);
+    sandbox.ok("archive index");
     sandbox
 }
 
 fn get(sandbox: &Sandbox, url: &str) -> String {
-    sandbox.urldb(&["archive", "get", url]).code(0).out
+    sandbox.ok(&["archive", "get", url]).out
 }
 
 #[test]
@@ -80,10 +80,10 @@ fn metadata_of_a_page_is_not_taken_for_the_page() {
     ];
     let sandbox = archive(&[("a.warc", file.concat())]);
     assert_eq!(get(&sandbox, URL), "new page");
-    let list = sandbox.urldb(&["archive", "list"]).code(0);
-    list.says(&["2 captures, 2 contents"]);
-    let diff = sandbox.urldb(&["archive", "diff", URL]).code(1);
-    diff.says(&["-old page", "+new page"]);
+    sandbox.ok("archive list").says("2 captures, 2 contents");
+    sandbox
+        .exits(1, &["archive", "diff", URL])
+        .says(&["-old page", "+new page"]);
     // An index of another program may have a line of the metadata.
     let index = sandbox.index();
     let offset = file[..2].concat().len();
@@ -92,8 +92,9 @@ fn metadata_of_a_page_is_not_taken_for_the_page() {
          \"digest\": \"-\", \"length\": \"9\", \"offset\": \"{offset}\", \"filename\": \"a.warc\"}}\n"
     );
     sandbox.write_index(index + &line);
-    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
-    ran.complains(&["is another record than the index says"]);
+    sandbox
+        .exits(2, &["archive", "get", URL])
+        .complains("is another record than the index says");
 }
 
 fn segments() -> [String; 3] {
@@ -141,25 +142,20 @@ fn segments_are_joined() {
         ("c.warc", second),
     ]);
     assert_eq!(get(&sandbox, URL), "all of the body");
-    let diff = sandbox.urldb(&["archive", "diff", URL]).code(1);
-    diff.says(&["-an older page", "+all of the body"]);
-    sandbox.write(
-        "urldb/example.test.yaml",
-        "---\n_path: /page\ncontent-length: 15\n",
-    );
-    let export = ["archive", "export", "--bagit", "bag"];
-    sandbox.urldb(&export).code(0);
-    assert_eq!(
-        sandbox.read("bag/data/example.test/page"),
-        "all of the body"
-    );
+    sandbox
+        .exits(1, &["archive", "diff", URL])
+        .says(&["-an older page", "+all of the body"]);
+    sandbox.write(FILE, "---\n_path: /page\ncontent-length: 15\n");
+    sandbox.ok("archive export --bagit bag");
+    sandbox.assert_file("bag/data/example.test/page", "all of the body");
     // Without one of them the capture is incomplete, and an older one is taken.
     fs::remove_file(sandbox.path("archive/c.warc")).unwrap();
-    let ran = sandbox.urldb(&["archive", "get", URL]).code(0);
+    let ran = sandbox.ok(&["archive", "get", URL]);
     assert_eq!(ran.out, "an older page");
-    ran.complains(&["passed over 1 later capture"]);
-    let ran = sandbox.urldb(&["archive", "get", "--any", URL]).code(2);
-    ran.complains(&["segment 2 of urn:uuid:", "is not in the archive"]);
+    ran.complains("passed over 1 later capture");
+    sandbox
+        .exits(2, &["archive", "get", "--any", URL])
+        .complains(&["segment 2 of urn:uuid:", "is not in the archive"]);
 }
 
 #[test]
@@ -168,24 +164,17 @@ fn a_wrong_block_digest_is_an_error_unless_the_user_takes_the_bytes() {
     let block = "HTTP/1.1 200 OK\r\n\r\nthe page";
     let fields = [HTTP, ("WARC-Block-Digest", wrong.as_str())];
     let sandbox = archive(&[("a.warc", record("response", 1, URL, &fields, block))]);
-    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
-    ran.complains(&[
+    sandbox.exits(2, &["archive", "get", URL]).complains(&[
         "the block has the digest",
         "`urldb archive get --unverified`",
     ]);
-    sandbox.write(
-        "urldb/example.test.yaml",
-        "---\n_path: /page\ncontent-length: 8\n",
-    );
-    let ran = sandbox
-        .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(1);
-    ran.complains(&["the block has the digest"]);
-    let ran = sandbox
-        .urldb(&["archive", "get", "--unverified", URL])
-        .code(0);
+    sandbox.write(FILE, "---\n_path: /page\ncontent-length: 8\n");
+    sandbox
+        .exits(1, "archive export --bagit bag")
+        .complains("the block has the digest");
+    let ran = sandbox.ok(&["archive", "get", "--unverified", URL]);
     assert_eq!(ran.out, "the page");
-    ran.complains(&["block-digest: the block has the digest"]);
+    ran.complains("block-digest: the block has the digest");
 }
 
 #[test]
@@ -205,8 +194,9 @@ fn the_checksum_of_0_9_is_compared() {
         "the page"
     );
     let sandbox = archive(&[("a.warc", file(&sha1("x")))]);
-    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
-    ran.complains(&["the block has the digest"]);
+    sandbox
+        .exits(2, &["archive", "get", URL])
+        .complains("the block has the digest");
 }
 
 /// GNU Wget and warcio digest the body with its chunks.
@@ -217,7 +207,7 @@ fn a_digest_over_the_chunks_is_accepted_and_named() {
     let digest = sha1(raw);
     let fields = [HTTP, ("WARC-Payload-Digest", digest.as_str())];
     let sandbox = archive(&[("a.warc", record("response", 1, URL, &fields, &block))]);
-    let ran = sandbox.urldb(&["archive", "get", URL]).code(0);
+    let ran = sandbox.ok(&["archive", "get", URL]);
     assert_eq!(ran.out, "the page");
     ran.complains(&[
         "payload-digest-raw: ",
@@ -227,13 +217,12 @@ fn a_digest_over_the_chunks_is_accepted_and_named() {
     let wrong = sha1("the rage");
     let fields = [HTTP, ("WARC-Payload-Digest", wrong.as_str())];
     let sandbox = archive(&[("a.warc", record("response", 1, URL, &fields, &block))]);
-    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
-    ran.complains(&["the payload has the digest", "--unverified"]);
-    let ran = sandbox
-        .urldb(&["archive", "get", "--unverified", URL, "-o", "page"])
-        .code(0);
-    assert!(!ran.out.contains(&wrong), "{ran:?}");
-    assert_eq!(sandbox.read("page"), "the page");
+    sandbox
+        .exits(2, &["archive", "get", URL])
+        .complains(&["the payload has the digest", "--unverified"]);
+    let ran = sandbox.ok(&["archive", "get", "--unverified", URL, "-o", "page"]);
+    assert_lacks(&ran.out, &wrong);
+    sandbox.assert_file("page", "the page");
 }
 
 #[test]
@@ -290,8 +279,7 @@ fn an_index_names_what_it_lacks() {
     let sandbox = Sandbox::new("");
     sandbox.write("archive/a.warc", file.concat());
     sandbox.write("archive/b.warc.zst", "x");
-    let ran = sandbox.urldb(&["archive", "index"]).code(1);
-    ran.complains(&[
+    sandbox.exits(1, "archive index").complains(&[
         "a.warc: not in the index: the record at byte ",
         "which cannot be read: its Content-Length is missing",
         "whose WARC-Date is not a date: \"2026-13-04T00:00:00Z\"",
@@ -299,8 +287,9 @@ fn an_index_names_what_it_lacks() {
         "archive/b.warc.zst: not in the index: the file is of a kind that is not read",
     ]);
     assert_eq!(get(&sandbox, URL), "third");
-    let ran = sandbox.urldb(&["archive", "verify"]).code(1);
-    ran.says(&["file-kind: ", "date: "]);
+    sandbox
+        .exits(1, "archive verify")
+        .says(&["file-kind: ", "date: "]);
 }
 
 #[test]
@@ -308,13 +297,10 @@ fn a_record_with_a_bad_date_alone_needs_no_repair() {
     let undated = response(1, URL, "first").replace("2026", "20x6");
     let sandbox = Sandbox::new("");
     sandbox.write("archive/a.warc", undated);
-    let ran = sandbox.urldb(&["archive", "index"]).code(1);
+    let ran = sandbox.exits(1, "archive index");
     let ran = ran.complains(&["WARC-Date is not a date", "nothing is damaged"]);
-    assert!(!ran.err.contains("archive repair"), "{ran:?}");
-    sandbox
-        .urldb(&["archive", "repair"])
-        .code(0)
-        .says(&["no damage was found"]);
+    assert_lacks(&ran.err, "archive repair");
+    sandbox.ok("archive repair").says("no damage was found");
 }
 
 #[test]
@@ -329,19 +315,16 @@ fn an_import_goes_on_behind_damage() {
     ];
     let sandbox = Sandbox::new("");
     sandbox.write("list.warc", file.concat());
-    let ran = sandbox.urldb(&["import", "warc", "list.warc"]);
+    let ran = sandbox.urldb("import warc list.warc");
     ran.complains(&[
         "the record cannot be read",
         "nothing was imported because of 1 refusal",
     ]);
-    assert!(!sandbox.path("urldb/example.test.yaml").exists());
-    let ran = sandbox.urldb(&["import", "warc", "list.warc", "--keep-going", "--verbose"]);
-    ran.complains(&["captured in segments"]);
-    let file = sandbox.read("urldb/example.test.yaml");
-    assert!(
-        file.contains("_path: /page\n") && file.contains("_path: /third\n"),
-        "{file}"
-    );
+    assert!(!sandbox.path(FILE).exists());
+    let ran = sandbox.urldb("import warc list.warc --keep-going --verbose");
+    ran.complains("captured in segments");
+    let file = sandbox.read(FILE);
+    assert_has(&file, &["_path: /page\n", "_path: /third\n"]);
 }
 
 /// A revisit is truncated like its original, also where the index states its status.
@@ -367,7 +350,7 @@ fn a_revisit_of_half_a_body_is_marked() {
         ),
     ];
     let sandbox = archive(&[("a.warc", file.concat())]);
-    let ran = sandbox.urldb(&["archive", "list", URL]).code(0);
+    let ran = sandbox.ok(&["archive", "list", URL]);
     assert_eq!(ran.out.matches("truncated: length").count(), 3, "{ran:?}");
     assert_eq!(ran.out.matches("  200  ").count(), 3, "{ran:?}");
 }
@@ -401,7 +384,7 @@ fn long_requests_in_chunks_are_compared_to_their_end() {
     assert_eq!(get(&sandbox, &mebibyte).code(0).out, "one");
     let sandbox = archive(&[("a.warc", posted(1, &longer, "two"))]);
     for data in [&mebibyte, &mebibyte[1..]] {
-        get(&sandbox, data).code(2).complains(&["has no answer of"]);
+        get(&sandbox, data).code(2).complains("has no answer of");
     }
 }
 
@@ -438,17 +421,16 @@ fn promised_bytes_are_exported_however_an_index_spells_digests() {
         ("/md5", "md5"),
         ("/sha1", "promised"),
     ];
-    sandbox.write("urldb/example.test.yaml", promises(&promised));
+    sandbox.write(FILE, promises(&promised));
     sandbox
-        .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(1)
-        .says(&["exported 3 of 4 static records"])
-        .complains(&[
+        .exits(1, "archive export --bagit bag")
+        .says("exported 3 of 4 static records")
+        .complains(
             "not in the archive: http://example.test/lost; the index has no SHA-256 of 5 captures, \
              of which only those of this URL were compared",
-        ]);
+        );
     for (path, content) in [promised[0], promised[2], promised[3]] {
         let name = format!("bag/data/example.test{path}");
-        assert_eq!(sandbox.read(&name), content);
+        sandbox.assert_file(&name, &content);
     }
 }

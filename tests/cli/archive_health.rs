@@ -10,6 +10,7 @@ use urldb_warc::{Reader, Version};
 
 use crate::sandbox::Sandbox;
 use crate::shelf::{Shelf, text};
+use crate::site::FILE;
 
 const URL: &str = "http://example.test/a";
 
@@ -39,16 +40,13 @@ fn damage(sandbox: &Sandbox, timestamp: &str, from_end: u64) {
 #[test]
 fn a_good_archive_is_verified() {
     let sandbox = archive();
-    let ran = sandbox.urldb(&["archive", "verify"]).code(0);
+    let ran = sandbox.ok("archive verify");
     assert!(
         ran.out.starts_with("verified 4 records in 1 file, "),
         "{ran:?}"
     );
-    ran.says(&[": 0 errors, 0 warnings\n"]);
-    assert_eq!(
-        sandbox.urldb(&["archive", "verify", "--quiet"]).code(0).out,
-        ""
-    );
+    ran.says(": 0 errors, 0 warnings\n");
+    assert_eq!(sandbox.ok("archive verify --quiet").out, "");
 }
 
 #[test]
@@ -62,18 +60,17 @@ fn what_a_run_writes_is_verified() {
         crate::site::promise("/gone", "x"),
         crate::site::promise("/old", "first")
     );
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     for version in ["1.1", "1.0", "0.9"] {
         let config = format!(
             "{}[check]\nretry-wait = \"1ms\"\n[archive]\nversion = \"{version}\"\n",
             site.network()
         );
         sandbox.write("urldb.toml", config);
-        sandbox.urldb(&["run"]).code(1);
+        sandbox.exits(1, "run");
     }
     sandbox
-        .urldb(&["archive", "verify"])
-        .code(0)
+        .ok("archive verify")
         .says(&["in 3 files", "0 errors, 0 warnings"]);
 }
 
@@ -81,7 +78,7 @@ fn what_a_run_writes_is_verified() {
 fn damage_is_named_by_file_and_offset() {
     let sandbox = archive();
     damage(&sandbox, "20260102000000", 8);
-    let ran = sandbox.urldb(&["archive", "verify"]).code(1);
+    let ran = sandbox.exits(1, "archive verify");
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"byte \d+", "byte [offset]");
     settings.add_filter(r"skipped \d+ bytes", "skipped [bytes] bytes");
@@ -95,9 +92,7 @@ fn damage_is_named_by_file_and_offset() {
       at byte [offset], index-stale: at byte [offset] of first.warc.gz no capture of http://example.test/a begins
     verified 3 records in 1 file, [size]: 3 errors, 0 warnings
     "));
-    let ran = sandbox
-        .urldb(&["archive", "verify", "--format", "jsonl"])
-        .code(1);
+    let ran = sandbox.exits(1, "archive verify --format jsonl");
     let lines: Vec<serde_json::Value> = ran
         .out
         .lines()
@@ -118,28 +113,20 @@ fn damage_is_named_by_file_and_offset() {
 fn what_is_damaged_is_set_aside_and_the_rest_is_good() {
     let sandbox = archive();
     damage(&sandbox, "20260102000000", 8);
-    let ran = sandbox.urldb(&["archive", "repair"]).code(0);
-    ran.says(&[
+    sandbox.ok("archive repair").says(&[
         "archive/first.warc.gz: repaired, 3 records kept",
         "  set aside in archive/first.warc.gz.at-",
     ]);
     assert_eq!(sandbox.files("archive", ".damaged").len(), 1);
-    sandbox.urldb(&["archive", "verify"]).code(0);
-    assert_eq!(
-        sandbox.urldb(&["archive", "get", URL]).code(0).out,
-        "the bytes"
-    );
-    sandbox
-        .urldb(&["archive", "repair"])
-        .code(0)
-        .says(&["no damage was found"]);
+    sandbox.ok("archive verify");
+    assert_eq!(sandbox.ok(&["archive", "get", URL]).out, "the bytes");
+    sandbox.ok("archive repair").says("no damage was found");
     // Without its original, a revisit stands for nothing; that cannot be repaired.
     damage(&sandbox, "20260101000000", 8);
-    sandbox.urldb(&["archive", "repair"]).code(0);
+    sandbox.ok("archive repair");
     sandbox
-        .urldb(&["archive", "verify"])
-        .code(1)
-        .says(&["revisit-unresolved"]);
+        .exits(1, "archive verify")
+        .says("revisit-unresolved");
 }
 
 #[test]
@@ -153,21 +140,15 @@ fn an_archive_is_converted_there_and_back() {
         sandbox.write("urldb.toml", format!("[archive]\npath = \"{from}\"\n"));
         let target = format!("copy-{to}");
         sandbox
-            .urldb(&["archive", "convert", "--to", to, "-o", &target])
-            .code(0)
-            .says(&["converted 1 file with 4 records into copy-"]);
+            .ok(&["archive", "convert", "--to", to, "-o", &target])
+            .says("converted 1 file with 4 records into copy-");
         let mut reader = Reader::open(&sandbox.path(&target).join("first.warc.gz")).unwrap();
         assert_eq!(reader.next_record().unwrap().unwrap().version(), version);
         sandbox.write("urldb.toml", format!("[archive]\npath = \"{target}\"\n"));
-        sandbox.urldb(&["archive", "verify"]).code(0);
-        assert_eq!(
-            sandbox.urldb(&["archive", "get", URL]).code(0).out,
-            "the bytes"
-        );
+        sandbox.ok("archive verify");
+        assert_eq!(sandbox.ok(&["archive", "get", URL]).out, "the bytes");
     }
-    sandbox
-        .urldb(&["archive", "convert", "--to", "2.0", "-o", "x"])
-        .code(2);
+    sandbox.exits(2, "archive convert --to 2.0 -o x");
 }
 
 /// As after a kill: what is there stays, the rest is made. A file that is something else is left alone.
@@ -180,14 +161,14 @@ fn a_conversion_that_was_cut_short_goes_on() {
     let convert = |to| sandbox.urldb(&["archive", "convert", "--to", to, "-o", "copy"]);
     convert("1.0")
         .code(0)
-        .says(&["converted 2 files with 6 records"]);
+        .says("converted 2 files with 6 records");
     let [first, second] = ["copy/first.warc.gz", "copy/second.warc.gz"];
     let whole = fs::read(sandbox.path(second)).unwrap();
     fs::remove_file(sandbox.path(second)).unwrap();
     sandbox.write("copy/.urldb-tmp-x", "half a file");
     convert("1.0")
         .code(0)
-        .says(&["converted 2 files with 6 records"]);
+        .says("converted 2 files with 6 records");
     assert_eq!(fs::read(sandbox.path(second)).unwrap(), whole);
     assert!(!sandbox.path("copy/.urldb-tmp-x").exists());
 
@@ -199,8 +180,8 @@ fn a_conversion_that_was_cut_short_goes_on() {
         "copy/first.warc.gz is there already",
     ]);
     fs::write(sandbox.path(first), [&shorter[..], b"\n"].concat()).unwrap();
-    convert("1.0").code(1).complains(&["is there already"]);
-    convert("1.1").code(1).says(&["converted 0 files"]);
+    convert("1.0").code(1).complains("is there already");
+    convert("1.1").code(1).says("converted 0 files");
     assert_eq!(fs::read(sandbox.path(second)).unwrap(), whole);
 }
 
@@ -230,9 +211,7 @@ fn a_repair_is_told_line_by_line() {
     sandbox.write("archive/left.warc.gz.open", &good[..good.len() - 9]);
     sandbox.write("archive/nothing.warc.gz.open", &good[..9]);
     damage(&sandbox, "20260102000000", 8);
-    let ran = sandbox
-        .urldb(&["archive", "repair", "--format", "jsonl"])
-        .code(0);
+    let ran = sandbox.ok("archive repair --format jsonl");
     let _guard = without_offsets();
     assert_snapshot!(ran.out, @r#"
     {"kind":"recovered","file":"archive/left.warc.gz","records":3,"damaged":["archive/left.warc.gz.at-[offset].damaged"],"faults":["the record at byte [offset] cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
@@ -241,7 +220,7 @@ fn a_repair_is_told_line_by_line() {
     {"kind":"repaired","file":"archive/shared.warc.gz","records":4,"damaged":["archive/shared.warc.gz.at-[offset].damaged"],"faults":["the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
     {"kind":"summary","recovered":2,"repaired":2}
     "#);
-    let ran = sandbox.urldb(&["archive", "repair", "--format", "jsonl"]);
+    let ran = sandbox.urldb("archive repair --format jsonl");
     assert_snapshot!(ran.code(0).out, @r#"{"kind":"summary","recovered":0,"repaired":0}"#);
 }
 
@@ -271,7 +250,7 @@ fn an_archive_is_not_converted_into_itself() {
     for folder in ["archive", "./archive/../archive"] {
         to(folder)
             .code(2)
-            .complains(&["is the archive itself; name another folder"]);
+            .complains("is the archive itself; name another folder");
     }
     assert_eq!(sandbox.tree("archive"), before);
 }
@@ -281,12 +260,11 @@ fn a_damaged_file_is_not_converted() {
     let sandbox = archive();
     damage(&sandbox, "20260102000000", 8);
     sandbox
-        .urldb(&["archive", "convert", "--to", "1.0", "-o", "copy"])
-        .code(1)
+        .exits(1, "archive convert --to 1.0 -o copy")
         .complains(&[
             "archive/first.warc.gz is not converted",
             "`urldb archive repair`",
         ]);
     assert!(sandbox.files("copy", ".warc.gz").is_empty());
-    assert_eq!(sandbox.urldb(&["archive", "repair"]).code(0).code, 0);
+    assert_eq!(sandbox.ok("archive repair").code, 0);
 }

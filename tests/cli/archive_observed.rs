@@ -14,7 +14,7 @@ use proptest::test_runner::TestCaseError;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promises, sha256};
+use crate::site::{FILE, Site, promises, sha256};
 use crate::support::Reply;
 
 /// One record, and what its server does in each run.
@@ -218,12 +218,12 @@ fn check(settings: &Settings) -> Result<(), TestCaseError> {
         settings.archive,
         site.network()
     ));
-    sandbox.write("urldb/example.test.yaml", domain_file(&settings.records));
+    sandbox.write(FILE, domain_file(&settings.records));
     for run in 0..RUNS {
         for (number, record) in settings.records.iter().enumerate() {
             serve(&site, number, record, record.behaviours[run]);
         }
-        let ran = sandbox.urldb(&["run", "--format", "json"]);
+        let ran = sandbox.urldb("run --format json");
         prop_assert!(ran.code != 2, "{ran:?}");
         for result in ran.json()["results"].as_array().unwrap() {
             let observed = &result["observed"];
@@ -246,7 +246,7 @@ fn check(settings: &Settings) -> Result<(), TestCaseError> {
         }
         // A run that reaches its byte budget at once archives nothing, and makes no archive.
         if sandbox.path("archive").exists() {
-            sandbox.urldb(&["archive", "verify"]).code(0);
+            sandbox.ok("archive verify");
         }
         // Captures are found by the second.
         thread::sleep(Duration::from_millis(1050));
@@ -272,14 +272,9 @@ proptest! {
 fn the_promised_bytes_come_back_behind_a_redirect_to_nothing() {
     let site = Site::with(&[("/a", "first")]);
     let sandbox = Sandbox::new(&site.network());
-    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
-    let get = || {
-        sandbox
-            .urldb(&["archive", "get", "http://example.test/a"])
-            .code(0)
-            .out
-    };
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.write(FILE, promises(&[("/a", "first")]));
+    let get = || sandbox.ok("archive get http://example.test/a").out;
+    sandbox.ok("run");
     assert_eq!(get(), "first");
     for reply in [
         Reply::redirect(302, "/nothing"),
@@ -288,9 +283,13 @@ fn the_promised_bytes_come_back_behind_a_redirect_to_nothing() {
     ] {
         std::thread::sleep(std::time::Duration::from_millis(1_100));
         site.serve("/a", reply);
-        sandbox.urldb(&["run"]);
+        sandbox.urldb("run");
         assert_eq!(get(), "first");
     }
-    let last = ["archive", "get", "--at", "2999", "http://example.test/a"];
-    assert_eq!(sandbox.urldb(&last).code(0).out, "other");
+    assert_eq!(
+        sandbox
+            .ok("archive get --at 2999 http://example.test/a")
+            .out,
+        "other"
+    );
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use insta::assert_snapshot;
 
 use crate::sandbox::{Ran, Sandbox};
+use crate::site::network;
 use crate::support::{Reply, Request, Server};
 
 const FORM: &str = "http://example.test/form?z=1&0=2";
@@ -39,17 +40,13 @@ impl Echo {
 
     /// A repository that asks it in all these ways, after a run.
     fn asked(&self, requests: &[(&str, &[&str])]) -> Sandbox {
-        let address = self.server.address();
-        let sandbox = Sandbox::new(&format!(
-            "[check]\nunsafe-methods = true\n[network]\nmap = [\"example.test={address}\"]\n"
-        ));
+        let network = network(self.server.address(), &["example.test"]);
+        let sandbox = Sandbox::new(&format!("[check]\nunsafe-methods = true\n{network}"));
         sandbox.write("query.json", "{\"a\": [1, \"x\"]}");
         for (url, options) in requests {
-            sandbox
-                .urldb(&[&["add", "--static", *url][..], options].concat())
-                .code(0);
+            sandbox.ok(&[&["add", "--static", *url][..], options].concat());
         }
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.ok("run");
         sandbox
     }
 }
@@ -100,7 +97,7 @@ fn each_request_has_its_bytes() {
     let ran = sandbox.urldb_with_input(&get, "{\"a\":[1.0,\"x\"]}");
     assert_eq!(ran.code(0).out, "edition 1\nof POST {\"a\": [1, \"x\"]}\n");
     // A file is looked for where the program works, not where it was started.
-    let mut command = sandbox.urldb_command(&["-C"]);
+    let mut command = sandbox.urldb_command("-C");
     command.arg(&sandbox.root).args(["archive", "get"]);
     command.args(ALL[4].1).arg(ALL[4].0).current_dir("/");
     assert!(command.output().unwrap().status.success());
@@ -110,7 +107,7 @@ fn each_request_has_its_bytes() {
 fn requests_are_listed_apart() {
     let echo = Echo::new();
     let sandbox = echo.asked(&ALL);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "[time]");
     settings.add_filter(r"\[time\] to \[time\]", "[time]");
@@ -211,7 +208,7 @@ fn archive_commands_name_the_requests_that_the_archive_has_instead() {
             "cannot read the body from missing",
         ),
     ] {
-        archive(&sandbox, arguments).code(2).complains(&[complaint]);
+        archive(&sandbox, arguments).code(2).complains(complaint);
     }
 }
 
@@ -222,7 +219,7 @@ fn answers_to_one_request_are_compared() {
     echo.is_second.store(true, Ordering::SeqCst);
     // What is asked only once in a run is sure after the second one.
     for _ in 0..2 {
-        sandbox.urldb(&["run"]);
+        sandbox.urldb("run");
     }
     let diff = [&["diff", FORM][..], ALL[1].1].concat();
     let mut settings = insta::Settings::clone_current();
@@ -293,7 +290,7 @@ fn a_request_with_the_same_key_is_another() {
         for command in ["get", "diff"] {
             archive(&sandbox, &[&[command, FORM][..], options].concat())
                 .code(2)
-                .complains(&["has no answer of http://example.test/form?z=1&0=2 to this request"]);
+                .complains("has no answer of http://example.test/form?z=1&0=2 to this request");
         }
     }
 }
@@ -310,6 +307,6 @@ fn answers_to_requests_with_one_key_are_not_compared() {
         assert_eq!(get.out, format!("edition 1\nof POST {bytes}\n"));
         archive(&sandbox, &[&["diff", FORM][..], &options].concat())
             .code(0)
-            .says(&["never changed"]);
+            .says("never changed");
     }
 }

@@ -1,22 +1,18 @@
 //! An archive in an object store: what runs bring there, and what machines without a copy read.
 
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use crate::fake_s3::{BUCKET, FakeS3, Fault};
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
 use crate::shelf::{Shelf, text};
-use crate::site::{Site, promises};
+use crate::site::{FILE, Site, promises};
 use crate::support::Reply;
 
 const SECRET: &str = "wJalrXUtnFEMI-K7MDENG";
-
-const ENVIRONMENT: [(&str, &str); 2] = [
-    ("AWS_ACCESS_KEY_ID", "id"),
-    ("AWS_SECRET_ACCESS_KEY", SECRET),
-];
 
 const URL: &str = "http://example.test/a";
 
@@ -25,6 +21,14 @@ struct Stored {
     site: Site,
     server: FakeS3,
     sandbox: Sandbox,
+}
+
+impl Deref for Stored {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
+    }
 }
 
 impl Stored {
@@ -39,8 +43,18 @@ impl Stored {
         }
     }
 
-    fn urldb(&self, arguments: &[&str]) -> Ran {
-        in_store(&self.sandbox, arguments)
+    /// After so many runs.
+    fn after_runs(runs: usize, keys: &str) -> Self {
+        let stored = Self::new(keys);
+        for _ in 0..runs {
+            stored.ok("run");
+        }
+        stored
+    }
+
+    /// A second machine with the same records and the same store.
+    fn other_machine(&self, keys: &str) -> Sandbox {
+        repository(&self.site, &self.server, keys)
     }
 
     /// The folder of the archive is gone, as on a new machine.
@@ -64,52 +78,37 @@ fn repository(site: &Site, server: &FakeS3, keys: &str) -> Sandbox {
         "[archive]\nstore = \"s3://{BUCKET}/project\"\nstore-endpoint = \"{}\"\n{keys}",
         server.endpoint()
     );
-    let sandbox = Sandbox::new(&format!("{}{store}", site.network()));
+    let mut sandbox = Sandbox::new(&format!("{}{store}", site.network()));
+    sandbox.env = vec![
+        ("AWS_ACCESS_KEY_ID", "id"),
+        ("AWS_SECRET_ACCESS_KEY", SECRET),
+    ];
+    sandbox.secret = Some(SECRET);
     let pages = [("/a", "first"), ("/b", "second")];
-    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    sandbox.write(FILE, promises(&pages));
     sandbox
-}
-
-fn in_store(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
-    let ran = sandbox.urldb_with_env(arguments, &ENVIRONMENT);
-    assert!(!format!("{ran:?}").contains(SECRET), "{ran:?}");
-    ran
 }
 
 #[test]
 fn a_machine_without_copies_reads_the_archive() {
     let stored = Stored::new("");
-    stored
-        .urldb(&["run"])
-        .code(0)
-        .says(&["in s3://evidence/project"]);
+    stored.ok("run").says("in s3://evidence/project");
     // An archive has no order within a second.
     thread::sleep(Duration::from_millis(1100));
     stored.site.serve("/a", Reply::ok("changed"));
-    stored.urldb(&["run"]).code(1);
+    stored.exits(1, "run");
     assert_eq!(stored.files().len(), 2);
     stored.forget_copies();
 
-    let got = stored
-        .urldb(&["archive", "get", "--at", "2999", URL])
-        .code(0);
+    let got = stored.ok(&["archive", "get", "--at", "2999", URL]);
     assert_eq!(got.out, "changed");
     stored
-        .urldb(&["archive", "diff", URL])
-        .code(1)
+        .exits(1, &["archive", "diff", URL])
         .says(&["-first", "+changed"]);
-    stored
-        .urldb(&["archive", "list"])
-        .code(0)
-        .says(&[URL, "2 contents"]);
-    stored
-        .urldb(&["archive", "verify"])
-        .code(0)
-        .says(&["0 errors, 0 warnings"]);
-    stored
-        .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(0);
-    assert_eq!(stored.sandbox.read("bag/data/example.test/a"), "first");
+    stored.ok("archive list").says(&[URL, "2 contents"]);
+    stored.verify();
+    stored.ok("archive export --bagit bag");
+    stored.assert_file("bag/data/example.test/a", "first");
     // Reading leaves only a cache.
     let is_cached = |file: &PathBuf| file.parent().unwrap().ends_with("archive/.cache");
     assert!(stored.copies().iter().all(is_cached));
@@ -117,15 +116,14 @@ fn a_machine_without_copies_reads_the_archive() {
 
 #[test]
 fn an_unchanged_archive_costs_few_requests() {
-    let stored = Stored::new("");
-    stored.urldb(&["run"]).code(0);
+    let stored = Stored::after_runs(1, "");
     stored.forget_copies();
     stored.server.recover();
-    stored.urldb(&["archive", "get", URL]).code(0);
+    stored.ok(&["archive", "get", URL]);
     let first = stored.server.requests().len();
     // The manifest, the index, and the file.
     assert!((3..=5).contains(&first), "{:?}", stored.server.requests());
-    stored.urldb(&["archive", "get", URL]).code(0);
+    stored.ok(&["archive", "get", URL]);
     // Copies of small files are kept.
     assert_eq!(stored.server.requests().len(), first + 1);
 }
@@ -134,10 +132,10 @@ fn an_unchanged_archive_costs_few_requests() {
 fn a_run_changes_the_manifest_once() {
     let stored = Stored::new("");
     // The first run also tries whether the store heeds conditions.
-    stored.urldb(&["run"]).code(0);
+    stored.ok("run");
     for _ in 0..2 {
         stored.server.recover();
-        stored.urldb(&["run"]).code(0);
+        stored.ok("run");
         // The archive file and its lines in the index count from the same moment on.
         let requests = stored.server.requests();
         let changes = requests
@@ -151,65 +149,44 @@ fn a_run_changes_the_manifest_once() {
 fn the_next_run_makes_up_for_a_lost_connection() {
     let stored = Stored::new("");
     stored.server.fail(|_| Some(Fault::Status(503)));
-    let ran = stored.urldb(&["run"]).code(0);
+    let ran = stored.ok("run");
     assert_eq!(stored.server.objects(), []);
-    assert!(ran.err.contains("503 SlowDown"), "{ran:?}");
-    assert!(
-        ran.err.contains("which the next run makes up for"),
-        "{ran:?}"
-    );
+    assert_has(&ran.err, "503 SlowDown");
+    assert_has(&ran.err, "which the next run makes up for");
 
     stored.server.recover();
-    stored.urldb(&["run"]).code(0);
+    stored.ok("run");
     assert_eq!(stored.files().len(), 2);
-    stored
-        .urldb(&["archive", "verify"])
-        .code(0)
-        .says(&["0 errors, 0 warnings"]);
+    stored.verify();
     stored.forget_copies();
-    stored
-        .urldb(&["archive", "verify"])
-        .code(0)
-        .says(&["0 errors, 0 warnings"]);
+    stored.verify();
     // Nothing was captured twice.
-    let listed = stored
-        .urldb(&["archive", "list", URL, "--format", "jsonl"])
-        .code(0)
-        .out;
-    let kinds: Vec<_> = listed
-        .lines()
-        .map(|line| line.contains("\"revisit\""))
-        .collect();
-    assert_eq!(kinds, [false, true], "{listed}");
+    assert_eq!(kinds(&stored), ["response", "revisit"]);
 }
 
 #[test]
 fn what_a_lost_machine_never_stored_is_captured_again() {
     let stored = Stored::new("");
     stored.server.fail(|_| Some(Fault::Status(503)));
-    stored.urldb(&["run"]).code(0);
+    stored.ok("run");
     stored.forget_copies();
     stored.server.recover();
-    stored
-        .urldb(&["run"])
-        .code(0)
-        .says(&["never reached the store"]);
+    stored.ok("run").says("never reached the store");
     stored.forget_copies();
-    assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
-    stored.urldb(&["archive", "verify"]).code(0);
+    assert_eq!(stored.ok(&["archive", "get", URL]).out, "first");
+    stored.ok("archive verify");
     // The next run has nothing to mend.
-    let ran = stored.urldb(&["run"]).code(0);
-    assert!(!ran.out.contains("never reached"), "{ran:?}");
+    let ran = stored.ok("run");
+    assert_lacks(&ran.out, "never reached");
 }
 
 #[test]
 fn without_credentials_nothing_is_asked() {
-    let stored = Stored::new("");
+    let mut stored = Stored::new("");
+    stored.sandbox.env.clear();
     for arguments in [&["run"][..], &["archive", "list"], &["archive", "get", URL]] {
         stored
-            .sandbox
-            .urldb(arguments)
-            .code(2)
+            .exits(2, arguments)
             .complains(&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
     }
     assert_eq!(stored.server.requests(), []);
@@ -220,91 +197,73 @@ fn without_credentials_nothing_is_asked() {
 fn a_refusal_is_for_a_person_to_mend() {
     let stored = Stored::new("");
     stored.server.fail(|_| Some(Fault::Status(403)));
-    stored
-        .urldb(&["run"])
-        .code(2)
-        .complains(&["403 AccessDenied"]);
+    stored.exits(2, "run").complains("403 AccessDenied");
     // The checks were made all the same.
-    assert!(
-        stored
-            .sandbox
-            .read("status/example.test.yaml")
-            .contains("ok")
-    );
+    assert_has(&stored.read("status/example.test.yaml"), "ok");
     stored
-        .urldb(&["archive", "list"])
-        .code(2)
-        .complains(&["403 AccessDenied"]);
+        .exits(2, "archive list")
+        .complains("403 AccessDenied");
     stored.server.recover();
-    stored.urldb(&["run"]).code(0);
-    stored.urldb(&["archive", "verify"]).code(0);
+    stored.ok("run");
+    stored.ok("archive verify");
 }
 
 #[test]
 fn copies_beyond_the_size_of_the_cache_are_removed() {
-    let stored = Stored::new("cache-size = \"1kB\"\n");
-    for _ in 0..3 {
-        stored.urldb(&["run"]).code(0);
-    }
+    let stored = Stored::after_runs(3, "cache-size = \"1kB\"\n");
     assert!(stored.copies().len() < 2, "{:?}", stored.copies());
     assert_eq!(stored.files().len(), 3);
-    assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
+    assert_eq!(stored.ok(&["archive", "get", URL]).out, "first");
     stored
-        .urldb(&["archive", "verify"])
-        .code(0)
+        .ok("archive verify")
         .says(&["verified", "in 3 files"]);
     // Removed copies are not captured again.
-    let ran = stored.urldb(&["run"]).code(0);
-    assert!(!ran.out.contains("never reached"), "{ran:?}");
+    let ran = stored.ok("run");
+    assert_lacks(&ran.out, "never reached");
 }
 
 #[test]
 fn what_this_machine_has_seen_is_read_offline() {
-    let stored = Stored::new("");
-    stored.urldb(&["run"]).code(0);
-    stored.urldb(&["archive", "list"]).code(0);
+    let stored = Stored::after_runs(1, "");
+    stored.ok("archive list");
     stored.server.fail(|_| Some(Fault::Status(503)));
     stored
-        .urldb(&["archive", "get", URL])
-        .code(0)
-        .says(&["first"])
-        .complains(&["as this machine has last seen it"]);
-    let seen = stored.sandbox.path("archive/.cache/.manifest.json");
-    let elsewhere = stored.sandbox.path("elsewhere");
+        .ok(&["archive", "get", URL])
+        .says("first")
+        .complains("as this machine has last seen it");
+    let seen = stored.path("archive/.cache/.manifest.json");
+    let elsewhere = stored.path("elsewhere");
     std::fs::rename(&seen, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &seen).unwrap();
     stored
-        .urldb(&["archive", "list"])
-        .code(2)
-        .complains(&[".cache/.manifest.json is a link out of the archive: replace it by a file"]);
+        .exits(2, "archive list")
+        .complains(".cache/.manifest.json is a link out of the archive: replace it by a file");
     stored.forget_copies();
     stored
-        .urldb(&["archive", "get", URL])
-        .code(2)
-        .complains(&["503 SlowDown"]);
+        .exits(2, &["archive", "get", URL])
+        .complains("503 SlowDown");
 }
 
 #[test]
 fn two_machines_write_to_one_store() {
     let stored = Stored::new("");
-    let other = repository(&stored.site, &stored.server, "");
+    let other = stored.other_machine("");
     for _ in 0..2 {
-        stored.urldb(&["run"]).code(0);
-        in_store(&other, &["run"]).code(0);
+        stored.ok("run");
+        other.ok("run");
     }
     assert_eq!(stored.files().len(), 4);
     for sandbox in [&stored.sandbox, &other] {
-        in_store(sandbox, &["archive", "list", URL]).code(0);
-        in_store(sandbox, &["archive", "verify"])
-            .code(0)
+        sandbox.ok(&["archive", "list", URL]);
+        sandbox
+            .ok("archive verify")
             .says(&["in 4 files", "0 errors, 0 warnings"]);
     }
 }
 
 #[test]
 fn damage_in_the_store_and_in_copies_is_found() {
-    let stored = Stored::new("");
-    stored.urldb(&["run"]).code(0);
+    let stored = Stored::after_runs(1, "");
     let [key] = &stored.files()[..] else {
         panic!("one file")
     };
@@ -315,61 +274,43 @@ fn damage_in_the_store_and_in_copies_is_found() {
     let mut bad = good.clone();
     bad[100] ^= 1;
     fs::write(copy, &bad).unwrap();
+    stored.exits(1, "archive verify").says("store-bytes");
     stored
-        .urldb(&["archive", "verify"])
-        .code(1)
-        .says(&["store-bytes"]);
-    stored
-        .urldb(&["archive", "repair"])
-        .code(0)
-        .complains(&["the store has the file"]);
+        .ok("archive repair")
+        .complains("the store has the file");
     assert!(!copy.exists());
-    stored
-        .urldb(&["archive", "verify"])
-        .code(0)
-        .says(&["0 errors, 0 warnings"]);
+    stored.verify();
 
     // An object with other bytes is never taken for the file.
     stored.forget_copies();
     stored.server.set(key, &bad);
+    stored.exits(1, "archive verify").says("store-bytes");
     stored
-        .urldb(&["archive", "verify"])
-        .code(1)
-        .says(&["store-bytes"]);
-    stored
-        .urldb(&["archive", "get", URL])
-        .code(2)
-        .complains(&["another SHA-256"]);
+        .exits(2, &["archive", "get", URL])
+        .complains("another SHA-256");
     stored.server.set(key, &good[1..]);
-    stored
-        .urldb(&["archive", "verify"])
-        .code(1)
-        .says(&["store-bytes"]);
+    stored.exits(1, "archive verify").says("store-bytes");
     stored.server.remove(key);
-    stored
-        .urldb(&["archive", "verify"])
-        .code(1)
-        .says(&["store-missing"]);
+    stored.exits(1, "archive verify").says("store-missing");
     stored.server.set(key, &good);
-    stored.urldb(&["archive", "verify"]).code(0);
+    stored.ok("archive verify");
 }
 
 #[test]
 fn a_cache_that_cannot_be_written_stops_no_reading() {
-    let stored = Stored::new("");
-    stored.urldb(&["run"]).code(0);
+    let stored = Stored::after_runs(1, "");
     stored.forget_copies();
     // A file in the place of its folder refuses writes, as a full disk does.
-    stored.sandbox.write("archive/.cache", "");
-    assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
-    stored.urldb(&["archive", "list"]).code(0).says(&[URL]);
+    stored.write("archive/.cache", "");
+    assert_eq!(stored.ok(&["archive", "get", URL]).out, "first");
+    stored.ok("archive list").says(&[URL]);
 }
 
 #[test]
 fn a_store_without_conditions_gets_no_file() {
     let stored = Stored::new("");
     stored.server.ignore_conditions();
-    stored.urldb(&["run"]).code(2).complains(&["If-None-Match"]);
+    stored.exits(2, "run").complains("If-None-Match");
     assert_eq!(stored.server.objects(), []);
     let requests = stored.server.requests().into_iter();
     let mut writes = requests.filter(|seen| seen.method == "PUT");
@@ -378,8 +319,7 @@ fn a_store_without_conditions_gets_no_file() {
 
 #[test]
 fn a_list_without_end_ends_the_verification() {
-    let stored = Stored::new("");
-    stored.urldb(&["run"]).code(0);
+    let stored = Stored::after_runs(1, "");
     stored.server.answer(|seen| {
         let body = "<ListBucketResult><Name>evidence</Name><IsTruncated>true</IsTruncated>\
                     <NextContinuationToken>same</NextContinuationToken></ListBucketResult>";
@@ -392,9 +332,8 @@ fn a_list_without_end_ends_the_verification() {
             .then(|| (head + body).into_bytes())
     });
     stored
-        .urldb(&["archive", "verify"])
-        .code(2)
-        .complains(&["the conversation ended after 100 requests"]);
+        .exits(2, "archive verify")
+        .complains("the conversation ended after 100 requests");
 }
 
 #[test]
@@ -402,7 +341,7 @@ fn compact_makes_room_in_a_full_manifest() {
     let stored = Stored::new(MONTHLY);
     // Each file that is removed makes about 100 bytes of room, and what is made takes about 700.
     for _ in 0..9 {
-        stored.urldb(&["run"]).code(0);
+        stored.ok("run");
     }
     // Names of removed files fill the manifest but for a few bytes.
     let key = "project/manifest.json";
@@ -416,39 +355,34 @@ fn compact_makes_room_in_a_full_manifest() {
     assert_ne!(full, manifest);
     stored.server.set(key, full.as_bytes());
     stored
-        .urldb(&["run"])
-        .code(2)
-        .complains(&["has too many files: `urldb archive compact` joins them"]);
-    stored
-        .urldb(&["archive", "compact"])
-        .code(0)
-        .says(&["made 1 file of 10"]);
-    stored.urldb(&["run"]).code(0);
+        .exits(2, "run")
+        .complains("has too many files: `urldb archive compact` joins them");
+    stored.ok("archive compact").says("made 1 file of 10");
+    stored.ok("run");
     stored.verify();
 }
 
 #[test]
 fn doctor_names_the_store_and_contacts_nobody() {
-    let stored = Stored::new("");
-    let ran = stored.urldb(&["doctor"]);
-    ran.says(&["s3://evidence/project: its credentials are set"]);
-    let ran = stored.sandbox.urldb(&["doctor"]);
+    let mut stored = Stored::new("");
+    let ran = stored.urldb("doctor");
+    ran.says("s3://evidence/project: its credentials are set");
+    stored.sandbox.env.clear();
+    let ran = stored.urldb("doctor");
     ran.says(&["s3://evidence/project: ", "export AWS_ACCESS_KEY_ID=…"]);
     assert_eq!(stored.server.requests(), []);
 }
 
 #[test]
 fn a_hostile_manifest_is_refused() {
-    let stored = Stored::new("");
-    stored.urldb(&["run"]).code(0);
+    let stored = Stored::after_runs(1, "");
     stored.server.set(
         "project/manifest.json",
         br#"{"format": "urldb-archive-1", "files": [{"name": "../../x.warc.gz", "length": 1, "sha256": "00"}]}"#,
     );
-    for arguments in [&["archive", "list"][..], &["archive", "verify"], &["run"]] {
+    for arguments in ["archive list", "archive verify", "run"] {
         stored
-            .urldb(arguments)
-            .code(2)
+            .exits(2, arguments)
             .complains(&["manifest.json", "../../x.warc.gz"]);
     }
 }
@@ -458,24 +392,20 @@ fn mistakes_in_the_keys_are_shown() {
     let sandbox = Sandbox::new(
         "[archive]\nstore = \"https://evidence/x\"\nstore-endpoint = \"minio\"\ncache-size = \"much\"\n",
     );
-    sandbox.urldb(&["check"]).code(2).complains(&[
+    sandbox.exits(2, "check").complains(&[
         "urldb.toml:4:9: `store` should be such as \"s3://BUCKET/PREFIX\": it should begin with s3://\n",
         "urldb.toml:5:18: `store-endpoint` should be the URL of a server: it is no URL: relative URL without a base\n",
         "urldb.toml:6:14: `cache-size` should be a size",
     ]);
     let sandbox = Sandbox::new("[archive]\nstore-region = \"x\"\n");
     sandbox
-        .urldb(&["check"])
-        .code(2)
-        .complains(&["urldb.toml:4:16: `store-region` has no effect without `store`\n"]);
+        .exits(2, "check")
+        .complains("urldb.toml:4:16: `store-region` has no effect without `store`\n");
 }
 
 #[test]
 fn segments_of_the_index_that_a_run_merges_are_replaced_in_the_store() {
-    let stored = Stored::new("");
-    for _ in 0..18 {
-        stored.urldb(&["run"]).code(0);
-    }
+    let stored = Stored::after_runs(18, "");
     let objects = stored.server.objects().into_iter().map(|(key, _)| key);
     let segments = objects
         .filter(|key| Path::new(key).extension() == Some("idx".as_ref()))
@@ -484,30 +414,24 @@ fn segments_of_the_index_that_a_run_merges_are_replaced_in_the_store() {
     assert_eq!(stored.files().len(), 18);
     for _ in 0..2 {
         stored
-            .urldb(&["archive", "verify"])
-            .code(0)
+            .ok("archive verify")
             .says(&["in 18 files", "0 errors, 0 warnings"]);
         stored.forget_copies();
     }
     // The copies of this machine are gone, and nothing of the index with them.
-    stored.urldb(&["run"]).code(0);
-    let listed = stored
-        .urldb(&["archive", "list", URL, "--format", "jsonl"])
-        .code(0)
-        .out;
-    assert_eq!(listed.lines().count(), 19);
+    stored.ok("run");
+    assert_eq!(kinds(&stored).len(), 19);
 }
 
 const MONTHLY: &str = "keep-revisits = \"monthly\"\n";
 
 /// The types of the captures of [`URL`], oldest first.
 fn kinds(sandbox: &Sandbox) -> Vec<String> {
-    let listed = in_store(sandbox, &["archive", "list", URL, "--format", "jsonl"]).code(0);
-    let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-    let kinds = listed.out.lines().map(line);
-    kinds
-        .map(|line| line["type"].as_str().unwrap().to_owned())
-        .collect()
+    let listed = sandbox
+        .ok(&["archive", "list", URL, "--format", "jsonl"])
+        .json_lines();
+    let kinds = listed.iter().map(|line| line["type"].as_str().unwrap());
+    kinds.map(str::to_owned).collect()
 }
 
 impl Stored {
@@ -523,50 +447,41 @@ impl Stored {
                 "the first and the last revisit"
             );
             self.verify();
-            assert_eq!(self.urldb(&["archive", "get", URL]).code(0).out, "first");
+            assert_eq!(self.ok(&["archive", "get", URL]).out, "first");
             self.forget_copies();
         }
     }
 
     fn verify(&self) {
-        self.urldb(&["archive", "verify"])
-            .code(0)
-            .says(&["0 errors, 0 warnings"]);
+        self.ok("archive verify").says("0 errors, 0 warnings");
     }
 }
 
 #[test]
 fn compact_replaces_the_files_in_the_store() {
-    let stored = Stored::new(MONTHLY);
-    for _ in 0..5 {
-        stored.urldb(&["run"]).code(0);
-    }
+    let stored = Stored::after_runs(5, MONTHLY);
     let before = stored.server.objects();
-    stored.urldb(&["archive", "compact", "--dry-run"]).code(0);
+    stored.ok("archive compact --dry-run");
     assert_eq!(stored.server.objects(), before);
     stored
-        .urldb(&["archive", "compact"])
-        .code(0)
-        .says(&["left out 4 captures, made 1 file of 5"]);
+        .ok("archive compact")
+        .says("left out 4 captures, made 1 file of 5");
     assert_eq!(stored.copies().len(), 1);
     stored.is_compact();
     // The files that the ledger names are gone, and their records are not.
-    let ran = stored.urldb(&["run"]).code(0);
-    assert!(!ran.out.contains("never reached"), "{ran:?}");
-    assert_eq!(kinds(&stored.sandbox).len(), 4);
+    let ran = stored.ok("run");
+    assert_lacks(&ran.out, "never reached");
+    assert_eq!(kinds(&stored).len(), 4);
     stored.verify();
 }
 
 #[test]
 fn a_machine_without_copies_compacts_the_store() {
-    let stored = Stored::new(MONTHLY);
-    for _ in 0..5 {
-        stored.urldb(&["run"]).code(0);
-    }
+    let stored = Stored::after_runs(5, MONTHLY);
     stored.forget_copies();
-    stored.urldb(&["archive", "compact"]).code(0);
+    stored.ok("archive compact");
     stored.is_compact();
-    let ran = stored.urldb(&["archive", "compact"]).code(0);
+    let ran = stored.ok("archive compact");
     assert_eq!(ran.out, "nothing to leave out, and no files to join\n");
     assert_eq!(stored.server.objects().len(), 5);
 }
@@ -574,22 +489,22 @@ fn a_machine_without_copies_compacts_the_store() {
 #[test]
 fn a_machine_with_copies_of_replaced_files_goes_on() {
     let stored = Stored::new(MONTHLY);
-    let other = repository(&stored.site, &stored.server, MONTHLY);
+    let other = stored.other_machine(MONTHLY);
     for _ in 0..3 {
-        stored.urldb(&["run"]).code(0);
-        in_store(&other, &["run"]).code(0);
+        stored.ok("run");
+        other.ok("run");
     }
-    stored.urldb(&["archive", "compact"]).code(0);
-    let captures = kinds(&stored.sandbox);
+    stored.ok("archive compact");
+    let captures = kinds(&stored);
     assert_eq!(kinds(&other), captures);
-    in_store(&other, &["archive", "verify"])
-        .code(0)
+    other
+        .ok("archive verify")
         .says(&["in 1 file", "0 errors, 0 warnings"]);
-    in_store(&other, &["run"]).code(0);
+    other.ok("run");
     for sandbox in [&other, &stored.sandbox] {
         assert_eq!(kinds(sandbox).len(), captures.len() + 1);
-        in_store(sandbox, &["archive", "verify"])
-            .code(0)
+        sandbox
+            .ok("archive verify")
             .says(&["in 2 files", "0 errors, 0 warnings"]);
     }
     let copies = other.files("archive", ".warc.gz");
@@ -605,14 +520,15 @@ fn prune_removes_old_captures_from_the_store() {
     let mut shelf = Shelf::new(&stored.sandbox, "urldb-20200101000000-00000-x.warc.gz");
     shelf.capture("2020-01-01T00:00:00Z", &text(URL, "of then"));
     shelf.finish();
-    stored.urldb(&["run"]).code(0);
+    stored.ok("run");
     stored.forget_copies();
-    assert_eq!(kinds(&stored.sandbox), ["response", "response"]);
-    let prune = ["archive", "prune", "--older-than", "365d"];
-    stored.urldb(&prune).code(0).says(&["left out 1 capture"]);
+    assert_eq!(kinds(&stored), ["response", "response"]);
+    stored
+        .ok("archive prune --older-than 365d")
+        .says("left out 1 capture");
     for _ in 0..2 {
-        assert_eq!(kinds(&stored.sandbox), ["response"]);
-        assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
+        assert_eq!(kinds(&stored), ["response"]);
+        assert_eq!(stored.ok(&["archive", "get", URL]).out, "first");
         stored.verify();
         stored.forget_copies();
     }
@@ -620,15 +536,11 @@ fn prune_removes_old_captures_from_the_store() {
 
 #[test]
 fn a_store_that_refuses_a_rewrite_loses_nothing() {
-    let stored = Stored::new(MONTHLY);
-    for _ in 0..5 {
-        stored.urldb(&["run"]).code(0);
-    }
-    let (before, objects) = (kinds(&stored.sandbox), stored.server.objects());
+    let stored = Stored::after_runs(5, MONTHLY);
+    let (before, objects) = (kinds(&stored), stored.server.objects());
     stored.server.fail(|_| Some(Fault::Status(403)));
     stored
-        .urldb(&["archive", "compact"])
-        .code(2)
+        .exits(2, "archive compact")
         .complains(&["cannot be rewritten while files are not stored: ", "403"]);
     // The new file is written, and the manifest is not.
     stored.server.fail(|seen| {
@@ -636,45 +548,37 @@ fn a_store_that_refuses_a_rewrite_loses_nothing() {
         is_change.then_some(Fault::Status(403))
     });
     stored
-        .urldb(&["archive", "compact"])
-        .code(2)
-        .complains(&["403 AccessDenied"]);
+        .exits(2, "archive compact")
+        .complains("403 AccessDenied");
     stored.server.recover();
-    assert_eq!(kinds(&stored.sandbox), before);
+    assert_eq!(kinds(&stored), before);
     stored.verify();
     assert!(stored.server.objects().len() > objects.len());
     // The next run deletes the objects that do not count.
-    stored.urldb(&["run"]).code(0);
+    stored.ok("run");
     assert_eq!(stored.server.objects().len(), objects.len() + 4);
     // The manifest is written, and the old objects stay.
     stored
         .server
         .fail(|seen| (seen.method == "DELETE").then_some(Fault::Status(403)));
     stored
-        .urldb(&["archive", "compact"])
-        .code(2)
-        .complains(&["403 AccessDenied"]);
+        .exits(2, "archive compact")
+        .complains("403 AccessDenied");
     stored.server.recover();
     stored.verify();
-    stored.urldb(&["archive", "compact"]).code(0);
+    stored.ok("archive compact");
     stored.is_compact();
 }
 
 #[test]
 fn the_index_is_made_anew_of_files_in_the_store() {
-    let stored = Stored::new("");
-    for _ in 0..3 {
-        stored.urldb(&["run"]).code(0);
-    }
+    let stored = Stored::after_runs(3, "");
     stored.forget_copies();
-    stored
-        .urldb(&["archive", "index"])
-        .code(0)
-        .says(&["indexed 3 files"]);
+    stored.ok("archive index").says("indexed 3 files");
     // Three files, the three files of one segment, and the manifest.
     assert_eq!(stored.server.objects().len(), 7);
     for _ in 0..2 {
-        assert_eq!(kinds(&stored.sandbox).len(), 3);
+        assert_eq!(kinds(&stored).len(), 3);
         stored.verify();
         stored.forget_copies();
     }

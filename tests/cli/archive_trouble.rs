@@ -17,7 +17,7 @@ fn archive_get_writes_to_standard_output_or_refuses_the_target() {
     ]);
     get("urldb")
         .code(2)
-        .complains(&["urldb was not written: it is a folder"]);
+        .complains("urldb was not written: it is a folder");
 }
 
 #[cfg(target_os = "linux")]
@@ -36,7 +36,7 @@ fn a_full_disk_behind_standard_output_is_told() {
         &["convert", "--to", "1.0", "-o", "copy"],
         &["convert", "--to", "1.0", "-o", "other", "--format", "jsonl"],
     ] {
-        let mut command = sandbox.urldb_command(&["archive"]);
+        let mut command = sandbox.urldb_command("archive");
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let output = command.args(arguments).stdout(full).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
@@ -60,25 +60,21 @@ fn a_damaged_index_is_an_error_until_archive_index_rebuilds_it() {
     ] {
         sandbox.write_index(damage);
         for arguments in [&["list"][..], &["list", DATA], &["get", DATA]] {
-            let ran = sandbox.urldb(&[&["archive"], arguments].concat());
-            ran.code(2)
-                .complains(&["the index is damaged; `urldb archive index` makes it anew"]);
+            sandbox
+                .exits(2, &[&["archive"], arguments].concat())
+                .complains("the index is damaged; `urldb archive index` makes it anew");
         }
     }
-    sandbox.urldb(&["archive", "index"]).code(0);
-    assert_eq!(
-        sandbox.urldb(&["archive", "get", DATA]).code(0).out,
-        "a,b\n1,2\n3,5\n"
-    );
+    sandbox.ok("archive index");
+    assert_eq!(sandbox.ok(&["archive", "get", DATA]).out, "a,b\n1,2\n3,5\n");
 }
 
 #[test]
 fn archive_get_and_list_suggest_what_is_there() {
     let sandbox = archive();
     sandbox
-        .urldb(&["archive", "get", "http://example.test/date.csv"])
-        .code(2)
-        .complains(&["is not in the archive; did you mean http://example.test/data.csv?"]);
+        .exits(2, "archive get http://example.test/date.csv")
+        .complains("is not in the archive; did you mean http://example.test/data.csv?");
     for (text, problem) in [
         (
             "data",
@@ -86,16 +82,15 @@ fn archive_get_and_list_suggest_what_is_there() {
         ),
         ("ftp://example.test/", "scheme `ftp` is not supported"),
     ] {
-        let ran = sandbox.urldb(&["archive", "get", text]);
-        ran.code(2).complains(&[problem]);
+        sandbox
+            .exits(2, &["archive", "get", text])
+            .complains(problem);
     }
     sandbox
-        .urldb(&["archive", "list", "http://other.example/"])
-        .code(2)
-        .complains(&["`urldb archive list` shows what is"]);
+        .exits(2, "archive list http://other.example/")
+        .complains("`urldb archive list` shows what is");
     Sandbox::new("")
-        .urldb(&["archive", "list"])
-        .code(2)
+        .exits(2, "archive list")
         .complains(&["there is no archive at", "`urldb run` makes one"]);
 }
 
@@ -106,7 +101,7 @@ fn repair_leaves_the_open_file_of_a_running_process_alone() {
     sandbox.write("archive/third.warc.gz.open", &bytes[..bytes.len() - 9]);
     let open = fs::File::open(sandbox.path("archive/third.warc.gz.open")).unwrap();
     open.lock().unwrap();
-    let repair = || sandbox.urldb(&["archive", "repair"]).code(0);
+    let repair = || sandbox.ok("archive repair");
     let ran = repair();
     assert_eq!(ran.out, "no damage was found; the index is new\n");
     drop(open);

@@ -12,9 +12,9 @@ use urldb::archive::wacz::{PackageDescription, WaczExport, WaczSelection};
 use urldb::archive::{ArchiveFiles, Catalogue};
 use urldb_warc::{CdxjLine, Extent, Reader};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, assert_has};
 use crate::shelf::{Shelf, Told, text};
-use crate::site::{promise, sha256};
+use crate::site::{FILE, promise, sha256};
 
 /// The files of a package.
 struct Package(BTreeMap<String, Vec<u8>>);
@@ -186,16 +186,14 @@ fn archive() -> Sandbox {
     let mut file = "---\n---\n_path: /\n".to_owned();
     file += &promise("/table.csv", "a,b").replace("_path", "name: A table\n_path");
     file += &promise("/lost", "never seen");
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     sandbox
 }
 
 #[test]
 fn a_package_has_the_whole_archive() {
     let sandbox = archive();
-    let ran = sandbox
-        .urldb(&["archive", "export", "--wacz", "all.wacz"])
-        .code(0);
+    let ran = sandbox.ok("archive export --wacz all.wacz");
     assert_snapshot!(ran.out, @"exported 6 captures of 5 URLs, 2 pages of them, to all.wacz");
     assert_eq!(ran.err, "");
     let package = Package::in_sandbox(&sandbox, "all.wacz");
@@ -236,9 +234,7 @@ fn a_package_has_the_whole_archive() {
 fn a_package_of_a_url_has_what_its_replay_needs() {
     let sandbox = archive();
     let export = |name: &str, url: &str| {
-        sandbox
-            .urldb(&["archive", "export", "--wacz", name, url])
-            .code(0);
+        sandbox.ok(&["archive", "export", "--wacz", name, url]);
         Package::in_sandbox(&sandbox, name)
     };
     // The original of the revisit is a capture of another URL. Its request comes with it.
@@ -280,17 +276,9 @@ fn a_package_of_a_url_has_what_its_replay_needs() {
 fn a_package_of_records_names_those_without_a_capture() {
     let sandbox = archive();
     sandbox
-        .urldb(&[
-            "archive",
-            "export",
-            "-d",
-            "example.test",
-            "--wacz",
-            "some.wacz",
-        ])
-        .code(1)
-        .says(&["exported 3 captures of 2 URLs, 2 pages"])
-        .complains(&["warning: not in the archive: http://example.test/lost"]);
+        .exits(1, "archive export -d example.test --wacz some.wacz")
+        .says("exported 3 captures of 2 URLs, 2 pages")
+        .complains("warning: not in the archive: http://example.test/lost");
     let package = Package::in_sandbox(&sandbox, "some.wacz");
     let urls: BTreeSet<String> = package.urls().into_iter().collect();
     assert_eq!(
@@ -298,14 +286,10 @@ fn a_package_of_records_names_those_without_a_capture() {
         ["http://example.test/", "http://example.test/table.csv"]
     );
     sandbox
-        .urldb(&[
-            "archive",
-            "export",
-            "--wacz",
-            "none.wacz",
-            "http://example.test/never",
-        ])
-        .code(2)
+        .exits(
+            2,
+            "archive export --wacz none.wacz http://example.test/never",
+        )
         .complains(&[
             "not in the archive: http://example.test/never",
             "there is nothing to export",
@@ -318,22 +302,18 @@ fn export_replaces_no_file() {
     let sandbox = archive();
     sandbox.write("all.wacz", "mine");
     sandbox
-        .urldb(&["archive", "export", "--wacz", "all.wacz"])
-        .code(2)
-        .complains(&["all.wacz is there already: name a new file"]);
-    assert_eq!(sandbox.read("all.wacz"), "mine");
+        .exits(2, "archive export --wacz all.wacz")
+        .complains("all.wacz is there already: name a new file");
+    sandbox.assert_file("all.wacz", "mine");
     sandbox
-        .urldb(&["archive", "export", "--wacz", "no/such/all.wacz"])
-        .code(2)
+        .exits(2, "archive export --wacz no/such/all.wacz")
         .complains(&["no/such/all.wacz was not written", "there is no folder"]);
     sandbox
-        .urldb(&["archive", "export", "--wacz", "a.wacz", "--bagit", "b"])
-        .code(2)
-        .complains(&["cannot be used with"]);
+        .exits(2, "archive export --wacz a.wacz --bagit b")
+        .complains("cannot be used with");
     sandbox
-        .urldb(&["archive", "export"])
-        .code(2)
-        .complains(&["--bagit <DIR>|--wacz <FILE>"]);
+        .exits(2, "archive export")
+        .complains("--bagit <DIR>|--wacz <FILE>");
 }
 
 #[test]
@@ -370,17 +350,16 @@ fn an_index_with_other_keys_loses_only_their_lines() {
     // The index of another program, in place of ours.
     sandbox.write_index(foreign);
     sandbox
-        .urldb(&["archive", "export", "--wacz", "all.wacz"])
-        .code(1)
-        .says(&["exported 5 captures"])
-        .complains(&["warning: 1 capture of the index cannot be exported"]);
+        .exits(1, "archive export --wacz all.wacz")
+        .says("exported 5 captures")
+        .complains("warning: 1 capture of the index cannot be exported");
     assert_eq!(Package::in_sandbox(&sandbox, "all.wacz").lines().len(), 5);
 }
 
 #[test]
 fn a_package_goes_to_standard_output() {
     let sandbox = archive();
-    let mut command = sandbox.urldb_command(&["archive", "export", "--wacz", "-"]);
+    let mut command = sandbox.urldb_command("archive export --wacz -");
     let output = command.output().unwrap();
     assert!(output.status.success());
     let package = Package::read(&output.stdout);
@@ -433,21 +412,17 @@ fn hostile_archives_make_a_valid_package() {
     let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, member.as_bytes()).unwrap();
     sandbox.write("archive/shared.warc.gz", gzip.finish().unwrap());
-    sandbox.urldb(&["archive", "index"]);
-    let ran = sandbox
-        .urldb(&["archive", "export", "--wacz", "all.wacz"])
-        .code(1);
-    assert!(
-        ran.err
-            .contains("a.arc is left out: players read WARC from 0.17 on, and this is ARC"),
-        "{ran:?}"
+    sandbox.urldb("archive index");
+    let ran = sandbox.exits(1, "archive export --wacz all.wacz");
+    assert_has(
+        &ran.err,
+        "a.arc is left out: players read WARC from 0.17 on, and this is ARC",
     );
-    assert!(
-        ran.err
-            .contains("shared.warc.gz is left out: its records share gzip members"),
-        "{ran:?}"
+    assert_has(
+        &ran.err,
+        "shared.warc.gz is left out: its records share gzip members",
     );
-    assert!(ran.err.contains("damaged, and so left out"), "{ran:?}");
+    assert_has(&ran.err, "damaged, and so left out");
     let package = Package::in_sandbox(&sandbox, "all.wacz");
     let files: Vec<&str> = package
         .names()
@@ -482,14 +457,10 @@ fn an_index_that_is_wrong_is_not_exported() {
     let rest = usize::try_from(first.length).unwrap();
     fs::write(&other, &bytes[rest..]).unwrap();
     sandbox
-        .urldb(&[
-            "archive",
-            "export",
-            "--wacz",
-            "one.wacz",
-            "http://example.test/table.csv",
-        ])
-        .code(2)
+        .exits(
+            2,
+            "archive export --wacz one.wacz http://example.test/table.csv",
+        )
         .complains(&[
             "1 captures are not where the index says",
             "there is nothing to export",

@@ -1,8 +1,8 @@
 //! What is kept besides good answers: redirects, failures, bodies that are too long.
 
 use crate::archive::{Stored, records};
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, sha256};
+use crate::sandbox::{Sandbox, assert_has};
+use crate::site::{FILE, Site, promise, sha256};
 use crate::support::Reply;
 
 /// `/old` redirects to `/mid`, and that to `/new`, where the bytes are.
@@ -12,14 +12,14 @@ fn redirected(config: &str) -> (Site, Sandbox) {
     site.serve("/mid", Reply::redirect(302, "/new"));
     let sandbox = Sandbox::new(&format!("{}{config}", site.network()));
     let file = format!("---\n{}", promise("/old", "the bytes"));
-    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.write(FILE, file);
     (site, sandbox)
 }
 
 /// What a run adds to the archive.
 fn run(sandbox: &Sandbox, code: i32) -> Vec<Stored> {
     let before = sandbox.files("archive", ".warc.gz");
-    sandbox.urldb(&["run"]).code(code);
+    sandbox.exits(code, "run");
     let mut after = sandbox.files("archive", ".warc.gz");
     after.retain(|file| !before.contains(file));
     after.iter().flat_map(|file| records(file)).collect()
@@ -56,7 +56,7 @@ fn each_redirect_is_a_capture_of_its_own() {
     );
     let old = String::from_utf8_lossy(&all[1].block);
     assert!(old.starts_with("HTTP/1.1 301 Moved\r\n"), "{old}");
-    assert!(old.contains("\r\nlocation: /mid\r\n"), "{old}");
+    assert_has(&old, "\r\nlocation: /mid\r\n");
     assert!(old.ends_with("\r\n\r\nelsewhere"), "{old}");
     assert_eq!(all[1].header.get("WARC-Truncated"), None);
     assert_eq!(
@@ -67,13 +67,10 @@ fn each_redirect_is_a_capture_of_its_own() {
         all[2].field("WARC-Concurrent-To"),
         all[1].field("WARC-Record-ID")
     );
-    let list = sandbox
-        .urldb(&["archive", "list", "http://example.test/mid"])
-        .code(0);
-    list.says(&["  302  response  "]);
-    let get = sandbox
-        .urldb(&["archive", "get", "http://example.test/old"])
-        .code(0);
+    sandbox
+        .ok("archive list http://example.test/mid")
+        .says("  302  response  ");
+    let get = sandbox.ok("archive get http://example.test/old");
     assert_eq!(get.out, "the bytes");
 }
 
@@ -83,7 +80,7 @@ fn redirects_are_archived_again_only_when_they_change() {
     run(&sandbox, 0);
     let ledger = || sandbox.read("status/example.test.yaml") + &sandbox.captures();
     let before = ledger();
-    assert!(before.contains("\nredirects: sha256:"), "{before}");
+    assert_has(&before, "\nredirects: sha256:");
     assert_eq!(kinds(&run(&sandbox, 0)), ["revisit /new"]);
     assert_eq!(ledger(), before);
     site.serve("/new2", Reply::ok("the bytes"));
@@ -113,10 +110,7 @@ fn a_long_page_of_a_redirect_is_cut() {
     assert_eq!(all[1].field("WARC-Truncated"), "length");
     assert!(all[1].block.len() < 20_000);
     assert_eq!(
-        sandbox
-            .urldb(&["archive", "get", "http://example.test/old"])
-            .code(0)
-            .out,
+        sandbox.ok("archive get http://example.test/old").out,
         "the bytes"
     );
 }
@@ -160,17 +154,14 @@ fn a_body_over_the_cap_is_kept_up_to_it_and_once() {
     let sandbox = Sandbox::new(&format!("[check]\nmax-body = 4\n{}", site.network()));
     let digest = sha256("1234567890");
     sandbox.write(
-        "urldb/example.test.yaml",
+        FILE,
         format!("---\n---\n_path: /long\ncontent-sha256: {digest}\n"),
     );
     let all = run(&sandbox, 3);
     assert_eq!(kinds(&all), ["response /long", "request /long"]);
     assert_eq!(all[1].field("WARC-Truncated"), "length");
     let block = String::from_utf8_lossy(&all[1].block);
-    assert!(
-        block.contains("\r\nX-Archive-Orig-content-length: 10\r\n"),
-        "{block}"
-    );
+    assert_has(&block, "\r\nX-Archive-Orig-content-length: 10\r\n");
     assert!(block.ends_with("\r\n\r\n12345"), "{block}");
     assert_eq!(kinds(&run(&sandbox, 3)), ["revisit /long"]);
 }
@@ -193,15 +184,9 @@ fn a_changed_body_is_a_capture_beside_the_old_one() {
     run(&sandbox, 0);
     site.serve("/new", Reply::ok("THE BYTES"));
     assert_eq!(kinds(&run(&sandbox, 1)), ["response /new", "request /new"]);
-    let get = |arguments: &[&str]| {
-        sandbox
-            .urldb(&[&["archive", "get"], arguments].concat())
-            .code(0)
-            .out
-    };
+    let get = |arguments: &[&str]| sandbox.ok(&[&["archive", "get"], arguments].concat()).out;
     assert_eq!(get(&["http://example.test/new"]), "THE BYTES");
     sandbox
-        .urldb(&["archive", "diff", "http://example.test/new"])
-        .code(1)
+        .exits(1, "archive diff http://example.test/new")
         .says(&["-the bytes", "+THE BYTES"]);
 }

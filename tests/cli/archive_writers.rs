@@ -7,7 +7,7 @@ use std::time::Duration;
 use urldb_warc::CdxjLine;
 
 use crate::sandbox::{Sandbox, eventually};
-use crate::site::promise;
+use crate::site::{FILE, promise};
 use crate::support::{Reply, Request, Server};
 
 /// Longer than a run takes even on a busy machine; nothing waits for it to pass.
@@ -62,7 +62,7 @@ fn repository(server: &Server, archive: &Sandbox, name: &str, more: &str) -> San
         .map(|n| format!("/{name}-{n}"))
         .chain(["/gate".to_owned()]);
     let promises: String = pages.map(|path| promise(&path, &body(&path))).collect();
-    sandbox.write("urldb/example.test.yaml", format!("---\n{promises}"));
+    sandbox.write(FILE, format!("---\n{promises}"));
     sandbox
 }
 
@@ -79,8 +79,9 @@ fn index(archive: &Sandbox) -> Vec<CdxjLine> {
 
 /// All that is there is whole, and index and records agree.
 fn verify(archive: &Sandbox) {
-    let ran = archive.urldb(&["archive", "verify"]).code(0);
-    ran.says(&[": 0 errors, 0 warnings\n"]);
+    archive
+        .ok("archive verify")
+        .says(": 0 errors, 0 warnings\n");
     assert_eq!(
         archive.files("archive", ".open"),
         [] as [std::path::PathBuf; 0]
@@ -103,7 +104,7 @@ fn processes_that_archive_at_once_lose_nothing() {
         for run in 1..=3 {
             *gate.waiting.lock().unwrap() = 0;
             let running = writers.each_ref().map(|writer| {
-                let mut command = writer.urldb_command(&["run"]);
+                let mut command = writer.urldb_command("run");
                 command.stdout(Stdio::piped()).stderr(Stdio::piped());
                 command.spawn().unwrap()
             });
@@ -130,8 +131,8 @@ fn the_file_of_a_dead_process_is_taken_over_beside_a_living_one() {
     let server = server(&gate, 3);
     let archive = Sandbox::new("");
     let [dead, living, next] = ["a", "b", "c"].map(|name| repository(&server, &archive, name, ""));
-    let mut killed = dead.start(&["run"]);
-    let mut at_work = living.start(&["run"]);
+    let mut killed = dead.start("run");
+    let mut at_work = living.start("run");
     eventually("both have archived what is before the gate", || {
         let open = archive.files("archive", ".open");
         let records = open
@@ -143,8 +144,8 @@ fn the_file_of_a_dead_process_is_taken_over_beside_a_living_one() {
     killed.end();
     assert_eq!(archive.files("archive", ".open").len(), 2);
     // Its request opens the gate for the living one.
-    let ran = next.urldb(&["run"]).code(0);
-    ran.says(&["an earlier run left an unfinished archive file"]);
+    next.ok("run")
+        .says("an earlier run left an unfinished archive file");
     assert!(at_work.end().success());
     verify(&archive);
     let lines = index(&archive);
@@ -163,6 +164,6 @@ fn the_file_of_a_dead_process_is_taken_over_beside_a_living_one() {
         "what was whole is kept"
     );
     // The dead one had no time to remember anything, and captures all of it again.
-    dead.urldb(&["run"]).code(0);
+    dead.ok("run");
     verify(&archive);
 }

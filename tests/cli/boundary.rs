@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::hook::Repository;
-use crate::sandbox::{Ran, Sandbox};
-use crate::site::{Site, promises};
-
-const FILE: &str = "urldb/example.test.yaml";
+use crate::sandbox::{Ran, Sandbox, assert_lacks};
+use crate::site::{FILE, Site, promises};
 
 /// A line that only files outside of the repository have.
 const SECRET: &str = "canary-of-another-folder";
@@ -59,8 +57,8 @@ fn repository() -> (Repository, PathBuf) {
     let sandbox = &repository.sandbox;
     sandbox.write(FILE, promises(&[("/a", "x")]));
     sandbox.write("list.txt", "http://example.test/b\n");
-    repository.git(&["add", "."]);
-    repository.git(&["commit", "-q", "-m", "base"]);
+    repository.git("add .");
+    repository.git("commit -q -m base");
     let outside = sandbox.path("../outside");
     fs::create_dir_all(outside.join("rules")).unwrap();
     let text = format!("---\n{SECRET}:   x\n---\n_path: /b\n---\n_path: /a\n");
@@ -102,7 +100,6 @@ fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 #[test]
 fn no_command_follows_a_folder_that_is_a_link_out_of_the_repository() {
     let (repository, outside) = repository();
-    let sandbox = &repository.sandbox;
     let before = content(&outside);
     let links = [
         "urldb",
@@ -115,14 +112,14 @@ fn no_command_follows_a_folder_that_is_a_link_out_of_the_repository() {
         "site",
     ];
     for link in links {
-        let aside = sandbox.path("../aside");
-        let is_there = fs::rename(sandbox.path(link), &aside).is_ok();
-        fs::create_dir_all(sandbox.path(link).parent().unwrap()).unwrap();
+        let aside = repository.path("../aside");
+        let is_there = fs::rename(repository.path(link), &aside).is_ok();
+        fs::create_dir_all(repository.path(link).parent().unwrap()).unwrap();
         let said = format!("{link} is a link out of the repository: replace it by a folder");
         for target in [outside.clone(), PathBuf::from("/proc/self/absent")] {
-            symlink(&target, sandbox.path(link)).unwrap();
+            symlink(&target, repository.path(link)).unwrap();
             for command in COMMANDS {
-                let ran = sandbox.urldb(command);
+                let ran = repository.urldb(command);
                 let all = words(&ran);
                 // A stranger's urldb.toml has no site.
                 if link == "site" && command.contains(&"--untrusted") {
@@ -138,76 +135,70 @@ fn no_command_follows_a_folder_that_is_a_link_out_of_the_repository() {
                 assert!(!all.contains(SECRET), "{command:?} {link}: {all}");
             }
             assert_eq!(content(&outside), before, "{link}");
-            fs::remove_file(sandbox.path(link)).unwrap();
+            fs::remove_file(repository.path(link)).unwrap();
         }
         if is_there {
-            fs::rename(aside, sandbox.path(link)).unwrap();
+            fs::rename(aside, repository.path(link)).unwrap();
         }
     }
     // A link that stays in the repository is the maintainer's own matter.
-    fs::rename(sandbox.path("urldb"), sandbox.path("promises")).unwrap();
-    symlink("promises", sandbox.path("urldb")).unwrap();
-    sandbox.urldb(&["lint"]).code(0);
+    fs::rename(repository.path("urldb"), repository.path("promises")).unwrap();
+    symlink("promises", repository.path("urldb")).unwrap();
+    repository.ok("lint");
     // And so is a folder that urldb.toml places elsewhere, but not a link in it.
-    sandbox.write("urldb.toml", "[database]\npath = \"../outside\"\n");
-    sandbox
-        .urldb(&["fmt", "--check"])
-        .code(1)
-        .says(&["not canonical"]);
+    repository.write("urldb.toml", "[database]\npath = \"../outside\"\n");
+    repository.exits(1, "fmt --check").says("not canonical");
     fs::remove_dir_all(outside.join("rules")).unwrap();
-    symlink(sandbox.path("promises"), outside.join("rules")).unwrap();
-    sandbox
-        .urldb(&["fmt", "--check"])
-        .code(1)
-        .complains(&["rules is a link out of the database: replace it by a folder"]);
+    symlink(repository.path("promises"), outside.join("rules")).unwrap();
+    repository
+        .exits(1, "fmt --check")
+        .complains("rules is a link out of the database: replace it by a folder");
 }
 
 #[test]
 fn no_run_reads_or_writes_through_a_link_in_the_ledger_or_the_site() {
     let site = Site::with(&[("/a", "x")]);
     let (repository, outside) = repository();
-    let sandbox = &repository.sandbox;
     let map = site.map("example.test");
-    sandbox.urldb(&["run", "--map", &map]).code(0);
-    let month = sandbox.files("status/history", ".jsonl").remove(0);
-    let page = sandbox.path("site/hosts/example.test.html");
+    repository.ok(&["run", "--map", &map]);
+    let month = repository.files("status/history", ".jsonl").remove(0);
+    let page = repository.path("site/hosts/example.test.html");
     let before = content(&outside);
-    let captures = sandbox.files("status/captures", ".yaml").remove(0);
+    let captures = repository.files("status/captures", ".yaml").remove(0);
     let files = [
         (
-            sandbox.path("status/example.test.yaml"),
+            repository.path("status/example.test.yaml"),
             "example.test.yaml",
         ),
         (captures, "example.test.yaml"),
         (month, "2020-01.jsonl"),
         (page, "index.html"),
-        (sandbox.path("site/manifest.json"), "index.html"),
-        (sandbox.path("site/urls"), "rules"),
+        (repository.path("site/manifest.json"), "index.html"),
+        (repository.path("site/urls"), "rules"),
     ];
     for (file, name) in files {
-        let aside = sandbox.path("../aside");
+        let aside = repository.path("../aside");
         fs::rename(&file, &aside).unwrap();
         symlink(outside.join(name), &file).unwrap();
         for command in [&["run", "--map", &map][..], &["site", "build"]] {
-            let ran = sandbox.urldb(command).code(2);
+            let ran = repository.exits(2, command);
             let all = words(&ran);
-            let link = file.strip_prefix(sandbox.path(".")).unwrap().display();
+            let link = file.strip_prefix(repository.path(".")).unwrap().display();
             let said = format!("{link} is a link out of the repository: replace it by a ");
             assert!(all.contains(&said), "{file:?} {command:?}: {all}");
-            assert!(!all.contains(SECRET), "{all}");
+            assert_lacks(&all, SECRET);
         }
         assert_eq!(content(&outside), before, "{file:?}");
         fs::remove_file(&file).unwrap();
         fs::rename(aside, &file).unwrap();
     }
-    sandbox.urldb(&["run", "--map", &map]).code(0);
+    repository.ok(&["run", "--map", &map]);
 }
 
 #[test]
 fn a_configuration_that_is_no_regular_file_is_not_replaced_by_that_of_a_parent_folder() {
     let (repository, outside) = repository();
-    let sandbox = &repository.sandbox;
-    let inner = sandbox.path("inner");
+    let inner = repository.path("inner");
     fs::create_dir_all(inner.join("urldb")).unwrap();
     let file = inner.join("urldb.toml");
     let pipe = || {
@@ -231,7 +222,7 @@ fn a_configuration_that_is_no_regular_file_is_not_replaced_by_that_of_a_parent_f
         make();
         for command in [&["list"][..], &["lint", "--untrusted"], &["run"], &["init"]] {
             let command = [&["-C", "inner"], command].concat();
-            let ran = sandbox.urldb(&command).code(2);
+            let ran = repository.exits(2, &command);
             let stranger_link = command.contains(&"--untrusted") && file.is_symlink();
             let is_said = ran.err.contains(said) || stranger_link;
             assert!(
@@ -247,10 +238,8 @@ fn a_configuration_that_is_no_regular_file_is_not_replaced_by_that_of_a_parent_f
     let elsewhere = outside.join("settings.toml");
     fs::write(&elsewhere, format!("[check]\n{SECRET} = 1\n")).unwrap();
     symlink(&elsewhere, &file).unwrap();
-    let ran = sandbox
-        .urldb(&["-C", "inner", "lint", "--untrusted"])
-        .code(2);
-    assert!(!ran.err.contains(SECRET), "{ran:#?}");
+    let ran = repository.exits(2, "-C inner lint --untrusted");
+    assert_lacks(&ran.err, SECRET);
 }
 
 /// Each file that commands read, as something that is no file: nothing waits, and nothing is read to no end.
@@ -258,12 +247,11 @@ fn a_configuration_that_is_no_regular_file_is_not_replaced_by_that_of_a_parent_f
 fn a_file_that_is_none_is_refused_by_every_command_that_reads_it() {
     let site = Site::with(&[("/a", "x")]);
     let (repository, _) = repository();
-    let sandbox = &repository.sandbox;
     let map = site.map("example.test");
-    sandbox.urldb(&["run", "--map", &map]).code(0);
-    sandbox.write("urldb/rules/example.test.rules", "");
-    let history = sandbox.files("status/history", ".jsonl").remove(0);
-    let captures = sandbox.files("status/captures", ".yaml").remove(0);
+    repository.ok(&["run", "--map", &map]);
+    repository.write("urldb/rules/example.test.rules", "");
+    let history = repository.files("status/history", ".jsonl").remove(0);
+    let captures = repository.files("status/captures", ".yaml").remove(0);
     let domain_file = [
         &["lint"][..],
         &["fmt", "--check"],
@@ -273,15 +261,18 @@ fn a_file_that_is_none_is_refused_by_every_command_that_reads_it() {
     let ledger = [&["status"][..], &["run", "--map", &map], &["site", "build"]];
     let run = [&["run", "--map", &map][..], &["status"]];
     let cases: [(PathBuf, &[&[&str]]); 6] = [
-        (sandbox.path(FILE), &domain_file),
-        (sandbox.path("urldb/rules/example.test.rules"), &[&["lint"]]),
-        (sandbox.path("status/example.test.yaml"), &ledger),
+        (repository.path(FILE), &domain_file),
+        (
+            repository.path("urldb/rules/example.test.rules"),
+            &[&["lint"]],
+        ),
+        (repository.path("status/example.test.yaml"), &ledger),
         (captures, &run),
         (history, &ledger),
-        (sandbox.path("site/manifest.json"), &[&["site", "build"]]),
+        (repository.path("site/manifest.json"), &[&["site", "build"]]),
     ];
     for (file, commands) in cases {
-        let aside = sandbox.path("../aside");
+        let aside = repository.path("../aside");
         fs::rename(&file, &aside).unwrap();
         let pipe = || {
             let made = Command::new("mkfifo").arg(&file).status();
@@ -295,7 +286,7 @@ fn a_file_that_is_none_is_refused_by_every_command_that_reads_it() {
         for (make, says) in makes {
             make();
             for command in commands {
-                let ran = sandbox.urldb(command);
+                let ran = repository.urldb(command);
                 let all = words(&ran);
                 assert!(matches!(ran.code, 1 | 2), "{file:?} {command:?}: {all}");
                 let is_said = says.iter().all(|said| all.contains(said));
@@ -313,7 +304,7 @@ fn archived() -> (Site, Sandbox, String) {
     let sandbox = Sandbox::new("");
     sandbox.write(FILE, promises(&[("/a", "x")]));
     let map = site.map("example.test");
-    sandbox.urldb(&["run", "--map", &map]).code(0);
+    sandbox.ok(&["run", "--map", &map]);
     (site, sandbox, map)
 }
 
@@ -403,11 +394,10 @@ fn a_list_of_replaced_files_has_a_limit() {
     let (_site, sandbox, _) = archived();
     let list = fs::File::create(sandbox.path("archive/a.warc.gz.replaces")).unwrap();
     list.set_len(64 << 20).unwrap();
-    sandbox.urldb(&["archive", "list"]).code(0);
+    sandbox.ok("archive list");
     list.set_len((64 << 20) + 1).unwrap();
     let limit = "urldb reads at most 64 MiB (67108864 bytes)";
     sandbox
-        .urldb(&["archive", "list"])
-        .code(2)
+        .exits(2, "archive list")
         .complains_in_words(&["a.warc.gz.replaces: it has 67108865 bytes", limit]);
 }

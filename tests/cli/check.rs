@@ -2,20 +2,14 @@
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, promises};
+use crate::sandbox::{Sandbox, assert_has};
+use crate::site::{FILE, Site, promise, promises};
 use crate::support::Reply;
-
-const FILE: &str = "urldb/example.test.yaml";
 
 /// Two promises in `example.test`, both kept, and one in `other.test`.
 fn kept() -> (Site, Sandbox) {
     let site = Site::with(&[("/a/1", "x"), ("/b", "y")]);
-    let network = format!(
-        "[network]\nmap = [\"{}\", \"{}\"]\n",
-        site.map("example.test"),
-        site.map("other.test")
-    );
+    let network = site.network_of(&["example.test", "other.test"]);
     let sandbox = Sandbox::new(&network);
     let a = promise("/a/1", "x").replace("content-length", "categories:\n- core\ncontent-length");
     sandbox.write(FILE, format!("---\n{a}{}", promise("/b", "y")));
@@ -33,13 +27,13 @@ fn urls(document: &Value) -> Vec<&str> {
 fn kept_promises_end_with_0_and_leave_nothing_behind() {
     let (_site, sandbox) = kept();
     let before = sandbox.tree("");
-    let ran = sandbox.urldb(&["check"]).code(0).says(&[
+    let ran = sandbox.ok("check").says(&[
         "All good: all 3 URLs are as promised.",
         "3 of 3 byte for byte",
     ]);
     assert_eq!(ran.err, "", "no progress where nobody looks");
     assert!(!ran.out.contains('\x1b'));
-    assert_eq!(sandbox.urldb(&["check", "-q"]).code(0).out, "");
+    assert_eq!(sandbox.ok("check -q").out, "");
     assert_eq!(sandbox.tree(""), before);
 }
 
@@ -47,7 +41,7 @@ fn kept_promises_end_with_0_and_leave_nothing_behind() {
 fn broken_promises_end_with_1() {
     let (site, sandbox) = kept();
     site.remove("/b");
-    sandbox.urldb(&["check"]).code(1).says(&[
+    sandbox.exits(1, "check").says(&[
         "broken[gone]: http://example.test/b answers 404 Not Found",
         "--> urldb/example.test.yaml:9",
         "answers 404 Not Found",
@@ -62,21 +56,19 @@ fn blocked_urls_end_with_exit_code_3() {
         "/b",
         Reply::new("429 Too Many Requests", &["Retry-After: 0"], ""),
     );
-    sandbox.urldb(&["check"]).code(3).says(&[
+    sandbox.exits(3, "check").says(&[
         "unknown[blocked]: http://example.test/b",
         "2 of 3 URLs got no result",
     ]);
     site.remove("/a/1");
-    sandbox.urldb(&["check"]).code(1);
+    sandbox.exits(1, "check");
 }
 
 #[test]
 fn the_json_document_has_every_url() {
     let (site, sandbox) = kept();
     site.serve("/b", Reply::ok("z"));
-    let ran = sandbox
-        .urldb(&["check", "--format", "json", "-d", "example.test"])
-        .code(1);
+    let ran = sandbox.exits(1, "check --format json -d example.test");
     let document = ran.json();
     assert_eq!(document["protocol"], 1);
     assert_eq!(
@@ -110,7 +102,7 @@ fn what_is_checked_can_be_narrowed() {
     let (site, sandbox) = kept();
     let looked = |arguments: &[&str]| {
         let all = [&["check", "--format", "json"], arguments].concat();
-        let document = sandbox.urldb(&all).code(0).json();
+        let document = sandbox.ok(&all).json();
         let urls: Vec<String> = urls(&document).into_iter().map(str::to_owned).collect();
         urls.join(" ")
     };
@@ -125,19 +117,16 @@ fn what_is_checked_can_be_narrowed() {
         3
     );
     sandbox
-        .urldb(&["check", "-c", "nothing"])
-        .code(2)
-        .complains(&["no record is selected"]);
+        .exits(2, "check -c nothing")
+        .complains("no record is selected");
     // A flag comes before the same host in the configuration.
     let other = Site::with(&[("/b", "y")]);
-    sandbox
-        .urldb(&[
-            "check",
-            "--map",
-            &other.map("other.test"),
-            "http://other.test/b",
-        ])
-        .code(0);
+    sandbox.ok(&[
+        "check",
+        "--map",
+        &other.map("other.test"),
+        "http://other.test/b",
+    ]);
     assert_eq!(other.requests().len(), 1);
     assert!(
         site.requests()
@@ -150,29 +139,26 @@ fn what_is_checked_can_be_narrowed() {
 fn check_rm_and_accept_suggest_a_similar_url_or_domain() {
     let (_site, sandbox) = kept();
     sandbox
-        .urldb(&["check", "-d", "exampel.test"])
-        .code(2)
-        .complains(&["no domain file for exampel.test; did you mean example.test?"]);
+        .exits(2, "check -d exampel.test")
+        .complains("no domain file for exampel.test; did you mean example.test?");
     sandbox
-        .urldb(&["check", "http://example.test/typo"])
-        .code(2)
-        .complains(&["http://example.test/typo is not in the database"]);
+        .exits(2, "check http://example.test/typo")
+        .complains("http://example.test/typo is not in the database");
     for command in ["check", "rm", "accept"] {
         sandbox
-            .urldb(
+            .exits(
+                2,
                 &[
                     &[command, "http://example.test/a/2"][..],
                     if command == "accept" { &["-y"] } else { &[] },
                 ]
                 .concat(),
             )
-            .code(2)
-            .complains(&["not in the database; did you mean http://example.test/a/1?"]);
+            .complains("not in the database; did you mean http://example.test/a/1?");
     }
     sandbox
-        .urldb(&["check", "--map", "example.test", "-q"])
-        .code(2)
-        .complains(&["HOST[:PORT]=HOST[:PORT]"]);
+        .exits(2, "check --map example.test -q")
+        .complains("HOST[:PORT]=HOST[:PORT]");
 }
 
 #[test]
@@ -219,13 +205,12 @@ fn unsafe_requests_are_left_out_and_counted() {
     let site = Site::with(&[("/a", "x")]);
     let sandbox = Sandbox::new(&site.network());
     sandbox.write(
-        "urldb/example.test.yaml",
+        FILE,
         "---\n---\n_path: /a\n---\n_path: /a\nmethod: POST\nrequest-body: q=1\n",
     );
     sandbox
-        .urldb(&["check"])
-        .code(3)
-        .says(&["POST may change something on the server: set `unsafe-methods ="])
+        .exits(3, "check")
+        .says("POST may change something on the server: set `unsafe-methods =")
         .says(&[
             "Checked 1 of 2 URLs",
             "Not checked: 1 that may change something on the\nserver.",
@@ -238,7 +223,7 @@ fn unsafe_requests_are_left_out_and_counted() {
             sandbox.read("urldb.toml")
         ),
     );
-    sandbox.urldb(&["check"]).code(0);
+    sandbox.ok("check");
     let posts = site
         .requests()
         .into_iter()
@@ -249,11 +234,7 @@ fn unsafe_requests_are_left_out_and_counted() {
 /// A domain with an alias, where both serve `/a`, and a promised redirect at `/b`.
 fn aliased(metadata: &str) -> (Site, Sandbox) {
     let site = Site::with(&[("/a", "x")]);
-    let network = format!(
-        "[network]\nmap = [\"{}\", \"{}\"]\n",
-        site.map("example.test"),
-        site.map("alias.test")
-    );
+    let network = site.network_of(&["example.test", "alias.test"]);
     let sandbox = Sandbox::new(&network);
     let redirect = "---\n_path: /b\nredirects-to: /a\n";
     let records = promise("/a", "x");
@@ -269,28 +250,20 @@ fn an_alias_that_is_named_is_asked_itself() {
     let (site, sandbox) = aliased("");
     for command in ["check", "run"] {
         let asked = site.requests().len();
-        let ran = sandbox
-            .urldb(&[command, "--format", "json", "http://alias.test/a"])
-            .code(0);
+        let ran = sandbox.ok(&[command, "--format", "json", "http://alias.test/a"]);
         assert_eq!(urls(&ran.json()), ["http://alias.test/a"]);
         let requests = site.requests().split_off(asked);
         let hosts: Vec<_> = requests.iter().map(|it| it.header("host")).collect();
         assert_eq!(hosts, [Some("alias.test")], "{command}");
     }
-    let both = [
-        "check",
-        "--format",
-        "json",
-        "http://alias.test/a",
-        "http://example.test/a",
-    ];
-    let document = sandbox.urldb(&both).code(0).json();
+    let document = sandbox
+        .ok("check --format json http://alias.test/a http://example.test/a")
+        .json();
     assert_eq!(urls(&document).len(), 2, "{document}");
     site.remove("/a");
     sandbox
-        .urldb(&["check", "http://alias.test/a"])
-        .code(1)
-        .says(&["broken[alias-differs]: http://alias.test/a answers 404 Not Found"]);
+        .exits(1, "check http://alias.test/a")
+        .says("broken[alias-differs]: http://alias.test/a answers 404 Not Found");
 }
 
 #[test]
@@ -298,29 +271,25 @@ fn a_url_that_is_never_asked_is_not_called_good() {
     let (site, sandbox) = aliased("");
     for command in ["check", "run"] {
         sandbox
-            .urldb(&[command, "https://example.test/a"])
-            .code(2)
+            .exits(2, &[command, "https://example.test/a"])
             .complains(&[
                 "https://example.test/a is never asked",
                 "asked over http only",
                 "`https: true`",
             ]);
         sandbox
-            .urldb(&[command, "http://alias.test/b"])
-            .code(2)
+            .exits(2, &[command, "http://alias.test/b"])
             .complains(&[
                 "http://alias.test/b is never asked",
                 "http://example.test/b",
             ]);
     }
     sandbox
-        .urldb(&["accept", "-y", "http://alias.test/a"])
-        .code(2)
-        .complains(&["alias.test/a is an alias of example.test/a"]);
+        .exits(2, "accept -y http://alias.test/a")
+        .complains("alias.test/a is an alias of example.test/a");
     let (_, only_https) = aliased("http: false\n");
     only_https
-        .urldb(&["check", "http://example.test/a"])
-        .code(2)
+        .exits(2, "check http://example.test/a")
         .complains(&["http://example.test/a is never asked", "over https only"]);
     assert!(site.requests().is_empty());
     // A URL names what to remove as it names what to check.
@@ -334,37 +303,24 @@ fn a_url_that_is_never_asked_is_not_called_good() {
              `urldb rm http://example.test/a` removes it",
         ),
     ] {
-        let ran = sandbox.urldb(&["rm", "http://example.test/b", url]);
-        ran.code(2).complains(&[problem]);
+        sandbox
+            .exits(2, &["rm", "http://example.test/b", url])
+            .complains(problem);
     }
     assert_eq!(sandbox.tree("urldb"), before);
-    sandbox.urldb(&["rm", "http://example.test/a"]).code(0);
+    sandbox.ok("rm http://example.test/a");
 }
 
 #[test]
 fn a_domain_is_found_by_its_cname() {
     let (_site, sandbox) = aliased("");
-    let list = |domain| sandbox.urldb(&["list", "-d", domain]).code(0).out;
+    let list = |domain| sandbox.ok(&["list", "-d", domain]).out;
     assert_eq!(list("alias.test"), list("example.test"));
-    let document = sandbox
-        .urldb(&[
-            "check",
-            "-d",
-            "alias.test",
-            "-c",
-            "none",
-            "--format",
-            "json",
-        ])
-        .code(2);
-    assert!(
-        document.err.contains("no record is selected"),
-        "{document:?}"
-    );
+    let document = sandbox.exits(2, "check -d alias.test -c none --format json");
+    assert_has(&document.err, "no record is selected");
     sandbox
-        .urldb(&["list", "-d", "alais.test"])
-        .code(2)
-        .complains(&["no domain file for alais.test; did you mean alias.test?"]);
+        .exits(2, "list -d alais.test")
+        .complains("no domain file for alais.test; did you mean alias.test?");
 }
 
 #[test]
@@ -381,7 +337,7 @@ fn a_mapping_of_a_host_that_nothing_names_is_an_error() {
     ] {
         sandbox.write("urls", "http://new.test/x\n");
         let arguments = [arguments, &["--map", "exampel.test=127.0.0.1:9"]].concat();
-        sandbox.urldb(&arguments).code(2).complains(&[
+        sandbox.exits(2, &arguments).complains(&[
             "--map exampel.test=…: no domain file, cname or `redirects-to`",
             "did you mean example.test?",
         ]);
@@ -390,21 +346,14 @@ fn a_mapping_of_a_host_that_nothing_names_is_an_error() {
     }
     assert!(site.requests().is_empty());
     let unlike = ["check", "--map", "cdn.invalid=127.0.0.1:9"];
-    sandbox
-        .urldb(&unlike)
-        .code(2)
-        .complains(&["`map` under [network]"]);
+    sandbox.exits(2, &unlike).complains("`map` under [network]");
     // What a record redirects to is named, and so is what is being added.
     let target = "redirects-to: http://cdn.invalid/a\n";
     sandbox.write(
         "urldb/third.test.yaml",
         format!("---\n---\n_path: /\n{target}"),
     );
-    sandbox
-        .urldb(&[&unlike[..], &["-d", "other.test"]].concat())
-        .code(0);
+    sandbox.ok(&[&unlike[..], &["-d", "other.test"]].concat());
     let new = site.map("new.test");
-    sandbox
-        .urldb(&["add", "--map", &new, "http://new.test/b"])
-        .code(0);
+    sandbox.ok(&["add", "--map", &new, "http://new.test/b"]);
 }

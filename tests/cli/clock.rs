@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promises};
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promises};
 use crate::support::Reply;
 
 /// A site with two URLs, and a project that promises them.
@@ -15,7 +15,7 @@ fn watched() -> (Site, Sandbox) {
     let pages = [("/a", "first"), ("/b", "second")];
     let site = Site::with(&pages);
     let sandbox = Sandbox::new(&site.network());
-    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    sandbox.write(FILE, promises(&pages));
     (site, sandbox)
 }
 
@@ -102,12 +102,12 @@ fn a_clock_that_steps_back_hangs_no_command() {
 #[test]
 fn one_run_in_the_future_does_not_hide_that_the_runs_have_ended() {
     let (_site, sandbox) = watched();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     set_clock_of_last_run(&sandbox, "2999-06-01T04:17:00Z".parse().unwrap());
     let words = "run has a time in the future (2999-06-01): its clock was wrong";
-    sandbox.urldb(&["status"]).says(&[words]);
+    sandbox.urldb("status").says(words);
     next_second();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let run = sandbox.history();
     assert!(run.iter().any(|it| it.get("base").is_none()), "{run:#?}");
     // Then there is silence for a year.
@@ -115,7 +115,7 @@ fn one_run_in_the_future_does_not_hide_that_the_runs_have_ended() {
     set_clock_of_last_run(&sandbox, silent);
 
     let day = silent.strftime("%Y-%m-%d").to_string();
-    let status = sandbox.urldb(&["status"]);
+    let status = sandbox.urldb("status");
     let text = status.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         words,
@@ -124,7 +124,7 @@ fn one_run_in_the_future_does_not_hide_that_the_runs_have_ended() {
     ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
-    let document = sandbox.urldb(&["status", "--format", "json"]).json();
+    let document = sandbox.urldb("status --format json").json();
     assert_eq!(document["future_run"], "2999-06-01T04:17:00Z");
     assert_eq!(document["last_run"]["at"], silent.to_string());
     assert_eq!(document["as_of"], silent.to_string());
@@ -132,25 +132,25 @@ fn one_run_in_the_future_does_not_hide_that_the_runs_have_ended() {
     assert_eq!(host["checked"], silent.to_string());
     assert_eq!(host["verified"], silent.to_string());
 
-    let doctor = sandbox.urldb(&["doctor", "--format", "json"]).json();
+    let doctor = sandbox.urldb("doctor --format json").json();
     let checks = doctor["checks"].as_array().unwrap();
     let ledger = checks.iter().find(|check| check["name"] == "ledger");
     let sentence = ledger.unwrap()["sentence"].as_str().unwrap().to_owned();
-    assert!(sentence.contains(&format!("last run {day}")), "{sentence}");
+    assert_has(&sentence, &format!("last run {day}"));
     assert!(sentence.ends_with(words), "{sentence}");
     let all = doctor.to_string();
-    assert!(!all.contains("runs in 30 days"), "{all}");
+    assert_lacks(&all, "runs in 30 days");
 
-    sandbox.urldb(&["site", "build", "public"]).code(0);
+    sandbox.ok("site build public");
     let index = sandbox.read("public/index.html");
-    assert!(index.contains(&format!("data-run=\"{day}")), "{index}");
-    assert!(index.contains(words), "{index}");
-    assert!(sandbox.read("public/run.js").contains(&day));
+    assert_has(&index, &format!("data-run=\"{day}"));
+    assert_has(&index, words);
+    assert_has(&sandbox.read("public/run.js"), &day);
 
     // The next run starts from the last known one, and lists what differs from it.
     next_second();
-    sandbox.urldb(&["run"]).code(0);
-    let document = sandbox.urldb(&["status", "--format", "json"]).json();
+    sandbox.ok("run");
+    let document = sandbox.urldb("status --format json").json();
     let checked = document["hosts"][0]["verified"].as_str().unwrap();
     assert!(checked.parse::<Timestamp>().unwrap() > silent);
 }
@@ -162,18 +162,18 @@ fn an_incident_of_the_future_is_reminded_of() {
                 to = [\"ada@example.test\"]\nfolder = \"mail\"\nremind = \"7d\"\n";
     sandbox.write("urldb.toml", sandbox.read("urldb.toml") + mail);
     site.remove("/a");
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let mails = |expected: usize| assert_eq!(sandbox.take_mails().len(), expected);
     mails(1);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     mails(0);
     let file = sandbox.files("status/incidents", ".yaml").remove(0);
     let text = std::fs::read_to_string(&file).unwrap();
     let year = Timestamp::now().strftime("%Y-").to_string();
     std::fs::write(&file, text.replace(&year, "2999-")).unwrap();
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     mails(1);
     // Once it was told with a time that is known, the next reminder has its time.
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     mails(0);
 }

@@ -1,15 +1,12 @@
 //! `--commit`: what a command has written becomes a commit, and nothing else does.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use crate::hook::Repository;
 use crate::hostile::assert_harmless;
-use crate::sandbox::Ran;
-use crate::site::{Site, promise, promises};
+use crate::sandbox::{Case, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promise, promises, sha256};
 use crate::support::Reply;
-
-const FILE: &str = "urldb/example.test.yaml";
 
 /// A repository with a first commit of everything but the folders of this test, and an author.
 fn repository(config: &str) -> Repository {
@@ -18,10 +15,10 @@ fn repository(config: &str) -> Repository {
     let toml = sandbox.read("urldb.toml");
     sandbox.write("urldb.toml", format!("{toml}{config}"));
     repository.git(&["config", "user.name", "A U Thor"]);
-    repository.git(&["config", "user.email", "author@example.test"]);
+    repository.git("config user.email author@example.test");
     sandbox.write(FILE, promises(&[("/a", "x")]));
-    repository.git(&["add", "."]);
-    repository.git(&["commit", "-q", "-m", "base"]);
+    repository.git("add .");
+    repository.git("commit -q -m base");
     repository
 }
 
@@ -35,54 +32,36 @@ fn with_any_month(files: &[String]) -> Vec<String> {
 }
 
 impl Repository {
-    /// urldb, which finds itself on the PATH: hooks need it.
-    fn urldb(&self, arguments: &[&str]) -> Ran {
-        self.sandbox
-            .urldb_with_env(arguments, &[("PATH", &self.path)])
-    }
-
     /// The subject and the files of the last commit.
     fn last(&self) -> (String, Vec<String>) {
-        let shown = self.git(&["show", "--format=%s", "--name-status", "-z", "HEAD"]);
+        let shown = self.git("show --format=%s --name-status -z HEAD");
         let (subject, files) = shown.split_once('\0').unwrap();
-        let words: Vec<&str> = files
-            .trim_start()
-            .split('\0')
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words = files.trim_start().split('\0');
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let files = words.chunks(2).map(|words| words.join(" "));
         (subject.trim().to_owned(), files.collect())
     }
 
     fn head(&self) -> String {
-        self.git(&["rev-parse", "HEAD"])
+        self.git("rev-parse HEAD")
     }
 
     fn status(&self) -> String {
-        self.git(&["status", "--porcelain", "--untracked-files=all"])
+        self.git("status --porcelain --untracked-files=all")
     }
 }
 
 #[test]
 fn exactly_the_written_files_are_committed() {
     let repository = repository("");
-    let sandbox = &repository.sandbox;
-    sandbox.write("staged.txt", "mine");
-    sandbox.write("urldb/staged.test.yaml", promises(&[("/s", "x")]));
-    repository.git(&["add", "."]);
-    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + "# mine\n");
-    sandbox.write("urldb/untracked.test.yaml", promises(&[("/u", "x")]));
-    let add = [
-        "add",
-        "--no-fetch",
-        "--commit",
-        "http://example.test/b",
-        "http://new.test/n",
-    ];
+    repository.write("staged.txt", "mine");
+    repository.write("urldb/staged.test.yaml", promises(&[("/s", "x")]));
+    repository.git("add .");
+    repository.write("urldb.toml", repository.read("urldb.toml") + "# mine\n");
+    repository.write("urldb/untracked.test.yaml", promises(&[("/u", "x")]));
     repository
-        .urldb(&add)
-        .code(0)
-        .says(&["added http://example.test/b"])
+        .ok("add --no-fetch --commit http://example.test/b http://new.test/n")
+        .says("added http://example.test/b")
         .complains(&["committed", "Add 2 URLs of 2 hosts (2 files)"]);
     let files = ["M urldb/example.test.yaml", "A urldb/new.test.yaml"].map(str::to_owned);
     assert_eq!(
@@ -103,99 +82,63 @@ fn exactly_the_written_files_are_committed() {
 fn messages_name_the_change() {
     let site = Site::with(&[("/a", "new"), ("/b", "new"), ("/c", "x")]);
     let repository = repository(&site.network());
-    let subject = |arguments: &[&str]| {
-        repository
-            .urldb(arguments)
-            .code(0)
-            .complains(&["committed"]);
-        repository.last().0
+    let assert_subject = |arguments: &str, subject: &str| {
+        repository.ok(arguments).complains("committed");
+        assert_eq!(repository.last().0, subject);
     };
-    let add = ["add", "--static", "--commit", "http://example.test/b"];
-    assert_eq!(subject(&add), "Add http://example.test/b");
-    let again = [
-        "add",
-        "--commit",
-        "-c",
-        "x",
-        "http://example.test/b",
-        "http://example.test/c",
-    ];
-    assert_eq!(
-        subject(&again),
-        "Add http://example.test/c, update http://example.test/b"
+    assert_subject(
+        "add --static --commit http://example.test/b",
+        "Add http://example.test/b",
     );
-    let own = [
-        "accept",
-        "--all",
-        "--yes",
-        "--commit",
-        "-m",
-        "#1: as agreed\n\nLong.\n",
-    ];
-    assert_eq!(subject(&own), "#1: as agreed");
+    assert_subject(
+        "add --commit -c x http://example.test/b http://example.test/c",
+        "Add http://example.test/c, update http://example.test/b",
+    );
+    let own = "#1: as agreed\n\nLong.\n";
+    repository.ok(&["accept", "--all", "--yes", "--commit", "-m", own]);
+    assert_eq!(repository.last().0, "#1: as agreed");
     site.serve("/a", Reply::ok("newer"));
     site.serve("/b", Reply::ok("newer"));
-    assert_eq!(
-        subject(&["accept", "--all", "--yes", "--commit"]),
-        "Accept what 2 URLs of example.test serve"
+    assert_subject(
+        "accept --all --yes --commit",
+        "Accept what 2 URLs of example.test serve",
     );
-    assert_eq!(
-        subject(&["rm", "--commit", "-d", "example.test"]),
-        "Remove 3 URLs of example.test"
+    assert_subject(
+        "rm --commit -d example.test",
+        "Remove 3 URLs of example.test",
     );
-    repository
-        .sandbox
-        .write("list.txt", "http://example.test/c\nhttp://a.test/\n");
-    assert_eq!(
-        subject(&["import", "list", "list.txt", "--commit"]),
-        "Import 2 URLs of 2 hosts"
-    );
-    let fill = [
-        "import",
-        "list",
-        "list.txt",
-        "--static",
-        "--commit",
-        "--map",
-        &site.map("a.test"),
-    ];
-    repository.urldb(&fill).complains(&["committed"]);
+    repository.write("list.txt", "http://example.test/c\nhttp://a.test/\n");
+    assert_subject("import list list.txt --commit", "Import 2 URLs of 2 hosts");
+    // Nothing is served at a.test.
+    let map = site.map("a.test");
+    let fill = format!("import list list.txt --static --commit --map {map}");
+    repository.urldb(&fill).complains("committed");
     assert_eq!(
         repository.last().0,
         "Promise what is served: http://example.test/c"
     );
-    for bad in [
-        &["add", "-m", "x", "http://example.test/z"][..],
-        &["rm", "--commit", "-m", "", "http://example.test/c"],
-    ] {
-        repository.urldb(bad).code(2);
-    }
+    repository.exits(2, "add -m x http://example.test/z");
+    repository.exits(2, &["rm", "--commit", "-m", "", "http://example.test/c"]);
 }
 
 #[test]
 fn hostile_text_stays_text() {
     let repository = repository("");
     let url = "http://example.test/a\u{202e}`$(touch x)`##[error]";
-    let ran = repository
-        .urldb(&["add", "--no-fetch", "--commit", url])
-        .code(0);
+    let ran = repository.ok(&["add", "--no-fetch", "--commit", url]);
     assert_harmless("add", &ran);
     let (subject, _) = repository.last();
     assert!(
         !subject.contains('\u{202e}') && !subject.contains("##["),
         "{subject:?}"
     );
-    assert!(!repository.sandbox.path("x").exists());
+    assert!(!repository.path("x").exists());
 
     // Names of folders that mean something to git.
     for folder in [":(exclude)x", "-x", "a b", "*", "[a]", "!x"] {
-        repository
-            .sandbox
-            .write("urldb.toml", format!("[database]\npath = {folder:?}\n"));
-        fs::create_dir_all(repository.sandbox.path(folder)).unwrap();
-        repository
-            .urldb(&["add", "--no-fetch", "--commit", "http://example.test/b"])
-            .code(0);
+        repository.write("urldb.toml", format!("[database]\npath = {folder:?}\n"));
+        fs::create_dir_all(repository.path(folder)).unwrap();
+        repository.ok("add --no-fetch --commit http://example.test/b");
         let files = repository.last().1;
         assert_eq!(files, [format!("A {folder}/example.test.yaml")]);
     }
@@ -204,72 +147,50 @@ fn hostile_text_stays_text() {
 #[test]
 fn nothing_written_is_no_commit() {
     let repository = repository("");
-    let add = ["add", "--no-fetch", "--commit", "http://example.test/a"];
     repository
-        .urldb(&add)
-        .code(0)
-        .says(&["known"])
-        .complains(&["nothing to commit: no file was written"]);
+        .ok("add --no-fetch --commit http://example.test/a")
+        .says("known")
+        .complains("nothing to commit: no file was written");
     repository
-        .urldb(&["rm", "--commit", "--changed-since", "HEAD"])
-        .code(0)
-        .says(&["no selected record has changed"])
-        .complains(&["nothing to commit"]);
-    let rm = ["rm", "--commit", "--dry-run", "-d", "example.test"];
+        .ok("rm --commit --changed-since HEAD")
+        .says("no selected record has changed")
+        .complains("nothing to commit");
     repository
-        .urldb(&rm)
-        .code(0)
-        .says(&["would remove example.test/a"]);
+        .ok("rm --commit --dry-run -d example.test")
+        .says("would remove example.test/a");
+    repository.write("list.txt", "http://example.test/new\n");
     repository
-        .sandbox
-        .write("list.txt", "http://example.test/new\n");
-    let import = ["import", "list", "list.txt", "--commit", "--dry-run"];
-    repository.urldb(&import).code(0).says(&["1 added"]);
+        .ok("import list list.txt --commit --dry-run")
+        .says("1 added");
     assert_eq!(repository.status(), "?? list.txt\n");
     // What is written is what the last commit has.
-    repository.sandbox.write(FILE, "---\n");
-    let sums = format!("{}  a\n", crate::site::sha256("x"));
-    repository.sandbox.write("list.txt", sums);
-    let import = [
-        "import",
-        "sha256sum",
-        "list.txt",
-        "--base",
-        "http://example.test/",
-        "--commit",
-    ];
-    let first = repository.urldb(&import).code(0);
-    assert!(first.err.contains("committed"), "{first:?}");
+    repository.write(FILE, "---\n");
+    let sums = format!("{}  a\n", sha256("x"));
+    repository.write("list.txt", sums);
+    let import = "import sha256sum list.txt --base http://example.test/ --commit";
+    let first = repository.ok(import);
+    assert_has(&first.err, "committed");
     let before = repository.head();
-    repository.sandbox.write(FILE, "---\n");
+    repository.write(FILE, "---\n");
     repository
-        .urldb(&import)
-        .code(0)
-        .complains(&["nothing to commit: the files are as in the last commit"]);
+        .ok(import)
+        .complains("nothing to commit: the files are as in the last commit");
     assert_eq!(repository.head(), before);
 }
 
 #[test]
 fn our_own_hook_runs_within_and_normalizes() {
     let repository = repository("");
-    repository.sandbox.urldb(&["hook", "install"]).code(0);
-    repository.git(&["add", "."]);
-    repository.git(&["commit", "-q", "-m", "driver"]);
+    repository.ok("hook install");
+    repository.git("add .");
+    repository.git("commit -q -m driver");
     let shuffled = format!("---\n{}{}", promise("/z", "x"), promise("/a", "x"));
-    repository.sandbox.write(FILE, shuffled);
-    let add = [
-        "add",
-        "--no-fetch",
-        "--commit",
-        "http://example.test/b",
-        "http://new.test/",
-    ];
+    repository.write(FILE, shuffled);
     repository
-        .urldb(&add)
-        .code(0)
+        .ok("add --no-fetch --commit http://example.test/b http://new.test/")
         .complains(&["urldb: normalized urldb/example.test.yaml", "committed"]);
     assert_eq!(repository.status(), "");
-    let listed = repository.sandbox.read(FILE);
+    let listed = repository.read(FILE);
     let paths: Vec<&str> = listed
         .lines()
         .filter_map(|line| line.strip_prefix("_path: "))
@@ -280,82 +201,63 @@ fn our_own_hook_runs_within_and_normalizes() {
 #[test]
 fn a_hook_that_refuses_leaves_the_files_and_the_index() {
     let repository = repository("");
-    let hook = repository.sandbox.path(".git/hooks/pre-commit");
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(
-        &hook,
-        "#!/bin/sh\nprintf 'not on \\033[2Jmy watch\\n'\n::error::x\nexit 1\n",
-    )
-    .unwrap();
-    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    repository.sandbox.write("staged.txt", "mine");
-    repository.git(&["add", "staged.txt"]);
+    let hook = "printf 'not on \\033[2Jmy watch\\n'\n::error::x\nexit 1\n";
+    repository.write_program(".git/hooks/pre-commit", hook);
+    repository.write("staged.txt", "mine");
+    repository.git("add staged.txt");
     let before = repository.head();
-    let add = [
-        "add",
-        "--no-fetch",
-        "--commit",
-        "http://example.test/b",
-        "http://new.test/",
-    ];
-    let ran = repository.urldb(&add);
+    let ran = repository.urldb("add --no-fetch --commit http://example.test/b http://new.test/");
     assert_harmless("hook", &ran);
     ran.code(2)
-        .says(&["added http://new.test/"])
+        .says("added http://new.test/")
         .complains(&["the files are written, but not committed", "my watch"]);
     assert_eq!(repository.head(), before);
     assert_eq!(
         repository.status(),
         "A  staged.txt\n M urldb/example.test.yaml\n?? urldb/new.test.yaml\n"
     );
-    assert!(repository.sandbox.read(FILE).contains("/b"));
+    assert_has(&repository.read(FILE), "/b");
 }
 
 #[test]
 fn a_commit_that_cannot_be_made_is_refused_before_anything_is_written() {
     let repository = repository("");
-    let sandbox = &repository.sandbox;
-    let add = ["add", "--no-fetch", "--commit", "http://example.test/b"];
-    let before = sandbox.read(FILE);
+    let add = "add --no-fetch --commit http://example.test/b";
+    let before = repository.read(FILE);
 
-    repository.git(&["config", "user.useConfigOnly", "true"]);
-    repository.git(&["config", "--unset", "user.email"]);
+    repository.git("config user.useConfigOnly true");
+    repository.git("config --unset user.email");
     repository
-        .urldb(&add)
-        .code(2)
-        .complains(&["git cannot make a commit here"]);
-    repository.git(&["config", "user.email", "author@example.test"]);
+        .exits(2, add)
+        .complains("git cannot make a commit here");
+    repository.git("config user.email author@example.test");
 
-    let nothing = sandbox.path("../nothing");
+    let nothing = repository.path("../nothing");
     fs::create_dir(&nothing).unwrap();
     let empty = [("PATH", nothing.to_str().unwrap())];
-    sandbox
-        .urldb_with_env(&add, &empty)
+    repository
+        .urldb_with_env(add, &empty)
         .code(2)
-        .complains(&["cannot run `git`; is it installed"]);
-    assert_eq!(sandbox.read(FILE), before);
+        .complains("cannot run `git`; is it installed");
+    repository.assert_file(FILE, &before);
 
     // Only git knows whether it ignores a file: this is found out at the end.
-    sandbox.write(".gitignore", "urldb/ignored*\n");
-    let ignored = ["add", "--no-fetch", "--commit", "http://ignored.test/"];
+    repository.write(".gitignore", "urldb/ignored*\n");
     repository
-        .urldb(&ignored)
-        .code(2)
+        .exits(2, "add --no-fetch --commit http://ignored.test/")
         .complains(&["git ignores urldb/ignored.test.yaml", "not committed"]);
-    assert!(sandbox.path("urldb/ignored.test.yaml").exists());
-    sandbox.write(".gitignore", "status/\n");
+    assert!(repository.path("urldb/ignored.test.yaml").exists());
+    repository.write(".gitignore", "status/\n");
     repository
-        .urldb(&["run", "--commit"])
-        .code(2)
-        .complains(&["git ignores status"]);
-    assert!(!sandbox.path("status").exists());
+        .exits(2, "run --commit")
+        .complains("git ignores status");
+    assert!(!repository.path("status").exists());
 
-    fs::remove_dir_all(sandbox.path(".git")).unwrap();
+    fs::remove_dir_all(repository.path(".git")).unwrap();
     repository
-        .urldb(&add)
-        .code(2)
-        .complains(&["is in no git repository"]);
-    assert_eq!(sandbox.read(FILE), before);
+        .exits(2, add)
+        .complains("is in no git repository");
+    repository.assert_file(FILE, &before);
 }
 
 impl Repository {
@@ -364,14 +266,14 @@ impl Repository {
     fn with_conflicts(&self) {
         let write = |text: &str| {
             self.sandbox.write("notes.txt", text);
-            self.git(&["add", "notes.txt"]);
+            self.git("add notes.txt");
             self.git(&["commit", "-q", "-m", text]);
         };
         write("base");
-        self.git(&["switch", "-q", "-c", "other"]);
+        self.git("switch -q -c other");
         write("theirs");
         write("theirs again");
-        self.git(&["switch", "-q", "main"]);
+        self.git("switch -q main");
         write("ours");
         write("ours again");
     }
@@ -389,38 +291,38 @@ impl Repository {
 }
 
 /// Operations that git stops in, each with how urldb names it, and a command that ends it.
-const OPERATIONS: [(&str, &[&[&str]], &str, &str); 11] = [
+const OPERATIONS: [(&str, &[&str], &str, &str); 11] = [
     (
         "merge",
-        &[&["merge", "other"]],
+        &["merge other"],
         "a merge is in progress: finish it with `git merge --continue`, or give it up with `git merge --abort`",
         "git merge --abort",
     ),
     (
         "revert",
-        &[&["revert", "--no-edit", "HEAD~1"]],
+        &["revert --no-edit HEAD~1"],
         "a revert is in progress: finish it with `git revert --continue`",
         "git revert --abort",
     ),
     (
         "revert -n",
-        &[&["revert", "-n", "HEAD"]],
+        &["revert -n HEAD"],
         "a revert is in progress",
         "git revert --abort",
     ),
     (
         "cherry-pick",
-        &[&["cherry-pick", "other"]],
+        &["cherry-pick other"],
         "a cherry-pick is in progress: finish it with `git cherry-pick --continue`",
         "git cherry-pick --abort",
     ),
     (
         "sequencer",
         &[
-            &["cherry-pick", "main..other"],
-            &["checkout", "--ours", "notes.txt"],
-            &["add", "notes.txt"],
-            &["commit", "-q", "--allow-empty", "-m", "picked"],
+            "cherry-pick main..other",
+            "checkout --ours notes.txt",
+            "add notes.txt",
+            "commit -q --allow-empty -m picked",
         ],
         "a cherry-pick is in progress",
         "git cherry-pick --abort",
@@ -428,49 +330,49 @@ const OPERATIONS: [(&str, &[&[&str]], &str, &str); 11] = [
     (
         "sequencer of reverts",
         &[
-            &["revert", "--no-edit", "HEAD~1", "HEAD~2"],
-            &["checkout", "--ours", "notes.txt"],
-            &["add", "notes.txt"],
-            &["commit", "-q", "--allow-empty", "-m", "reverted"],
+            "revert --no-edit HEAD~1 HEAD~2",
+            "checkout --ours notes.txt",
+            "add notes.txt",
+            "commit -q --allow-empty -m reverted",
         ],
         "a revert is in progress",
         "git revert --abort",
     ),
     (
         "rebase",
-        &[&["rebase", "other"]],
+        &["rebase other"],
         "a rebase is in progress: finish it with `git rebase --continue`",
         "git rebase --abort",
     ),
     (
         "rebase --apply",
-        &[&["rebase", "--apply", "other"]],
+        &["rebase --apply other"],
         "a rebase is in progress",
         "git rebase --abort",
     ),
     (
         "am",
         &[
-            &["format-patch", "-q", "-1", "-o", "..", "other"],
-            &["am", "-q", "../0001-theirs-again.patch"],
+            "format-patch -q -1 -o .. other",
+            "am -q ../0001-theirs-again.patch",
         ],
         "`git am` is in progress: finish it with `git am --continue`",
         "git am --abort",
     ),
     (
         "bisect",
-        &[&["bisect", "start", "HEAD", "HEAD~2"]],
+        &["bisect start HEAD HEAD~2"],
         "a bisection is in progress: end it with `git bisect reset`",
         "git bisect reset",
     ),
     (
         "stash",
         &[
-            &["checkout", "-q", "other", "--", "notes.txt"],
-            &["stash", "-q"],
-            &["rm", "-q", "notes.txt"],
-            &["commit", "-q", "-m", "removed"],
-            &["stash", "pop"],
+            "checkout -q other -- notes.txt",
+            "stash -q",
+            "rm -q notes.txt",
+            "commit -q -m removed",
+            "stash pop",
         ],
         "files have unresolved conflicts: resolve each (`git status` lists them), and `git add` it",
         "git add notes.txt",
@@ -480,32 +382,29 @@ const OPERATIONS: [(&str, &[&[&str]], &str, &str); 11] = [
 #[test]
 fn a_commit_waits_for_the_end_of_another_operation_and_the_files_are_written() {
     for (name, begin, message, end) in OPERATIONS {
+        let _case = Case(name);
         let repository = repository("");
         repository.with_conflicts();
         for arguments in begin {
             repository.try_git(arguments);
         }
         let (head, state) = (repository.head(), repository.state());
-        assert!(name == "stash" || !state.is_empty(), "{name}");
-        let rm = ["rm", "--commit", "http://example.test/a"];
-        let refused = repository.urldb(&rm);
-        assert_eq!(refused.code, 2, "{name}: {refused:?}");
-        refused.says(&["removed example.test/a"]).complains(&[
-            "the files are written, but not committed; the same command commits them later",
-            message,
-        ]);
-        assert!(!repository.sandbox.read(FILE).contains("/a"), "{name}");
-        assert_eq!(repository.head(), head, "{name}");
-        assert_eq!(repository.state(), state, "{name}");
-        let mut shell = repository.sandbox.command("sh");
-        let done = shell.args(["-c", end]).output().unwrap();
-        assert!(done.status.success(), "{name}: {done:?}");
+        assert!(name == "stash" || !state.is_empty());
+        let rm = "rm --commit http://example.test/a";
         repository
-            .urldb(&rm)
-            .code(0)
-            .complains(&["Remove http://example.test/a (1 file)"]);
-        let removed = "M urldb/example.test.yaml".to_owned();
-        assert_eq!(repository.last().1, [removed], "{name}");
+            .exits(2, rm)
+            .says("removed example.test/a")
+            .complains(&[
+                "the files are written, but not committed; the same command commits them later",
+                message,
+            ]);
+        assert_lacks(&repository.read(FILE), "/a");
+        assert_eq!((repository.head(), repository.state()), (head, state));
+        repository.run_as_printed(end);
+        repository
+            .ok(rm)
+            .complains("Remove http://example.test/a (1 file)");
+        assert_eq!(repository.last().1, ["M urldb/example.test.yaml"]);
     }
 }
 
@@ -516,22 +415,18 @@ fn a_run_in_the_middle_of_another_operation_is_complete_but_for_its_commit() {
     let site = Site::with(&[("/a", "x")]);
     let repository = repository(&site.network());
     repository.with_conflicts();
-    repository.try_git(&["revert", "--no-edit", "HEAD~1"]);
+    repository.try_git("revert --no-edit HEAD~1");
     let (head, state) = (repository.head(), repository.state());
     repository
-        .urldb(&["run", "--commit"])
-        .code(2)
-        .says(&["Checked 1 of 1 URL"])
+        .exits(2, "run --commit")
+        .says("Checked 1 of 1 URL")
         .complains(&["not committed", "a revert is in progress"]);
-    assert!(repository.sandbox.path("status/example.test.yaml").exists());
+    assert!(repository.path("status/example.test.yaml").exists());
     assert_eq!((repository.head(), repository.state()), (head, state));
-    repository.git(&["revert", "--abort"]);
-    repository.urldb(&["run", "--commit"]).code(0);
+    repository.git("revert --abort");
+    repository.ok("run --commit");
     let files = repository.last().1;
-    assert!(
-        files.contains(&"A status/example.test.yaml".to_owned()),
-        "{files:?}"
-    );
+    assert_has(&files.join("\n"), "A status/example.test.yaml");
 }
 
 /// A command that is killed before its commit has written its files. The same command has nothing to write
@@ -541,11 +436,7 @@ fn a_command_that_was_killed_before_its_commit_is_completed_by_the_same_command(
     let site = Site::with(&[("/a", "new"), ("/b", "y"), ("/c", "z")]);
     let two = "http://example.test/b http://example.test/c";
     let list = format!("{two}\n").replace(' ', "\n");
-    let sums = format!(
-        "{}  a\n{}  b\n",
-        crate::site::sha256("x"),
-        crate::site::sha256("y")
-    );
+    let sums = format!("{}  a\n{}  b\n", sha256("x"), sha256("y"));
     let import = "import sha256sum sums --base http://example.test/ --keep-going";
     for (command, subject) in [
         (
@@ -582,41 +473,30 @@ fn a_command_that_was_killed_before_its_commit_is_completed_by_the_same_command(
         ),
         (import, "Import http://example.test/b"),
     ] {
+        let _case = Case(command);
         let repository = repository(&site.network());
-        repository
-            .sandbox
-            .write(FILE, promises(&[("/a", "x"), ("/d", "x")]));
-        repository.git(&["commit", "-q", "-a", "-m", "two promises"]);
-        repository.sandbox.write("list.txt", &list);
-        repository.sandbox.write("sums", &sums);
+        repository.write(FILE, promises(&[("/a", "x"), ("/d", "x")]));
+        repository.git("commit -q -a -m change");
+        repository.write("list.txt", &list);
+        repository.write("sums", &sums);
         // A file that the user has changed, and none of the commands.
-        repository
-            .sandbox
-            .write("urldb/mine.test.yaml", promises(&[("/m", "x")]));
-        let words: Vec<&str> = command.split(' ').collect();
-        repository.urldb(&words);
-        let written = repository.sandbox.read(FILE);
-        let again = [words[0], "--commit"];
-        let again = [&again[..], &words[1..]].concat();
-        let again = if words[0] == "import" {
-            [&words[..], &["--commit"]].concat()
-        } else {
-            again
+        repository.write("urldb/mine.test.yaml", promises(&[("/m", "x")]));
+        repository.urldb(command);
+        let written = repository.read(FILE);
+        let again = match command.split_once(' ').unwrap() {
+            ("import", _) => format!("{command} --commit"),
+            (verb, rest) => format!("{verb} --commit {rest}"),
         };
         repository.urldb(&again).complains(&["committed", subject]);
         let expected = vec!["M urldb/example.test.yaml".to_owned()];
-        assert_eq!(
-            repository.last(),
-            (subject.to_owned(), expected),
-            "{command}"
-        );
-        assert_eq!(repository.sandbox.read(FILE), written, "{command}");
+        assert_eq!(repository.last(), (subject.to_owned(), expected));
+        repository.assert_file(FILE, &written);
         assert!(repository.status().contains("?? urldb/mine.test.yaml"));
         let done = repository.urldb(&again);
-        if words[0] == "rm" {
+        if command.starts_with("rm ") {
             done.code(2);
         } else {
-            done.complains(&["nothing to commit: no file was written"]);
+            done.complains("nothing to commit: no file was written");
         }
     }
 }
@@ -625,67 +505,44 @@ fn a_command_that_was_killed_before_its_commit_is_completed_by_the_same_command(
 #[test]
 fn a_known_record_commits_no_other_change() {
     let repository = repository("");
+    repository.write(FILE, promises(&[("/a", "x"), ("/mine", "x")]));
     repository
-        .sandbox
-        .write(FILE, promises(&[("/a", "x"), ("/mine", "x")]));
-    repository
-        .urldb(&["add", "--no-fetch", "--commit", "http://example.test/a"])
-        .code(0)
-        .says(&["known"])
-        .complains(&["nothing to commit: no file was written"]);
+        .ok("add --no-fetch --commit http://example.test/a")
+        .says("known")
+        .complains("nothing to commit: no file was written");
 }
 
 #[test]
 fn commits_are_signed_as_the_user_wants() {
     let repository = repository("");
-    let program = repository.sandbox.path("../programs/sign");
-    fs::write(&program, "#!/bin/sh\ncat >/dev/null\necho '-----BEGIN PGP SIGNATURE-----'\necho '[GNUPG:] SIG_CREATED x' >&2\n").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    repository.git(&["config", "commit.gpgSign", "true"]);
+    let script = "cat >/dev/null\necho '-----BEGIN PGP SIGNATURE-----'\n\
+                  echo '[GNUPG:] SIG_CREATED x' >&2\n";
+    let program = repository.write_program("../programs/sign", script);
+    repository.git("config commit.gpgSign true");
     repository.git(&["config", "gpg.program", program.to_str().unwrap()]);
-    repository
-        .urldb(&["add", "--no-fetch", "--commit", "http://example.test/b"])
-        .code(0);
-    let commit = repository.git(&["cat-file", "commit", "HEAD"]);
-    assert!(
-        commit.contains("gpgsig -----BEGIN PGP SIGNATURE-----"),
-        "{commit}"
-    );
+    repository.ok("add --no-fetch --commit http://example.test/b");
+    let commit = repository.git("cat-file commit HEAD");
+    assert_has(&commit, "gpgsig -----BEGIN PGP SIGNATURE-----");
 }
 
 #[test]
 fn many_files_are_one_commit() {
     let repository = repository("");
-    let urls: String = (0..600)
+    let urls: Vec<_> = (0..600)
         .map(|number| format!("http://h{number}.test/\n"))
-        .collect::<Vec<_>>()
-        .concat();
-    repository.sandbox.write("list.txt", urls);
-    repository.sandbox.write("staged.txt", "mine");
-    repository.git(&["add", "staged.txt"]);
+        .collect();
+    repository.write("list.txt", urls.concat());
+    repository.write("staged.txt", "mine");
+    repository.git("add staged.txt");
     repository
-        .urldb(&["import", "list", "list.txt", "--commit"])
-        .code(0)
-        .complains(&["(600 files)"]);
+        .ok("import list list.txt --commit")
+        .complains("(600 files)");
     assert_eq!(repository.last().1.len(), 600);
     assert_eq!(repository.status(), "A  staged.txt\n?? list.txt\n");
     // One file of another origin, and each file is named alone.
-    repository
-        .sandbox
-        .write("urldb/mine.test.yaml", promises(&[("/m", "x")]));
-    repository
-        .urldb(&["rm", "--path-prefix", "/", "--commit", "-d", "h1.test"])
-        .code(0);
-    repository
-        .urldb(&[
-            "add",
-            "--no-fetch",
-            "--commit",
-            "-c",
-            "x",
-            "http://h2.test/",
-        ])
-        .code(0);
+    repository.write("urldb/mine.test.yaml", promises(&[("/m", "x")]));
+    repository.ok("rm --path-prefix / --commit -d h1.test");
+    repository.ok("add --no-fetch --commit -c x http://h2.test/");
     assert_eq!(repository.last().1, ["M urldb/h2.test.yaml"]);
     assert!(repository.status().contains("?? urldb/mine.test.yaml"));
 }
@@ -694,14 +551,12 @@ fn many_files_are_one_commit() {
 fn a_run_commits_the_ledger_and_a_tracked_archive() {
     let site = Site::with(&[("/a", "x")]);
     let repository = repository(&site.network());
-    let sandbox = &repository.sandbox;
-    sandbox.write("notes.txt", "mine");
-    sandbox.write("status/notes.txt", "mine");
-    repository.git(&["add", "notes.txt"]);
+    repository.write("notes.txt", "mine");
+    repository.write("status/notes.txt", "mine");
+    repository.git("add notes.txt");
     let ran = repository
-        .urldb(&["run", "--commit", "--format", "json"])
-        .code(0)
-        .complains(&["committed"]);
+        .ok("run --commit --format json")
+        .complains("committed");
     ran.json();
     let (subject, files) = repository.last();
     assert!(subject.starts_with("Record the run of 20"), "{subject}");
@@ -716,58 +571,34 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
     assert!(repository.status().contains("?? archive/"));
 
     // Somebody commits the archive: from then on runs do.
-    repository.git(&["add", ":(glob)archive/*.warc.gz"]);
-    repository.git(&["commit", "-q", "-m", "archive", "archive"]);
+    repository.git("add :(glob)archive/*.warc.gz");
+    repository.git("commit -q -m archive archive");
     site.serve("/a", Reply::ok("y"));
-    repository.urldb(&["run", "--commit", "-m", "mine"]).code(1);
+    repository.exits(1, "run --commit -m mine");
     let (subject, files) = repository.last();
     assert_eq!(subject, "mine");
-    assert!(
-        files.iter().any(|file| file.ends_with(".warc.gz")),
-        "{files:?}"
-    );
-    assert!(
-        !files.iter().any(|file| file.contains("archive/index")),
-        "{files:?}"
-    );
-    let months = with_any_month(&files);
-    assert!(
-        months
-            .iter()
-            .any(|file| file.ends_with("history/MONTH.jsonl")),
-        "{files:?}"
-    );
-    assert!(!files.iter().any(|file| file.contains("/.")), "{files:?}");
+    let files = with_any_month(&files).join("\n") + "\n";
+    assert_has(&files, &[".warc.gz\n", "history/MONTH.jsonl\n"]);
+    assert_lacks(&files, &["archive/index", "/."]);
     assert!(repository.status().contains("A  notes.txt\n"));
 
     // A domain that is gone takes its ledger file along.
-    fs::remove_file(sandbox.path(FILE)).unwrap();
-    sandbox.write("urldb/other.test.yaml", "---\n");
-    repository.urldb(&["run", "--commit"]);
-    assert!(
-        repository
-            .last()
-            .1
-            .contains(&"D status/example.test.yaml".to_owned()),
-        "{:?}",
-        repository.last()
-    );
+    fs::remove_file(repository.path(FILE)).unwrap();
+    repository.write("urldb/other.test.yaml", "---\n");
+    repository.urldb("run --commit");
+    let files = repository.last().1.join("\n");
+    assert_has(&files, "D status/example.test.yaml");
 }
 
 #[test]
 fn a_ledger_on_a_branch_of_its_own_is_committed_there() {
     let site = Site::with(&[("/a", "x")]);
     let repository = repository(&site.network());
-    repository.git(&[
-        "worktree", "add", "-q", "--orphan", "-b", "ledger", "status",
-    ]);
+    repository.git("worktree add -q --orphan -b ledger status");
     let before = repository.head();
-    repository
-        .urldb(&["run", "--commit"])
-        .code(0)
-        .complains(&["committed"]);
+    repository.ok("run --commit").complains("committed");
     assert_eq!(repository.head(), before);
-    let files = repository.git(&["ls-tree", "--name-only", "-r", "ledger"]);
+    let files = repository.git("ls-tree --name-only -r ledger");
     let files: Vec<String> = files.lines().map(str::to_owned).collect();
     let expected = [
         "captures/example.test-9b263fbc.yaml",

@@ -7,11 +7,9 @@ use serde_json::{Value, json};
 
 use crate::hook::Repository;
 use crate::hostile::assert_harmless;
-use crate::sandbox::Ran;
-use crate::site::{promise, promises};
+use crate::sandbox::{Ran, assert_lacks};
+use crate::site::{FILE, promise, promises};
 use crate::words::stable;
-
-const FILE: &str = "urldb/example.test.yaml";
 
 /// A repository with the tag `base`, in which everything that can differ has been changed since.
 fn changed() -> Repository {
@@ -41,7 +39,7 @@ fn changed() -> Repository {
 impl Repository {
     /// Commits everything, and names the commit.
     fn tagged(&self, tag: &str) {
-        self.git(&["add", "--all", "."]);
+        self.git("add --all .");
         self.git(&["commit", "-q", "-m", tag]);
         self.git(&["tag", tag]);
     }
@@ -59,7 +57,7 @@ fn two_states_are_one_argument() {
         (["a b", "HEAD"], "`urldb diff 'a b..HEAD'`"),
         (["base..HEAD", "x"], "`urldb diff REV..REV`"),
     ] {
-        repository.diff(&arguments).code(2).complains(&[command]);
+        repository.diff(&arguments).code(2).complains(command);
     }
 }
 
@@ -103,7 +101,7 @@ fn forms() {
             repository.diff(&["--format", "json"]).code(0).out
         );
     });
-    assert!(!repository.diff(&["-q"]).out.contains("records added"));
+    assert_lacks(&repository.diff(&["-q"]).out, "records added");
     repository.tagged("new");
     assert_eq!(repository.diff(&[]).code(0).out, "no record differs\n");
 }
@@ -111,21 +109,20 @@ fn forms() {
 #[test]
 fn every_pair_of_states_is_compared() {
     let repository = Repository::without_hook();
-    let sandbox = &repository.sandbox;
     let json = |arguments: &[&str]| {
         let ran = repository.diff(&[&["--format", "json"], arguments].concat());
         records(&ran.code(0))
     };
     // A repository without commits has an empty database.
-    sandbox.write(FILE, promises(&[("/a", "x")]));
+    repository.write(FILE, promises(&[("/a", "x")]));
     assert_eq!(json(&[]), ["added http://example.test/a"]);
     assert_eq!(json(&["--staged"]), [""; 0]);
     repository.tagged("one");
-    repository.git(&["switch", "-q", "-c", "topic"]);
-    sandbox.write(FILE, promises(&[("/a", "x"), ("/topic", "x")]));
+    repository.git("switch -q -c topic");
+    repository.write(FILE, promises(&[("/a", "x"), ("/topic", "x")]));
     repository.tagged("two");
-    repository.git(&["switch", "-q", "main"]);
-    sandbox.write(FILE, promises(&[("/a", "x"), ("/main", "x")]));
+    repository.git("switch -q main");
+    repository.write(FILE, promises(&[("/a", "x"), ("/main", "x")]));
     repository.tagged("three");
     let (topic, main) = ("http://example.test/topic", "http://example.test/main");
     assert_eq!(json(&["one..two"]), [format!("added {topic}")]);
@@ -139,12 +136,12 @@ fn every_pair_of_states_is_compared() {
     assert_eq!(json(&["..topic"]).len(), 2);
 
     // Staged, on disk, and not tracked.
-    sandbox.write(FILE, promises(&[("/a", "staged"), ("/main", "x")]));
-    repository.git(&["add", "."]);
-    sandbox.write(FILE, promises(&[("/a", "on disk"), ("/main", "x")]));
-    sandbox.write("urldb/untracked.test.yaml", promises(&[("/u", "x")]));
-    sandbox.write("urldb/no-domain-file.txt", "x");
-    sandbox.write("urldb/rules/below.yaml", promises(&[("/r", "x")]));
+    repository.write(FILE, promises(&[("/a", "staged"), ("/main", "x")]));
+    repository.git("add .");
+    repository.write(FILE, promises(&[("/a", "on disk"), ("/main", "x")]));
+    repository.write("urldb/untracked.test.yaml", promises(&[("/u", "x")]));
+    repository.write("urldb/no-domain-file.txt", "x");
+    repository.write("urldb/rules/below.yaml", promises(&[("/r", "x")]));
     assert_eq!(json(&["--staged"]), ["changed http://example.test/a"]);
     assert_eq!(
         json(&[]),
@@ -162,7 +159,7 @@ fn every_pair_of_states_is_compared() {
     };
     assert_eq!(length(&["--staged"]), [json!(1), json!(6)]);
     assert_eq!(length(&[]), [json!(1), json!(7)]);
-    repository.git(&["add", "--intent-to-add", "urldb/untracked.test.yaml"]);
+    repository.git("add --intent-to-add urldb/untracked.test.yaml");
     assert_eq!(json(&["--staged"]), ["changed http://example.test/a"]);
     assert_eq!(json(&["--staged", "one"]).len(), 2);
     repository.git(&["rm", "-q", "--cached", "-f", FILE]);
@@ -180,7 +177,7 @@ fn every_pair_of_states_is_compared() {
 fn a_renamed_file_is_another_host() {
     let repository = changed();
     repository.tagged("now");
-    repository.git(&["mv", "urldb/same.test.yaml", "urldb/renamed.test.yaml"]);
+    repository.git("mv urldb/same.test.yaml urldb/renamed.test.yaml");
     let ran = repository.diff(&["--staged", "--format", "json"]).code(0);
     assert_eq!(
         records(&ran),
@@ -203,7 +200,7 @@ fn a_bad_revision_is_an_error_with_advice() {
         "",
         "\u{1b}[2J",
     ] {
-        let ran = repository.sandbox.urldb(&["diff", "--", range]);
+        let ran = repository.urldb(&["diff", "--", range]);
         assert_harmless("diff", &ran);
         ran.code(2)
             .complains(&["names no commit", "`git log --oneline --all` lists commits"]);
@@ -211,15 +208,15 @@ fn a_bad_revision_is_an_error_with_advice() {
     repository
         .diff(&["--staged", "base..base"])
         .code(2)
-        .complains(&["name that commit, without `..`"]);
-    repository.git(&["checkout", "-q", "--orphan", "other"]);
-    repository.git(&["commit", "-q", "--allow-empty", "-m", "other"]);
+        .complains("name that commit, without `..`");
+    repository.git("checkout -q --orphan other");
+    repository.git("commit -q --allow-empty -m other");
     repository
         .diff(&["base...other"])
         .code(2)
         .complains(&["have no common ancestor", "two dots"]);
 
-    let source = format!("file://{}", repository.sandbox.root.display());
+    let source = format!("file://{}", repository.root.display());
     repository.git(&[
         "clone",
         "-q",
@@ -228,15 +225,14 @@ fn a_bad_revision_is_an_error_with_advice() {
         &source,
         "shallow",
     ]);
-    let shallow = repository
-        .sandbox
-        .urldb(&["-C", "shallow", "diff", "HEAD~1"]);
-    shallow.code(2).complains(&["git fetch --unshallow"]);
-    std::fs::remove_dir_all(repository.sandbox.path(".git")).unwrap();
+    repository
+        .exits(2, "-C shallow diff HEAD~1")
+        .complains("git fetch --unshallow");
+    std::fs::remove_dir_all(repository.path(".git")).unwrap();
     repository
         .diff(&[])
         .code(2)
-        .complains(&["urldb is in no git repository"]);
+        .complains("urldb is in no git repository");
 }
 
 #[test]
@@ -281,14 +277,13 @@ fn names_of_branches_are_text() {
 #[test]
 fn files_with_mistakes_are_named_and_their_other_records_compared() {
     let repository = changed();
-    let sandbox = &repository.sandbox;
     // A mistake that stays is not read again.
-    sandbox.write("urldb/old.test.yaml", "---\n---\n_path: [\n");
+    repository.write("urldb/old.test.yaml", "---\n---\n_path: [\n");
     repository.tagged("now");
     assert_eq!(repository.diff(&[]).out, "no record differs\n");
 
-    let text = sandbox.read(FILE).replace("_path: /a", "_path: [");
-    sandbox.write(FILE, text + &promise("/r", "x"));
+    let text = repository.read(FILE).replace("_path: /a", "_path: [");
+    repository.write(FILE, text + &promise("/r", "x"));
     let ran = repository.diff(&["--format", "json"]).code(0);
     assert_eq!(
         records(&ran),
@@ -325,8 +320,8 @@ fn files_with_mistakes_are_named_and_their_other_records_compared() {
     // What is no regular file, or not readable.
     repository.git(&["checkout", "-q", "now", "--", FILE]);
     repository.tagged("mended");
-    std::fs::remove_file(sandbox.path(FILE)).unwrap();
-    symlink("/etc/hostname", sandbox.path(FILE)).unwrap();
+    std::fs::remove_file(repository.path(FILE)).unwrap();
+    symlink("/etc/hostname", repository.path(FILE)).unwrap();
     let linked = repository.diff(&["--format", "json"]).code(0);
     assert!(
         records(&linked)
@@ -334,33 +329,26 @@ fn files_with_mistakes_are_named_and_their_other_records_compared() {
             .all(|it| it.starts_with("not-compared ")),
         "{linked:?}"
     );
-    repository.git(&["add", "."]);
+    repository.git("add .");
     repository
         .diff(&["--staged"])
         .code(0)
-        .says(&["a symbolic link or a submodule is no domain file"]);
+        .says("a symbolic link or a submodule is no domain file");
 }
 
 #[test]
 fn a_conflict_is_named() {
     let repository = changed();
-    repository.git(&["add", "."]);
-    repository.git(&["commit", "-q", "-m", "ours"]);
-    repository.git(&["switch", "-q", "-c", "theirs", "base"]);
-    repository
-        .sandbox
-        .write(FILE, promises(&[("/a", "x"), ("/b", "other")]));
-    repository.git(&["commit", "-q", "-a", "-m", "theirs"]);
-    assert!(
-        !repository
-            .try_git(&["merge", "-q", "main"])
-            .status
-            .success()
-    );
+    repository.git("add .");
+    repository.git("commit -q -m ours");
+    repository.git("switch -q -c theirs base");
+    repository.write(FILE, promises(&[("/a", "x"), ("/b", "other")]));
+    repository.git("commit -q -a -m theirs");
+    repository.git_fails("merge -q main");
     repository
         .diff(&["--staged"])
         .code(0)
-        .says(&["the file has an unresolved conflict in the index"]);
+        .says("the file has an unresolved conflict in the index");
     repository
         .diff(&[])
         .code(0)
@@ -377,11 +365,11 @@ fn a_comment_is_below_the_limit_of_github_and_counts_the_rest() {
         });
         format!("---\n{}", records.collect::<String>())
     };
-    repository.sandbox.write(FILE, file(0, 900, "x"));
+    repository.write(FILE, file(0, 900, "x"));
     repository.tagged("base");
     let changed = file(300, 1_200, &hostile);
     let changed = changed.replace("content-length: 5", "content-length: 7");
-    repository.sandbox.write(FILE, changed);
+    repository.write(FILE, changed);
     let ran = repository.diff(&["--format", "markdown"]).code(0);
     assert_harmless("markdown", &ran);
     let length = ran.out.chars().count();
@@ -415,39 +403,34 @@ fn a_comment_is_below_the_limit_of_github_and_counts_the_rest() {
 #[test]
 fn projects_and_repositories_of_every_kind_are_read() {
     let repository = Repository::without_hook();
-    let sandbox = &repository.sandbox;
     let json = |arguments: &[&str]| {
-        records(
-            &sandbox
-                .urldb(&[arguments, &["diff", "--format", "json"]].concat())
-                .code(0),
-        )
+        records(&repository.ok(&[arguments, &["diff", "--format", "json"]].concat()))
     };
-    sandbox.write("below/urldb.toml", "[database]\npath = \":(top)x*\"\n");
-    sandbox.write("below/:(top)x*/below.test.yaml", promises(&[("/a", "x")]));
-    sandbox.write("below/other/x.test.yaml", promises(&[("/a", "x")]));
+    repository.write("below/urldb.toml", "[database]\npath = \":(top)x*\"\n");
+    repository.write("below/:(top)x*/below.test.yaml", promises(&[("/a", "x")]));
+    repository.write("below/other/x.test.yaml", promises(&[("/a", "x")]));
     assert_eq!(json(&["-C", "below"]), ["added http://below.test/a"]);
     repository.tagged("one");
     assert_eq!(json(&["-C", "below"]), [""; 0]);
-    sandbox.write("below/:(top)x*/below.test.yaml", promises(&[("/a", "y")]));
-    sandbox.write("below/other/x.test.yaml", promises(&[("/a", "y")]));
+    repository.write("below/:(top)x*/below.test.yaml", promises(&[("/a", "y")]));
+    repository.write("below/other/x.test.yaml", promises(&[("/a", "y")]));
     assert_eq!(json(&["-C", "below"]), ["changed http://below.test/a"]);
-    repository.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    repository.git("worktree add -q --detach ../linked");
     assert_eq!(json(&["-C", "../linked/below"]), [""; 0]);
 
-    let new = sandbox.path("sha256");
+    let new = repository.path("sha256");
     repository.git(&[
         "init",
         "-q",
         "--object-format=sha256",
         new.to_str().unwrap(),
     ]);
-    sandbox.write("sha256/urldb.toml", "");
-    sandbox.write("sha256/urldb/a.test.yaml", promises(&[("/a", "x")]));
+    repository.write("sha256/urldb.toml", "");
+    repository.write("sha256/urldb/a.test.yaml", promises(&[("/a", "x")]));
     assert_eq!(json(&["-C", "sha256"]), ["added http://a.test/a"]);
-    repository.git(&["-C", "sha256", "add", "."]);
-    repository.git(&["-C", "sha256", "commit", "-q", "-m", "one"]);
-    sandbox.write("sha256/urldb/a.test.yaml", promises(&[("/b", "x")]));
+    repository.git("-C sha256 add .");
+    repository.git("-C sha256 commit -q -m one");
+    repository.write("sha256/urldb/a.test.yaml", promises(&[("/b", "x")]));
     assert_eq!(
         json(&["-C", "sha256"]),
         ["removed http://a.test/a", "added http://a.test/b"]

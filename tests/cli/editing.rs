@@ -2,32 +2,23 @@
 
 use std::time::Duration;
 
-use crate::sandbox::{Sandbox, eventually};
-use crate::site::{Site, promise, promises, sha256};
+use crate::sandbox::{Case, Sandbox, assert_lacks, eventually};
+use crate::site::{FILE, Site, promise, promises, sha256};
 use crate::support::Reply;
 
 #[test]
 fn init_makes_what_is_missing_and_overwrites_nothing() {
     let sandbox = Sandbox::empty();
     std::fs::remove_dir(sandbox.path("urldb")).unwrap();
-    sandbox
-        .urldb(&["init"])
-        .code(0)
-        .says(&["urldb.toml", "next:"]);
+    sandbox.ok("init").says(&["urldb.toml", "next:"]);
     assert!(sandbox.path("urldb").is_dir());
-    assert_eq!(
-        sandbox.read(".gitattributes"),
-        "status/history/*.jsonl merge=union\n"
-    );
-    assert_eq!(
-        sandbox.read(".gitignore"),
-        "/archive/\n/site/\n.urldb-tmp-*\n"
-    );
+    sandbox.assert_file(".gitattributes", "status/history/*.jsonl merge=union\n");
+    sandbox.assert_file(".gitignore", "/archive/\n/site/\n.urldb-tmp-*\n");
     let first = sandbox.tree("");
-    sandbox.urldb(&["init"]).code(0);
+    sandbox.ok("init");
     assert_eq!(sandbox.tree(""), first);
     // What it has written is a configuration that works.
-    sandbox.urldb(&["list"]).code(0);
+    sandbox.ok("list");
 }
 
 #[test]
@@ -35,15 +26,13 @@ fn init_keeps_what_people_have_written() {
     let sandbox = Sandbox::empty();
     sandbox.write("urldb.toml", "# mine\n");
     sandbox.write(".gitattributes", "*.bin binary");
-    sandbox.urldb(&["init", "."]).code(0);
-    assert_eq!(sandbox.read("urldb.toml"), "# mine\n");
-    assert_eq!(
-        sandbox.read(".gitattributes"),
-        "*.bin binary\nstatus/history/*.jsonl merge=union\n"
+    sandbox.ok("init .");
+    sandbox.assert_file("urldb.toml", "# mine\n");
+    sandbox.assert_file(
+        ".gitattributes",
+        "*.bin binary\nstatus/history/*.jsonl merge=union\n",
     );
-    sandbox
-        .urldb(&["-C", "..", "init", "elsewhere/deep"])
-        .code(0);
+    sandbox.ok("-C .. init elsewhere/deep");
     assert!(sandbox.path("../elsewhere/deep/urldb.toml").is_file());
 }
 
@@ -52,29 +41,20 @@ fn add_promises_what_is_served() {
     let site = Site::with(&[("/b?x=1", "bytes"), ("/a", "more")]);
     let sandbox = Sandbox::new(&site.network());
     sandbox
-        .urldb(&[
-            "add",
-            "--static",
-            "-c",
-            "data",
-            "-c",
-            "core",
-            "http://EXAMPLE.test:80/b?x=1#part",
-        ])
-        .code(0)
-        .says(&["added http://example.test/b?x=1 in urldb/example.test.yaml"]);
-    sandbox.urldb(&["add", "http://example.test/a"]).code(0);
-    assert_eq!(
-        sandbox.read("urldb/example.test.yaml"),
-        format!(
+        .ok("add --static -c data -c core http://EXAMPLE.test:80/b?x=1#part")
+        .says("added http://example.test/b?x=1 in urldb/example.test.yaml");
+    sandbox.ok("add http://example.test/a");
+    sandbox.assert_file(
+        FILE,
+        &format!(
             "---\n---\n_path: /a\n---\n_path: /b?x=1\ncategories:\n- core\n- data\n\
              content-length: 5\ncontent-sha256: {}\n",
             sha256("bytes")
-        )
+        ),
     );
-    sandbox.urldb(&["fmt", "--check"]).code(0);
-    sandbox.urldb(&["lint"]).code(0);
-    sandbox.urldb(&["check"]).code(0);
+    sandbox.ok("fmt --check");
+    sandbox.ok("lint");
+    sandbox.ok("check");
 }
 
 #[test]
@@ -82,19 +62,17 @@ fn add_leaves_a_record_that_is_there_alone() {
     let site = Site::with(&[("/a", "new bytes")]);
     let sandbox = Sandbox::new(&site.network());
     let before = "---\n---\n# promised by hand\n_path: /a\ncontent-length: 3\n";
-    sandbox.write("urldb/example.test.yaml", before);
+    sandbox.write(FILE, before);
     sandbox
-        .urldb(&["add", "--static", "http://example.test/a"])
-        .code(0)
-        .says(&["known http://example.test/a"]);
-    assert_eq!(sandbox.read("urldb/example.test.yaml"), before);
+        .ok("add --static http://example.test/a")
+        .says("known http://example.test/a");
+    sandbox.assert_file(FILE, &before);
     sandbox
-        .urldb(&["add", "-c", "core", "http://example.test/a"])
-        .code(0)
-        .says(&["updated"]);
-    assert_eq!(
-        sandbox.read("urldb/example.test.yaml"),
-        "---\n---\n# promised by hand\n_path: /a\ncategories:\n- core\ncontent-length: 3\n"
+        .ok("add -c core http://example.test/a")
+        .says("updated");
+    sandbox.assert_file(
+        FILE,
+        "---\n---\n# promised by hand\n_path: /a\ncategories:\n- core\ncontent-length: 3\n",
     );
 }
 
@@ -102,14 +80,10 @@ fn add_leaves_a_record_that_is_there_alone() {
 fn a_cname_is_added_to_the_file_of_its_domain() {
     let site = Site::with(&[("/a", "x")]);
     let sandbox = Sandbox::new(&site.network());
-    sandbox.write(
-        "urldb/example.test.yaml",
-        "---\ncnames:\n- www.example.test\n",
-    );
+    sandbox.write(FILE, "---\ncnames:\n- www.example.test\n");
     sandbox
-        .urldb(&["add", "http://www.example.test/a"])
-        .code(0)
-        .says(&["added http://example.test/a in urldb/example.test.yaml"]);
+        .ok("add http://www.example.test/a")
+        .says("added http://example.test/a in urldb/example.test.yaml");
     assert!(!sandbox.path("urldb/www.example.test.yaml").exists());
 }
 
@@ -123,71 +97,45 @@ fn add_reads_lists_and_adds_the_good_ones() {
         .urldb_with_input(&["add", "--map", &site.map("example.test"), "-"], list)
         .code(1)
         .says(&["/a", "/b"])
-        .complains(&["http://example.test/gone was not added: answers 404 Not Found"]);
-    assert_eq!(
-        sandbox.read("urldb/example.test.yaml"),
-        "---\n---\n_path: /a\n---\n_path: /b\n"
-    );
-}
-
-/// A site where nothing can be promised at `/start`, and what is said of it.
-fn unpromisable() -> Vec<(Site, String)> {
-    let redirect = |to: &str| Reply::redirect(302, to);
-    let site = |replies: Vec<(&str, Reply)>| {
-        let site = Site::new();
-        for (path, reply) in replies {
-            site.serve(path, reply);
-        }
-        site
-    };
-    let many = (1..=30).map(|number| (format!("/{number}"), redirect(&format!("/{}", number + 1))));
-    let long = Site::new();
-    long.serve("/start", redirect("/1"));
-    many.for_each(|(path, reply)| long.serve(&path, reply));
-    let half = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").close();
-    let challenge = Reply::new("200 OK", &["cf-mitigated: challenge"], "are you a robot?");
-    let to = |target: &str| ("/start", redirect(target));
-    let start = "http://example.test/start";
-    let cases = [
-        (
-            vec![to("/start")],
-            format!("the redirect leads back to {start}"),
-        ),
-        (
-            vec![to("ftp://example.test/")],
-            "the redirect leads to ftp://example.test/, which".into(),
-        ),
-        (vec![to("http://127.0.0.2/")], "127.0.0.2".into()),
-        (
-            vec![to("/gone")],
-            "http://example.test/gone answers 404 Not Found".into(),
-        ),
-        (
-            vec![to("/half"), ("/half", half)],
-            "ends after 4 bytes".into(),
-        ),
-        (
-            vec![to("/challenge"), ("/challenge", challenge)],
-            "http://example.test/challenge answers with ".into(),
-        ),
-    ];
-    let cases = cases
-        .into_iter()
-        .map(|(replies, says)| (site(replies), says));
-    cases.chain([(long, "redirects".into())]).collect()
+        .complains("http://example.test/gone was not added: answers 404 Not Found");
+    sandbox.assert_file(FILE, "---\n---\n_path: /a\n---\n_path: /b\n");
 }
 
 #[test]
 fn add_says_why_nothing_can_be_promised() {
-    for (site, why) in unpromisable() {
-        let sandbox = Sandbox::new(&site.network());
-        let says = "http://example.test/start was not added: ";
+    let redirect = |to: &str| Reply::redirect(302, to);
+    let site = Site::new();
+    for number in 1..=30 {
+        site.serve(&format!("/{number}"), redirect(&format!("/{}", number + 1)));
+    }
+    let half = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").close();
+    let challenge = Reply::new("200 OK", &["cf-mitigated: challenge"], "are you a robot?");
+    site.serve("/half", half);
+    site.serve("/challenge", challenge);
+    let start = "http://example.test/start";
+    let sandbox = Sandbox::new(&site.network());
+    for (target, why) in [
+        (
+            "/start",
+            "the redirect leads back to http://example.test/start",
+        ),
+        (
+            "ftp://example.test/",
+            "the redirect leads to ftp://example.test/, which",
+        ),
+        ("http://127.0.0.2/", "127.0.0.2"),
+        ("/gone", "http://example.test/gone answers 404 Not Found"),
+        ("/half", "ends after 4 bytes"),
+        ("/challenge", "http://example.test/challenge answers with "),
+        ("/1", "redirects"),
+    ] {
+        let _case = Case(target);
+        site.serve("/start", redirect(target));
         let ran = sandbox
-            .urldb(&["add", "--static", "http://example.test/start"])
-            .code(1)
-            .complains(&[says, &why]);
-        assert!(!ran.err.contains("did not arrive whole"), "{}", ran.err);
-        assert!(!sandbox.path("urldb/example.test.yaml").exists(), "{why}");
+            .exits(1, &["add", "--static", start])
+            .complains(&[&format!("{start} was not added: "), why]);
+        assert_lacks(&ran.err, "did not arrive whole");
+        assert!(!sandbox.path(FILE).exists());
     }
 }
 
@@ -196,8 +144,7 @@ fn an_interrupted_add_adds_what_has_answered() {
     let site = Site::with(&[("/a", "one")]);
     site.serve("/slow", Reply::raw("HTTP/1.1 200 OK\r\n").hang());
     let sandbox = Sandbox::new(&site.network());
-    let urls = ["http://example.test/a", "http://example.test/slow"];
-    let mut running = sandbox.start(&[&["add", "--static"], &urls[..]].concat());
+    let mut running = sandbox.start("add --static http://example.test/a http://example.test/slow");
     let asked = |path| {
         let requests = site.requests();
         requests.iter().filter(|asked| asked.target == path).count()
@@ -208,35 +155,21 @@ fn an_interrupted_add_adds_what_has_answered() {
     std::thread::sleep(Duration::from_millis(500));
     running.signal("-INT");
     assert_eq!(running.end().code(), Some(130));
-    assert_eq!(
-        sandbox.read("urldb/example.test.yaml"),
-        promises(&[("/a", "one")])
-    );
+    sandbox.assert_file(FILE, &promises(&[("/a", "one")]));
 }
 
 #[test]
 fn add_works_offline_when_told_to() {
     let sandbox = Sandbox::new("");
-    sandbox
-        .urldb(&[
-            "add",
-            "--no-fetch",
-            "https://secure.test/a",
-            "http://plain.test/",
-        ])
-        .code(0);
-    assert_eq!(
-        sandbox.read("urldb/secure.test.yaml"),
-        "---\nhttp: false\nhttps: true\n---\n_path: /a\n"
+    sandbox.ok("add --no-fetch https://secure.test/a http://plain.test/");
+    sandbox.assert_file(
+        "urldb/secure.test.yaml",
+        "---\nhttp: false\nhttps: true\n---\n_path: /a\n",
     );
-    assert_eq!(
-        sandbox.read("urldb/plain.test.yaml"),
-        "---\n---\n_path: /\n"
-    );
+    sandbox.assert_file("urldb/plain.test.yaml", "---\n---\n_path: /\n");
     sandbox
-        .urldb(&["add", "--no-fetch", "--static", "http://plain.test/a"])
-        .code(2)
-        .complains(&["--no-fetch"]);
+        .exits(2, "add --no-fetch --static http://plain.test/a")
+        .complains("--no-fetch");
 }
 
 #[test]
@@ -246,12 +179,11 @@ fn add_says_when_a_scheme_is_not_asked_for() {
         ("http://a.test/", "https://a.test/b", "https"),
         ("https://b.test/", "http://b.test/b", "http"),
     ] {
-        let quiet = sandbox.urldb(&["add", "--no-fetch", first]).code(0);
+        let quiet = sandbox.ok(&["add", "--no-fetch", first]);
         assert_eq!(quiet.err, "");
         sandbox
-            .urldb(&["add", "--no-fetch", second])
-            .code(0)
-            .complains(&[&format!("is not asked over {scheme}: set `{scheme}: true`")]);
+            .ok(&["add", "--no-fetch", second])
+            .complains(&format!("is not asked over {scheme}: set `{scheme}: true`"));
     }
 }
 
@@ -273,10 +205,9 @@ fn every_kind_of_bad_url_is_explained_and_nothing_is_written() {
         ("http://example.test/a\tb", "control character U+0009"),
     ] {
         let ran = sandbox
-            .urldb(&["add", "--no-fetch", "http://good.test/", url])
-            .code(2)
+            .exits(2, &["add", "--no-fetch", "http://good.test/", url])
             .complains(&["error:", words]);
-        assert!(!ran.err.contains("hunter2"), "{}", ran.err);
+        assert_lacks(&ran.err, "hunter2");
         assert_eq!(sandbox.tree(""), before, "{url}");
     }
 }
@@ -284,24 +215,16 @@ fn every_kind_of_bad_url_is_explained_and_nothing_is_written() {
 #[test]
 fn rm_removes_all_or_nothing() {
     let sandbox = Sandbox::new("");
-    sandbox.write(
-        "urldb/example.test.yaml",
-        promises(&[("/a", "x"), ("/b", "y"), ("/c", "z")]),
-    );
+    sandbox.write(FILE, promises(&[("/a", "x"), ("/b", "y"), ("/c", "z")]));
     let before = sandbox.tree("urldb");
     sandbox
-        .urldb(&["rm", "http://example.test/a", "http://example.test/typo"])
-        .code(2)
-        .complains(&["http://example.test/typo is not in the database"]);
+        .exits(2, "rm http://example.test/a http://example.test/typo")
+        .complains("http://example.test/typo is not in the database");
     assert_eq!(sandbox.tree("urldb"), before);
     sandbox
-        .urldb(&["rm", "http://example.test/a", "http://example.test/c"])
-        .code(0)
-        .says(&["removed"]);
-    assert_eq!(
-        sandbox.read("urldb/example.test.yaml"),
-        promises(&[("/b", "y")])
-    );
+        .ok("rm http://example.test/a http://example.test/c")
+        .says("removed");
+    sandbox.assert_file(FILE, &promises(&[("/b", "y")]));
 }
 
 #[test]
@@ -312,15 +235,10 @@ fn of_several_files_all_are_changed_or_none() {
     let twice = promises(&[("/b", "x"), ("/b", "y")]);
     sandbox.write("urldb/b.test.yaml", twice);
     let before = sandbox.tree("urldb");
-    for command in [
-        &["rm"][..],
-        &["add", "--no-fetch", "-c", "core", "http://a.test/new"],
-    ] {
-        let urls = ["http://a.test/a", "http://b.test/b"];
+    for command in ["rm", "add --no-fetch -c core http://a.test/new"] {
         sandbox
-            .urldb(&[command, &urls].concat())
-            .code(2)
-            .complains(&["b.test.yaml"]);
+            .exits(2, &format!("{command} http://a.test/a http://b.test/b"))
+            .complains("b.test.yaml");
         assert_eq!(sandbox.tree("urldb"), before, "{command:?}");
     }
 }
@@ -329,24 +247,16 @@ fn of_several_files_all_are_changed_or_none() {
 fn a_list_is_added_in_the_order_in_which_it_is_told() {
     let sandbox = Sandbox::new("");
     let urls = ["http://b.test/2", "http://a.test/1", "http://b.test/1"];
-    let ran = sandbox.urldb(&[&["add", "--no-fetch"], &urls[..]].concat());
-    let told: Vec<_> = ran
-        .out
-        .lines()
-        .filter_map(|line| line.split(' ').nth(1))
-        .collect();
+    let ran = sandbox.urldb(&format!("add --no-fetch {}", urls.join(" ")));
+    let lines = ran.out.lines();
+    let told: Vec<_> = lines.filter_map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(told, urls);
     // A domain that is new is asked over the schemes that its URLs have.
-    let both = ["https://c.test/", "http://c.test/"];
     let ran = sandbox
-        .urldb(&[&["add", "--no-fetch"], &both[..]].concat())
-        .code(0)
+        .ok("add --no-fetch https://c.test/ http://c.test/")
         .says(&["added https://c.test/ in", "known http://c.test/ in"]);
     assert_eq!(ran.err, "");
-    assert_eq!(
-        sandbox.read("urldb/c.test.yaml"),
-        "---\nhttps: true\n---\n_path: /\n"
-    );
+    sandbox.assert_file("urldb/c.test.yaml", "---\nhttps: true\n---\n_path: /\n");
 }
 
 #[test]
@@ -355,16 +265,13 @@ fn a_url_is_found_whatever_is_asked_of_it() {
     let network = site.network();
     let sandbox = Sandbox::new(&format!("[check]\nunsafe-methods = true\n{network}"));
     let form = "---\n---\n_path: /form\nmethod: POST\nrequest-body: x=1\n";
-    sandbox.write("urldb/example.test.yaml", form);
+    sandbox.write(FILE, form);
     let url = "http://example.test/form";
-    sandbox
-        .urldb(&["check", url])
-        .code(0)
-        .says(&["the URL is as promised"]);
+    sandbox.ok(&["check", url]).says("the URL is as promised");
     assert_eq!(site.requests()[0].method, "POST");
     assert_eq!(site.requests()[0].body, b"x=1");
-    sandbox.urldb(&["rm", url]).code(0).says(&["removed"]);
-    assert_eq!(sandbox.urldb(&["list"]).code(0).out, "");
+    sandbox.ok(&["rm", url]).says("removed");
+    assert_eq!(sandbox.ok("list").out, "");
 }
 
 #[test]
@@ -381,7 +288,7 @@ fn editors_at_the_same_time_do_not_write_over_each_other() {
     for mut editor in editors {
         assert!(editor.wait().unwrap().success());
     }
-    let listed = sandbox.urldb(&["list"]).code(0).out;
+    let listed = sandbox.ok("list").out;
     assert_eq!(listed.lines().collect::<Vec<_>>(), urls);
 }
 
@@ -391,13 +298,10 @@ fn an_edit_gives_up_when_another_process_holds_the_lock() {
     let other = std::fs::File::open(sandbox.path("urldb")).unwrap();
     other.lock().unwrap();
     sandbox
-        .urldb(&["add", "--no-fetch", "http://example.test/"])
-        .code(2)
-        .complains(&["another urldb has been editing"]);
+        .exits(2, "add --no-fetch http://example.test/")
+        .complains("another urldb has been editing");
     drop(other);
-    sandbox
-        .urldb(&["add", "--no-fetch", "http://example.test/"])
-        .code(0);
+    sandbox.ok("add --no-fetch http://example.test/");
 }
 
 #[test]
@@ -405,9 +309,9 @@ fn the_next_edit_removes_temporary_files_of_a_killed_one() {
     let sandbox = Sandbox::new("");
     let stray = "urldb/.urldb-tmp-abc123";
     sandbox.write(stray, "half a fi");
-    sandbox.urldb(&["fmt", "--check"]).code(0);
-    assert_eq!(sandbox.read(stray), "half a fi");
-    sandbox.urldb(&["fmt"]).code(0);
+    sandbox.ok("fmt --check");
+    sandbox.assert_file(stray, "half a fi");
+    sandbox.ok("fmt");
     assert!(!sandbox.path(stray).exists());
 }
 
@@ -418,24 +322,19 @@ fn list_narrows_and_shows_the_deprecated_too() {
         "---\n---\n_path: /a/1\ncategories:\n- core\n{}---\n_path: /old\ncategories:\n- deprecated\n",
         promise("/b", "x")
     );
-    sandbox.write("urldb/example.test.yaml", text);
+    sandbox.write(FILE, text);
     sandbox.write("urldb/other.test.yaml", "---\n---\n_path: /\n");
-    let listed = |arguments: &[&str]| {
-        let ran = sandbox.urldb(&[&["list"], arguments].concat()).code(0);
-        ran.out
-    };
+    let listed = |arguments: &str| sandbox.ok(&format!("list {arguments}")).out;
     assert_eq!(
-        listed(&[]),
+        listed(""),
         "http://example.test/a/1\nhttp://example.test/b\nhttp://example.test/old\nhttp://other.test/\n"
     );
-    assert_eq!(listed(&["-c", "core"]), "http://example.test/a/1\n");
-    assert_eq!(listed(&["-d", "other.test"]), "http://other.test/\n");
-    assert_eq!(listed(&["--path-prefix", "/b"]), "http://example.test/b\n");
-    let json = listed(&["--format", "jsonl", "-d", "example.test"]);
-    let lines: Vec<serde_json::Value> = json
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    assert_eq!(listed("-c core"), "http://example.test/a/1\n");
+    assert_eq!(listed("-d other.test"), "http://other.test/\n");
+    assert_eq!(listed("--path-prefix /b"), "http://example.test/b\n");
+    let lines = sandbox
+        .ok("list --format jsonl -d example.test")
+        .json_lines();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["categories"], serde_json::json!(["core"]));
     assert_eq!(
@@ -449,9 +348,8 @@ fn list_narrows_and_shows_the_deprecated_too() {
         })
     );
     sandbox
-        .urldb(&["list", "-d", "exmple.test"])
-        .code(2)
-        .complains(&["did you mean example.test?"]);
+        .exits(2, "list -d exmple.test")
+        .complains("did you mean example.test?");
 }
 
 #[test]
@@ -460,17 +358,16 @@ fn case_makes_no_difference_where_the_metadata_says_so() {
     let file = "urldb/a.test.yaml";
     let head = "---\ncase-sensitive-paths: false\n---\n";
     sandbox.write(file, format!("{head}_path: /Foo?Q=1\n"));
-    let add = |url| sandbox.urldb(&["add", "--no-fetch", url]).code(0);
-    add("http://a.test/foo?Q=1").says(&["known"]);
-    add("http://a.test/foo?q=1").says(&["added"]);
-    sandbox.urldb(&["lint"]).code(0);
+    let add = |url| sandbox.ok(&["add", "--no-fetch", url]);
+    add("http://a.test/foo?Q=1").says("known");
+    add("http://a.test/foo?q=1").says("added");
+    sandbox.ok("lint");
     sandbox.write(file, format!("{head}_path: /Foo\n---\n_path: /foo\n"));
     sandbox
-        .urldb(&["lint"])
-        .code(1)
+        .exits(1, "lint")
         .says(&["urldb/a.test.yaml:6:1: duplicate-record", "/Foo"]);
     sandbox.write(file, "---\n---\n_path: /Foo\n---\n_path: /foo\n");
-    sandbox.urldb(&["lint"]).code(0);
+    sandbox.ok("lint");
 }
 
 #[test]
@@ -480,7 +377,7 @@ fn a_cname_belongs_to_one_file() {
     sandbox.write("urldb/a.test.yaml", with("www.test"));
     sandbox.write("urldb/b.test.yaml", with("www.test"));
     sandbox.write("urldb/c.test.yaml", with("a.test"));
-    let lint = sandbox.urldb(&["lint"]).code(1).says(&[
+    let lint = sandbox.exits(1, "lint").says(&[
         "urldb/b.test.yaml:2:1: bad-cname",
         "is a cname of a.test too",
         "urldb/c.test.yaml:2:1: bad-cname",
@@ -493,7 +390,7 @@ fn a_cname_belongs_to_one_file() {
 fn every_command_finds_a_url_in_another_case_where_case_makes_no_difference() {
     let site = Site::with(&[("/Data/A?q=X", "first"), ("/b", "x"), ("/B", "x")]);
     let sandbox = Sandbox::new(&site.network());
-    let file = "urldb/example.test.yaml";
+    let file = FILE;
     let head = "---\ncase-sensitive-paths: false\n";
     let text = format!(
         "{head}{}",
@@ -501,56 +398,46 @@ fn every_command_finds_a_url_in_another_case_where_case_makes_no_difference() {
     );
     sandbox.write(file, &text);
     let url = "http://example.test/dATA/a?q=X";
-    sandbox.urldb(&["check", url]).code(1).says(&[
+    sandbox.exits(1, &["check", url]).says(&[
         "broken[changed]: http://example.test/Data/A?q=X",
         "1 of 1 URL is not as promised",
     ]);
     sandbox
-        .urldb(&["url", "explain", url])
-        .code(0)
+        .ok(&["url", "explain", url])
         .says(&["/Data/A?q=X", "yes, line 4"]);
     sandbox
-        .urldb(&["accept", "--yes", url])
-        .code(0)
-        .says(&["accepted http://example.test/Data/A?q=X"]);
+        .ok(&["accept", "--yes", url])
+        .says("accepted http://example.test/Data/A?q=X");
     // The query keeps its case.
     sandbox
-        .urldb(&["check", "http://example.test/Data/A?q=x"])
-        .code(2)
-        .complains(&["is not in the database; did you mean http://example.test/Data/A?q=X?"]);
+        .exits(2, "check http://example.test/Data/A?q=x")
+        .complains("is not in the database; did you mean http://example.test/Data/A?q=X?");
     sandbox
-        .urldb(&["rm", url])
-        .code(0)
-        .says(&["removed example.test/Data/A?q=X"]);
-    assert!(!sandbox.read(file).contains("/Data/A"));
+        .ok(&["rm", url])
+        .says("removed example.test/Data/A?q=X");
+    assert_lacks(&sandbox.read(file), "/Data/A");
     // Of two spellings, which are a mistake, the one that is typed is meant.
     sandbox.write(file, format!("{head}---\n_path: /B\n---\n_path: /b\n"));
-    sandbox.urldb(&["rm", "http://example.test/b"]).code(0);
-    assert_eq!(sandbox.read(file), format!("{head}---\n_path: /B\n"));
+    sandbox.ok("rm http://example.test/b");
+    sandbox.assert_file(file, &format!("{head}---\n_path: /B\n"));
     // Where case matters, nothing changes.
     sandbox.write(file, "---\n---\n_path: /B\n");
     for command in ["check", "rm"] {
         sandbox
-            .urldb(&[command, "http://example.test/b"])
-            .code(2)
-            .complains(&["is not in the database; did you mean http://example.test/B?"]);
+            .exits(2, &[command, "http://example.test/b"])
+            .complains("is not in the database; did you mean http://example.test/B?");
     }
 }
 
 #[test]
 fn another_body_with_the_same_identity_is_refused() {
     let sandbox = Sandbox::new("");
-    let add = |body| {
-        let json = [
-            "--request-content-type",
-            "application/json",
-            "http://a.test/q",
-        ];
-        let command = [&["add", "--no-fetch", "--data", body], &json[..]].concat();
-        sandbox.urldb(&command)
+    let add = |body: &str| {
+        let json = "--request-content-type application/json http://a.test/q";
+        sandbox.urldb(&format!("add --no-fetch --data {body} {json}"))
     };
-    add("{\"a\": 1}").code(0).says(&["added"]);
-    add("{\"a\": 1}").code(0).says(&["known"]);
+    add("{\"a\":1}").code(0).says("added");
+    add("{\"a\":1}").code(0).says("known");
     let before = sandbox.tree("urldb");
     add("{\"a\":1.0}")
         .code(2)
@@ -562,14 +449,9 @@ fn another_body_with_the_same_identity_is_refused() {
 fn the_list_has_every_url_that_is_asked() {
     let sandbox = Sandbox::new("");
     let records = "---\n_path: /a\n---\n_path: /b\ncategories:\n- deprecated\n";
-    sandbox.write(
-        "urldb/both.test.yaml",
-        format!("---\nhttps: true\n{records}"),
-    );
-    sandbox.write(
-        "urldb/tls.test.yaml",
-        format!("---\nhttp: false\n{records}"),
-    );
+    let (both, tls) = ("---\nhttps: true\n", "---\nhttp: false\n");
+    sandbox.write("urldb/both.test.yaml", format!("{both}{records}"));
+    sandbox.write("urldb/tls.test.yaml", format!("{tls}{records}"));
     let all = [
         "http://both.test/a",
         "https://both.test/a",
@@ -578,28 +460,21 @@ fn the_list_has_every_url_that_is_asked() {
         "https://tls.test/a",
         "https://tls.test/b",
     ];
-    let listed = sandbox.urldb(&["list"]).code(0).out;
+    let listed = sandbox.ok("list").out;
     assert_eq!(listed.lines().collect::<Vec<_>>(), all);
     let current: Vec<&str> = all.into_iter().filter(|url| url.ends_with("/a")).collect();
-    let listed = sandbox.urldb(&["list", "--no-deprecated"]).code(0).out;
+    let listed = sandbox.ok("list --no-deprecated").out;
     assert_eq!(listed.lines().collect::<Vec<_>>(), current);
-    let json = sandbox.urldb(&["list", "--no-deprecated", "--format", "jsonl"]);
-    let objects = json.code(0).out;
-    let objects = objects
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    assert_eq!(
-        objects.map(|it| it["url"].clone()).collect::<Vec<_>>(),
-        current
-    );
+    let objects = sandbox
+        .ok("list --no-deprecated --format jsonl")
+        .json_lines();
+    let urls: Vec<_> = objects.iter().map(|it| &it["url"]).collect();
+    assert_eq!(urls, current);
     // The list can be read again, and says the same.
     let copy = Sandbox::new("");
-    copy.write("list", sandbox.urldb(&["list"]).out);
-    copy.urldb(&["import", "list", "list"]).code(0);
-    assert_eq!(
-        copy.urldb(&["list"]).code(0).out,
-        sandbox.urldb(&["list"]).out
-    );
+    copy.write("list", sandbox.urldb("list").out);
+    copy.ok("import list list");
+    assert_eq!(copy.ok("list").out, sandbox.urldb("list").out);
 }
 
 #[test]
@@ -607,57 +482,36 @@ fn rm_takes_the_options_that_select_records() {
     let sandbox = Sandbox::new("");
     let record =
         |path: &str, category: &str| format!("---\n_path: {path}\ncategories:\n- {category}\n");
-    let one = format!(
-        "---\n# kept\n{}{}{}",
-        record("/a/1", "x"),
-        record("/a/2", "y"),
-        record("/b", "x")
-    );
-    let two = format!("---\n{}", record("/a/3", "x"));
+    let one = record("/a/1", "x") + &record("/a/2", "y") + &record("/b", "x");
+    let (one, two) = (format!("---\n# kept\n{one}"), record("/a/3", "x"));
     let reset = || {
         sandbox.write("urldb/one.test.yaml", &one);
-        sandbox.write("urldb/two.test.yaml", &two);
+        sandbox.write("urldb/two.test.yaml", format!("---\n{two}"));
     };
     reset();
     let before = sandbox.tree("urldb");
-    for everything in [
-        &["rm"][..],
-        &["rm", "--path-prefix", ""],
-        &["rm", "--dry-run"],
-    ] {
+    let everywhere = ["rm", "--path-prefix", ""];
+    for everything in [&["rm"], &everywhere[..], &["rm", "--dry-run"]] {
         sandbox
-            .urldb(everything)
-            .code(2)
-            .complains(&["nothing is selected"]);
+            .exits(2, everything)
+            .complains("nothing is selected");
     }
-    let left = |arguments: &[&str]| {
+    let left = |arguments: &str| {
         reset();
-        sandbox.urldb(&[&["rm"], arguments].concat()).code(0);
-        sandbox.urldb(&["fmt", "--check"]).code(0);
-        sandbox
-            .urldb(&["list"])
-            .code(0)
-            .out
-            .replace("http://", "")
-            .replace('\n', " ")
+        sandbox.ok(&format!("rm {arguments}"));
+        sandbox.ok("fmt --check");
+        let listed = sandbox.ok("list").out;
+        listed.replace("http://", "").replace('\n', " ")
     };
-    assert_eq!(left(&["-c", "x"]), "one.test/a/2 ");
-    assert_eq!(left(&["-d", "one.test"]), "two.test/a/3 ");
+    assert_eq!(left("-c x"), "one.test/a/2 ");
+    assert_eq!(left("-d one.test"), "two.test/a/3 ");
+    assert_eq!(left("--path-prefix /a/ -c x"), "one.test/a/2 one.test/b ");
     assert_eq!(
-        left(&["--path-prefix", "/a/", "-c", "x"]),
-        "one.test/a/2 one.test/b "
-    );
-    assert_eq!(
-        left(&[
-            "--path-prefix",
-            "/a/",
-            "http://one.test/a/1",
-            "http://one.test/b"
-        ]),
+        left("--path-prefix /a/ http://one.test/a/1 http://one.test/b"),
         "one.test/a/2 one.test/b two.test/a/3 "
     );
     reset();
-    let ran = sandbox.urldb(&["rm", "-n", "-c", "x"]).code(0);
+    let ran = sandbox.ok("rm -n -c x");
     assert_eq!(
         ran.out,
         "would remove one.test/a/1 from urldb/one.test.yaml\nwould remove one.test/b from urldb/one.test.yaml\n\
@@ -665,20 +519,15 @@ fn rm_takes_the_options_that_select_records() {
     );
     assert_eq!(sandbox.tree("urldb"), before);
     sandbox
-        .urldb(&["rm", "-c", "z"])
-        .code(2)
-        .complains(&["no record is selected"]);
+        .exits(2, "rm -c z")
+        .complains("no record is selected");
     sandbox
-        .urldb(&["rm", "-d", "three.test"])
-        .code(2)
-        .complains(&["no domain file"]);
+        .exits(2, "rm -d three.test")
+        .complains("no domain file");
     // A mistake in one selected file leaves all files as they are.
-    sandbox.write(
-        "urldb/two.test.yaml",
-        format!("{two}{}", record("/a/3", "x")),
-    );
+    sandbox.write("urldb/two.test.yaml", format!("---\n{two}{two}"));
     let before = sandbox.tree("urldb");
-    sandbox.urldb(&["rm", "-c", "x"]).code(2);
+    sandbox.exits(2, "rm -c x");
     assert_eq!(sandbox.tree("urldb"), before);
 }
 
@@ -698,17 +547,16 @@ fn init_ignores_what_runs_write_anew() {
     git(&["init", "-q"]);
     git(&["add", "warc"]);
     sandbox
-        .urldb(&["init"])
-        .code(0)
-        .says(&["commit urldb.toml, data/ and later my state/"]);
+        .ok("init")
+        .says("commit urldb.toml, data/ and later my state/");
     assert!(sandbox.path("data").is_dir() && sandbox.path("urldb").is_dir());
-    assert_eq!(
-        sandbox.read(".gitignore"),
-        "*.o\n/warc/index/\n/warc/.*\n/public/\\[status]/\n.urldb-tmp-*\n"
+    sandbox.assert_file(
+        ".gitignore",
+        "*.o\n/warc/index/\n/warc/.*\n/public/\\[status]/\n.urldb-tmp-*\n",
     );
-    assert_eq!(
-        sandbox.read(".gitattributes"),
-        "\"my state/history/*.jsonl\" merge=union\n"
+    sandbox.assert_file(
+        ".gitattributes",
+        "\"my state/history/*.jsonl\" merge=union\n",
     );
     for ignored in [
         "warc/.lock",
@@ -723,7 +571,7 @@ fn init_ignores_what_runs_write_anew() {
 fn edits_of_a_large_file_change_only_their_records() {
     let site = Site::with(&[("/04000", "changed")]);
     let sandbox = Sandbox::new(&site.network());
-    let file = "urldb/example.test.yaml";
+    let file = FILE;
     let text = |edit: &dyn Fn(usize) -> String| {
         let records: String = (0..5000).map(edit).collect();
         format!("---\n# of all records\nhttp: true\n{records}# end\n")
@@ -732,30 +580,19 @@ fn edits_of_a_large_file_change_only_their_records() {
         format!("---\n_path: /{number:05}\ncontent-length: 5\nname: {number}th record\n")
     };
     sandbox.write(file, text(&record));
-    sandbox
-        .urldb(&["add", "--no-fetch", "http://example.test/02000a"])
-        .code(0);
-    sandbox
-        .urldb(&[
-            "rm",
-            "http://example.test/03000",
-            "http://example.test/03002",
-        ])
-        .code(0);
-    sandbox
-        .urldb(&["accept", "--yes", "http://example.test/04000"])
-        .code(0);
+    sandbox.ok("add --no-fetch http://example.test/02000a");
+    sandbox.ok("rm http://example.test/03000 http://example.test/03002");
+    sandbox.ok("accept --yes http://example.test/04000");
     let edited = |number: usize| match number {
         2000 => format!("{}---\n_path: /02000a\n", record(number)),
         3000 | 3002 => String::new(),
         4000 => record(number).replace("length: 5", "length: 7"),
         _ => record(number),
     };
-    assert_eq!(sandbox.read(file), text(&edited));
+    sandbox.assert_file(file, &text(&edited));
     // A URL without a record is compared with all of them.
     sandbox
-        .urldb(&["rm", "http://example.test/02000b"])
-        .code(2)
-        .complains(&["did you mean http://example.test/02000"]);
-    assert_eq!(sandbox.read(file), text(&edited));
+        .exits(2, "rm http://example.test/02000b")
+        .complains("did you mean http://example.test/02000");
+    sandbox.assert_file(file, &text(&edited));
 }

@@ -10,19 +10,16 @@ use crate::sandbox::Sandbox;
 #[test]
 fn a_code_is_explained_as_on_its_page() {
     let sandbox = Sandbox::empty();
-    let gone = sandbox.urldb(&["explain", "gone"]).code(0).out;
+    let gone = sandbox.ok("explain gone").out;
     assert_snapshot!(gone);
-    assert_eq!(
-        sandbox.urldb(&["explain", "broken[gone]"]).code(0).out,
-        gone
-    );
-    assert_snapshot!(sandbox.urldb(&["explain", "conflict-marker"]).code(0).out);
+    assert_eq!(sandbox.ok("explain broken[gone]").out, gone);
+    assert_snapshot!(sandbox.ok("explain conflict-marker").out);
 }
 
 #[test]
 fn all_codes_are_listed_and_a_misspelled_one_gets_a_suggestion() {
     let sandbox = Sandbox::empty();
-    let listed = sandbox.urldb(&["explain"]).code(0).out;
+    let listed = sandbox.ok("explain").out;
     let listed: Vec<&str> = listed
         .lines()
         .filter_map(|line| line.strip_prefix("  "))
@@ -41,11 +38,9 @@ fn all_codes_are_listed_and_a_misspelled_one_gets_a_suggestion() {
     }
     assert!(known > 60);
     sandbox
-        .urldb(&["explain", "conflict-markers"])
-        .code(2)
+        .exits(2, "explain conflict-markers")
         .complains(&["no finding has the code", "did you mean conflict-marker?"]);
     sandbox
-        .urldb(&["explain", "zzzzzzzzzzzz\u{1b}[31m"])
-        .code(2)
-        .complains(&["`urldb explain` lists all codes"]);
+        .exits(2, &["explain", "zzzzzzzzzzzz\u{1b}[31m"])
+        .complains("`urldb explain` lists all codes");
 }

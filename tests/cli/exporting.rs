@@ -5,8 +5,7 @@ use std::path::Path;
 use insta::assert_snapshot;
 
 use crate::sandbox::Sandbox;
-
-const FILE: &str = "urldb/example.test.yaml";
+use crate::site::FILE;
 
 /// A catalogue of a few sites.
 const CATALOGUE: &str = "\
@@ -17,19 +16,17 @@ URI: http://example.test/m\r\nNAME: Mars\r\nDATE: 01/01/2008 00:00:00\r\nCATEGOR
 fn catalogue() -> Sandbox {
     let sandbox = Sandbox::new("");
     sandbox.write("c.uric", CATALOGUE);
-    sandbox.urldb(&["import", "ssd3", "c.uric"]).code(0);
+    sandbox.ok("import ssd3 c.uric");
     sandbox
 }
 
 #[test]
 fn a_catalogue_comes_back_in_its_own_order() {
     let sandbox = catalogue();
-    assert_eq!(sandbox.urldb(&["export", "ssd3"]).code(0).out, CATALOGUE);
+    assert_eq!(sandbox.ok("export ssd3").out, CATALOGUE);
     // What was added since comes after it, with its file's date.
-    sandbox
-        .urldb(&["add", "--no-fetch", "http://example.test/0"])
-        .code(0);
-    let out = sandbox.urldb(&["export", "ssd3"]).code(0).out;
+    sandbox.ok("add --no-fetch http://example.test/0");
+    let out = sandbox.ok("export ssd3").out;
     let added = out.strip_prefix(CATALOGUE).unwrap();
     assert!(
         added
@@ -66,9 +63,8 @@ fn a_date_that_is_missing_is_that_of_the_last_commit() {
         assert!(git.status().unwrap().success());
     }
     sandbox
-        .urldb(&["export", "ssd3"])
-        .code(0)
-        .says(&["DATE: 31/10/2007 19:03:34\r\n"]);
+        .ok("export ssd3")
+        .says("DATE: 31/10/2007 19:03:34\r\n");
 }
 
 #[test]
@@ -76,7 +72,7 @@ fn records_are_searched_as_the_specification_allows() {
     let sandbox = catalogue();
     let list = |arguments: &[&str]| {
         let arguments: Vec<&str> = ["list"].iter().chain(arguments).copied().collect();
-        let out = sandbox.urldb(&arguments).code(0).out;
+        let out = sandbox.ok(&arguments).out;
         out.lines()
             .map(|line| line.trim_start_matches("http://example.test").to_owned())
             .collect::<Vec<_>>()
@@ -103,10 +99,7 @@ fn records_are_searched_as_the_specification_allows() {
         ["# 2", "/z", "# 5", "/a", "# none", "/m"]
     );
     let json = sandbox
-        .urldb(&[
-            "list", "--group", "category", "--search", "red", "--format", "jsonl",
-        ])
-        .code(0)
+        .ok("list --group category --search red --format jsonl")
         .json();
     assert_eq!(
         (&json["group"], &json["name"]),
@@ -127,7 +120,7 @@ fn what_the_specification_forbids_is_refused_with_its_section() {
         ["--group", "id"],
         ["--rating", "0.."],
     ] {
-        let ran = sandbox.urldb(&["list", arguments[0], arguments[1]]).code(2);
+        let ran = sandbox.exits(2, &["list", arguments[0], arguments[1]]);
         words.push_str(ran.err.lines().next().unwrap());
         words.push('\n');
     }
@@ -141,13 +134,9 @@ fn a_sitemap_has_fifty_thousand_urls_at_most() {
     let records: Vec<String> = numbers.map(|n| format!("---\n_path: /{n}\n")).collect();
     sandbox.write(FILE, format!("---\n{}", records.concat()));
     sandbox
-        .urldb(&["export", "sitemap"])
-        .code(2)
-        .complains(&["50,000 URLs at most"]);
-    let few = sandbox
-        .urldb(&["export", "sitemap", "--path-prefix", "/2"])
-        .code(0)
-        .out;
+        .exits(2, "export sitemap")
+        .complains("50,000 URLs at most");
+    let few = sandbox.ok("export sitemap --path-prefix /2").out;
     assert_eq!(few.matches("<loc>").count(), 10_000);
 }
 
@@ -216,12 +205,11 @@ fn the_real_database_goes_through_each_format_as_far_as_it_can() {
         "cdxj",
     ] {
         let copy = Sandbox::new("");
-        let list = original.urldb(&["export", format]).code(0).out;
+        let list = original.ok(&["export", format]).out;
         copy.write("list", &list);
         // Names begin with hosts, all of which are asked over http.
-        copy.urldb(&["import", format, "list", "--base", "http://"])
-            .code(0);
-        copy.urldb(&["fmt", "--check"]).code(0);
+        copy.ok(&["import", format, "list", "--base", "http://"]);
+        copy.ok("fmt --check");
         let mut records = 0;
         for name in &names {
             let there = original.read(name);
@@ -268,16 +256,16 @@ fn the_real_database_goes_through_each_format_as_far_as_it_can() {
 fn a_list_has_both_schemes_of_a_domain() {
     let sandbox = Sandbox::new("");
     sandbox.write(FILE, "---\nhttps: true\n---\n_path: /a\n---\n_path: /b\n");
-    let list = sandbox.urldb(&["export", "list"]).code(0).out;
+    let list = sandbox.ok("export list").out;
     assert_eq!(
         list,
         "http://example.test/a\nhttps://example.test/a\n\
          http://example.test/b\nhttps://example.test/b\n"
     );
-    assert_eq!(sandbox.urldb(&["list"]).code(0).out, list);
+    assert_eq!(sandbox.ok("list").out, list);
     // What is imported again asks the same URLs.
     let copy = Sandbox::new("");
     copy.write("list", list.as_str());
-    copy.urldb(&["import", "list", "list"]).code(0);
-    assert_eq!(copy.read(FILE), sandbox.read(FILE));
+    copy.ok("import list list");
+    copy.assert_file(FILE, &sandbox.read(FILE));
 }

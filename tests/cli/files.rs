@@ -1,9 +1,7 @@
 //! fmt and lint, on files as people leave them.
 
-use crate::sandbox::{Sandbox, eventually};
-use crate::site::{promise, promises};
-
-const FILE: &str = "urldb/example.test.yaml";
+use crate::sandbox::{Sandbox, assert_lacks, eventually};
+use crate::site::{FILE, promise, promises};
 
 fn canonical() -> String {
     promises(&[("/a", "x"), ("/b", "y")])
@@ -15,20 +13,19 @@ fn a_shuffled_file_is_restored() {
     let shuffled = format!("---\n{}{}", promise("/b", "y"), promise("/a", "x"));
     sandbox.write(FILE, &shuffled);
     sandbox
-        .urldb(&["fmt", "--check"])
-        .code(1)
-        .says(&["not canonical: urldb/example.test.yaml"]);
-    sandbox.urldb(&["fmt", "--check", "--diff"]).code(1).says(&[
+        .exits(1, "fmt --check")
+        .says("not canonical: urldb/example.test.yaml");
+    sandbox.exits(1, "fmt --check --diff").says(&[
         "--- a/urldb/example.test.yaml",
         "+++ b/urldb/example.test.yaml",
         "+_path: /",
     ]);
     assert_eq!(sandbox.read(FILE), shuffled, "--check writes nothing");
-    sandbox.urldb(&["fmt"]).code(0).says(&["formatted"]);
-    assert_eq!(sandbox.read(FILE), canonical());
-    let quiet = sandbox.urldb(&["fmt"]).code(0);
+    sandbox.ok("fmt").says("formatted");
+    sandbox.assert_file(FILE, &canonical());
+    let quiet = sandbox.ok("fmt");
     assert_eq!(quiet.out, "", "there is nothing more to do");
-    sandbox.urldb(&["fmt", "--check"]).code(0);
+    sandbox.ok("fmt --check");
 }
 
 #[test]
@@ -36,12 +33,10 @@ fn fmt_removes_carriage_returns_and_byte_order_marks() {
     let sandbox = Sandbox::new("");
     let windows = format!("\u{feff}{}", canonical().replace('\n', "\r\n"));
     sandbox.write(FILE, windows);
-    sandbox.urldb(&["fmt", "--check"]).code(1);
+    sandbox.exits(1, "fmt --check");
     // From another directory, by the file's name.
-    sandbox
-        .urldb(&["-C", "urldb", "fmt", "example.test.yaml"])
-        .code(0);
-    assert_eq!(sandbox.read(FILE), canonical());
+    sandbox.ok("-C urldb fmt example.test.yaml");
+    sandbox.assert_file(FILE, &canonical());
 }
 
 #[test]
@@ -51,42 +46,33 @@ fn fmt_leaves_a_broken_file_alone_and_formats_the_others() {
     sandbox.write(FILE, &twice);
     sandbox.write("urldb/other.test.yaml", "---\n---\n_path:   /\n");
     let ran = sandbox
-        .urldb(&["fmt"])
-        .code(1)
-        .says(&["formatted: urldb/other.test.yaml"]);
+        .exits(1, "fmt")
+        .says("formatted: urldb/other.test.yaml");
     let place = ran.out.lines().find(|line| line.starts_with(FILE));
     let place: Vec<&str> = place.expect("the finding").split(':').collect();
     assert!(place[1].parse::<u32>().is_ok() && place[2].parse::<u32>().is_ok());
-    assert_eq!(sandbox.read(FILE), twice);
-    assert_eq!(
-        sandbox.read("urldb/other.test.yaml"),
-        "---\n---\n_path: /\n"
-    );
+    sandbox.assert_file(FILE, &twice);
+    sandbox.assert_file("urldb/other.test.yaml", "---\n---\n_path: /\n");
 }
 
 #[test]
 fn lint_tells_errors_from_warnings() {
     let sandbox = Sandbox::new("");
     sandbox.write(FILE, canonical());
-    sandbox
-        .urldb(&["lint"])
-        .code(0)
-        .says(&["1 file: 0 errors, 0 warnings"]);
+    sandbox.ok("lint").says("1 file: 0 errors, 0 warnings");
     sandbox.write(FILE, format!("{}---\n_path: /z%7E\n", canonical()));
     sandbox
-        .urldb(&["lint"])
-        .code(0)
+        .ok("lint")
         .says(&["urldb/example.test.yaml:11:1: ", "0 errors, 1 warning"]);
     sandbox.write(
         "urldb/other.test.yaml",
         "---\n---\n_path: /\ncontent-sha256: abc\n",
     );
     sandbox
-        .urldb(&["lint", "urldb/other.test.yaml"])
-        .code(1)
+        .exits(1, "lint urldb/other.test.yaml")
         .says(&["urldb/other.test.yaml:4:", "1 file: 1 error,"]);
-    let quiet = sandbox.urldb(&["lint", "-q", FILE]).code(0);
-    assert!(!quiet.out.contains("1 file"), "{}", quiet.out);
+    let quiet = sandbox.ok(&["lint", "-q", FILE]);
+    assert_lacks(&quiet.out, "1 file");
 }
 
 #[test]
@@ -94,9 +80,8 @@ fn a_file_that_is_not_there_is_an_error() {
     let sandbox = Sandbox::new("");
     for command in ["fmt", "lint"] {
         sandbox
-            .urldb(&[command, "urldb/none.test.yaml"])
-            .code(2)
-            .complains(&["none.test.yaml"]);
+            .exits(2, &[command, "urldb/none.test.yaml"])
+            .complains("none.test.yaml");
     }
 }
 
@@ -107,15 +92,14 @@ fn everything_wrong_in_the_configuration_is_said_in_one_pass() {
         "urldb.toml",
         "[check]\ntimout = \"5m\"\nconfirm = 0\n[notify.x]\ntype = \"emial\"\n",
     );
-    sandbox.urldb(&["list"]).code(2).complains(&[
+    sandbox.exits(2, "list").complains(&[
         "urldb.toml:2:1: unknown key `timout` in [check]; did you mean `timeout`?",
         "urldb.toml:3:11: `confirm` should be a number from 1 up",
         "urldb.toml:5:8: no notifier is of type \"emial\"; did you mean \"email\"?",
     ]);
     sandbox
-        .urldb(&["--config", "none.toml", "list"])
-        .code(2)
-        .complains(&["none.toml"]);
+        .exits(2, "--config none.toml list")
+        .complains("none.toml");
 }
 
 #[test]
@@ -124,17 +108,14 @@ fn a_link_out_of_the_repository_is_not_written_through() {
     let text = "---\n---\n_path: /b\n---\n_path: /a\n";
     let outside = sandbox.root.parent().unwrap().join("outside.yaml");
     std::fs::write(&outside, text).unwrap();
-    let link = sandbox.path("urldb/example.test.yaml");
+    let link = sandbox.path(FILE);
     std::os::unix::fs::symlink(&outside, link).unwrap();
     let parts = [
         "unreadable-file",
         "is a link out of the database: replace it by a file",
     ];
-    sandbox.urldb(&["fmt"]).code(1).says(&parts);
-    sandbox
-        .urldb(&["fmt", "urldb/example.test.yaml"])
-        .code(1)
-        .says(&parts);
+    sandbox.exits(1, "fmt").says(&parts);
+    sandbox.exits(1, "fmt urldb/example.test.yaml").says(&parts);
     assert_eq!(std::fs::read_to_string(outside).unwrap(), text);
 }
 
@@ -155,22 +136,19 @@ fn an_unreadable_file_that_is_named_keeps_no_other_from_fmt_and_lint() {
     let dangling = "urldb/dangling.test.yaml";
     std::os::unix::fs::symlink("absent", sandbox.path(dangling)).unwrap();
     let found = "urldb/bad.test.yaml:1:1: unreadable-file: the file cannot be read: it is a folder";
-    sandbox
-        .urldb(&["lint", bad, good, late, rules])
-        .code(1)
-        .says(&[
-            found,
-            "urldb/good.test.yaml:5:1: unsorted-records",
-            "urldb/z.test.yaml:4:1: bad-digest",
-            "urldb/rules/bad.test.rules:1:1: ",
-            "4 files: ",
-        ]);
-    sandbox.urldb(&["fmt", dangling, bad, good]).code(1).says(&[
+    sandbox.exits(1, &["lint", bad, good, late, rules]).says(&[
+        found,
+        "urldb/good.test.yaml:5:1: unsorted-records",
+        "urldb/z.test.yaml:4:1: bad-digest",
+        "urldb/rules/bad.test.rules:1:1: ",
+        "4 files: ",
+    ]);
+    sandbox.exits(1, &["fmt", dangling, bad, good]).says(&[
         found,
         "urldb/dangling.test.yaml:1:1: unreadable-file",
         "formatted: urldb/good.test.yaml",
     ]);
-    assert_eq!(sandbox.read(good), "---\n---\n_path: /a\n---\n_path: /b\n");
+    sandbox.assert_file(good, "---\n---\n_path: /a\n---\n_path: /b\n");
 }
 
 #[test]
@@ -194,13 +172,13 @@ fn a_pointer_of_git_lfs_is_called_that_and_stays_as_it_is() {
         (&["add", "--no-fetch", "http://example.test/a"], 2),
         (&["rm", "http://example.test/a"], 2),
     ] {
-        let ran = sandbox.urldb(arguments).code(code);
+        let ran = sandbox.exits(code, arguments);
         assert!(
             ran.out.contains(said) || ran.err.contains(said),
             "{arguments:?}: {ran:?}"
         );
         assert_eq!(ran.out.matches("1:1: ").count().max(1), 1, "{ran:?}");
-        assert_eq!(sandbox.read(file), pointer);
+        sandbox.assert_file(file, &pointer);
     }
 }
 
@@ -208,8 +186,8 @@ fn a_pointer_of_git_lfs_is_called_that_and_stays_as_it_is() {
 fn a_file_name_with_a_line_break_stays_on_one_line() {
     let sandbox = Sandbox::new("");
     sandbox.write("urldb/a\n::error::b.yaml", "---\n");
-    let said = sandbox.urldb(&["lint"]).code(1).out;
-    assert!(!said.contains("\n::error::"), "{said}");
+    let said = sandbox.exits(1, "lint").out;
+    assert_lacks(&said, "\n::error::");
 }
 
 /// The most memory that the program has used so far, in KiB, or 0 if it has ended.

@@ -13,8 +13,8 @@ use urldb_text::Code;
 
 use crate::hostile::{assert_harmless, hostile};
 use crate::run::mailing;
-use crate::sandbox::{Ran, Sandbox};
-use crate::site::{Site, promise};
+use crate::sandbox::{Ran, Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promise};
 use crate::support::Reply;
 use crate::words::{broken, stable};
 
@@ -187,7 +187,7 @@ fn sarif(document: &Value) -> &[Value] {
         let level = result["level"].as_str().unwrap();
         assert!(["error", "warning"].contains(&level), "{level}");
         let message = text(&result["message"]);
-        assert!(!message.contains("]("), "{message}");
+        assert_lacks(&message, "](");
         let fingerprint = &result["partialFingerprints"]["primaryLocationLineHash"];
         let fingerprint = fingerprint.as_str().unwrap();
         assert!(
@@ -238,10 +238,10 @@ fn by_url(results: &[Value]) -> BTreeMap<&str, &Value> {
 #[test]
 fn junit_for_programs() {
     let (_site, sandbox) = broken();
-    let ran = sandbox.urldb(&["check", "--format", "junit"]).code(1);
+    let ran = sandbox.exits(1, "check --format junit");
     stable().bind(|| assert_snapshot!(ran.out));
     let suites = junit(&ran.out);
-    let json = sandbox.urldb(&["check", "--format", "json"]).code(1).json();
+    let json = sandbox.exits(1, "check --format json").json();
     let results = json["results"].as_array().unwrap();
     let mistakes = json["mistakes"].as_array().unwrap();
     assert!(results.len() > 10 && !mistakes.is_empty());
@@ -261,10 +261,10 @@ fn junit_for_programs() {
 #[test]
 fn sarif_for_programs() {
     let (_site, sandbox) = broken();
-    let ran = sandbox.urldb(&["check", "--format", "sarif"]).code(1);
+    let ran = sandbox.exits(1, "check --format sarif");
     stable().bind(|| assert_snapshot!(ran.out));
     let document = ran.json();
-    let json = sandbox.urldb(&["check", "--format", "json"]).code(1).json();
+    let json = sandbox.exits(1, "check --format json").json();
     let places = |results: &[Value]| -> BTreeSet<(String, u64)> {
         let place = |result: &Value| {
             let line = &result["locations"][0]["physicalLocation"]["region"]["startLine"];
@@ -287,7 +287,7 @@ fn sarif_for_programs() {
 #[test]
 fn lines_say_the_same_as_the_document() {
     let (_site, sandbox) = broken();
-    let run = |command: &str, format: &str| sandbox.urldb(&[command, "--format", format]).code(1);
+    let run = |command: &str, format: &str| sandbox.exits(1, &[command, "--format", format]);
     for command in ["check", "run"] {
         let (lines, json) = (lines(&run(command, "jsonl")), run(command, "json").json());
         let results = json["results"].as_array().unwrap();
@@ -320,14 +320,13 @@ fn the_exit_code_is_the_same_in_every_form() {
     site.serve("/limit", limit);
     let sandbox = Sandbox::new(&site.network());
     let records = promise("/gone", "x") + &promise("/kept", "x") + &promise("/limit", "x");
-    sandbox.write("urldb/example.test.yaml", format!("---\n{records}"));
+    sandbox.write(FILE, format!("---\n{records}"));
     for format in [
         "human", "json", "jsonl", "junit", "sarif", "markdown", "github",
     ] {
         for (path, code) in [("/kept", 0), ("/gone", 1), ("/limit", 3)] {
             let url = format!("http://example.test{path}");
-            let ran = sandbox.urldb(&["check", "--format", format, &url]);
-            ran.code(code);
+            sandbox.exits(code, &["check", "--format", format, &url]);
         }
     }
 }
@@ -344,14 +343,11 @@ fn lines_come_while_another_host_is_silent() {
     let sandbox = Sandbox::new(&format!(
         "[check]\nretries = 0\ntimeout = \"1h\"\nhost-patience = \"1h\"\n[network]\nmap = {maps:?}\n"
     ));
-    sandbox.write(
-        "urldb/example.test.yaml",
-        format!("---\n{}", promise("/a", "x")),
-    );
+    sandbox.write(FILE, format!("---\n{}", promise("/a", "x")));
     sandbox.write("urldb/silent.test.yaml", "---\n---\n_path: /\n");
-    let mut check = sandbox.start(&["check", "--format", "jsonl"]);
+    let mut check = sandbox.start("check --format jsonl");
     let line = check.expect("{\"kind\":\"result\"");
-    assert!(line.contains("http://example.test/a"), "{line}");
+    assert_has(&line, "http://example.test/a");
     check.signal("-TERM");
     let rest = check.lines_until("{\"kind\":\"summary\"");
     assert!(rest.iter().any(|line| line.contains("http://silent.test/")));
@@ -365,11 +361,11 @@ fn a_test_fails_only_for_what_counts_as_broken() {
     site.serve("/busy", Reply::new("503 Busy", &["Retry-After: 0"], ""));
     let sandbox = Sandbox::new(&mailing(&site));
     sandbox.write(
-        "urldb/example.test.yaml",
+        FILE,
         "---\n---\n_path: /busy\n---\n_path: /muted\nmute-until: 9999-01-01\n",
     );
     let busy = "http://example.test/busy";
-    let run = |code: i32| sandbox.urldb(&["run", "--format", "junit"]).code(code).out;
+    let run = |code: i32| sandbox.exits(code, "run --format junit").out;
     let first = run(3);
     let first = junit(&first);
     assert_eq!(cases(&first)[busy].outcome().unwrap().0, "skipped");
@@ -383,7 +379,7 @@ fn a_test_fails_only_for_what_counts_as_broken() {
     let second = run(1);
     let second = junit(&second);
     assert_eq!(cases(&second)[busy].outcome().unwrap().0, "failure");
-    let document = sandbox.urldb(&["run", "--format", "sarif"]).json();
+    let document = sandbox.urldb("run --format sarif").json();
     let muted = sarif(&document)
         .iter()
         .filter(|result| !result["suppressions"].is_null())
@@ -398,8 +394,8 @@ fn fingerprints_stay_when_lines_move() {
     let post = |body: &str| format!("---\n_path: /q\nmethod: POST\nrequest-body: {body}\n");
     let records = format!("---\n_path: /gone\n{}{}", post("a=1"), post("a=2"));
     let results = |text: String| -> Vec<(String, u64)> {
-        sandbox.write("urldb/example.test.yaml", text);
-        let document = sandbox.urldb(&["check", "--format", "sarif"]).json();
+        sandbox.write(FILE, text);
+        let document = sandbox.urldb("check --format sarif").json();
         let results = sarif(&document).iter().map(|result| {
             let fingerprint = &result["partialFingerprints"]["primaryLocationLineHash"];
             let place = &result["locations"][0]["physicalLocation"];
@@ -456,7 +452,7 @@ fn hostile_text_is_valid_in_every_form() {
 #[test]
 fn lists_are_lines_and_answers_are_documents() {
     let sandbox = Sandbox::new("");
-    sandbox.write("urldb/example.test.yaml", "---\n---\n_path: /\n");
+    sandbox.write(FILE, "---\n---\n_path: /\n");
     for (arguments, known, unknown) in [
         (&["list"][..], "jsonl", "json"),
         (&["archive", "list"], "jsonl", "json"),
@@ -467,9 +463,9 @@ fn lists_are_lines_and_answers_are_documents() {
         let with = |format| sandbox.urldb(&[arguments, &["--format", format]].concat());
         with(unknown).code(2).complains(&["invalid value", known]);
         let ran = with(known);
-        assert!(!ran.err.contains("invalid value"), "{ran:#?}");
+        assert_lacks(&ran.err, "invalid value");
     }
-    let ran = sandbox.urldb(&["list", "--format", "jsonl"]).code(0);
+    let ran = sandbox.ok("list --format jsonl");
     assert_eq!(ran.json()["url"], "http://example.test/");
 }
 
@@ -480,14 +476,8 @@ fn mistakes_have_rules_with_their_own_help() {
         "urldb/a b:c.yaml",
         "---\n---\n_path: /\ncontent-sha256: abc\n",
     );
-    sandbox.write(
-        "urldb/example.test.yaml",
-        "---\n---\n_path: /\ncontent-sha265: abc\n",
-    );
-    let document = sandbox
-        .urldb(&["check", "--format", "sarif"])
-        .code(1)
-        .json();
+    sandbox.write(FILE, "---\n---\n_path: /\ncontent-sha265: abc\n");
+    let document = sandbox.exits(1, "check --format sarif").json();
     let results = sarif(&document);
     assert!(results.len() >= 2, "{document:#}");
     let rules = &document["runs"][0]["tool"]["driver"]["rules"];
@@ -503,5 +493,5 @@ fn mistakes_have_rules_with_their_own_help() {
             place["artifactLocation"]["uri"].as_str().unwrap()
         })
         .collect();
-    assert!(uris.contains("urldb/example.test.yaml"), "{uris:?}");
+    assert!(uris.contains(FILE), "{uris:?}");
 }

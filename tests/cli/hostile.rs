@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::hook::Repository;
 use crate::mime::mail_of;
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Ran, Sandbox, assert_has, assert_lacks};
 use crate::site::{Site, promise};
 use crate::support::{Reply, Server};
 use crate::tracker::Tracker;
@@ -72,90 +72,56 @@ fn database() -> String {
     )
 }
 
+/// Stands for text in an argument that is hostile.
+const EVIL: (&str, &str) = ("EVIL", "##[set-env name=A]b\u{202e}\u{1b}]0;x");
+
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&[&str], &str>); 38] = [
+const COMMANDS: [(&str, Result<&str, &str>); 38] = [
     ("init", Err("prints names of its own files")),
-    (
-        "add",
-        Ok(&[
-            "add",
-            "http://example.test/##[set-env name=A]b\u{202e}\u{1b}]0;x",
-        ]),
-    ),
-    (
-        "rm",
-        Ok(&["rm", "http://example.test/##[set-env name=A]b\u{202e}"]),
-    ),
-    ("list", Ok(&["list"])),
-    (
-        "url explain",
-        Ok(&[
-            "url",
-            "explain",
-            "http://example.test/##[error]\u{202e}\u{1b}]0;x",
-        ]),
-    ),
-    (
-        "url normalize",
-        Err("prints URLs as bytes, one a line, for programs"),
-    ),
-    (
-        "url surt",
-        Err("prints keys as bytes, one a line, for programs"),
-    ),
-    ("import", Ok(&["import", "list", "hostile.txt"])),
+    ("add", Ok("add http://example.test/EVIL")),
+    ("rm", Ok("rm http://example.test/EVIL")),
+    ("list", Ok("list")),
+    ("url explain", Ok("url explain http://example.test/EVIL")),
+    ("url normalize", Err("prints URLs as bytes, for programs")),
+    ("url surt", Err("prints keys as bytes, for programs")),
+    ("import", Ok("import list hostile.txt")),
     ("export", Err("prints a list as bytes, for programs")),
-    ("fmt", Ok(&["fmt", "--check", "--diff"])),
-    ("lint", Ok(&["lint"])),
-    ("diff", Ok(&["-v", "diff"])),
-    ("check", Ok(&["-v", "check"])),
-    ("run", Ok(&["-v", "run"])),
-    ("accept", Ok(&["accept", "--force", "--all", "--yes"])),
-    ("status", Ok(&["-v", "status"])),
-    ("log", Ok(&["log"])),
+    ("fmt", Ok("fmt --check --diff")),
+    ("lint", Ok("lint")),
+    ("diff", Ok("-v diff")),
+    ("check", Ok("-v check")),
+    ("run", Ok("-v run")),
+    ("accept", Ok("accept --force --all --yes")),
+    ("status", Ok("-v status")),
+    ("log", Ok("log")),
     ("site build", Err("prints a folder and numbers")),
-    ("notify list", Ok(&["notify", "list"])),
-    ("notify test", Ok(&["notify", "test"])),
-    ("notify retry", Ok(&["notify", "retry"])),
-    (
-        "notify drop",
-        Ok(&["notify", "drop", "##[set-env name=A]b\u{202e}"]),
-    ),
-    ("archive list", Ok(&["archive", "list"])),
+    ("notify list", Ok("notify list")),
+    ("notify test", Ok("notify test")),
+    ("notify retry", Ok("notify retry")),
+    ("notify drop", Ok("notify drop EVIL")),
+    ("archive list", Ok("archive list")),
     ("archive get", Err("prints the bytes of a capture")),
-    ("archive compact", Ok(&["archive", "compact", "--dry-run"])),
+    ("archive compact", Ok("archive compact --dry-run")),
     (
         "archive prune",
-        Ok(&["archive", "prune", "--older-than", "1d", "--dry-run"]),
+        Ok("archive prune --older-than 1d --dry-run"),
     ),
     (
         "archive diff",
-        Ok(&["archive", "diff", "http://example.test/served"]),
+        Ok("archive diff http://example.test/served"),
     ),
-    (
-        "archive export",
-        Ok(&["archive", "export", "--bagit", "bag"]),
-    ),
-    ("archive index", Ok(&["archive", "index"])),
-    ("archive verify", Ok(&["archive", "verify"])),
-    ("archive repair", Ok(&["archive", "repair"])),
-    (
-        "archive convert",
-        Ok(&["archive", "convert", "--to", "1.0", "converted"]),
-    ),
-    (
-        "resolve",
-        Err("needs a stopped merge: resolve_names_hostile_records_harmlessly"),
-    ),
+    ("archive export", Ok("archive export --bagit bag")),
+    ("archive index", Ok("archive index")),
+    ("archive verify", Ok("archive verify")),
+    ("archive repair", Ok("archive repair")),
+    ("archive convert", Ok("archive convert --to 1.0 converted")),
+    ("resolve", Err("resolve_names_hostile_records_harmlessly")),
     ("hook install", Err("prints the path of the hook")),
     ("hook uninstall", Err("prints the path of the hook")),
-    ("doctor", Ok(&["doctor"])),
-    ("hook run", Ok(&["hook", "run", "pre-commit"])),
-    (
-        "watch",
-        Err("prints through check and run; its log is in watch_reports_hostile_files_harmlessly"),
-    ),
+    ("doctor", Ok("doctor")),
+    ("hook run", Ok("hook run pre-commit")),
+    ("watch", Err("watch_reports_hostile_files_harmlessly")),
 ];
 
 /// Commands whose output has nothing from outside: text of our own.
@@ -210,15 +176,18 @@ fn no_output_controls_a_terminal_or_a_runner() {
     for (name, arguments) in COMMANDS {
         let Ok(arguments) = arguments else { continue };
         let formats = ["json", "jsonl", "junit", "sarif", "markdown"];
-        let formats = formats.map(|format| ["--format", format]);
-        let formats = formats.iter().map(|format| &format[..]);
-        for extra in [&[][..], &["--color", "always"]].into_iter().chain(formats) {
-            let arguments = [arguments, extra].concat();
-            let ran = sandbox.urldb(&arguments);
-            assert_harmless(name, &ran);
+        let formats = formats.map(|format| format!(" --format {format}"));
+        let colored = " --color always".to_owned();
+        for extra in [String::new(), colored].into_iter().chain(formats) {
+            let words = format!("{arguments}{extra}");
+            let words: Vec<_> = words
+                .split(' ')
+                .map(|it| it.replace(EVIL.0, EVIL.1))
+                .collect();
+            assert_harmless(name, &sandbox.urldb(&words));
         }
     }
-    for quiet in [&["run"][..], &["check", "--format", "json"]] {
+    for quiet in ["run", "check --format json"] {
         assert_harmless("again", &sandbox.urldb(quiet));
     }
 }
@@ -231,7 +200,7 @@ fn annotations_and_the_summary_are_all_that_a_runner_obeys() {
         ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
         ("GITHUB_ACTIONS", "true"),
     ];
-    let ran = sandbox.urldb_with_env(&["-v", "run", "--github"], &env);
+    let ran = sandbox.urldb_with_env("-v run --github", &env);
     let mut stopped: Option<String> = None;
     let mut annotations = 0;
     for line in ran.out.lines() {
@@ -315,7 +284,7 @@ fn assert_inert_annotations(text: &str) {
     for line in text.lines() {
         let is_ours = line.starts_with("::error ") || line.starts_with("::warning ");
         assert!(is_ours, "{line}");
-        assert!(!line.contains("%0A::") && !line.contains("##["), "{line}");
+        assert_lacks(line, &["%0A::", "##["]);
     }
 }
 
@@ -348,7 +317,7 @@ fn assert_inert_sarif(text: &str) {
     let document: Value = serde_json::from_str(text).unwrap();
     for result in document["runs"][0]["results"].as_array().unwrap() {
         let message = result["message"]["text"].as_str().unwrap();
-        assert!(!message.contains("]("), "{message}");
+        assert_lacks(message, "](");
     }
 }
 
@@ -372,10 +341,7 @@ fn assert_inert_slack(text: &str) {
             strings(block, &mut texts);
         }
         for text in texts {
-            assert!(
-                !text.contains("<!evil") && !text.contains("<http://evil"),
-                "{text}"
-            );
+            assert_lacks(&text, &["<!evil", "<http://evil"]);
         }
     }
 }
@@ -496,25 +462,25 @@ fn one_hostile_report_is_inert_in_every_format() {
 #[test]
 fn mail_and_page_are_harmless() {
     let (_site, sandbox) = hostile();
-    sandbox.urldb(&["run"]);
-    sandbox.urldb(&["run"]);
+    sandbox.urldb("run");
+    sandbox.urldb("run");
     let mails = sandbox.files("mail", ".eml");
     assert!(!mails.is_empty());
     for file in mails {
         let mail = mail_of(&fs::read(file).unwrap());
         assert_harmless_text("mail", &mail.text, |_| false);
         assert_harmless_text("mail", &mail.html, |_| false);
-        assert!(!mail.html.contains("<script>alert"), "{}", mail.html);
+        assert_lacks(&mail.html, "<script>alert");
     }
     let page = sandbox.read("site/index.html");
     assert_harmless_text("page", &page, |_| false);
-    assert!(!page.contains("<script>alert"), "{page}");
+    assert_lacks(&page, "<script>alert");
 }
 
 #[test]
 fn watch_reports_hostile_files_harmlessly() {
     let (_site, sandbox) = hostile();
-    let mut watch = sandbox.start(&["watch"]);
+    let mut watch = sandbox.start("watch");
     watch.expect("watching ");
     sandbox.write(
         &format!("urldb/{HOST}.yaml"),
@@ -530,22 +496,16 @@ fn watch_reports_hostile_files_harmlessly() {
 fn resolve_names_hostile_records_harmlessly() {
     let file = |value: &str| format!("---\n---\n_path: \"/p{HOSTILE}\"\n\"{HOSTILE}\": {value}\n");
     let repository = Repository::stopped(&file("ours"), &file("theirs"));
-    let ran = repository.sandbox.urldb(&["resolve"]).code(1);
-    assert!(ran.out.contains("both sides changed"), "{ran:?}");
+    let ran = repository.exits(1, "resolve");
+    assert_has(&ran.out, "both sides changed");
     assert_harmless("resolve", &ran);
 }
 
 /// Makes the sandbox a repository, and stages everything.
 fn git(sandbox: &Sandbox) {
-    for arguments in [&["init", "-q"][..], &["add", "urldb"]] {
-        assert!(
-            sandbox
-                .command("git")
-                .args(arguments)
-                .status()
-                .unwrap()
-                .success()
-        );
+    for arguments in [["init", "-q"], ["add", "urldb"]] {
+        let done = sandbox.command("git").args(arguments).status();
+        assert!(done.unwrap().success());
     }
 }
 
@@ -753,7 +713,7 @@ fn foreign_archives_control_neither_a_terminal_nor_a_runner() {
             assert_harmless_text(&format!("{arguments:?}"), &ran.err, |_| false);
         }
     }
-    for arguments in [&["archive", "repair"][..], &["archive", "verify"]] {
+    for arguments in ["archive repair", "archive verify"] {
         assert_harmless(&format!("{arguments:?}"), &sandbox.urldb(arguments));
     }
     assert!(told > 5, "the hostile text is shown {told} times only");

@@ -3,11 +3,9 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::sandbox::{Sandbox, eventually};
-use crate::site::{Site, promise, sha256};
+use crate::sandbox::{Sandbox, assert_has, eventually};
+use crate::site::{FILE, Site, promise, sha256};
 use crate::support::Reply;
-
-const FILE: &str = "urldb/example.test.yaml";
 
 fn sandbox_with(name: &str, text: &str) -> Sandbox {
     let sandbox = Sandbox::new("");
@@ -20,27 +18,18 @@ fn a_list_is_added_to_what_is_there_and_the_result_is_canonical() {
     let list = "http://example.test/b\nhttp://example.test/a\nhttps://secure.test/x\nhttp://example.test/b#again\n";
     let sandbox = sandbox_with("urls.txt", list);
     sandbox.write(FILE, "---\n---\n# mine\n_path: /b\nname: B\n");
-    sandbox
-        .urldb(&["import", "list", "urls.txt", "-c", "new"])
-        .code(0)
-        .says(&[
-            "urldb/example.test.yaml: 1 added, 1 merged\n",
-            "2 added, 1 merged\n",
-        ]);
-    assert_eq!(
-        sandbox.read(FILE),
-        "---\n---\n_path: /a\ncategories:\n- new\n---\n# mine\n_path: /b\ncategories:\n- new\nname: B\n"
+    sandbox.ok("import list urls.txt -c new").says(&[
+        "urldb/example.test.yaml: 1 added, 1 merged\n",
+        "2 added, 1 merged\n",
+    ]);
+    sandbox.assert_file(FILE, "---\n---\n_path: /a\ncategories:\n- new\n---\n# mine\n_path: /b\ncategories:\n- new\nname: B\n");
+    sandbox.assert_file(
+        "urldb/secure.test.yaml",
+        "---\nhttp: false\nhttps: true\n---\n_path: /x\ncategories:\n- new\n",
     );
-    assert_eq!(
-        sandbox.read("urldb/secure.test.yaml"),
-        "---\nhttp: false\nhttps: true\n---\n_path: /x\ncategories:\n- new\n"
-    );
-    sandbox.urldb(&["fmt", "--check"]).code(0);
+    sandbox.ok("fmt --check");
     let before = sandbox.tree("urldb");
-    sandbox
-        .urldb(&["import", "list", "urls.txt"])
-        .code(0)
-        .says(&["3 known\n"]);
+    sandbox.ok("import list urls.txt").says("3 known\n");
     assert_eq!(sandbox.tree("urldb"), before);
 }
 
@@ -50,16 +39,12 @@ fn a_domain_with_urls_of_both_schemes_is_asked_over_both() {
         "urls.txt",
         "http://example.test/b\nhttps://example.test/a\n",
     );
-    sandbox.urldb(&["import", "list", "urls.txt"]).code(0);
-    assert_eq!(
-        sandbox.read(FILE),
-        "---\nhttps: true\n---\n_path: /a\n---\n_path: /b\n"
-    );
+    sandbox.ok("import list urls.txt");
+    sandbox.assert_file(FILE, "---\nhttps: true\n---\n_path: /a\n---\n_path: /b\n");
     sandbox.write(FILE, "---\n---\n_path: /\n");
     sandbox
-        .urldb(&["import", "list", "urls.txt"])
-        .code(0)
-        .complains(&["the domain is not asked over https; set `https: true`"]);
+        .ok("import list urls.txt")
+        .complains("the domain is not asked over https; set `https: true`");
 }
 
 #[test]
@@ -69,10 +54,10 @@ fn a_cname_goes_into_the_file_of_its_domain() {
         "http://www.example.test/b\nhttp://example.test/a\n",
     );
     sandbox.write(FILE, "---\ncnames:\n- www.example.test\n");
-    sandbox.urldb(&["import", "list", "urls.txt"]).code(0);
-    assert_eq!(
-        sandbox.read(FILE),
-        "---\ncnames:\n- www.example.test\n---\n_path: /a\n---\n_path: /b\n"
+    sandbox.ok("import list urls.txt");
+    sandbox.assert_file(
+        FILE,
+        "---\ncnames:\n- www.example.test\n---\n_path: /a\n---\n_path: /b\n",
     );
 }
 
@@ -83,23 +68,19 @@ fn one_refusal_keeps_everything_out_unless_told_otherwise() {
         "http://example.test/a\nftp://example.test/b\nhttp://u:secret@example.test/\n",
     );
     let before = sandbox.tree("");
-    let ran = sandbox
-        .urldb(&["import", "list", "urls.txt"])
-        .code(1)
-        .complains(&[
-            "refused: urls.txt:2: ",
-            "(scheme)",
-            "urls.txt:3: ",
-            "(userinfo)",
-            "--keep-going imports the rest",
-        ]);
+    let ran = sandbox.exits(1, "import list urls.txt").complains(&[
+        "refused: urls.txt:2: ",
+        "(scheme)",
+        "urls.txt:3: ",
+        "(userinfo)",
+        "--keep-going imports the rest",
+    ]);
     assert!(!ran.err.contains("secret") && ran.out.is_empty(), "{ran:?}");
     assert_eq!(sandbox.tree(""), before);
     sandbox
-        .urldb(&["import", "list", "urls.txt", "--keep-going"])
-        .code(1)
-        .says(&["1 added, 2 refused"]);
-    assert_eq!(sandbox.read(FILE), "---\n---\n_path: /a\n");
+        .exits(1, "import list urls.txt --keep-going")
+        .says("1 added, 2 refused");
+    sandbox.assert_file(FILE, "---\n---\n_path: /a\n");
 }
 
 #[test]
@@ -116,23 +97,17 @@ fn a_dry_run_says_all_and_writes_nothing() {
     );
     let before = sandbox.tree("");
     sandbox
-        .urldb(&[
-            "import",
-            "sha256sum",
-            "sums",
-            "--base",
-            "http://example.test",
-            "--dry-run",
-            "--verbose",
-        ])
-        .code(1)
+        .exits(
+            1,
+            "import sha256sum sums --base http://example.test --dry-run --verbose",
+        )
         .says(&[
             "merged http://example.test/a\n",
             "known http://example.test/b\n",
             "a dry run",
             "1 merged, 1 known, 1 refused",
         ])
-        .complains(&["refused: sums:3: /c is promised otherwise in urldb/example.test.yaml:9"]);
+        .complains("refused: sums:3: /c is promised otherwise in urldb/example.test.yaml:9");
     assert_eq!(sandbox.tree(""), before);
 }
 
@@ -143,19 +118,15 @@ fn lists_contradict_themselves_too() {
         "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,2,A\n",
     );
     sandbox
-        .urldb(&["import", "csv", "a.csv"])
-        .code(1)
-        .complains(&["refused: a.csv:3: / is promised otherwise in a.csv:2"]);
+        .exits(1, "import csv a.csv")
+        .complains("refused: a.csv:3: / is promised otherwise in a.csv:2");
     sandbox.write(
         "a.csv",
         "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,,B\n",
     );
     sandbox
-        .urldb(&["import", "csv", "a.csv"])
-        .code(0)
-        .complains(&[
-            "left out: a.csv:3: / is listed in a.csv:2 already; what differs was left out",
-        ]);
+        .ok("import csv a.csv")
+        .complains("left out: a.csv:3: / is listed in a.csv:2 already; what differs was left out");
 }
 
 #[test]
@@ -186,16 +157,16 @@ fn what_cannot_be_read_is_an_error_and_imports_nothing() {
         (&["bagit", "."], "SHA-256 manifest"),
     ] {
         let arguments: Vec<&str> = ["import"].iter().chain(arguments).copied().collect();
-        sandbox.urldb(&arguments).code(2).complains(&[complaint]);
+        sandbox.exits(2, &arguments).complains(complaint);
     }
     assert_eq!(sandbox.tree(""), before);
     sandbox
         .urldb_with_input(
-            &["import", "list", "-", "--max-urls", "2"],
+            "import list - --max-urls 2",
             "http://a.test/1\nhttp://a.test/2\nhttp://a.test/3\n",
         )
         .code(2)
-        .complains(&["there are more than 2 URLs; --max-urls takes more"]);
+        .complains("there are more than 2 URLs; --max-urls takes more");
     assert_eq!(sandbox.tree(""), before);
 }
 
@@ -203,10 +174,10 @@ fn what_cannot_be_read_is_an_error_and_imports_nothing() {
 fn endless_refusals_are_not_all_shown() {
     let sandbox = Sandbox::new("");
     let ran = sandbox
-        .urldb_with_input(&["import", "list", "-"], &"nonsense\n".repeat(5000))
+        .urldb_with_input("import list -", &"nonsense\n".repeat(5000))
         .code(1);
     assert!(ran.err.lines().count() < 110, "{}", ran.err.len());
-    assert!(ran.err.contains("5000 refusals"));
+    assert_has(&ran.err, "5000 refusals");
 }
 
 #[test]
@@ -216,16 +187,14 @@ fn what_a_catalogue_discards_is_told_with_its_section() {
         "URI: http://example.test/\r\nNAME: A\r\nDATE: 31/10/2007 19:03:34\r\nRATING: 9\r\n\r\nNAME: B\r\n\r\n\
          URI: mailto:a@example.test\r\nNAME: C\r\nDATE: 31/10/2007 19:03:34\r\n",
     );
-    sandbox
-        .urldb(&["import", "ssd3", "c.uric", "-k"])
-        .code(1)
-        .says(&["1 added, 2 left out, 1 refused"])
+    sandbox.exits(1, "import ssd3 c.uric -k")
+        .says("1 added, 2 left out, 1 refused")
         .complains(&["c.uric:4: the field is discarded: RATING must be an integer from 1 to 5 (invalid-field:value:RATING, section 3.6)",
             "c.uric:6: the record is discarded: it has no good URI (record-discarded, section 2.2)",
             "refused: c.uric:8: ", "section 3.1"]);
-    assert_eq!(
-        sandbox.read(FILE),
-        "---\n---\n_path: /\ncatalogue:\n  date: 31/10/2007 19:03:34\n  position: '1'\nname: A\n"
+    sandbox.assert_file(
+        FILE,
+        "---\n---\n_path: /\ncatalogue:\n  date: 31/10/2007 19:03:34\n  position: '1'\nname: A\n",
     );
 }
 
@@ -237,48 +206,33 @@ fn an_import_of_which_every_url_is_left_out_exits_with_1() {
     );
     for option in ["--keep-going", "--dry-run", "--quiet"] {
         sandbox
-            .urldb(&["import", "ssd3", "c.uric", option])
-            .code(1)
+            .exits(1, &["import", "ssd3", "c.uric", option])
             .complains(&["c.uric:1: the record is discarded", "record-discarded"]);
         assert!(!sandbox.path(FILE).exists());
     }
     // One record that is taken is enough.
     let good = "URI: http://example.test/\r\nNAME: A\r\nDATE: 31/10/2007 19:03:34\r\n";
     sandbox.write("d.uric", format!("NAME: B\r\n\r\n{good}"));
-    sandbox
-        .urldb(&["import", "ssd3", "d.uric"])
-        .code(0)
-        .says(&["1 added, 1 left out"]);
+    sandbox.ok("import ssd3 d.uric").says("1 added, 1 left out");
 }
 
 #[test]
 fn archives_of_urldb_itself_need_no_network() {
     let site = Site::with(&[("/a", "one"), ("/b", "two")]);
     let sandbox = Sandbox::new(&site.network());
-    sandbox
-        .urldb(&[
-            "add",
-            "--static",
-            "http://example.test/a",
-            "http://example.test/b",
-        ])
-        .code(0);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("add --static http://example.test/a http://example.test/b");
+    sandbox.ok("run");
     let promised = sandbox.read(FILE);
     drop(site);
     std::fs::remove_file(sandbox.path(FILE)).unwrap();
     let indexes = sandbox.files("archive/index", ".cdxj.gz");
     sandbox
-        .urldb(&["import", "cdxj", indexes[0].to_str().unwrap()])
-        .code(0)
-        .says(&["2 added"]);
-    assert_eq!(sandbox.read(FILE), promised);
+        .ok(&["import", "cdxj", indexes[0].to_str().unwrap()])
+        .says("2 added");
+    sandbox.assert_file(FILE, &promised);
     let warcs = sandbox.files("archive", ".warc.gz");
     let warc = warcs[0].to_str().unwrap();
-    sandbox
-        .urldb(&["import", "warc", warc])
-        .code(0)
-        .says(&["2 known"]);
+    sandbox.ok(&["import", "warc", warc]).says("2 known");
 }
 
 #[test]
@@ -296,8 +250,8 @@ fn the_latest_capture_counts() {
         line("20260201000000", "b"),
     ];
     sandbox.write("i.cdxj", lines.concat());
-    sandbox.urldb(&["import", "cdxj", "i.cdxj"]).code(0);
-    assert!(sandbox.read(FILE).contains(&sha256("c")));
+    sandbox.ok("import cdxj i.cdxj");
+    assert_has(&sandbox.read(FILE), &sha256("c"));
 }
 
 #[test]
@@ -309,27 +263,25 @@ fn bytes_are_promised_as_they_are_served_and_fetched_once() {
         "http://example.test/a\nhttp://example.test/b\nhttp://example.test/gone\n",
     );
     sandbox
-        .urldb(&["import", "list", "urls.txt", "--static"])
-        .code(1)
+        .exits(1, "import list urls.txt --static")
         .says(&["3 added", "2 URLs of 3 promised"])
-        .complains(&["http://example.test/gone has no digest: answers 404 Not Found"]);
+        .complains("http://example.test/gone has no digest: answers 404 Not Found");
     let expected = format!(
         "---\n{}{}---\n_path: /gone\n",
         promise("/a", "one"),
         promise("/b", "two")
     );
-    assert_eq!(sandbox.read(FILE), expected);
+    sandbox.assert_file(FILE, &expected);
     site.serve("/a", Reply::ok("other"));
     site.serve("/gone", Reply::ok("back"));
     sandbox
-        .urldb(&["import", "list", "urls.txt", "--static"])
-        .code(0)
+        .ok("import list urls.txt --static")
         .says(&["3 known", "1 URL of 1 promised"]);
-    assert_eq!(
-        sandbox.read(FILE),
-        expected.replace("---\n_path: /gone\n", &promise("/gone", "back"))
+    sandbox.assert_file(
+        FILE,
+        &expected.replace("---\n_path: /gone\n", &promise("/gone", "back")),
     );
-    sandbox.urldb(&["fmt", "--check"]).code(0);
+    sandbox.ok("fmt --check");
 }
 
 #[test]
@@ -344,7 +296,7 @@ fn an_interrupted_import_keeps_what_it_has_and_goes_on() {
         "urls.txt",
         "http://example.test/a\nhttp://example.test/slow\n",
     );
-    let mut running = sandbox.start(&["import", "list", "urls.txt", "--static"]);
+    let mut running = sandbox.start("import list urls.txt --static");
     eventually("both are asked for", || {
         ["/slow", "/a"].iter().all(|path| {
             site.requests()
@@ -356,12 +308,10 @@ fn an_interrupted_import_keeps_what_it_has_and_goes_on() {
     assert_eq!(running.end().code(), Some(130));
     assert_eq!(sandbox.read(FILE).matches("_path").count(), 2);
     site.serve("/slow", Reply::ok("fast"));
-    sandbox
-        .urldb(&["import", "list", "urls.txt", "--static"])
-        .code(0);
-    assert_eq!(
-        sandbox.read(FILE),
-        format!("---\n{}{}", promise("/a", "one"), promise("/slow", "fast"))
+    sandbox.ok("import list urls.txt --static");
+    sandbox.assert_file(
+        FILE,
+        &format!("---\n{}{}", promise("/a", "one"), promise("/slow", "fast")),
     );
 }
 
@@ -373,7 +323,7 @@ fn a_file_that_cannot_be_written_leaves_all_as_they_were() {
     );
     // A file of that name cannot be made.
     std::fs::create_dir(sandbox.path(FILE)).unwrap();
-    sandbox.urldb(&["import", "list", "urls.txt"]).code(2);
+    sandbox.exits(2, "import list urls.txt");
     assert_eq!(sandbox.files("urldb", ""), Vec::<std::path::PathBuf>::new());
 }
 
@@ -393,9 +343,8 @@ fn digests_that_are_exported_are_checked_by_others() {
         ),
     );
     let ran = sandbox
-        .urldb(&["export", "sha256sum", "--base", "http://example.test"])
-        .code(0)
-        .complains(&["1 record left out"]);
+        .ok("export sha256sum --base http://example.test")
+        .complains("1 record left out");
     let mut sums = Command::new("sha256sum")
         .args(["-c", "-"])
         .current_dir(sandbox.path("www"))

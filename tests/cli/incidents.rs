@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::certificates::{Authority, Kind};
 use crate::run::mailing;
-use crate::sandbox::{Ran, Sandbox};
-use crate::site::{Site, promise, promises};
+use crate::sandbox::{Ran, Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, network, promise, promises};
 use crate::support::{Reply, Server};
 
 const TEXTS: [(&str, &str); 3] = [("/a", "first"), ("/b", "second"), ("/c", "third")];
@@ -14,7 +14,7 @@ const TEXTS: [(&str, &str); 3] = [("/a", "first"), ("/b", "second"), ("/c", "thi
 fn watched() -> (Site, Sandbox) {
     let site = Site::with(&TEXTS);
     let sandbox = Sandbox::new(&mailing(&site));
-    sandbox.write("urldb/example.test.yaml", promises(&TEXTS));
+    sandbox.write(FILE, promises(&TEXTS));
     let document = run(&sandbox, 0);
     assert_eq!(document["incidents"], Value::Array(vec![]));
     (site, sandbox)
@@ -23,10 +23,7 @@ fn watched() -> (Site, Sandbox) {
 /// The document of a run that exits with this code.
 #[track_caller]
 fn run(sandbox: &Sandbox, code: i32) -> Value {
-    sandbox
-        .urldb(&["run", "--format", "json"])
-        .code(code)
-        .json()
+    sandbox.exits(code, "run --format json").json()
 }
 
 /// Phase, host, state, and the paths of the affected URLs, of each incident.
@@ -88,7 +85,7 @@ fn an_incident_opens_grows_shrinks_and_closes() {
     assert_eq!(incident["evidence"]["observed"]["status"], 404);
     assert_eq!(incident["evidence"]["detail"], "answers 404 Not Found");
     let ledger = sandbox.read("status/example.test.yaml");
-    assert!(ledger.contains(&format!("incident: {id}\n")), "{ledger}");
+    assert_has(&ledger, &format!("incident: {id}\n"));
 
     let file = format!("status/incidents/{id}.yaml");
     let quiet = (sandbox.read(&file), ledger);
@@ -103,12 +100,8 @@ fn an_incident_opens_grows_shrinks_and_closes() {
     assert_eq!(shown(&run(&sandbox, 0)), ["closed example.test gone: -a"]);
     let closed = sandbox.read(&file);
     assert!(closed.starts_with("---\nclosed: "), "{closed}");
-    assert!(closed.contains("closed-because: recovered\n"), "{closed}");
-    assert!(
-        !sandbox
-            .read("status/example.test.yaml")
-            .contains("incident")
-    );
+    assert_has(&closed, "closed-because: recovered\n");
+    assert_lacks(&sandbox.read("status/example.test.yaml"), "incident");
     assert!(shown(&run(&sandbox, 0)).is_empty());
     assert_eq!(lines(&sandbox), ["opened 1", "closed 0"]);
     assert_eq!(sandbox.mails().len(), 2);
@@ -127,7 +120,7 @@ fn the_last_good_run_is_named_however_soon_the_next_one_begins() {
     let mut texts = TEXTS.to_vec();
     texts[0].0 = "/new";
     site.serve("/new", Reply::ok("other"));
-    sandbox.write("urldb/example.test.yaml", promises(&texts));
+    sandbox.write(FILE, promises(&texts));
     let document = run(&sandbox, 1);
     let incidents = document["incidents"].as_array().unwrap();
     let new = incidents.iter().find(|it| it["phase"] == "opened").unwrap();
@@ -171,12 +164,10 @@ fn all_urls_of_a_silent_host_are_named() {
         site.serve(path, Reply::raw("").hang());
     }
     let sandbox = Sandbox::new(&format!(
-        "[check]\nhead-timeout = \"300ms\"\nhost-patience = \"300ms\"\nretries = 0\n\
-         [network]\nmap = [\"{}\", \"{}\"]\n",
-        site.map("example.test"),
-        site.map("silent.test")
+        "[check]\nhead-timeout = \"300ms\"\nhost-patience = \"300ms\"\nretries = 0\n{}",
+        site.network_of(&["example.test", "silent.test"])
     ));
-    sandbox.write("urldb/example.test.yaml", promises(&[("/fine", "fine")]));
+    sandbox.write(FILE, promises(&[("/fine", "fine")]));
     let silent: String = paths.iter().map(|path| promise(path, "x")).collect();
     sandbox.write("urldb/silent.test.yaml", format!("---\n{silent}"));
     let first = run(&sandbox, 3);
@@ -202,8 +193,7 @@ fn all_urls_of_a_silent_host_are_named() {
         "{}",
         totals(&second)
     );
-    let one = ["check", "--format", "json", "http://silent.test/099"];
-    sandbox.urldb(&one).code(1);
+    sandbox.exits(1, "check --format json http://silent.test/099");
 
     for path in &paths {
         site.serve(path, Reply::ok("x"));
@@ -221,8 +211,7 @@ fn all_urls_of_a_silent_host_are_named() {
 fn three_hosts() -> (Site, Sandbox) {
     let site = Site::with(&[("/a", "first")]);
     let hosts = ["one.test", "two.test", "three.test"];
-    let maps = hosts.map(|host| format!("\"{}\"", site.map(host)));
-    let sandbox = Sandbox::new(&format!("[network]\nmap = [{}]\n", maps.join(", ")));
+    let sandbox = Sandbox::new(&site.network_of(&hosts));
     for host in hosts {
         let file = format!("urldb/{host}.yaml");
         sandbox.write(&file, promises(&[("/a", "first")]));
@@ -252,8 +241,7 @@ fn a_run_with_a_selection_leaves_other_incidents_alone() {
     run(&sandbox, 1);
     let before = sandbox.tree("status/incidents");
     site.serve("/a", Reply::ok("first"));
-    let part = ["run", "--format", "json", "-d", "two.test"];
-    let document = sandbox.urldb(&part).code(0).json();
+    let document = sandbox.ok("run --format json -d two.test").json();
     let expected = [
         "closed two.test gone: -a",
         "unchanged one.test gone: a",
@@ -265,7 +253,7 @@ fn a_run_with_a_selection_leaves_other_incidents_alone() {
     let after = sandbox.tree("status/incidents");
     let changed = after.iter().filter(|(file, text)| before[*file] != **text);
     assert_eq!(changed.count(), 1);
-    sandbox.urldb(&["rm", "http://three.test/a"]).code(0);
+    sandbox.ok("rm http://three.test/a");
     let document = run(&sandbox, 0);
     let mut closed: Vec<String> = document["incidents"]
         .as_array()
@@ -318,15 +306,12 @@ fn a_muted_url_is_affected_and_notifies_nobody() {
         let text = promises(&TEXTS);
         let keys = format!("mute-reason: the server moves\nmute-until: '{until}'\n");
         let record = promise("/a", "first");
-        sandbox.write(
-            "urldb/example.test.yaml",
-            text.replace(&record, &(record.clone() + &keys)),
-        );
-        sandbox.urldb(&["lint", "-q"]).code(0)
+        sandbox.write(FILE, text.replace(&record, &(record.clone() + &keys)));
+        sandbox.ok("lint -q")
     };
     mute("2999-12-24");
     site.remove("/a");
-    sandbox.urldb(&["check"]).code(0);
+    sandbox.ok("check");
     let document = run(&sandbox, 0);
     assert_eq!(shown(&document), ["opened example.test gone: +a"]);
     assert_eq!(document["incidents"][0]["urls"][0]["muted"], true);
@@ -340,14 +325,11 @@ fn a_muted_url_is_affected_and_notifies_nobody() {
     lint.says(&["expired-mute", "people are notified again since 2001-12-24"]);
     let document = run(&sandbox, 1);
     assert_eq!(shown(&document), ["grown example.test gone: +a"]);
-    let bad = sandbox
-        .read("urldb/example.test.yaml")
-        .replace("'2001-12-24'", "soon");
-    sandbox.write("urldb/example.test.yaml", bad);
+    let bad = sandbox.read(FILE).replace("'2001-12-24'", "soon");
+    sandbox.write(FILE, bad);
     sandbox
-        .urldb(&["lint"])
-        .code(1)
-        .says(&["`mute-until` should be a date such as `2026-12-24`, found `soon`"]);
+        .exits(1, "lint")
+        .says("`mute-until` should be a date such as `2026-12-24`, found `soon`");
 }
 
 #[test]
@@ -393,17 +375,14 @@ fn a_url_that_fails_often_is_a_warning_once() {
         mails[0].text
     );
     let ledger = sandbox.read("status/example.test.yaml");
-    assert!(
-        !ledger.contains("intermittent") && !ledger.contains("failures"),
-        "{ledger}"
-    );
+    assert_lacks(&ledger, &["intermittent", "failures"]);
 }
 
 #[test]
 fn the_evidence_of_appended_lines_is_what_was_appended() {
     let (site, sandbox) = watched();
     let (old, new) = ("one\ntwo\n", "one\ntwo\nthree\nfour\n");
-    sandbox.write("urldb/example.test.yaml", promises(&[("/a", old)]));
+    sandbox.write(FILE, promises(&[("/a", old)]));
     site.serve("/a", Reply::ok(old));
     run(&sandbox, 0);
     let reply = Reply::new(
@@ -424,11 +403,9 @@ fn the_evidence_of_appended_lines_is_what_was_appended() {
     assert_eq!(evidence["observed"]["length"], new.len());
     let file = &sandbox.files("status/incidents", ".yaml")[0];
     let text = std::fs::read_to_string(file).unwrap();
-    assert!(text.contains("    - +three\n"), "{text}");
+    assert_has(&text, "    - +three\n");
 
-    sandbox
-        .urldb(&["accept", "--yes", "http://example.test/a"])
-        .code(0);
+    sandbox.ok("accept --yes http://example.test/a");
     let closed = run(&sandbox, 0);
     assert_eq!(closed["incidents"][0]["closed_because"], "promises-changed");
 }
@@ -467,10 +444,7 @@ fn a_damaged_incident_is_an_error_and_a_foreign_file_is_none() {
         .unwrap();
     std::fs::write(file, "---\nkey: 0\n").unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
-    sandbox
-        .urldb(&["run"])
-        .code(2)
-        .complains(&["cannot use", name]);
+    sandbox.exits(2, "run").complains(&["cannot use", name]);
 }
 
 #[test]
@@ -479,9 +453,9 @@ fn an_expired_certificate_is_named_with_its_dates() {
     let tls = authority.server(&[Kind::Good, Kind::Expired], "secure.test");
     let server = Server::tls(tls, |_| Reply::ok("first").close());
     let sandbox = Sandbox::new(&format!(
-        "[check]\nretries = 0\n[network]\nmap = [\"secure.test={}\"]\nca-file = \"{}\"\n",
-        server.address(),
-        authority.file().display()
+        "[check]\nretries = 0\n{}ca-file = {:?}\n",
+        network(server.address(), &["secure.test"]),
+        authority.file()
     ));
     let file = promises(&[("/a", "first")]).replacen("---\n", "---\nhttp: false\nhttps: true\n", 1);
     sandbox.write("urldb/secure.test.yaml", file);

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, promises, sha256};
+use crate::sandbox::{Case, Ran, Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, closed_address, network, promise, promises, sha256};
 use crate::support::{Reply, Request, Server};
-
-const FILE: &str = "urldb/example.test.yaml";
 
 #[test]
 fn a_parking_page_is_not_taken_for_the_site() {
@@ -24,7 +22,7 @@ fn a_parking_page_is_not_taken_for_the_site() {
     let plain = "---\n_path: /plain\n";
     let (first, second) = kept.split_once("---\n_path: /static").unwrap();
     sandbox.write(FILE, format!("{first}{plain}---\n_path: /static{second}"));
-    sandbox.urldb(&["check"]).code(3).says(&[
+    sandbox.exits(3, "check").says(&[
         "unknown[blocked]: example.test offers its domain for sale (2 of 3 URLs)",
         "answers with a parking page",
         "  /plain",
@@ -37,20 +35,13 @@ fn a_parking_page_is_not_taken_for_the_site() {
 fn an_alias_that_differs_is_asked_until_it_is_mended() {
     let pages = [("/a", "first"), ("/b", "second"), ("/c", "third")];
     let (site, mirror) = (Site::with(&pages), Site::with(&pages));
-    let network = format!(
-        "[network]\nmap = [\"{}\", \"{}\"]\n",
-        site.map("example.test"),
-        mirror.map("www.example.test")
-    );
-    let sandbox = Sandbox::new(&network);
+    let map = [site.map("example.test"), mirror.map("www.example.test")];
+    let sandbox = Sandbox::new(&format!("[network]\nmap = {map:?}\n"));
     let promised = promises(&pages).replacen("---\n", "---\ncnames:\n- www.example.test\n", 1);
     sandbox.write(FILE, promised);
-    sandbox
-        .urldb(&["run"])
-        .code(0)
-        .says(&["all 4 URLs are as promised"]);
+    sandbox.ok("run").says("all 4 URLs are as promised");
     let ledger = sandbox.read("status/example.test.yaml");
-    assert!(!ledger.contains("alias"), "{ledger}");
+    assert_lacks(&ledger, "alias");
     assert_eq!(mirror.requests().len(), 1);
     let turn = mirror.requests()[0].target.clone();
     assert_eq!(
@@ -60,31 +51,27 @@ fn an_alias_that_differs_is_asked_until_it_is_mended() {
 
     mirror.serve(&turn, Reply::ok("stale"));
     let url = format!("broken[alias-differs]: http://www.example.test{turn}");
-    let ran = sandbox.urldb(&["run"]).code(1);
+    let ran = sandbox.exits(1, "run");
     let ran = ran.says(&[
         &url,
         "serves other bytes than example.test",
         "1 of 4 URLs is broken",
     ]);
-    assert!(!ran.out.contains("[changed]"), "{}", ran.out);
+    assert_lacks(&ran.out, "[changed]");
     let ledger = sandbox.read("status/example.test.yaml");
-    assert!(ledger.contains("alias: www.example.test"), "{ledger}");
+    assert_has(&ledger, "alias: www.example.test");
     // It is nothing to accept.
-    sandbox.urldb(&["accept", "--all", "--yes"]).code(0);
+    sandbox.ok("accept --all --yes");
     sandbox
-        .urldb(&["check", "http://example.test/a"])
-        .code(0)
-        .says(&["the URL is as promised"]);
+        .ok("check http://example.test/a")
+        .says("the URL is as promised");
 
     mirror.serve(
         &turn,
         Reply::ok(pages.iter().find(|page| page.0 == turn).unwrap().1),
     );
-    sandbox
-        .urldb(&["run"])
-        .code(0)
-        .says(&["recovered: http://www.example.test"]);
-    assert!(!sandbox.read("status/example.test.yaml").contains("alias"));
+    sandbox.ok("run").says("recovered: http://www.example.test");
+    assert_lacks(&sandbox.read("status/example.test.yaml"), "alias");
 }
 
 #[test]
@@ -95,13 +82,12 @@ fn each_scheme_is_judged_by_itself_and_named() {
     let sandbox = Sandbox::new(&format!("{impatient}{}", site.network()));
     let promised = promises(&[("/a", "first")]).replacen("---\n", "---\nhttps: true\n", 1);
     sandbox.write(FILE, &promised);
-    let ran = sandbox.urldb(&["check"]).code(1);
-    ran.says(&[
+    sandbox.exits(1, "check").says(&[
         "broken[unreachable]: https://example.test/a",
         "1 of 2 URLs is not as promised",
     ]);
     sandbox.write(FILE, promised.replace("https: true", "http: false"));
-    let document = sandbox.urldb(&["check", "--format", "json"]).code(1).json();
+    let document = sandbox.exits(1, "check --format json").json();
     let results = document["results"].as_array().unwrap();
     assert_eq!(results.len(), 1);
     assert_eq!(results[0]["url"], "https://example.test/a");
@@ -126,7 +112,7 @@ fn pages_are_asked_for_their_official_url() {
         FILE,
         format!("---\n{}{bytes}{}", records.concat(), rest.concat()),
     );
-    let ran = sandbox.urldb(&["check"]).code(0).says(&[
+    let ran = sandbox.ok("check").says(&[
         "warning[canonical-missing]: http://example.test/none names no official URL",
         "its official one is\n            http://example.test/none",
         "warning[canonical-differs]: http://example.test/other",
@@ -135,93 +121,68 @@ fn pages_are_asked_for_their_official_url() {
         "All good: all 6 URLs are as promised.",
     ]);
     assert_eq!(ran.out.matches("canonical-").count(), 3, "{}", ran.out);
-    let ran = sandbox.urldb(&["check", "--format", "json"]).code(0).json();
+    let ran = sandbox.ok("check --format json").json();
     assert_eq!(ran["summary"]["warnings"], 3);
     assert_eq!(ran["results"][1]["warnings"][0], "canonical-missing");
     // What was read for that alone is not taken for content.
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let captures = sandbox.captures();
     assert_eq!(captures.matches("digest").count(), 1, "{captures}");
 
     let quiet = "[check.host.\"example.test\"]\ncanonical = false\n";
     sandbox.write("urldb.toml", sandbox.read("urldb.toml") + quiet);
-    let ran = sandbox.urldb(&["check"]).code(0);
-    assert!(!ran.out.contains("canonical"), "{}", ran.out);
+    let ran = sandbox.ok("check");
+    assert_lacks(&ran.out, "canonical");
 }
 
 #[test]
 fn a_run_in_which_no_host_answers_is_inconclusive() {
-    // Two hosts, on a port where nobody is any more.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let site = Site::with(&[("/a", "first")]);
-    let maps = |other: &str| format!("[network]\nmap = [\"example.test={port}\", \"{other}\"]\n");
-    let sandbox = Sandbox::new(&maps(&format!("other.test={port}")));
+    let sandbox = Sandbox::new(&network(closed_address(), &["example.test", "other.test"]));
     let promised = promises(&[("/a", "first")]);
     sandbox.write(FILE, &promised);
     sandbox.write("urldb/other.test.yaml", &promised);
     for _ in 0..3 {
-        sandbox.urldb(&["run"]).code(3).says(&[
+        sandbox.exits(3, "run").says(&[
             "No result: none of 2 hosts answered",
             "unknown[inconclusive]: 2 hosts could not be reached (2 of 2 URLs)",
             "our own network",
         ]);
     }
-    let alone = ["check", "-d", "example.test"];
     sandbox
-        .urldb(&alone)
-        .code(1)
-        .says(&["broken[unreachable]: http://example.test/a"]);
+        .exits(1, "check -d example.test")
+        .says("broken[unreachable]: http://example.test/a");
 
-    sandbox.write(
-        "urldb.toml",
-        format!(
-            "[check]\nretry-wait = \"1ms\"\n{}",
-            maps(&site.map("other.test"))
-        ),
-    );
+    let site = Site::with(&[("/a", "first")]);
     sandbox
-        .urldb(&["check"])
-        .code(1)
-        .says(&["1 of 2 URLs is not as promised"]);
+        .exits(1, &["check", "--map", &site.map("other.test")])
+        .says("1 of 2 URLs is not as promised");
 }
 
 #[test]
 fn add_and_accept_blame_no_host_when_nobody_answers() {
-    // A port on which nobody listens any more.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let maps = format!("[network]\nmap = [\"example.test={port}\", \"other.test={port}\"]\n");
-    let sandbox = Sandbox::new(&maps);
+    let sandbox = Sandbox::new(&network(closed_address(), &["example.test", "other.test"]));
     let (here, there) = ("http://example.test/a", "http://other.test/a");
     let cause = "no host answered in this run, so it may be our own network";
     sandbox
-        .urldb(&["add", "--static", here, there])
-        .code(1)
+        .exits(1, &["add", "--static", here, there])
         .complains(&[
             &format!("{here} was not added: {cause}"),
             &format!("{there} was not added: {cause}"),
         ]);
     // Of a single host nobody can tell.
-    let alone = sandbox.urldb(&["add", "--static", here]).code(1);
-    assert!(!alone.err.contains("our own network"), "{alone:#?}");
+    let alone = sandbox.exits(1, &["add", "--static", here]);
+    assert_lacks(&alone.err, "our own network");
 
     sandbox.write("urls.txt", format!("{here}\n{there}\n"));
-    let import = ["import", "list", "urls.txt", "--static"];
-    sandbox.urldb(&import).code(1).complains(&[
-        &format!("{here} has no digest: {cause}"),
-        &format!("{there} has no digest: {cause}"),
-    ]);
     sandbox
-        .urldb(&["accept", "--all", "--yes"])
-        .code(1)
-        .complains(&[&format!(
-            "{here} is inconclusive, which cannot be accepted: {cause}"
-        )]);
+        .exits(1, "import list urls.txt --static")
+        .complains(&[
+            &format!("{here} has no digest: {cause}"),
+            &format!("{there} has no digest: {cause}"),
+        ]);
+    sandbox.exits(1, "accept --all --yes").complains(&format!(
+        "{here} is inconclusive, which cannot be accepted: {cause}"
+    ));
 }
 
 #[test]
@@ -232,32 +193,19 @@ fn files_that_we_may_not_open_are_no_failure_of_servers() {
     let pause = std::time::Duration::from_millis(300);
     site.serve("/a", Reply::default().pause(pause).then(slow).close());
     let hosts: Vec<_> = (0..60).map(|number| format!("h{number}.test")).collect();
-    let maps: Vec<_> = hosts
-        .iter()
-        .map(|host| format!("{:?}", site.map(host)))
-        .collect();
-    let network = format!("[network]\nmap = [{}]\n", maps.join(", "));
+    let network = site.network_of(&hosts);
     let check = |settings: &str, files: u32| {
         let sandbox = Sandbox::new(&format!("{settings}{network}"));
         for host in &hosts {
             sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", "first")]));
         }
-        let mut limited = sandbox.command("sh");
-        let script = format!("ulimit -n {files}; exec \"$0\" check");
-        limited.args(["-c", &script, env!("CARGO_BIN_EXE_urldb")]);
-        let output = limited.output().unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stdout).unwrap(),
-        )
+        sandbox.urldb_with_limit(&format!("-n {files}"), "check")
     };
-    let (code, said) = check("[check]\nconcurrency = 32\n", 24);
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("too many open files"), "{said}");
-    assert!(!said.contains("unreachable"), "{said}");
+    let ran = check("[check]\nconcurrency = 32\n", 24).code(3);
+    let ran = ran.says("too many open files");
+    assert_lacks(&ran.out, "unreachable");
     // Without a number of its own, a run keeps to what it may open.
-    let (code, said) = check("", 64);
-    assert_eq!(code, Some(0), "{said}");
+    check("", 64).code(0);
 }
 
 /// A database that is read a second time while fetching goes on, and the answers of its server.
@@ -265,14 +213,8 @@ fn read_twice(server: &Server) -> Sandbox {
     let hosts: Vec<_> = (0..1_100)
         .map(|number| format!("h{number:04}.test"))
         .collect();
-    let maps = hosts.iter();
-    let maps: Vec<_> = maps
-        .map(|host| format!("\"{host}={}\"", server.address()))
-        .collect();
-    let sandbox = Sandbox::new(&format!(
-        "[check]\nhost-interval = \"0s\"\n[network]\nmap = [{}]\n",
-        maps.join(", ")
-    ));
+    let network = network(server.address(), &hosts);
+    let sandbox = Sandbox::new(&format!("[check]\nhost-interval = \"0s\"\n{network}"));
     for host in &hosts {
         sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", "first")]));
     }
@@ -280,26 +222,17 @@ fn read_twice(server: &Server) -> Sandbox {
 }
 
 /// Checks a database with few open files, so that few of its files are read at the same time.
-fn check_with_few_files(sandbox: &Sandbox) -> (Option<i32>, String, String) {
-    let mut limited = sandbox.command("sh");
-    let script = "ulimit -n 200; exec \"$0\" check";
-    limited.args(["-c", script, env!("CARGO_BIN_EXE_urldb")]);
-    let output = limited.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+fn check_with_few_files(sandbox: &Sandbox) -> Ran {
+    sandbox.urldb_with_limit("-n 200", "check")
 }
 
 #[test]
 fn more_hosts_than_files_that_we_may_open_are_all_asked() {
     let server = Server::new(|_| Reply::ok("first"));
-    let (code, said, complaints) = check_with_few_files(&read_twice(&server));
-    assert_eq!(code, Some(0), "{said}{complaints}");
-    assert!(said.contains("all 1,100 URLs are as promised"), "{said}");
-    assert!(said.contains("Checked 1,100 of 1,100 URLs"), "{said}");
+    check_with_few_files(&read_twice(&server)).code(0).says(&[
+        "all 1,100 URLs are as promised",
+        "Checked 1,100 of 1,100 URLs",
+    ]);
 }
 
 #[test]
@@ -317,21 +250,19 @@ fn a_file_that_cannot_be_read_a_second_time_is_no_success() {
     });
     let sandbox = read_twice(&server);
     database.set(sandbox.path("urldb")).unwrap();
-    let (code, said, complaints) = check_with_few_files(&sandbox);
-    assert_eq!(code, Some(2), "{said}{complaints}");
-    assert!(said.contains("1 of 1,100 URLs got no result"), "{said}");
-    assert!(said.contains("Checked 1,099 of 1,100 URLs"), "{said}");
     let trouble = "urldb/h1099.test.yaml was read before the first request, and not a second time";
-    assert!(complaints.contains(trouble), "{complaints}");
+    check_with_few_files(&sandbox)
+        .code(2)
+        .says(&[
+            "1 of 1,100 URLs got no result",
+            "Checked 1,099 of 1,100 URLs",
+        ])
+        .complains(trouble);
 }
 
 /// A sandbox with a static record of each host, all of which one server answers.
 fn hosts_behind(server: &Server, hosts: &[&str], text: &str) -> Sandbox {
-    let maps: Vec<_> = hosts
-        .iter()
-        .map(|host| format!("\"{host}={}\"", server.address()))
-        .collect();
-    let sandbox = Sandbox::new(&format!("[network]\nmap = [{}]\n", maps.join(", ")));
+    let sandbox = Sandbox::new(&network(server.address(), hosts));
     for host in hosts {
         sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", text)]));
     }
@@ -358,10 +289,9 @@ fn a_page_that_answers_for_all_hosts_is_no_news_at_once() {
     });
     let sandbox = hosts_behind(&server, &hosts, "first");
     sandbox
-        .urldb(&["check"])
-        .code(3)
-        .says(&["No result: 3 hosts answer with one page"]);
-    sandbox.urldb(&["run"]).code(3);
+        .exits(3, "check")
+        .says("No result: 3 hosts answer with one page");
+    sandbox.exits(3, "run");
     assert!(
         sandbox
             .history()
@@ -370,13 +300,13 @@ fn a_page_that_answers_for_all_hosts_is_no_news_at_once() {
     );
     // Home again: nothing has happened.
     is_portal.store(false, Ordering::SeqCst);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     // A page that stays is told.
     is_portal.store(true, Ordering::SeqCst);
-    sandbox.urldb(&["run"]).code(3);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(3, "run");
+    sandbox.exits(1, "run");
     let ledger = sandbox.read("status/one.test.yaml");
-    assert!(ledger.contains("state: changed"), "{ledger}");
+    assert_has(&ledger, "state: changed");
 }
 
 /// A portal also keeps the promise of a record without bytes.
@@ -392,8 +322,7 @@ fn a_page_that_answers_for_all_hosts_keeps_no_promise() {
         );
     }
     for command in ["check", "run"] {
-        let ran = sandbox.urldb(&[command]).code(3);
-        ran.says(&[
+        sandbox.exits(3, &[command]).says(&[
             "our own network",
             "hosts of 3 domains",
             "No result: 3 hosts answer with one page",
@@ -401,19 +330,18 @@ fn a_page_that_answers_for_all_hosts_keeps_no_promise() {
         ]);
     }
     // The static record is news when another run agrees; what is believed of the others stays.
-    sandbox.urldb(&["run"]).code(1).says(&[
+    sandbox.exits(1, "run").says(&[
         "our own network",
         "2 hosts\n  answer with one page, like other hosts",
     ]);
     let ledger = sandbox.read("status/one.test.yaml");
-    assert!(ledger.contains("state: changed"), "{ledger}");
+    assert_has(&ledger, "state: changed");
     assert!(!sandbox.path("status/two.test.yaml").exists());
     // Without a promise of bytes, nobody can tell such a page from the default page of a server.
     std::fs::remove_file(sandbox.path("urldb/one.test.yaml")).unwrap();
     sandbox
-        .urldb(&["check"])
-        .code(0)
-        .says(&["All good: all 2 URLs are as promised."]);
+        .ok("check")
+        .says("All good: all 2 URLs are as promised.");
 }
 
 #[test]
@@ -431,30 +359,29 @@ fn what_a_coding_hides_is_promised_decoded() {
     };
     site.serve("/a", coded("gzip", gzip(plain)));
     let a = "http://example.test/a";
-    sandbox.urldb(&["add", "--static", a]).code(0);
-    assert_eq!(sandbox.read(FILE), promises(&[("/a", plain)]));
+    sandbox.ok(&["add", "--static", a]);
+    sandbox.assert_file(FILE, &promises(&[("/a", plain)]));
     let other = plain.replace("plain", "other");
     site.serve("/a", coded("gzip", gzip(&other)));
-    sandbox.urldb(&["check"]).code(1).says(&[&format!(
+    sandbox.exits(1, "check").says(&format!(
         "served    {} bytes, SHA-256 {}",
         other.len(),
         &sha256(&other)[..12]
-    )]);
-    sandbox.urldb(&["accept", "--yes", a]).code(0);
-    assert_eq!(sandbox.read(FILE), promises(&[("/a", &other)]));
+    ));
+    sandbox.ok(&["accept", "--yes", a]);
+    sandbox.assert_file(FILE, &promises(&[("/a", &other)]));
 
     site.serve("/b", coded("br", gzip(plain)));
     site.serve("/c", coded("gzip", gzip(plain)[..20].to_vec()));
     for path in ["/b", "/c"] {
         let url = format!("http://example.test{path}");
         sandbox
-            .urldb(&["add", "--static", &url])
-            .code(1)
+            .exits(1, &["add", "--static", &url])
             .complains(&["was not added", "coding"]);
     }
     site.serve("/a", coded("br", gzip(plain)));
-    sandbox.urldb(&["accept", "--yes", "--force", a]).code(1);
-    assert_eq!(sandbox.read(FILE), promises(&[("/a", &other)]));
+    sandbox.exits(1, &["accept", "--yes", "--force", a]);
+    sandbox.assert_file(FILE, &promises(&[("/a", &other)]));
 }
 
 #[test]
@@ -468,10 +395,7 @@ fn one_odd_answer_is_never_promised() {
         "/data.csv" => Reply::new("200 OK", &html, "<title>Back soon</title>"),
         _ => Reply::new("200 OK", &["cf-mitigated: challenge"], "are you human?"),
     });
-    let sandbox = Sandbox::new(&format!(
-        "[network]\nmap = [\"example.test={}\"]\n",
-        server.address()
-    ));
+    let sandbox = Sandbox::new(&network(server.address(), &["example.test"]));
     for (path, cause) in [
         ("odd", "content-unstable"),
         ("later", "202"),
@@ -483,18 +407,19 @@ fn one_odd_answer_is_never_promised() {
     ] {
         let url = format!("http://example.test/{path}");
         sandbox
-            .urldb(&["add", "--static", &url])
-            .code(1)
+            .exits(1, &["add", "--static", &url])
             .complains(&["was not added", cause]);
     }
     assert!(!sandbox.path(FILE).exists());
     let old = promises(&[("/data.csv", "a,b"), ("/later", "old")]);
     sandbox.write(FILE, &old);
-    sandbox
-        .urldb(&["accept", "--yes", "--all"])
-        .code(1)
-        .complains(&["/data.csv", "an HTML page", "/later", "202"]);
-    assert_eq!(sandbox.read(FILE), old);
+    sandbox.exits(1, "accept --yes --all").complains(&[
+        "/data.csv",
+        "an HTML page",
+        "/later",
+        "202",
+    ]);
+    sandbox.assert_file(FILE, &old);
 }
 
 #[test]
@@ -505,17 +430,13 @@ fn one_odd_redirect_is_never_accepted() {
         "/a" => Reply::redirect(302, "/new"),
         _ => Reply::ok("x"),
     });
-    let sandbox = Sandbox::new(&format!(
-        "[network]\nmap = [\"example.test={}\"]\n",
-        server.address()
-    ));
+    let sandbox = Sandbox::new(&network(server.address(), &["example.test"]));
     let record = "---\n---\n_path: /a\nredirects-to: http://example.test/old\n";
     sandbox.write(FILE, record);
     sandbox
-        .urldb(&["accept", "--yes", "--all"])
-        .code(1)
-        .complains(&["redirects elsewhere from one fetch to the next"]);
-    assert_eq!(sandbox.read(FILE), record);
+        .exits(1, "accept --yes --all")
+        .complains("redirects elsewhere from one fetch to the next");
+    sandbox.assert_file(FILE, &record);
 }
 
 #[test]
@@ -529,20 +450,16 @@ fn head_compares_the_announced_length_and_has_no_digest() {
     let record =
         |length: u64| format!("---\n---\n_path: /a\ncontent-length: {length}\nmethod: HEAD\n");
     sandbox.write(FILE, record(12));
-    sandbox.urldb(&["check"]).code(0);
+    sandbox.ok("check");
     sandbox.write(FILE, record(13));
     sandbox
-        .urldb(&["check"])
-        .code(1)
+        .exits(1, "check")
         .says(&["promised  13 bytes", "announces 12 bytes"]);
-    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
-    assert_eq!(sandbox.read(FILE), record(12));
+    sandbox.ok("accept --yes --all");
+    sandbox.assert_file(FILE, &record(12));
     let digest = format!("content-sha256: {}\nmethod", sha256("x"));
     sandbox.write(FILE, record(12).replace("method", &digest));
-    sandbox
-        .urldb(&["lint"])
-        .code(1)
-        .says(&["bad-digest", "HEAD"]);
+    sandbox.exits(1, "lint").says(&["bad-digest", "HEAD"]);
 }
 
 /// Too few files for a run at all: the program says so, and calls no URL unreachable.
@@ -550,20 +467,11 @@ fn head_compares_the_announced_length_and_has_no_digest() {
 fn a_tiny_limit_of_open_files_is_named() {
     let site = Site::with(&[("/a", "first")]);
     let sandbox = Sandbox::new(&site.network());
-    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    sandbox.write(FILE, promises(&[("/a", "first")]));
     for limit in [8, 12, 15, 17] {
-        let script = format!("ulimit -n {limit}; exec \"$0\" check");
-        let mut command = sandbox.command("sh");
-        let ran = command
-            .args(["-c", &script, env!("CARGO_BIN_EXE_urldb")])
-            .output()
-            .unwrap();
-        let words = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert_eq!(ran.status.code(), Some(2), "{limit}: {words}");
-        assert!(
-            words.contains("open files") && words.contains("ulimit -n"),
-            "{limit}: {words}"
-        );
-        assert!(!words.contains("ca-certificates"), "{limit}: {words}");
+        let _case = Case(limit);
+        let ran = sandbox.urldb_with_limit(&format!("-n {limit}"), "check");
+        let ran = ran.code(2).complains(&["open files", "ulimit -n"]);
+        assert_lacks(&ran.err, "ca-certificates");
     }
 }

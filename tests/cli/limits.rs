@@ -5,8 +5,7 @@ use std::io::Write;
 
 use crate::hook::Repository;
 use crate::sandbox::Sandbox;
-
-const FILE: &str = "urldb/example.test.yaml";
+use crate::site::FILE;
 
 /// Memory that is enough for every command here.
 const MEBIBYTES: u64 = 128;
@@ -35,12 +34,12 @@ fn a_domain_file_that_is_too_large_is_a_finding_in_little_memory() {
     for (length, words) in [(most + 1, &unreadable), (most, &long_line)] {
         write_sparse(&sandbox, FILE, "---\n---\n_path: /a\nname: ", length);
         for command in [
-            &["lint"][..],
-            &["lint", "--untrusted"],
-            &["fmt"],
-            &["fmt", "--check"],
-            &["check"],
-            &["check", "--untrusted"],
+            "lint",
+            "lint --untrusted",
+            "fmt",
+            "fmt --check",
+            "check",
+            "check --untrusted",
         ] {
             let ran = sandbox.urldb_within(MEBIBYTES, command).code(1);
             let said = format!("{}{}", ran.out, ran.err);
@@ -56,7 +55,7 @@ fn comments_count_to_the_record_below() {
     let sandbox = Sandbox::new("");
     let comments = "# nothing\n".repeat(450_000);
     sandbox.write(FILE, format!("---\n{comments}---\n_path: /a\n"));
-    sandbox.urldb(&["lint"]).code(1).says(&[
+    sandbox.exits(1, "lint").says(&[
         "urldb/example.test.yaml:2:1: record-too-long",
         "longer than 4 MB",
     ]);
@@ -66,11 +65,7 @@ fn comments_count_to_the_record_below() {
 fn a_configuration_that_is_too_large_is_an_error() {
     let sandbox = Sandbox::new("");
     write_sparse(&sandbox, "urldb.toml", "# urldb\n", 600 << 20);
-    for command in [
-        &["lint", "--untrusted"][..],
-        &["check"],
-        &["hook", "run", "pre-commit"],
-    ] {
+    for command in ["lint --untrusted", "check", "hook run pre-commit"] {
         let ran = sandbox.urldb_within(MEBIBYTES, command);
         assert!(ran.code == 2, "{command:?}: {ran:?}");
     }
@@ -79,37 +74,35 @@ fn a_configuration_that_is_too_large_is_an_error() {
 #[test]
 fn the_merge_driver_leaves_large_files_to_git() {
     let repository = Repository::without_hook();
-    let sandbox = &repository.sandbox;
     let third = (256 << 20) / 3;
     for (name, length) in [("base", third), ("ours", third), ("theirs", third + 2)] {
-        write_sparse(sandbox, name, "---\n", length);
+        write_sparse(&repository, name, "---\n", length);
     }
     let driver = ["resolve", "--driver", "base", "ours", "theirs", FILE];
-    sandbox
+    repository
         .urldb_within(MEBIBYTES, &driver)
         .code(2)
         .complains(&["more than 256 MiB together", "git merges lines"]);
-    let ours = std::fs::metadata(sandbox.path("ours")).unwrap();
+    let ours = std::fs::metadata(repository.path("ours")).unwrap();
     assert_eq!(ours.len(), third);
 }
 
 #[test]
 fn the_merge_driver_merges_lines_of_a_version_with_a_line_that_is_too_long() {
     let repository = Repository::without_hook();
-    let sandbox = &repository.sandbox;
     let base = "---\n---\n_path: /a\nname: a\n---\n_path: /b\n---\n_path: /c\n---\n_path: /d\n";
-    sandbox.write("base", base);
-    sandbox.write(
+    repository.write("base", base);
+    repository.write(
         "ours",
         base.replace("name: a", &format!("name: {}", "a".repeat(2 << 20))),
     );
-    sandbox.write("theirs", format!("{base}name: d\n"));
-    sandbox
+    repository.write("theirs", format!("{base}name: d\n"));
+    repository
         .urldb_within(
             MEBIBYTES,
             &["resolve", "--driver", "base", "ours", "theirs", FILE],
         )
         .code(0)
-        .complains(&["cannot be merged by record: line 4: line 4 is longer than 1 MiB"]);
-    assert!(sandbox.read("ours").ends_with("_path: /d\nname: d\n"));
+        .complains("cannot be merged by record: line 4: line 4 is longer than 1 MiB");
+    assert!(repository.read("ours").ends_with("_path: /d\nname: d\n"));
 }

@@ -7,7 +7,7 @@ use insta::{Settings, assert_snapshot};
 use crate::advice::assert_commands_work;
 use crate::certificates::{Authority, Kind};
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, promises};
+use crate::site::{Site, closed_address, network, promise, promises};
 use crate::smtp::{self, SmtpReplies};
 use crate::support::{Reply, Server};
 use crate::tracker::Tracker;
@@ -69,7 +69,7 @@ impl Watched {
     #[track_caller]
     fn earlier_run(&self, code: i32) {
         let env = [("TRACKER_TOKEN", "secret")];
-        self.sandbox.urldb_with_env(&["run"], &env).code(code);
+        self.sandbox.urldb_with_env("run", &env).code(code);
         self.tracker.take_writes();
         std::thread::sleep(Duration::from_millis(1_100));
     }
@@ -133,7 +133,7 @@ fn appended_rows() {
         "/tables/stars.csv",
         Reply::ok(format!("{rows}HD 3,3.0\nHD 4,4.0\n")),
     );
-    let check = watched.sandbox.urldb(&["check"]).code(1).out;
+    let check = watched.sandbox.exits(1, "check").out;
     let text = watched.run(&[], 1);
     stable().bind(|| assert_snapshot!("appended_rows", format!("{text}\n=== check\n{check}")));
 }
@@ -254,9 +254,7 @@ fn own_network_and_partial_run() {
     let partial = watched.run(&["-c", "core"], 0);
     stable().bind(|| assert_snapshot!("partial_run", partial));
 
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = listener.local_addr().unwrap();
-    drop(listener);
+    let nobody = closed_address();
     let maps = hosts.map(|host| format!("{host}={nobody}"));
     let old = hosts.map(|host| site.map(host));
     let config = watched.sandbox.read("urldb.toml");
@@ -277,8 +275,8 @@ fn certificate() {
     let server = Server::tls(tls, |_| Reply::ok("stars").close());
     let watched = Watched::with(&format!(
         "[check]\nretries = 0\nhost-concurrency = 1\n\
-         [network]\nmap = [\"data.example.test={}\"]\nca-file = {:?}\n",
-        server.address(),
+         {}ca-file = {:?}\n",
+        network(server.address(), &["data.example.test"]),
         authority.file()
     ));
     let records: String = pages.iter().map(|page| promise(page, "stars")).collect();

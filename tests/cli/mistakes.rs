@@ -1,11 +1,10 @@
 //! Domain files with mistakes: what is still checked, and who hears of it.
 
 use crate::run::mailing;
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, promises};
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promise, promises};
 use crate::support::Reply;
 
-const FILE: &str = "urldb/example.test.yaml";
 const LEDGER: &str = "status/example.test.yaml";
 const BAD: &str = "---\n_path: /c\ncontent-length: five\n";
 
@@ -32,25 +31,21 @@ fn subjects(sandbox: &Sandbox) -> Vec<String> {
 #[test]
 fn a_record_that_cannot_be_read_keeps_the_others_going() {
     let (site, sandbox) = watched();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let ledger = sandbox.read(LEDGER);
     let broken = promise("/a", "first").replace("_path: /a", "_path: [/a");
     sandbox.write(FILE, format!("---\n{broken}{}", promise("/b", "second")));
     let place = format!("{FILE}:3");
     let asked = site.requests().len();
-    sandbox.urldb(&["check"]).code(1).says(&[
-        "Checked 1 of 1 URL",
-        &place,
-        "mistake[syntax-error]",
-    ]);
     sandbox
-        .urldb(&["check", "--format", "json"])
-        .code(1)
+        .exits(1, "check")
+        .says(&["Checked 1 of 1 URL", &place, "mistake[syntax-error]"]);
+    sandbox
+        .exits(1, "check --format json")
         .complains(&[&place])
         .json();
     sandbox
-        .urldb(&["run"])
-        .code(1)
+        .exits(1, "run")
         .says(&["Checked 1 of 1 URL", &place]);
     let again = site.requests().split_off(asked);
     assert!(!again.is_empty() && again.iter().all(|request| request.target == "/b"));
@@ -70,8 +65,8 @@ fn a_promise_with_an_invalid_value_is_a_mistake_and_not_ok() {
         sandbox.write(FILE, format!("---\n---\n_path: /a\n{bad}\n"));
         let place = format!("--> {FILE}:4\n");
         let code = format!("mistake[{code}]: ");
-        sandbox.urldb(&["check"]).code(1).says(&[&code, &place]);
-        sandbox.urldb(&["run"]).code(1).says(&[&code, &place]);
+        sandbox.exits(1, "check").says(&[&code, &place]);
+        sandbox.exits(1, "run").says(&[&code, &place]);
     }
 }
 
@@ -85,9 +80,8 @@ fn a_mistake_in_a_domain_file_is_in_json_mail_and_page() {
     sandbox.write(FILE, sandbox.read(FILE) + bad);
     site.serve("/c", Reply::ok("third"));
     let json = sandbox
-        .urldb(&["run", "--format", "json"])
-        .code(1)
-        .complains(&["bad-content-length"])
+        .exits(1, "run --format json")
+        .complains("bad-content-length")
         .json();
     assert_eq!(json["mistakes"][0]["code"], "bad-content-length");
     let mails = sandbox.mails();
@@ -95,8 +89,8 @@ fn a_mistake_in_a_domain_file_is_in_json_mail_and_page() {
     let page = sandbox.read("public/index.html");
     for (text, place) in [mail, (&page, format!("{FILE}, line 12"))] {
         let text = text.replace("&#x2f;", "/");
-        assert!(text.contains(&place), "{text}");
-        assert!(text.contains("should be a number of bytes"), "{text}");
+        assert_has(&text, &place);
+        assert_has(&text, "should be a number of bytes");
     }
 }
 
@@ -104,11 +98,11 @@ fn a_mistake_in_a_domain_file_is_in_json_mail_and_page() {
 fn a_mistake_is_news_once_and_again_when_it_is_mended() {
     let (_site, sandbox) = watched();
     let good = sandbox.read(FILE);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     assert!(subjects(&sandbox).is_empty());
 
     sandbox.write(FILE, format!("{good}{BAD}"));
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let mails = sandbox.mails();
     insta::assert_snapshot!("mail_of_a_mistake", cut(&mails[0].text));
     assert_eq!(
@@ -116,7 +110,7 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
         ["mistake in urldb/example.test.yaml, line 12 [promises]"]
     );
     let before = sandbox.tree("status");
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert!(subjects(&sandbox).is_empty(), "it is known");
     assert_eq!(
         sandbox.read(LEDGER).as_bytes(),
@@ -126,11 +120,11 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
     // It moves, and is the same; another one is not.
     let comment = "# all of them\n";
     sandbox.write(FILE, format!("{comment}{good}{BAD}"));
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert!(subjects(&sandbox).is_empty());
     let another = "---\n_path: /d\ncontent-sha256: abc\n";
     sandbox.write(FILE, format!("{good}{BAD}{another}"));
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(
         subjects(&sandbox),
         ["2 mistakes in domain files [promises]"]
@@ -142,7 +136,7 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
         "bad-content-length",
         "content-length: five",
     ];
-    sandbox.urldb(&["run"]).code(0).says(&mended);
+    sandbox.ok("run").says(&mended);
     let mails = sandbox.mails();
     insta::assert_snapshot!("mail_of_mended_mistakes", cut(&mails[0].text));
     assert_eq!(
@@ -150,7 +144,7 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
         ["urldb/example.test.yaml is corrected and 1 more [promises]"]
     );
     assert!(sandbox.read(LEDGER).starts_with("---\n---\n"));
-    let json = sandbox.urldb(&["run", "--format", "json"]).code(0).json();
+    let json = sandbox.ok("run --format json").json();
     assert_eq!(json["mended"], serde_json::json!([]));
     assert!(subjects(&sandbox).is_empty());
 }
@@ -167,10 +161,10 @@ fn the_same_mistake_twice_is_two() {
     let (_site, sandbox) = watched();
     let good = sandbox.read(FILE);
     sandbox.write(FILE, format!("{good}{BAD}"));
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     sandbox.write(FILE, format!("{good}{BAD}{}", BAD.replace("/c", "/d")));
     subjects(&sandbox);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(
         subjects(&sandbox),
         ["2 mistakes in domain files [promises]"]
@@ -185,15 +179,15 @@ fn a_run_over_other_domains_neither_sees_nor_forgets_mistakes() {
     sandbox.write("urldb.toml", network.replace("map = [", &map));
     sandbox.write("urldb/other.test.yaml", promises(&[("/a", "first")]));
     sandbox.write(FILE, sandbox.read(FILE) + BAD);
-    sandbox.urldb(&["run", "-d", "other.test"]).code(0);
+    sandbox.ok("run -d other.test");
     assert!(subjects(&sandbox).is_empty());
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(subjects(&sandbox).len(), 1);
-    sandbox.urldb(&["run", "-d", "other.test"]).code(0);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.ok("run -d other.test");
+    sandbox.exits(1, "run");
     assert!(subjects(&sandbox).is_empty());
     // Looking remembers nothing.
-    let json = sandbox.urldb(&["check", "--format", "json"]).code(1).json();
+    let json = sandbox.exits(1, "check --format json").json();
     assert_eq!(json["mistakes"][0]["text"], "content-length: five");
     assert_eq!(json["mistakes"][0]["new"], serde_json::Value::Null);
 }
@@ -210,7 +204,7 @@ fn of_two_records_for_one_request_the_first_is_checked() {
         "unconfirmed[server-error]: http",
         "broken[server-error]: http",
     ] {
-        sandbox.urldb(&["run"]).code(1).says(&[
+        sandbox.exits(1, "run").says(&[
             &place,
             "mistake[duplicate-record]",
             "they differ: keep the right one",
@@ -241,17 +235,17 @@ fn mistakes_in_unusual_lines_are_news_only_once() {
         "<<<<<<< ours".to_owned(),
     ] {
         sandbox.write(FILE, format!("{good}---\n_path: /c\n{line}\n"));
-        sandbox.urldb(&["run"]).code(1);
+        sandbox.exits(1, "run");
         assert_eq!(subjects(&sandbox).len(), 1, "{line}");
-        sandbox.urldb(&["run"]).code(1);
+        sandbox.exits(1, "run");
         assert!(subjects(&sandbox).is_empty(), "{line}");
     }
     let mut bytes = good.clone().into_bytes();
     bytes.extend(b"---\n_path: /c\xff\n");
     sandbox.write(FILE, bytes);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(subjects(&sandbox).len(), 1);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert!(subjects(&sandbox).is_empty());
 }
 
@@ -269,22 +263,21 @@ fn an_unreadable_file_is_a_mistake_and_the_others_are_checked() {
         "mistake[bad-file-name]",
         "--> urldb/misnamed.test.yml:1\n",
     ];
-    sandbox.urldb(&["check"]).code(1).says(&found);
-    sandbox.urldb(&["lint"]).code(1).says(&[
+    sandbox.exits(1, "check").says(&found);
+    sandbox.exits(1, "lint").says(&[
         "urldb/linked.test.yaml:1:1: unreadable-file",
         "urldb/misnamed.test.yml:1:1: bad-file-name",
     ]);
-    sandbox.urldb(&["run"]).code(1).says(&found);
+    sandbox.exits(1, "run").says(&found);
     assert_eq!(subjects(&sandbox).len(), 1, "people are told");
-    sandbox.urldb(&["run"]).code(1).says(&found);
+    sandbox.exits(1, "run").says(&found);
     assert_eq!(subjects(&sandbox), [""; 0], "and told once");
     for command in ["check", "list"] {
-        sandbox.urldb(&[command, "-d", "example.test"]).code(0);
+        sandbox.ok(&[command, "-d", "example.test"]);
     }
     sandbox
-        .urldb(&["check", "http://example.test/a"])
-        .code(0)
-        .says(&["the URL is as promised"]);
+        .ok("check http://example.test/a")
+        .says("the URL is as promised");
     let asked = site.requests();
     assert!(
         asked
@@ -305,12 +298,11 @@ fn a_misspelled_promise_is_an_error_that_stops_commits_and_is_not_fetched() {
     // The list is on the line of its key.
     let found = [found[0], &found[1].replace(":6:", ":7:")].map(str::to_owned);
     let found: Vec<&str> = found.iter().map(String::as_str).collect();
-    sandbox.urldb(&["lint"]).code(1).says(&found);
+    sandbox.exits(1, "lint").says(&found);
     for command in ["check", "run"] {
         sandbox
-            .urldb(&[command])
-            .code(1)
-            .says(&["Checked 1 of 1 URL"])
+            .exits(1, &[command])
+            .says("Checked 1 of 1 URL")
             .says(&[
                 "mistake[unknown-key]",
                 "--> urldb/example.test.yaml:4\n",
@@ -325,11 +317,8 @@ fn a_misspelled_promise_is_an_error_that_stops_commits_and_is_not_fetched() {
     );
     sandbox.write("urldb.toml", declared);
     sandbox.write(FILE, text.replace("redirect_ok", "redirect-ok"));
-    sandbox.urldb(&["lint"]).code(0);
-    sandbox
-        .urldb(&["check"])
-        .code(0)
-        .says(&["all 3 URLs are as promised"]);
+    sandbox.ok("lint");
+    sandbox.ok("check").says("all 3 URLs are as promised");
 }
 
 #[test]
@@ -343,7 +332,7 @@ fn a_path_without_slash_never_becomes_part_of_a_host() {
     );
     sandbox.write("urldb/b.test@other.test.yaml", "---\n---\n_path: /x\n");
     for command in ["check", "run"] {
-        sandbox.urldb(&[command]).code(1).says(&[
+        sandbox.exits(1, &[command]).says(&[
             "mistake[bad-cname]",
             "--> urldb/a.test.yaml:3\n",
             "mistake[bad-path]",
@@ -373,9 +362,9 @@ fn no_command_names_the_url_of_another_host_for_a_path_without_slash() {
         "urldb/b.test@other.test.yaml:3: the record has no valid URL",
     ];
     for format in ["human", "jsonl"] {
-        let list = sandbox.urldb(&["list", "--format", format]).code(0);
+        let list = sandbox.ok(&["list", "--format", format]);
         assert_eq!(list.out.lines().count(), 1, "{list:#?}");
-        list.complains(&warnings).says(&["http://a.test/good"]);
+        list.complains(&warnings).says("http://a.test/good");
     }
     for format in [
         "list",
@@ -386,17 +375,15 @@ fn no_command_names_the_url_of_another_host_for_a_path_without_slash() {
         "cdxj",
         "sitemap",
     ] {
-        let export = sandbox.urldb(&["export", format]).code(0);
+        let export = sandbox.ok(&["export", format]);
         assert!(!export.out.contains("other.test"), "{format}: {export:#?}");
         assert!(export.out.contains("good"), "{format}: {export:#?}");
         export.complains(&["2 records left out", "no valid URL"]);
     }
-    let bag = ["archive", "export", "--bagit", "bag"];
     sandbox
-        .urldb(&bag)
-        .code(1)
-        .says(&["exported 0 of 2 static records"])
+        .exits(1, "archive export --bagit bag")
+        .says("exported 0 of 2 static records")
         .complains(&[warnings[0], "not in the archive: http://a.test/good"]);
-    let lint = sandbox.urldb(&["lint"]).code(1);
-    assert!(!lint.out.contains("a.test.other.test"), "{lint:#?}");
+    let lint = sandbox.exits(1, "lint");
+    assert_lacks(&lint.out, "a.test.other.test");
 }

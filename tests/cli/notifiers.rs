@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promises};
+use crate::sandbox::{Case, Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promises};
 use crate::support::{Reply, Request, Server};
 use crate::tracker::Tracker;
 
@@ -17,7 +16,7 @@ const TOKEN: &str = "token-never-shown";
 fn broken(notifiers: &str) -> (Site, Sandbox) {
     let site = Site::new();
     let sandbox = Sandbox::new(&format!("{}{notifiers}", site.network()));
-    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    sandbox.write(FILE, promises(&[("/a", "first")]));
     (site, sandbox)
 }
 
@@ -32,7 +31,7 @@ fn bodies(server: &Server) -> Vec<Value> {
 #[test]
 fn a_webhook_gets_the_envelope_once() {
     let server = Server::new(|_| Reply::ok("ok"));
-    let (_site, sandbox) = broken(
+    let (_site, mut sandbox) = broken(
         "[notify.hook]\ntype = \"webhook\"\nurl-env = \"HOOK_URL\"\nsecret-env = \"HOOK_SECRET\"\n\
          headers-env = { X-Token = \"HOOK_TOKEN\" }\n",
     );
@@ -42,12 +41,9 @@ fn a_webhook_gets_the_envelope_once() {
         ("HOOK_SECRET", TOKEN),
         ("HOOK_TOKEN", TOKEN),
     ];
-    let ran = sandbox.urldb_with_env(&["run"], &env).code(1);
-    assert!(
-        !ran.out.contains(TOKEN) && !ran.err.contains(TOKEN),
-        "{ran:#?}"
-    );
-    sandbox.urldb_with_env(&["run"], &env).code(1);
+    sandbox.secret = Some(TOKEN);
+    sandbox.urldb_with_env("run", &env).code(1);
+    sandbox.urldb_with_env("run", &env).code(1);
     let bodies = bodies(&server);
     assert_eq!(bodies.len(), 1, "{bodies:#?}");
     assert_eq!(bodies[0]["protocol"], 1);
@@ -69,12 +65,9 @@ fn a_webhook_that_is_busy_gets_the_same_delivery_later() {
         "[notify.chat]\ntype = \"webhook\"\nurl = \"http://{}/\"\ntemplate = \"slack\"\n",
         server.address()
     ));
-    sandbox
-        .urldb(&["run"])
-        .code(1)
-        .complains(&["127.0.0.1 answers 503"]);
+    sandbox.exits(1, "run").complains("127.0.0.1 answers 503");
     assert_eq!(sandbox.files("status/outbox", ".json").len(), 1);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert!(!sandbox.path("status/outbox").exists());
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
@@ -98,12 +91,9 @@ fn a_plugin_is_a_program_on_path_or_in_the_repository() {
     );
     let server = Server::new(|_| Reply::ok("ok"));
     let url = format!("http://{}/{TOKEN}", server.address());
-    fs::create_dir_all(sandbox.path("tools")).unwrap();
     sandbox.write("tools/plugin.sh", plugin);
-    let bin = sandbox.path("bin");
-    fs::create_dir_all(&bin).unwrap();
-    script(&bin.join("urldb-notify-sky"), plugin);
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    sandbox.write_program("bin/urldb-notify-sky", plugin);
+    let path = format!("{}:{}", sandbox.path("bin").display(), sandbox.search_path);
     let env = [
         ("PATH", path.as_str()),
         ("HOOK_URL", &url),
@@ -114,19 +104,14 @@ fn a_plugin_is_a_program_on_path_or_in_the_repository() {
         ("SSL_CERT_X", "x"),
         ("no_proxy", "here"),
     ];
-    sandbox.urldb_with_env(&["run"], &env).code(1);
+    sandbox.urldb_with_env("run", &env).code(1);
     for name in ["own", "other"] {
         let envelope: Value = serde_json::from_str(&sandbox.read(&format!("{name}.json"))).unwrap();
         assert_eq!(envelope["incidents"][0]["host"], "example.test");
         let variables = sandbox.read(&format!("{name}.env"));
-        assert!(
-            variables.contains(&format!("URLDB_NOTIFIER={name}\n")),
-            "{variables}"
-        );
-        assert!(
-            !variables.contains(TOKEN),
-            "secrets of other notifiers are hidden: {variables}"
-        );
+        assert_has(&variables, &format!("URLDB_NOTIFIER={name}\n"));
+        // Secrets of other notifiers are hidden.
+        assert_lacks(&variables, TOKEN);
         // The shell adds the rest.
         let names = variables
             .lines()
@@ -150,33 +135,19 @@ fn a_plugin_remembers_its_thread() {
         printf '{\"outcome\": \"delivered\", \"remember\": [{\"incident\": \"%s\", \"key\": \"thread\", \
         \"value\": \"42\"}]}' \"$id\"\n";
     sandbox.write("plugin.sh", plugin);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let report = |sandbox: &Sandbox| -> Value {
         serde_json::from_str(&sandbox.read("report.json")).unwrap()
     };
     let opening = report(&sandbox);
     assert_eq!(opening["incidents"][0]["phase"], "opened");
     let incident = fs::read_to_string(&sandbox.files("status/incidents", ".yaml")[0]).unwrap();
-    assert!(incident.contains("thread: '42'"), "{incident}");
+    assert_has(&incident, "thread: '42'");
     site.serve("/a", Reply::ok("first"));
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let closing = report(&sandbox);
     assert_eq!(closing["incidents"][0]["phase"], "closed");
     assert_eq!(closing["incidents"][0]["threads"]["room"]["thread"], "42");
-}
-
-/// Writes a program in a process of its own, which closes the file before anybody runs it.
-fn script(path: &Path, text: &str) {
-    let written = std::process::Command::new("/bin/sh")
-        .args([
-            "-c",
-            "printf '#!/bin/sh\\n%s' \"$2\" >\"$1\" && chmod +x \"$1\"",
-            "sh",
-        ])
-        .arg(path)
-        .arg(text)
-        .status();
-    assert!(written.unwrap().success());
 }
 
 /// The requests that write, as method and path.
@@ -193,17 +164,12 @@ fn writes(tracker: &Tracker) -> Vec<String> {
 #[test]
 fn an_issue_follows_its_incident() {
     let server = Tracker::new();
-    let (site, sandbox) = broken(&format!("[notify.tracker]\n{}", server.keys()));
+    let (site, mut sandbox) = broken(&format!("[notify.tracker]\n{}", server.keys()));
     let pages = [("/a", "first"), ("/b", "second")];
-    sandbox.write("urldb/example.test.yaml", promises(&pages));
-    let run = |code| {
-        let env = [("TRACKER_TOKEN", TOKEN)];
-        let ran = sandbox.urldb_with_env(&["run"], &env).code(code);
-        assert!(
-            !ran.out.contains(TOKEN) && !ran.err.contains(TOKEN),
-            "{ran:#?}"
-        );
-    };
+    sandbox.write(FILE, promises(&pages));
+    sandbox.env = vec![("TRACKER_TOKEN", TOKEN)];
+    sandbox.secret = Some(TOKEN);
+    let run = |code| sandbox.exits(code, "run");
     run(1);
     assert_eq!(writes(&server), ["POST /issues"]);
     let requests = server.requests();
@@ -213,11 +179,11 @@ fn an_issue_follows_its_incident() {
     assert_eq!(opened.header("authorization"), Some(bearer.as_str()));
     let body: Value = serde_json::from_slice(&opened.body).unwrap();
     let title = body["title"].as_str().unwrap();
-    assert!(title.contains("example.test"), "{title}");
+    assert_has(title, "example.test");
     // The ledger remembers the number.
     let incidents = sandbox.files("status/incidents", ".yaml");
     let incident = fs::read_to_string(&incidents[0]).unwrap();
-    assert!(incident.contains("issue: '1'"), "{incident}");
+    assert_has(&incident, "issue: '1'");
 
     // Nothing is new: nothing is asked.
     run(1);
@@ -253,7 +219,7 @@ fn mistakes_in_sections_are_found_before_anything_is_fetched() {
          [notify.h]\ntype = \"webhook\"\nurl = \"https://chat.example.org/\"\ntemplate = \"../x\"\n\
          headers = { Authorization = \"Bearer x\" }\n",
     );
-    let complaint = sandbox.urldb(&["run"]).code(2).err;
+    let complaint = sandbox.exits(2, "run").err;
     let root = sandbox.root.display().to_string();
     insta::assert_snapshot!(complaint.replace(&format!("{root}/"), ""));
 }
@@ -290,18 +256,13 @@ fn a_notifier_that_cannot_work_stops_no_check() {
             "NO_SUCH_VARIABLE is not set",
         ),
     ] {
+        let _case = Case(section);
         let (site, sandbox) = broken(&format!("[notify.x]\n{section}"));
-        sandbox.urldb(&["run"]).code(2).complains_in_words(&[
-            "urldb.toml:",
-            "[notify.x]:",
-            message,
-        ]);
-        assert!(!site.requests().is_empty(), "{section}");
-        assert_eq!(
-            sandbox.files("status/outbox/x", ".json").len(),
-            1,
-            "{section}"
-        );
+        sandbox
+            .exits(2, "run")
+            .complains_in_words(&["urldb.toml:", "[notify.x]:", message]);
+        assert!(!site.requests().is_empty());
+        assert_eq!(sandbox.files("status/outbox/x", ".json").len(), 1);
     }
 }
 
@@ -317,18 +278,15 @@ fn a_missing_secret_holds_up_only_its_own_notifier() {
          folder = \"mail\"\n\
          [notify.z]\ntype = \"webhook\"\nurl = \"{url}\"\n"
     );
-    let ways: [&[&[&str]]; 2] = [
-        &[&["run"]],
-        &[
-            &["run", "--shard", "1/1", "--to", "bundles"],
-            &["run", "--from", "bundles"],
-        ],
+    let ways: [&[&str]; 2] = [
+        &["run"],
+        &["run --shard 1/1 --to bundles", "run --from bundles"],
     ];
     for (way, told) in ways.into_iter().zip(1..) {
         let (_site, sandbox) = broken(&config);
         let (last, before) = way.split_last().unwrap();
         for command in before {
-            sandbox.urldb(command).code(0);
+            sandbox.ok(command);
         }
         let complaints = [
             "a: urldb.toml:",
@@ -336,25 +294,18 @@ fn a_missing_secret_holds_up_only_its_own_notifier() {
             "[notify.b]: cannot read",
         ];
         let root = format!("{}/", sandbox.root.display());
-        let mut ran = sandbox.urldb(last).code(2);
+        let mut ran = sandbox.exits(2, last);
         ran.err = ran.err.replace(&root, "");
         ran.complains_in_words(&complaints);
         assert_eq!(sandbox.take_mails().len(), 1);
-        let waiting = || {
-            ["a", "b", "m", "z"].map(|name| {
-                sandbox
-                    .files(&format!("status/outbox/{name}"), ".json")
-                    .len()
-            })
-        };
+        let in_folder = |folder: &str| sandbox.files(folder, ".json").len();
+        let waiting = || ["a", "b", "m", "z"].map(|it| in_folder(&format!("status/outbox/{it}")));
         assert_eq!(waiting(), [1, 1, 0, 0]);
         // Nothing is news, and the fault stays.
-        sandbox.urldb(&["run"]).code(2);
+        sandbox.exits(2, "run");
         assert_eq!(waiting(), [1, 1, 0, 0]);
         let before = server.requests().len();
-        sandbox
-            .urldb_with_env(&["run"], &[("HOOK_URL", &url)])
-            .code(2);
+        sandbox.urldb_with_env("run", &[("HOOK_URL", &url)]).code(2);
         assert_eq!(waiting(), [0, 1, 0, 0]);
         assert_eq!(server.requests().len(), before + 1, "{told}");
         assert!(sandbox.mails().is_empty());
@@ -371,14 +322,11 @@ fn the_words_of_a_plugin_about_a_fault_go_to_the_terminal_alone() {
         let (_site, sandbox) =
             broken("[notify.room]\ntype = \"command\"\ncommand = [\"/bin/sh\", \"plugin.sh\"]\n");
         sandbox.write("plugin.sh", script);
-        let ran = sandbox.urldb(&["run"]);
-        assert!(
-            ran.err.contains("note: room: /home/me/canary-path"),
-            "{ran:#?}"
-        );
+        let ran = sandbox.urldb("run");
+        assert_has(&ran.err, "note: room: /home/me/canary-path");
         assert!(!ran.err.contains('\u{1b}'), "{ran:#?}");
         let stored = format!("{:?}", sandbox.tree("status"));
-        assert!(!stored.contains("canary-path"), "{stored}");
+        assert_lacks(&stored, "canary-path");
         assert_eq!(
             stored.contains("exit code 7"),
             script.ends_with("exit 7"),
@@ -403,10 +351,10 @@ fn an_incident_that_no_filter_matches_is_said_to_reach_nobody() {
         ("on = [\"recovered\"]\n", false),
     ] {
         let (_site, sandbox) = broken(&format!("{page}[notify.team]\n{mail}{filter}"));
-        let text = sandbox.read("urldb/example.test.yaml");
+        let text = sandbox.read(FILE);
         let text = text.replace("_path: /a\n", "_path: /a\ncategories:\n- core\n");
-        sandbox.write("urldb/example.test.yaml", text);
-        let ran = sandbox.urldb(&["run"]).code(1);
+        sandbox.write(FILE, text);
+        let ran = sandbox.exits(1, "run");
         assert_eq!(
             ran.out.lines().filter(|it| *it == line).count(),
             usize::from(!is_heard),
@@ -414,23 +362,11 @@ fn an_incident_that_no_filter_matches_is_said_to_reach_nobody() {
         );
         assert_eq!(sandbox.mails().len(), usize::from(is_heard), "{filter}");
         // It was news once.
-        assert!(
-            !sandbox
-                .urldb(&["run"])
-                .code(1)
-                .out
-                .contains("reaches nobody")
-        );
+        assert_lacks(&sandbox.exits(1, "run").out, "reaches nobody");
     }
     // Without a notifier that tells anybody, another check has it.
     let (_site, sandbox) = broken(page);
-    assert!(
-        !sandbox
-            .urldb(&["run"])
-            .code(1)
-            .out
-            .contains("reaches nobody")
-    );
+    assert_lacks(&sandbox.exits(1, "run").out, "reaches nobody");
 }
 
 #[test]
@@ -441,26 +377,18 @@ fn lint_and_doctor_find_names_in_filters_that_no_record_has() {
          domains = [\"exmaple.test\", \"*.other.test\"]\n",
     );
     let record = |category: &str| format!("---\n---\n_path: /a\ncategories:\n- {category}\n");
-    sandbox.write("urldb/example.test.yaml", record("core"));
+    sandbox.write(FILE, record("core"));
     sandbox.write("urldb/www.other.test.yaml", record("data"));
-    let ran = sandbox.urldb(&["lint"]).code(0);
-    let found: Vec<&str> = ran
-        .out
-        .lines()
-        .filter(|line| line.contains("unused-filter"))
-        .collect();
+    let ran = sandbox.ok("lint");
+    let lines = ran.out.lines();
+    let found: Vec<&str> = lines.filter(|it| it.contains("unused-filter")).collect();
     insta::assert_snapshot!(found.join("\n"));
-    let doctor = sandbox.urldb(&["doctor"]).out;
-    let words: Vec<&str> = doctor.split_whitespace().collect();
-    let words = words.join(" ");
-    for part in [
-        "no record has the category \"dat\"",
-        "no notifier is for 2 records",
-    ] {
-        assert!(words.contains(part), "{part}: {doctor}");
-    }
-    let named = sandbox.urldb(&["lint", "urldb/example.test.yaml"]).code(0);
-    assert!(!named.out.contains("unused-filter"));
+    let doctor = sandbox.urldb("doctor").out;
+    let words = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lacks = "no record has the category \"dat\"";
+    assert_has(&words, &[lacks, "no notifier is for 2 records"]);
+    let named = sandbox.ok("lint urldb/example.test.yaml");
+    assert_lacks(&named.out, "unused-filter");
 }
 
 /// Settings that every command may read, and only requests need: their errors have a place too.
@@ -470,10 +398,10 @@ fn what_requests_need_is_named_with_its_line() {
     let network = site.network();
     let with = |more: &str| {
         let sandbox = Sandbox::new(&format!("{network}{more}"));
-        sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+        sandbox.write(FILE, promises(&[("/a", "first")]));
         sandbox.write("bad.pem", "-----BEGIN CERTIFICATE-----\n???");
         let root = sandbox.root.display().to_string();
-        let complaint = sandbox.urldb(&["run"]).code(2).err;
+        let complaint = sandbox.exits(2, "run").err;
         complaint.replace(&format!("{root}/"), "")
     };
     let header = |section: &str| {
@@ -496,9 +424,9 @@ fn what_requests_need_is_named_with_its_line() {
 
     // A relative path is relative to urldb.toml, wherever urldb runs.
     let sandbox = Sandbox::new(&format!("{network}ca-file = \"ca.pem\"\n"));
-    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    sandbox.write(FILE, promises(&[("/a", "first")]));
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     sandbox.write("ca.pem", params.self_signed(&key).unwrap().pem());
-    sandbox.urldb(&["-C", "urldb", "check"]).code(0);
+    sandbox.ok("-C urldb check");
 }

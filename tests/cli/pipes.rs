@@ -5,9 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promises};
-
-const FILE: &str = "urldb/example.test.yaml";
+use crate::site::{FILE, Site, promises};
 
 /// Makes a named pipe that nobody writes to.
 fn make_pipe(sandbox: &Sandbox, path: &str) {
@@ -33,11 +31,10 @@ fn fmt_lint_and_config_refuse_what_is_no_regular_file() {
         for command in ["fmt", "lint"] {
             let found =
                 format!("{name}:1:1: unreadable-file: the file cannot be read: it is {what}");
-            sandbox.urldb(&[command, name]).code(1).says(&[&found]);
+            sandbox.exits(1, &[command, name]).says(&[&found]);
         }
         sandbox
-            .urldb(&["--config", name, "list"])
-            .code(2)
+            .exits(2, &["--config", name, "list"])
             .complains(&[&says]);
     }
 }
@@ -47,13 +44,11 @@ fn a_pipe_in_the_database_is_not_passed_over() {
     let sandbox = Sandbox::new("");
     make_pipe(&sandbox, FILE);
     sandbox
-        .urldb(&["list"])
-        .code(2)
+        .exits(2, "list")
         .complains(&[FILE, "it is a named pipe"]);
     for command in ["fmt", "lint", "check", "run"] {
         sandbox
-            .urldb(&[command])
-            .code(1)
+            .exits(1, &[command])
             .says(&[FILE, "unreadable-file", "it is a named pipe"]);
     }
 }
@@ -62,7 +57,7 @@ fn a_pipe_in_the_database_is_not_passed_over() {
 fn a_pipe_in_place_of_the_database_is_no_folder() {
     let sandbox = Sandbox::new("[database]\npath = \"pipe\"\n");
     make_pipe(&sandbox, "pipe");
-    sandbox.urldb(&["fmt"]).code(2).complains(&["pipe"]);
+    sandbox.exits(2, "fmt").complains("pipe");
 }
 
 #[test]
@@ -81,8 +76,7 @@ fn what_a_run_reads_besides_is_no_pipe_either() {
         sandbox.write(FILE, promises(&[("/a", "first")]));
         make_pipe(&sandbox, path);
         sandbox
-            .urldb(&["run"])
-            .code(2)
+            .exits(2, "run")
             .complains_in_words(&[path, "it is a named pipe"]);
     }
 }
@@ -92,9 +86,8 @@ fn init_does_not_replace_a_pipe() {
     let sandbox = Sandbox::empty();
     make_pipe(&sandbox, ".gitignore");
     sandbox
-        .urldb(&["init"])
-        .code(2)
-        .complains(&[".gitignore: it is a named pipe"]);
+        .exits(2, "init")
+        .complains(".gitignore: it is a named pipe");
 }
 
 #[test]
@@ -107,16 +100,16 @@ fn a_list_may_come_through_a_pipe() {
         let pipe = sandbox.path("pipe");
         // Opening waits for the reader.
         let writer = std::thread::spawn(move || fs::write(pipe, list).unwrap());
-        sandbox.urldb(&["import", format, "pipe"]).code(0);
+        sandbox.ok(&["import", format, "pipe"]);
         writer.join().unwrap();
     }
     // As a shell hands over the output of another command.
     let list = "http://example.test/c\n";
     sandbox
-        .urldb_with_input(&["import", "list", "/dev/fd/0"], list)
+        .urldb_with_input("import list /dev/fd/0", list)
         .code(0);
     let records = ["/a", "/b", "/c"].map(|path| format!("---\n_path: {path}\n"));
-    assert_eq!(sandbox.read(FILE), format!("---\n{}", records.concat()));
+    sandbox.assert_file(FILE, &format!("---\n{}", records.concat()));
 }
 
 #[test]
@@ -127,12 +120,10 @@ fn an_import_refuses_pipes_that_its_list_refers_to() {
     sandbox.write("index.xml", index);
     make_pipe(&sandbox, "pages.xml");
     sandbox
-        .urldb(&["import", "sitemap", "index.xml"])
-        .code(1)
-        .complains(&["sitemap-not-found"]);
+        .exits(1, "import sitemap index.xml")
+        .complains("sitemap-not-found");
     make_pipe(&sandbox, "bag/manifest-sha256.txt");
     sandbox
-        .urldb(&["import", "bagit", "bag"])
-        .code(2)
+        .exits(2, "import bagit bag")
         .complains(&["manifest-sha256.txt", "it is a named pipe"]);
 }

@@ -1,7 +1,7 @@
 //! Proxies: the one that is configured, and those that the environment names.
 
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promises};
+use crate::site::{FILE, Site, promises};
 use crate::support::{Reply, Server};
 
 const PASSWORD: &str = "hunter2-never-shown";
@@ -20,19 +20,17 @@ fn the_configured_proxy_gets_its_password_and_nobody_else_sees_it() {
          proxy-password-env = \"URLDB_PROXY_PASSWORD\"\n",
         proxy.address()
     ));
-    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "x")]));
+    sandbox.write(FILE, promises(&[("/a", "x")]));
     let env = [("URLDB_PROXY_PASSWORD", PASSWORD)];
     let runs = [
-        sandbox.urldb_with_env(&["-v", "run"], &env).code(0),
+        sandbox.urldb_with_env("-v run", &env).code(0),
+        sandbox.urldb_with_env("check --format json", &env).code(0),
         sandbox
-            .urldb_with_env(&["check", "--format", "json"], &env)
-            .code(0),
-        sandbox
-            .urldb_with_env(&["-v", "check"], &[("URLDB_PROXY_PASSWORD", "wrong")])
+            .urldb_with_env("-v check", &[("URLDB_PROXY_PASSWORD", "wrong")])
             .code(1),
-        sandbox.urldb(&["check"]).code(2).complains(&[
+        sandbox.exits(2, "check").complains(
             "the proxy's password should be in the environment variable URLDB_PROXY_PASSWORD",
-        ]),
+        ),
     ];
     let shown = |ran: &str| ran.contains(PASSWORD) || ran.contains(SENT);
     for ran in runs {
@@ -64,16 +62,16 @@ fn proxies_of_the_environment_are_not_asked() {
         "all_proxy",
     ];
     let env = names.map(|name| (name, url.as_str()));
-    mapped.write("urldb/example.test.yaml", promises(&[("/a", "x")]));
+    mapped.write(FILE, promises(&[("/a", "x")]));
     mapped
-        .urldb_with_env(&["check"], &env)
+        .urldb_with_env("check", &env)
         .code(0)
-        .says(&["the URL is as promised"]);
+        .says("the URL is as promised");
     // Of an address that is not permitted, nobody is asked either.
     direct.write("urldb/127.0.0.2.yaml", promises(&[("/a", "x")]));
     direct
-        .urldb_with_env(&["check"], &env)
+        .urldb_with_env("check", &env)
         .code(3)
-        .says(&["was not checked: urldb's rules forbid it"]);
+        .says("was not checked: urldb's rules forbid it");
     assert_eq!(trap.connections(), 0);
 }

@@ -1,8 +1,8 @@
 //! Records that ask with more than GET, from add to archive.
 
 use crate::archive::records;
-use crate::sandbox::Sandbox;
-use crate::site::{Site, sha256};
+use crate::sandbox::{Sandbox, assert_has};
+use crate::site::{FILE, Site, sha256};
 
 const FORM: &str = "http://example.test/form";
 
@@ -20,7 +20,7 @@ fn a_request_is_added_with_its_body() {
     let token = ["--header", "X-Token: one: two"];
     add(&[json, token].concat())
         .code(0)
-        .says(&["added POST http://example.test/form in urldb/example.test.yaml"]);
+        .says("added POST http://example.test/form in urldb/example.test.yaml");
     let asked = &site.requests()[0];
     assert_eq!(asked.method, "POST");
     assert_eq!(asked.body, b"{\"a\": [1, \"x\"]}\n");
@@ -33,17 +33,14 @@ fn a_request_is_added_with_its_body() {
         sha256("answer")
     );
     let file = format!("---\n---\n{record}");
-    assert_eq!(sandbox.read("urldb/example.test.yaml"), file);
-    add(&json).code(0).says(&["known POST"]);
+    sandbox.assert_file(FILE, &file);
+    add(&json).code(0).says("known POST");
     // Another content type, and so another request.
-    add(&[]).code(0).says(&["added POST"]);
-    sandbox.urldb(&["lint"]).code(0);
-    sandbox.urldb(&["add", FORM]).code(0).says(&["added http"]);
-    assert_eq!(sandbox.urldb(&["list"]).code(0).out.lines().count(), 3);
-    sandbox
-        .urldb(&["check"])
-        .code(0)
-        .says(&["all 3 URLs are as promised"]);
+    add(&[]).code(0).says("added POST");
+    sandbox.ok("lint");
+    sandbox.ok(&["add", FORM]).says("added http");
+    assert_eq!(sandbox.ok("list").out.lines().count(), 3);
+    sandbox.ok("check").says("all 3 URLs are as promised");
 }
 
 #[test]
@@ -54,11 +51,11 @@ fn a_body_may_come_from_anywhere_as_long_as_it_is_text() {
         sandbox.urldb_with_input(&command, input)
     };
     add("@-", "line\r\n\u{1}\u{85}\u{feff}é").code(0);
-    sandbox.urldb(&["lint"]).code(0);
+    sandbox.ok("lint");
     add("@-", "line\r\n\u{1}\u{85}\u{feff}é")
         .code(0)
-        .says(&["known PUT"]);
-    add("text", "").code(0).says(&["added PUT"]);
+        .says("known PUT");
+    add("text", "").code(0).says("added PUT");
     sandbox.write("binary", b"ab\xff");
     let before = sandbox.tree("urldb");
     add("@binary", "")
@@ -66,10 +63,10 @@ fn a_body_may_come_from_anywhere_as_long_as_it_is_text() {
         .complains(&["binary is not UTF-8 (byte 3)", "binary data"]);
     add("@missing", "")
         .code(2)
-        .complains(&["cannot read the body from missing"]);
+        .complains("cannot read the body from missing");
     add("@-", &"x".repeat((1 << 20) + 1))
         .code(2)
-        .complains(&["standard input is too large"]);
+        .complains("standard input is too large");
     assert_eq!(sandbox.tree("urldb"), before);
 }
 
@@ -101,7 +98,7 @@ fn add_refuses_contradictory_request_options() {
         ),
     ] {
         let command = [&["add", "--no-fetch", FORM][..], options].concat();
-        sandbox.urldb(&command).code(2).complains(&[complaint]);
+        sandbox.exits(2, &command).complains(complaint);
     }
     assert_eq!(sandbox.tree(""), before);
 }
@@ -112,13 +109,11 @@ fn unsafe_requests_are_added_but_not_sent_without_unsafe_methods() {
     let sandbox = Sandbox::new(&site.network());
     let add = ["add", "--data", "a=b", FORM];
     sandbox
-        .urldb(&add)
-        .code(1)
+        .exits(1, &add)
         .complains(&["was not added", "unsafe-methods = true"]);
     sandbox
-        .urldb(&[&add[..], &["--no-fetch"]].concat())
-        .code(0)
-        .says(&["added POST"])
+        .ok(&[&add[..], &["--no-fetch"]].concat())
+        .says("added POST")
         .complains(&[
             "POST may change something on example.test",
             "is not sent before",
@@ -137,11 +132,11 @@ fn answers_are_archived_under_their_requests() {
     ];
     for data in ["q=a%20b", "q=c"] {
         let command = [&["add", "--static", "--data", data, FORM][..], &form].concat();
-        sandbox.urldb(&command).code(0);
+        sandbox.ok(&command);
     }
-    sandbox.urldb(&["add", "--static", FORM]).code(0);
+    sandbox.ok(&["add", "--static", FORM]);
     for _ in 0..2 {
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.ok("run");
     }
     let index = sandbox.index();
     let lines: Vec<urldb_warc::CdxjLine> = index
@@ -185,15 +180,9 @@ fn answers_are_archived_under_their_requests() {
             .count()
     };
     assert_eq!((sent("q=a%20b"), sent("q=c")), (2, 2));
-    sandbox.urldb(&["archive", "index"]).code(0);
+    sandbox.ok("archive index");
     assert_eq!(sandbox.index(), index);
-    sandbox
-        .urldb(&["archive", "verify"])
-        .code(0)
-        .says(&["0 errors, 0 warnings"]);
+    sandbox.ok("archive verify").says("0 errors, 0 warnings");
     let ledger = sandbox.read("status/example.test.yaml");
-    assert!(
-        ledger.contains("request: __wb_method=POST&__wb_post_data=q%3Dc"),
-        "{ledger}"
-    );
+    assert_has(&ledger, "request: __wb_method=POST&__wb_post_data=q%3Dc");
 }

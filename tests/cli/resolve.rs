@@ -6,9 +6,9 @@ use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 use crate::hook::Repository;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Case, Sandbox, assert_has, assert_lacks};
+use crate::site::FILE;
 
-const FILE: &str = "urldb/example.test.yaml";
 const BASE: &str = "---\nhttps: true\n---\n_path: /a\nname: one\n---\n_path: /m\n---\n_path: /z\n";
 
 /// A domain file with these further records after `/m`.
@@ -25,98 +25,99 @@ impl Repository {
     }
 
     fn commit_all(&self) {
-        self.git(&["add", "--all"]);
-        self.git(&[
-            "commit",
-            "-q",
-            "--no-verify",
-            "--allow-empty",
-            "-m",
-            "change",
-        ]);
+        self.git("add --all");
+        self.git("commit -q --no-verify --allow-empty -m change");
     }
 
     /// `BASE`, `ours` on the branch main, `theirs` on the branch other.
     fn with_branches(self, ours: &str, theirs: &str) -> Self {
         self.commit(BASE);
-        self.git(&["checkout", "-q", "-b", "other"]);
+        self.git("checkout -q -b other");
         self.commit(theirs);
-        self.git(&["checkout", "-q", "main"]);
+        self.git("checkout -q main");
         self.commit(ours);
         self
+    }
+
+    /// One more record on each side: `/p` on main, and `/q` on other.
+    fn with_additions(self) -> Self {
+        self.with_branches(&with_records(&["/p"]), &with_records(&["/q"]))
+    }
+
+    /// Git stops at a merge of these additions.
+    fn stopped_at_additions() -> Self {
+        Self::stopped(&with_records(&["/p"]), &with_records(&["/q"]))
+    }
+
+    /// Everything is merged, with both additions.
+    #[track_caller]
+    fn assert_has_both(&self) {
+        self.assert_file(FILE, &with_records(&["/p", "/q"]));
+        assert_eq!(self.unmerged(), "");
     }
 
     /// A merge of `other` into main, at which git stopped.
     pub(crate) fn stopped(ours: &str, theirs: &str) -> Self {
         let repository = Self::without_hook().with_branches(ours, theirs);
-        assert!(
-            !repository
-                .try_git(&["merge", "-q", "other"])
-                .status
-                .success()
-        );
+        repository.git_fails("merge -q other");
         repository
     }
 
     fn unmerged(&self) -> String {
-        self.git(&["ls-files", "--unmerged"])
+        self.git("ls-files --unmerged")
     }
 }
 
 #[test]
 fn additions_that_git_takes_for_a_conflict_are_resolved() {
     let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/o", "/q"]));
-    let dry = repository.sandbox.urldb(&["resolve", "--dry-run"]);
-    dry.code(0).says(&["would merge: urldb/example.test.yaml"]);
-    assert!(repository.sandbox.read(FILE).contains("<<<<<<<"));
-    let merged = repository.sandbox.urldb(&["resolve"]);
-    merged.code(0).says(&["merged: urldb/example.test.yaml"]);
+    repository
+        .ok("resolve --dry-run")
+        .says("would merge: urldb/example.test.yaml");
+    assert_has(&repository.read(FILE), "<<<<<<<");
+    let merged = repository.urldb("resolve");
+    merged.code(0).says("merged: urldb/example.test.yaml");
     let wanted = with_records(&["/o", "/p", "/q"]);
-    assert_eq!(repository.sandbox.read(FILE), wanted);
-    assert_eq!(repository.git(&["show", &format!(":{FILE}")]), wanted);
+    repository.assert_file(FILE, &wanted);
+    assert_eq!(repository.in_index(FILE), wanted);
     assert_eq!(repository.unmerged(), "");
-    repository.git(&["commit", "-q", "--no-edit"]);
-    assert_eq!(repository.git(&["status", "--porcelain"]), "");
-    let again = repository.sandbox.urldb(&["resolve"]);
-    again.code(0).says(&["no unmerged files"]);
+    repository.git("commit -q --no-edit");
+    assert_eq!(repository.git("status --porcelain"), "");
+    repository.ok("resolve").says("no unmerged files");
 }
 
 #[test]
 fn git_undoes_a_resolved_merge() {
     let ours = with_records(&["/p"]);
     let repository = Repository::stopped(&ours, &with_records(&["/q"]));
-    repository.sandbox.urldb(&["resolve"]).code(0);
-    repository.git(&["merge", "--abort"]);
-    assert_eq!(repository.sandbox.read(FILE), ours);
-    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    repository.ok("resolve");
+    repository.git("merge --abort");
+    repository.assert_file(FILE, &ours);
+    assert_eq!(repository.git("status --porcelain"), "");
 }
 
 #[test]
 fn rebase_cherry_pick_and_stash_are_resolved_too() {
     let (ours, theirs) = (with_records(&["/p"]), with_records(&["/q"]));
     for (begin, end) in [
-        (
-            &["rebase", "-q", "other"][..],
-            &["rebase", "--continue"][..],
-        ),
-        (&["cherry-pick", "other"], &["cherry-pick", "--continue"]),
+        ("rebase -q other", "rebase --continue"),
+        ("cherry-pick other", "cherry-pick --continue"),
     ] {
         let repository = Repository::without_hook().with_branches(&ours, &theirs);
-        assert!(!repository.try_git(begin).status.success());
-        repository.sandbox.urldb(&["resolve"]).code(0);
+        repository.git_fails(begin);
+        repository.ok("resolve");
         repository.git(end);
-        assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
-        assert_eq!(repository.git(&["status", "--porcelain"]), "");
+        repository.assert_has_both();
+        assert_eq!(repository.git("status --porcelain"), "");
     }
     let repository = Repository::without_hook();
     repository.commit(BASE);
-    repository.sandbox.write(FILE, &theirs);
-    repository.git(&["stash", "-q"]);
+    repository.write(FILE, &theirs);
+    repository.git("stash -q");
     repository.commit(&ours);
-    assert!(!repository.try_git(&["stash", "pop", "-q"]).status.success());
-    repository.sandbox.urldb(&["resolve"]).code(0);
-    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
-    assert_eq!(repository.unmerged(), "");
+    repository.git_fails("stash pop -q");
+    repository.ok("resolve");
+    repository.assert_has_both();
 }
 
 #[test]
@@ -124,66 +125,58 @@ fn a_conflict_stays_around_its_record_and_cannot_be_committed() {
     let ours = with_records(&["/p"]).replace("name: one", "name: two");
     let theirs = with_records(&["/q"]).replace("name: one", "name: three");
     let repository = Repository::stopped(&ours, &theirs);
-    let sandbox = &repository.sandbox;
-    sandbox.urldb(&["hook", "install"]).code(0);
+    repository.ok("hook install");
     for _ in 0..2 {
-        sandbox.urldb(&["resolve"]).code(1).says(&[
+        repository.exits(1, "resolve").says(&[
             "urldb/example.test.yaml:3:1: conflict-marker: both sides changed `name` of /a",
             "0 files merged, 1 with conflicts",
         ]);
-        let text = sandbox.read(FILE);
+        let text = repository.read(FILE);
         assert_eq!(
             text,
             "---\nhttps: true\n<<<<<<< ours\n---\n_path: /a\nname: two\n=======\n---\n_path: /a\nname: three\n>>>>>>> theirs\n---\n_path: /m\n---\n_path: /p\n---\n_path: /q\n---\n_path: /z\n"
         );
         assert!(repository.unmerged().contains(FILE));
     }
-    let linted = sandbox.urldb(&["lint"]);
-    linted
-        .code(1)
-        .says(&["urldb/example.test.yaml:3:1: conflict-marker"]);
+    repository
+        .exits(1, "lint")
+        .says("urldb/example.test.yaml:3:1: conflict-marker");
     repository.git(&["add", FILE]);
-    let refused = repository.try_git(&["commit", "--no-edit"]);
-    assert!(!refused.status.success());
-    let words = String::from_utf8_lossy(&refused.stderr);
-    assert!(words.contains("conflict-marker"), "{words}");
+    let words = repository.git_fails("commit --no-edit");
+    assert_has(&words, "conflict-marker");
 }
 
 #[test]
 fn the_base_is_shown_where_git_is_configured_to() {
     let (ours, theirs) = (BASE.replace("one", "two"), BASE.replace("one", "three"));
     let repository = Repository::without_hook().with_branches(&ours, &theirs);
-    repository.git(&["config", "merge.conflictStyle", "zdiff3"]);
-    assert!(!repository.try_git(&["merge", "other"]).status.success());
-    repository.sandbox.urldb(&["resolve"]).code(1);
-    let text = repository.sandbox.read(FILE);
-    assert!(
-        text.contains("||||||| base\n---\n_path: /a\nname: one\n=======\n"),
-        "{text}"
-    );
+    repository.git("config merge.conflictStyle zdiff3");
+    repository.git_fails("merge other");
+    repository.exits(1, "resolve");
+    let text = repository.read(FILE);
+    assert_has(&text, "||||||| base\n---\n_path: /a\nname: one\n=======\n");
 }
 
 #[test]
 fn work_of_a_person_is_left_alone() {
     let (ours, theirs) = (with_records(&["/p"]), with_records(&["/q"]));
     let repository = Repository::stopped(&ours, &theirs);
-    let sandbox = &repository.sandbox;
-    let edited = sandbox.read(FILE).replace("/q", "/quite");
-    sandbox.write(FILE, &edited);
-    sandbox.urldb(&["resolve"]).code(1).says(&[
+    let edited = repository.read(FILE).replace("/q", "/quite");
+    repository.write(FILE, &edited);
+    repository.exits(1, "resolve").says(&[
         "the file was edited since the merge",
         "git checkout --merge -- urldb/example.test.yaml",
     ]);
-    assert_eq!(sandbox.read(FILE), edited);
+    repository.assert_file(FILE, &edited);
     assert!(repository.unmerged().contains(FILE));
     repository.git(&["checkout", "-q", "--merge", "--", FILE]);
-    sandbox.urldb(&["resolve"]).code(0);
-    assert_eq!(sandbox.read(FILE), with_records(&["/p", "/q"]));
+    repository.ok("resolve");
+    repository.assert_has_both();
     // A file that is gone has no work in it.
     let repository = Repository::stopped(&ours, &theirs);
-    fs::remove_file(repository.sandbox.path(FILE)).unwrap();
-    repository.sandbox.urldb(&["resolve", FILE]).code(0);
-    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+    fs::remove_file(repository.path(FILE)).unwrap();
+    repository.ok(&["resolve", FILE]);
+    repository.assert_has_both();
 }
 
 #[test]
@@ -193,23 +186,23 @@ fn a_file_that_one_side_removed() {
         (BASE.replace("name: one", "name: two"), false),
     ] {
         let repository = Repository::without_hook();
-        repository.sandbox.write("urldb/other.test.yaml", BASE);
+        repository.write("urldb/other.test.yaml", BASE);
         let repository = repository.with_branches(&changed, BASE);
-        repository.git(&["checkout", "-q", "other"]);
+        repository.git("checkout -q other");
         repository.git(&["rm", "-q", FILE]);
         repository.commit_all();
-        repository.git(&["checkout", "-q", "main"]);
-        assert!(!repository.try_git(&["merge", "other"]).status.success());
-        let resolved = repository.sandbox.urldb(&["resolve"]);
+        repository.git("checkout -q main");
+        repository.git_fails("merge other");
+        let resolved = repository.urldb("resolve");
         if is_removed {
-            resolved.code(0).says(&["removed: urldb/example.test.yaml"]);
-            assert!(!repository.sandbox.path(FILE).exists());
+            resolved.code(0).says("removed: urldb/example.test.yaml");
+            assert!(!repository.path(FILE).exists());
             assert_eq!(repository.unmerged(), "");
         } else {
             resolved
                 .code(1)
-                .says(&["their side removed the file, our side changed it"]);
-            assert_eq!(repository.sandbox.read(FILE), changed);
+                .says("their side removed the file, our side changed it");
+            repository.assert_file(FILE, &changed);
             assert!(repository.unmerged().contains(FILE));
         }
     }
@@ -224,21 +217,21 @@ impl Repository {
     /// a third.
     fn with_renames() -> Self {
         let repository = Self::without_hook();
-        repository.sandbox.write(OLD, BASE);
+        repository.write(OLD, BASE);
         repository.commit_all();
         for (branch, name) in [("new", NEW), ("two", TWO)] {
             repository.git(&["checkout", "-q", "-b", branch, "main"]);
             repository.git(&["mv", OLD, name]);
             repository.commit_all();
         }
-        repository.git(&["checkout", "-q", "-b", "reformatted", "main"]);
+        repository.git("checkout -q -b reformatted main");
         repository.git(&["mv", OLD, NEW]);
         let text = BASE.replace("name: one", "name: 'one'");
-        repository.sandbox.write(NEW, text);
+        repository.write(NEW, text);
         repository.commit_all();
-        repository.git(&["checkout", "-q", "-b", "removed", "main"]);
+        repository.git("checkout -q -b removed main");
         repository.git(&["rm", "-q", OLD]);
-        repository.sandbox.write("notes.txt", "x");
+        repository.write("notes.txt", "x");
         repository.commit_all();
         repository
     }
@@ -248,41 +241,33 @@ impl Repository {
     fn stop(&self, branch: &str, operation: &str, other: &str) {
         let arguments = match operation {
             "stash" => {
-                self.git(&["checkout", "-q", "main"]);
+                self.git("checkout -q main");
                 self.git(&["checkout", "-q", other, "--", "."]);
                 self.git(&["rm", "-q", "--ignore-unmatch", OLD]);
-                self.git(&["stash", "-q"]);
+                self.git("stash -q");
                 vec!["stash", "pop"]
             }
             "am" => {
-                self.git(&[
-                    "format-patch",
-                    "-q",
-                    "--no-renames",
-                    "-1",
-                    "-o",
-                    "..",
-                    other,
-                ]);
+                self.git(&format!("format-patch -q --no-renames -1 -o .. {other}"));
                 vec!["am", "-q", "-3", "../0001-change.patch"]
             }
             "revert" => {
                 // The reverse of a commit that undoes the changes of `other`.
                 self.git(&["checkout", "-q", other]);
-                self.git(&["revert", "--no-edit", "HEAD"]);
-                self.git(&["tag", "undone"]);
+                self.git("revert --no-edit HEAD");
+                self.git("tag undone");
                 vec!["revert", "--no-edit", "undone"]
             }
             _ => vec![operation, other],
         };
         self.git(&["checkout", "-q", branch]);
-        let stopped = self.try_git(&arguments);
-        assert!(!stopped.status.success(), "{operation}: {stopped:?}");
-        assert_ne!(self.unmerged(), "", "{operation}");
+        self.git_fails(&arguments);
+        assert_ne!(self.unmerged(), "");
     }
 
     /// Runs a command as it was printed.
-    fn run_as_printed(&self, command: &str) {
+    #[track_caller]
+    pub(crate) fn run_as_printed(&self, command: &str) {
         let mut shell = self.sandbox.command("sh");
         let done = shell.args(["-c", command]).output().unwrap();
         assert!(done.status.success(), "{command}: {done:?}");
@@ -306,61 +291,60 @@ fn a_file_that_one_side_renamed_and_the_other_removed_is_left_to_a_person() {
     ];
     for operation in operations {
         for (branch, other, keeps) in branches {
-            let case = format!("{operation} of {other} on {branch}");
+            let _case = Case((operation, other, branch));
             let repository = Repository::with_renames();
             repository.stop(branch, operation, other);
-            let text = repository.sandbox.read(NEW);
+            let text = repository.read(NEW);
             let mut help = String::new();
-            for arguments in [&["resolve", "--dry-run"][..], &["resolve"]] {
-                let left = repository.sandbox.urldb(arguments).code(1);
-                assert!(left.out.contains("renamed"), "{case}: {left:?}");
+            for arguments in ["resolve --dry-run", "resolve"] {
+                let left = repository.exits(1, arguments);
+                let left = left.says("renamed");
                 let lines = left.out.lines();
                 help = lines.filter(|line| line.contains("help: ")).collect();
-                assert_eq!(repository.sandbox.read(NEW), text, "{case}");
-                assert!(repository.unmerged().contains(NEW), "{case}");
+                repository.assert_file(NEW, &text);
+                assert!(repository.unmerged().contains(NEW));
             }
             let [keep, remove] = &commands_of(&help)[..] else {
-                panic!("{case}: {help}");
+                panic!("{help}");
             };
             repository.run_as_printed(if keeps { keep } else { remove });
-            assert_eq!(repository.unmerged(), "", "{case}");
-            assert_eq!(repository.sandbox.path(NEW).exists(), keeps, "{case}");
-            repository.sandbox.urldb(&["resolve"]).code(0);
-            repository.git(&["commit", "-q", "--allow-empty", "--no-verify", "-m", "done"]);
-            let files = repository.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
-            assert_eq!(files.contains(NEW), keeps, "{case}");
+            assert_eq!(repository.unmerged(), "");
+            assert_eq!(repository.path(NEW).exists(), keeps);
+            repository.ok("resolve");
+            repository.git("commit -q --allow-empty --no-verify -m done");
+            let files = repository.git("ls-tree -r --name-only HEAD");
+            assert_eq!(files.contains(NEW), keeps);
         }
     }
 }
 
 #[test]
 fn a_conflict_of_names_says_what_each_side_did() {
+    let (gone, renamed) = ("removed urldb/old.test.yaml", "side renamed to this name");
     for (branch, other, message) in [
         (
             "removed",
             "new",
-            "our side removed urldb/old.test.yaml, which their side renamed to this name",
+            format!("our side {gone}, which their {renamed}"),
         ),
         (
             "reformatted",
             "removed",
-            "their side removed urldb/old.test.yaml, which our side renamed to this name",
+            format!("their side {gone}, which our {renamed}"),
         ),
     ] {
         let repository = Repository::with_renames();
         repository.stop(branch, "merge", other);
-        let left = repository.sandbox.urldb(&["resolve"]).code(1);
-        left.says(&[
-            message,
-            "keep the file with `git add urldb/new.test.yaml`, or remove it with \
-             `git rm urldb/new.test.yaml`",
-        ]);
+        let help = "keep the file with `git add urldb/new.test.yaml`, or remove it with \
+                    `git rm urldb/new.test.yaml`";
+        repository.exits(1, "resolve").says(&[&*message, help]);
     }
 }
 
 #[test]
 fn a_file_with_two_new_names_is_left_to_a_person() {
     for operation in ["merge", "rebase", "cherry-pick", "revert", "stash", "am"] {
+        let _case = Case(operation);
         let repository = Repository::with_renames();
         repository.stop("new", operation, "two");
         // A rebase applies our commit to theirs.
@@ -371,7 +355,7 @@ fn a_file_with_two_new_names_is_left_to_a_person() {
         };
         let before = repository.unmerged();
         for _ in 0..2 {
-            let left = repository.sandbox.urldb(&["resolve"]).code(1);
+            let left = repository.exits(1, "resolve");
             let expected = [
                 format!(
                     "{OLD}:1:1: unmerged-file: our side renamed this file to {our}, their side to {their}"
@@ -386,22 +370,22 @@ fn a_file_with_two_new_names_is_left_to_a_person() {
                 format!("keep the file with `git add {our}`, or remove it with `git rm {our}`"),
                 format!("keep the file with `git add {their}`, or remove it with `git rm {their}`"),
             ];
-            let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
             left.says(&expected);
-            assert_eq!(repository.unmerged(), before, "{operation}");
+            assert_eq!(repository.unmerged(), before);
         }
         repository.run_as_printed(&format!("git add {NEW}"));
         repository.run_as_printed(&format!("git rm {TWO}"));
         if operation == "merge" {
             // With the new names settled, both sides lack the old one.
-            let resolved = repository.sandbox.urldb(&["resolve"]).code(0);
-            resolved.says(&["removed: urldb/old.test.yaml"]);
+            repository
+                .ok("resolve")
+                .says("removed: urldb/old.test.yaml");
         } else {
             repository.run_as_printed(&format!("git rm {OLD}"));
         }
-        assert_eq!(repository.unmerged(), "", "{operation}");
-        assert_eq!(repository.sandbox.read(NEW), BASE, "{operation}");
-        assert!(!repository.sandbox.path(TWO).exists(), "{operation}");
+        assert_eq!(repository.unmerged(), "");
+        repository.assert_file(NEW, &BASE);
+        assert!(!repository.path(TWO).exists());
     }
 }
 
@@ -410,29 +394,28 @@ fn commands_of_conflicts_work_below_the_project_and_with_odd_names() {
     for folder in ["a b", "-x", ":x"] {
         let repository = Repository::without_hook();
         let toml = format!("[database]\npath = {folder:?}\n");
-        repository.sandbox.write("urldb.toml", toml);
+        repository.write("urldb.toml", toml);
         let file = format!("{folder}/example.test.yaml");
-        repository.sandbox.write(&file, BASE);
+        repository.write(&file, BASE);
         repository.commit_all();
-        repository.git(&["checkout", "-q", "-b", "other"]);
+        repository.git("checkout -q -b other");
         repository.git(&["rm", "-q", "--", &format!("./{file}")]);
         repository.commit_all();
-        repository.git(&["checkout", "-q", "main"]);
+        repository.git("checkout -q main");
         let changed = BASE.replace("one", "two");
-        repository.sandbox.write(&file, changed);
+        repository.write(&file, changed);
         repository.commit_all();
-        assert!(!repository.try_git(&["merge", "other"]).status.success());
-        fs::create_dir(repository.sandbox.path("below")).unwrap();
+        repository.git_fails("merge other");
+        fs::create_dir(repository.path("below")).unwrap();
         let left = repository
-            .sandbox
-            .urldb_command(&["resolve"])
-            .current_dir(repository.sandbox.path("below"))
+            .urldb_command("resolve")
+            .current_dir(repository.path("below"))
             .output()
             .unwrap();
         let said = String::from_utf8(left.stdout).unwrap();
         let commands = commands_of(said.lines().find(|line| line.contains("help: ")).unwrap());
-        let mut shell = repository.sandbox.command("sh");
-        shell.current_dir(repository.sandbox.path("below"));
+        let mut shell = repository.command("sh");
+        shell.current_dir(repository.path("below"));
         let done = shell.args(["-c", &commands[0]]).output().unwrap();
         assert!(done.status.success(), "{commands:?}: {done:?}");
         assert_eq!(repository.unmerged(), "", "{folder}");
@@ -444,33 +427,33 @@ fn commands_of_conflicts_work_below_the_project_and_with_odd_names() {
 fn a_renamed_file_of_the_ledger_is_kept() {
     let repository = Repository::without_hook();
     let ledger = "status/other.test.yaml";
-    repository.sandbox.write(LEDGER, entry("ok", 1));
+    repository.write(LEDGER, entry("ok", 1));
     repository.commit(BASE);
-    repository.git(&["checkout", "-q", "-b", "other"]);
+    repository.git("checkout -q -b other");
     repository.git(&["rm", "-q", LEDGER]);
     repository.commit_all();
-    repository.git(&["checkout", "-q", "main"]);
+    repository.git("checkout -q main");
     repository.git(&["mv", LEDGER, ledger]);
     repository.commit_all();
-    assert!(!repository.try_git(&["merge", "other"]).status.success());
-    repository.sandbox.urldb(&["resolve"]).code(0);
-    assert_eq!(repository.sandbox.read(ledger), entry("ok", 1));
+    repository.git_fails("merge other");
+    repository.ok("resolve");
+    repository.assert_file(ledger, &entry("ok", 1));
     assert_eq!(repository.unmerged(), "");
 }
 
 #[test]
 fn what_rerere_resolved_is_not_called_an_edit() {
     let repository = Repository::without_hook();
-    repository.git(&["config", "rerere.enabled", "true"]);
+    repository.git("config rerere.enabled true");
     let (ours, theirs) = (BASE.replace("one", "two"), BASE.replace("one", "three"));
     let repository = repository.with_branches(&ours, &theirs);
-    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    repository.git_fails("merge other");
     repository.commit(&BASE.replace("one", "four"));
-    repository.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    assert!(!repository.try_git(&["merge", "other"]).status.success());
-    assert_eq!(repository.sandbox.read(FILE), BASE.replace("one", "four"));
-    let left = repository.sandbox.urldb(&["resolve"]).code(1);
-    let left = left.says(&["`git rerere` has resolved the file as in an earlier merge"]);
+    repository.git("reset -q --hard HEAD~1");
+    repository.git_fails("merge other");
+    repository.assert_file(FILE, &BASE.replace("one", "four"));
+    let left = repository.exits(1, "resolve");
+    let left = left.says("`git rerere` has resolved the file as in an earlier merge");
     let help = left
         .out
         .lines()
@@ -482,9 +465,9 @@ fn what_rerere_resolved_is_not_called_an_edit() {
     repository.run_as_printed(add);
     assert_eq!(repository.unmerged(), "");
     repository.run_as_printed(again);
-    let edited = repository.sandbox.read(FILE).replace("three", "five");
-    repository.sandbox.write(FILE, edited);
-    repository.sandbox.urldb(&["resolve"]).code(1);
+    let edited = repository.read(FILE).replace("three", "five");
+    repository.write(FILE, edited);
+    repository.exits(1, "resolve");
 }
 
 #[test]
@@ -492,86 +475,75 @@ fn a_version_with_mistakes_is_merged_by_lines_and_named() {
     let broken = BASE.replace("_path: /z", "_path: [/z");
     let repository =
         Repository::stopped(&broken.replace("one", "two"), &BASE.replace("one", "three"));
-    repository.sandbox.urldb(&["resolve"]).code(1).says(&[
+    repository.exits(1, "resolve").says(
         "urldb/example.test.yaml:5:1: unmerged-file: ours cannot be merged by record: line 9",
-    ]);
-    let text = repository.sandbox.read(FILE);
-    assert!(
-        text.contains("<<<<<<< ours\nname: two\n=======\nname: three\n>>>>>>> theirs\n"),
-        "{text}"
+    );
+    let text = repository.read(FILE);
+    assert_has(
+        &text,
+        "<<<<<<< ours\nname: two\n=======\nname: three\n>>>>>>> theirs\n",
     );
 }
 
 #[test]
 fn another_process_has_locked_the_index() {
-    let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/q"]));
-    repository.sandbox.write(".git/index.lock", "");
-    let failed = repository.sandbox.urldb(&["resolve"]);
-    failed.code(2).complains(&["not staged", "index.lock"]);
-    fs::remove_file(repository.sandbox.path(".git/index.lock")).unwrap();
-    repository.sandbox.urldb(&["resolve"]).code(0);
-    assert_eq!(repository.unmerged(), "");
-    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+    let repository = Repository::stopped_at_additions();
+    repository.write(".git/index.lock", "");
+    repository
+        .exits(2, "resolve")
+        .complains(&["not staged", "index.lock"]);
+    fs::remove_file(repository.path(".git/index.lock")).unwrap();
+    repository.ok("resolve");
+    repository.assert_has_both();
 }
 
 #[test]
 fn a_link_out_of_the_repository_is_not_followed() {
-    let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/q"]));
-    let outside = repository.sandbox.path("../outside.yaml");
-    let text = repository.sandbox.read(FILE);
+    let repository = Repository::stopped_at_additions();
+    let outside = repository.path("../outside.yaml");
+    let text = repository.read(FILE);
     fs::write(&outside, &text).unwrap();
-    fs::remove_file(repository.sandbox.path(FILE)).unwrap();
-    symlink(&outside, repository.sandbox.path(FILE)).unwrap();
-    repository
-        .sandbox
-        .urldb(&["resolve"])
-        .code(2)
-        .complains(&["no regular file"]);
+    fs::remove_file(repository.path(FILE)).unwrap();
+    symlink(&outside, repository.path(FILE)).unwrap();
+    repository.exits(2, "resolve").complains("no regular file");
     assert_eq!(fs::read_to_string(&outside).unwrap(), text);
 }
 
 #[test]
 fn line_ends_of_the_work_tree_are_gits() {
-    let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/q"]));
-    repository.git(&["config", "core.autocrlf", "true"]);
-    let text = repository.sandbox.read(FILE).replace('\n', "\r\n");
-    repository.sandbox.write(FILE, text);
-    repository.sandbox.urldb(&["resolve"]).code(0);
+    let repository = Repository::stopped_at_additions();
+    repository.git("config core.autocrlf true");
+    let text = repository.read(FILE).replace('\n', "\r\n");
+    repository.write(FILE, text);
+    repository.ok("resolve");
     let wanted = with_records(&["/p", "/q"]);
-    assert_eq!(repository.sandbox.read(FILE), wanted.replace('\n', "\r\n"));
-    assert_eq!(repository.git(&["show", &format!(":{FILE}")]), wanted);
-    assert_eq!(repository.git(&["diff", "--name-only"]), "");
+    repository.assert_file(FILE, &wanted.replace('\n', "\r\n"));
+    assert_eq!(repository.in_index(FILE), wanted);
+    assert_eq!(repository.git("diff --name-only"), "");
 }
 
 #[test]
 fn files_of_others_are_not_touched() {
     let repository = Repository::without_hook();
-    for folder in ["", "urldb/deeper/"] {
-        repository
-            .sandbox
-            .write(&format!("{folder}notes.yaml"), "a\n");
-    }
+    let write = |text: &str| {
+        repository.write("notes.yaml", text);
+        repository.write("urldb/deeper/notes.yaml", text);
+    };
+    write("a\n");
     repository.commit(BASE);
-    repository.git(&["checkout", "-q", "-b", "other"]);
-    repository.sandbox.write("notes.yaml", "b\n");
-    repository.sandbox.write("urldb/deeper/notes.yaml", "b\n");
+    repository.git("checkout -q -b other");
+    write("b\n");
     repository.commit_all();
-    repository.git(&["checkout", "-q", "main"]);
-    repository.sandbox.write("notes.yaml", "c\n");
-    repository.sandbox.write("urldb/deeper/notes.yaml", "c\n");
+    repository.git("checkout -q main");
+    write("c\n");
     repository.commit_all();
-    assert!(!repository.try_git(&["merge", "other"]).status.success());
-    let before = repository.sandbox.tree(".");
+    repository.git_fails("merge other");
+    let before = repository.tree(".");
+    repository.ok("resolve").says("no unmerged files");
     repository
-        .sandbox
-        .urldb(&["resolve"])
-        .code(0)
-        .says(&["no unmerged files"]);
-    let refused = repository.sandbox.urldb(&["resolve", "notes.yaml"]);
-    refused
-        .code(2)
-        .complains(&["notes.yaml is no file of the database or the ledger"]);
-    assert_eq!(repository.sandbox.tree("."), before);
+        .exits(2, "resolve notes.yaml")
+        .complains("notes.yaml is no file of the database or the ledger");
+    assert_eq!(repository.tree("."), before);
 }
 
 const LEDGER: &str = "status/example.test.yaml";
@@ -586,22 +558,22 @@ const HISTORY: [&str; 2] = ["status/history.jsonl", "status/history/2026-11.json
 /// Both sides saw the same news.
 fn diverged_ledger(repository: &Repository) {
     let write = |state, day: u8| {
-        repository.sandbox.write(LEDGER, entry(state, day));
+        repository.write(LEDGER, entry(state, day));
         let lines = if day == 1 {
-            "1\n".to_owned()
+            "1\n"
         } else {
-            format!("1\n{day}\n")
+            &format!("1\n{day}\n")
         };
         for file in HISTORY {
-            repository.sandbox.write(file, &lines);
+            repository.write(file, lines);
         }
     };
     write("ok", 1);
     repository.commit(BASE);
-    repository.git(&["checkout", "-q", "-b", "other"]);
+    repository.git("checkout -q -b other");
     write("gone", 3);
     repository.commit_all();
-    repository.git(&["checkout", "-q", "main"]);
+    repository.git("checkout -q main");
     write("gone", 2);
     repository.commit_all();
 }
@@ -612,15 +584,13 @@ fn the_ledger_merges_by_its_own_rule() {
         let repository = Repository::without_hook();
         diverged_ledger(&repository);
         repository.git(&["checkout", "-q", branch]);
-        assert!(!repository.try_git(&["merge", other]).status.success());
+        repository.git_fails(&["merge", other]);
         repository
-            .sandbox
-            .urldb(&["resolve"])
-            .code(0)
+            .ok("resolve")
             .says(&[LEDGER, HISTORY[0], HISTORY[1]]);
-        assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
+        repository.assert_file(LEDGER, &entry("gone", 2));
         for file in HISTORY {
-            assert_eq!(repository.sandbox.read(file), "1\n2\n3\n", "{file}");
+            assert_eq!(repository.read(file), "1\n2\n3\n", "{file}");
         }
         assert_eq!(repository.unmerged(), "");
     }
@@ -630,14 +600,14 @@ fn the_ledger_merges_by_its_own_rule() {
 fn the_daemon_resolves_the_ledger_before_a_run() {
     let repository = Repository::without_hook();
     diverged_ledger(&repository);
-    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    repository.git_fails("merge other");
     let schedule = "[[schedule]]\ncron = \"* * * * * *\"\ncategory = \"none\"\n";
-    repository.sandbox.write("urldb.toml", schedule);
-    let mut watch = repository.sandbox.start(&["watch"]);
+    repository.write("urldb.toml", schedule);
+    let mut watch = repository.start("watch");
     watch.expect("merged: status/example.test.yaml");
     watch.signal("-TERM");
     watch.end();
-    assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
+    repository.assert_file(LEDGER, &entry("gone", 2));
     assert_eq!(repository.unmerged(), "");
 }
 
@@ -647,8 +617,9 @@ fn the_daemon_needs_no_repository_or_no_git() {
     sandbox.write(FILE, BASE);
     let schedule = "[[schedule]]\ncron = \"* * * * * *\"\ncategory = \"none\"\n";
     sandbox.write("urldb.toml", schedule);
-    let ran = sandbox.urldb(&["resolve"]).code(2);
-    ran.complains(&["is in no git repository"]);
+    sandbox
+        .exits(2, "resolve")
+        .complains("is in no git repository");
     for is_repository in [false, true] {
         if is_repository {
             sandbox
@@ -657,7 +628,7 @@ fn the_daemon_needs_no_repository_or_no_git() {
                 .status()
                 .unwrap();
         }
-        let mut command = sandbox.urldb_command(&["watch"]);
+        let mut command = sandbox.urldb_command("watch");
         if is_repository {
             command.env("PATH", "");
         }
@@ -670,7 +641,7 @@ fn the_daemon_needs_no_repository_or_no_git() {
         sandbox.command("kill").args(kill).status().unwrap();
         let output = child.wait_with_output().unwrap();
         let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!complaints.contains("git"), "{complaints}");
+        assert_lacks(&complaints, "git");
     }
 }
 
@@ -678,123 +649,88 @@ fn the_daemon_needs_no_repository_or_no_git() {
 fn the_ledger_may_be_a_work_tree_of_its_own() {
     let repository = Repository::without_hook();
     repository.commit(BASE);
-    let ledger = |state, day| repository.sandbox.write(LEDGER, entry(state, day));
-    let git = |arguments: &[&str]| repository.git(&[&["-C", "status"], arguments].concat());
-    repository.git(&["worktree", "add", "-q", "--orphan", "-b", "state", "status"]);
+    let ledger = |state, day| repository.write(LEDGER, entry(state, day));
+    let git = |arguments: &str| repository.git(&format!("-C status {arguments}"));
+    repository.git("worktree add -q --orphan -b state status");
     ledger("ok", 1);
-    git(&["add", "--all"]);
-    git(&["commit", "-q", "-m", "one"]);
-    git(&["checkout", "-q", "-b", "rival"]);
+    git("add --all");
+    git("commit -q -m one");
+    git("checkout -q -b rival");
     ledger("gone", 3);
-    git(&["commit", "-q", "-a", "-m", "two"]);
-    git(&["checkout", "-q", "state"]);
+    git("commit -q -a -m change");
+    git("checkout -q state");
     ledger("gone", 2);
-    git(&["commit", "-q", "-a", "-m", "three"]);
-    assert!(
-        !repository
-            .try_git(&["-C", "status", "rebase", "rival"])
-            .status
-            .success()
-    );
+    git("commit -q -a -m three");
+    repository.git_fails("-C status rebase rival");
     repository
-        .sandbox
-        .urldb(&["resolve"])
-        .code(0)
-        .says(&["merged: status/example.test.yaml"]);
-    git(&["rebase", "--continue"]);
-    assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
+        .ok("resolve")
+        .says("merged: status/example.test.yaml");
+    git("rebase --continue");
+    repository.assert_file(LEDGER, &entry("gone", 2));
 }
 
 #[test]
 fn git_merges_with_the_driver_and_as_before_without_it() {
     let repository = Repository::without_hook();
-    let config = repository.sandbox.read(".git/config");
-    repository.sandbox.write(".gitattributes", "* text=auto");
+    let config = repository.read(".git/config");
+    repository.write(".gitattributes", "* text=auto");
+    repository.write(".git/hooks/pre-commit", "#!/bin/sh\n");
     repository
-        .sandbox
-        .write(".git/hooks/pre-commit", "#!/bin/sh\n");
-    repository
-        .sandbox
-        .urldb(&["hook", "install"])
-        .code(0)
+        .ok("hook install")
         .says(&["installed the merge driver in", ".gitattributes"]);
-    assert_eq!(
-        repository.sandbox.read(".gitattributes"),
-        "* text=auto\nurldb/*.yaml merge=urldb\nstatus/**/*.yaml merge=urldb\nstatus/history/*.jsonl merge=union\n"
-    );
-    let again = repository.sandbox.urldb(&["hook", "install"]).code(0);
-    assert!(!again.out.contains("merge driver"), "{again:?}");
-    let repository = repository.with_branches(&with_records(&["/p"]), &with_records(&["/q"]));
-    repository.git(&["merge", "-q", "--no-edit", "other"]);
-    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+    repository.assert_file(".gitattributes", "* text=auto\nurldb/*.yaml merge=urldb\nstatus/**/*.yaml merge=urldb\nstatus/history/*.jsonl merge=union\n");
+    let again = repository.ok("hook install");
+    assert_lacks(&again.out, "merge driver");
+    let repository = repository.with_additions();
+    repository.git("merge -q --no-edit other");
+    repository.assert_has_both();
     diverge_again(&repository);
-    let stopped = repository.try_git(&["merge", "rival"]);
-    assert!(!stopped.status.success());
-    let words = String::from_utf8_lossy(&stopped.stderr);
-    assert!(
-        words.contains(
-            "urldb/example.test.yaml:3:1: conflict-marker: both sides changed `name` of /a"
-        ),
-        "{words}"
+    let words = repository.git_fails("merge rival");
+    assert_has(
+        &words,
+        "urldb/example.test.yaml:3:1: conflict-marker: both sides changed `name` of /a",
     );
-    assert!(
-        repository
-            .sandbox
-            .read(FILE)
-            .contains("<<<<<<< ours\n---\n_path: /a\nname: two\n")
+    assert_has(
+        &repository.read(FILE),
+        "<<<<<<< ours\n---\n_path: /a\nname: two\n",
     );
-    repository.git(&["merge", "--abort"]);
+    repository.git("merge --abort");
 
-    repository
-        .sandbox
-        .urldb(&["hook", "uninstall"])
-        .code(0)
-        .says(&["removed urldb from"]);
-    assert_eq!(repository.sandbox.read(".git/config"), config);
-    assert_eq!(
-        repository.sandbox.read(".gitattributes"),
-        "* text=auto\nstatus/history/*.jsonl merge=union\n"
+    repository.ok("hook uninstall").says("removed urldb from");
+    repository.assert_file(".git/config", &config);
+    repository.assert_file(
+        ".gitattributes",
+        "* text=auto\nstatus/history/*.jsonl merge=union\n",
     );
-    assert_eq!(
-        repository.sandbox.read(".git/hooks/pre-commit"),
-        "#!/bin/sh\n"
-    );
-    assert!(
-        !repository
-            .sandbox
-            .path(".git/hooks/pre-merge-commit")
-            .exists()
-    );
-    let nothing = repository.sandbox.urldb(&["hook", "uninstall"]);
-    nothing
-        .code(0)
-        .says(&["nothing of urldb is installed here"]);
+    repository.assert_file(".git/hooks/pre-commit", "#!/bin/sh\n");
+    assert!(!repository.path(".git/hooks/pre-merge-commit").exists());
+    let nothing = repository.urldb("hook uninstall");
+    nothing.code(0).says("nothing of urldb is installed here");
 }
 
 /// Changes one key on main and on `rival` in different ways.
 fn diverge_again(repository: &Repository) {
-    let text = repository.sandbox.read(FILE);
-    repository.git(&["checkout", "-q", "-b", "rival"]);
+    let text = repository.read(FILE);
+    repository.git("checkout -q -b rival");
     repository.commit(&text.replace("one", "three"));
-    repository.git(&["checkout", "-q", "main"]);
+    repository.git("checkout -q main");
     repository.commit(&text.replace("one", "two"));
 }
 
 #[test]
 fn without_urldb_the_driver_merges_lines_and_loses_no_side() {
     let repository = Repository::without_hook();
-    repository.sandbox.urldb(&["hook", "install"]).code(0);
-    let repository = repository.with_branches(&with_records(&["/p"]), &with_records(&["/q"]));
-    let path = std::env::var("PATH").unwrap();
-    let stopped = repository.try_git_with_path(&["merge", "other"], &path);
-    assert!(!stopped.status.success());
-    let text = repository.sandbox.read(FILE);
-    assert!(
-        text.contains("<<<<<<< ours\n_path: /p\n=======\n_path: /q\n>>>>>>> theirs\n"),
-        "{text}"
+    repository.ok("hook install");
+    let mut repository = repository.with_additions();
+    repository.sandbox.search_path = std::env::var("PATH").unwrap();
+    repository.git_fails("merge other");
+    let text = repository.read(FILE);
+    assert_has(
+        &text,
+        "<<<<<<< ours\n_path: /p\n=======\n_path: /q\n>>>>>>> theirs\n",
     );
-    repository.sandbox.urldb(&["resolve"]).code(0);
-    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+    repository.ok("resolve");
+    repository.assert_has_both();
 }
 
 /// Graphical programs often start git with a short PATH.
@@ -802,43 +738,34 @@ fn without_urldb_the_driver_merges_lines_and_loses_no_side() {
 fn the_driver_is_found_where_the_hook_is() {
     for folder in [".local/bin", ".cargo/bin"] {
         let repository = Repository::without_hook();
-        repository.sandbox.urldb(&["hook", "install"]).code(0);
-        let repository = repository.with_branches(&with_records(&["/p"]), &with_records(&["/q"]));
-        let programs = repository.sandbox.path("../home").join(folder);
+        repository.ok("hook install");
+        let mut repository = repository.with_additions();
+        let programs = repository.path("../home").join(folder);
         fs::create_dir_all(&programs).unwrap();
         symlink(env!("CARGO_BIN_EXE_urldb"), programs.join("urldb")).unwrap();
-        let mut merge = repository.sandbox.command("git");
+        repository.sandbox.search_path = std::env::var("PATH").unwrap();
+        let mut merge = repository.command("git");
         let who = ["-c", "user.name=A", "-c", "user.email=a@example.test"];
         merge
             .args(who)
             .args(["merge", "--no-edit", "--no-verify", "other"])
-            .env("HOME", repository.sandbox.path("../home"))
+            .env("HOME", repository.path("../home"))
             .env_remove("CARGO_HOME");
         let merged = merge.output().unwrap();
         assert!(merged.status.success(), "{folder}: {merged:?}");
-        assert_eq!(
-            repository.sandbox.read(FILE),
-            with_records(&["/p", "/q"]),
-            "{folder}"
-        );
+        repository.assert_has_both();
     }
 }
 
 #[test]
 fn the_driver_merges_lines_of_a_version_with_mistakes() {
     let repository = Repository::without_hook();
-    repository.sandbox.urldb(&["hook", "install"]).code(0);
+    repository.ok("hook install");
     let broken = BASE.replace("_path: /z", "_path: [/z");
     let repository = repository.with_branches(&broken, &BASE.replace("https: true", "https: yes"));
-    let merged = repository.try_git(&["merge", "--no-edit", "--no-verify", "other"]);
+    let merged = repository.try_git("merge --no-edit --no-verify other");
     let words = String::from_utf8_lossy(&merged.stderr);
     assert!(merged.status.success(), "{words}");
-    assert!(
-        words.contains("cannot be merged by record: line 9"),
-        "{words}"
-    );
-    assert_eq!(
-        repository.sandbox.read(FILE),
-        broken.replace("https: true", "https: yes")
-    );
+    assert_has(&words, "cannot be merged by record: line 9");
+    repository.assert_file(FILE, &broken.replace("https: true", "https: yes"));
 }

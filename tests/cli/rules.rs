@@ -38,7 +38,7 @@ fn urls_of_one_page_become_one_record() {
         "http://www.example.org/x?language=en",
     ];
     let add = ["add", "--no-fetch"];
-    let ran = sandbox.urldb(&[&add[..], &urls[..]].concat()).code(0);
+    let ran = sandbox.ok(&[&add[..], &urls[..]].concat());
     assert_snapshot!(ran.out, @r"
     http://en.example.org/x is http://www.example.org/x to the site rules
     http://www.example.org/en/x is http://www.example.org/x to the site rules
@@ -46,29 +46,18 @@ fn urls_of_one_page_become_one_record() {
     added http://www.example.org/x in urldb/www.example.org.yaml
     ");
     let file = "---\n---\n_path: /x\n";
-    assert_eq!(sandbox.read("urldb/www.example.org.yaml"), file);
+    sandbox.assert_file("urldb/www.example.org.yaml", &file);
     // One after the other is the same, and each of them names the record.
     for url in urls {
-        sandbox
-            .urldb(&["add", "--no-fetch", url])
-            .code(0)
-            .says(&["known"]);
-        sandbox
-            .urldb(&["url", "explain", url])
-            .code(0)
-            .says(&["yes, line 3"]);
+        sandbox.ok(&["add", "--no-fetch", url]).says("known");
+        sandbox.ok(&["url", "explain", url]).says("yes, line 3");
     }
-    assert_eq!(sandbox.read("urldb/www.example.org.yaml"), file);
-    sandbox
-        .urldb(&["lint"])
-        .code(0)
-        .says(&["3 files: 0 errors, 0 warnings"]);
-    sandbox.urldb(&["rm", urls[0]]).code(0);
-    assert_eq!(sandbox.read("urldb/www.example.org.yaml"), "---\n");
+    sandbox.assert_file("urldb/www.example.org.yaml", &file);
+    sandbox.ok("lint").says("3 files: 0 errors, 0 warnings");
+    sandbox.ok(&["rm", urls[0]]);
+    sandbox.assert_file("urldb/www.example.org.yaml", "---\n");
     // Other domains are left alone.
-    let ran = sandbox
-        .urldb(&["add", "--no-fetch", "http://en.example.com/x"])
-        .code(0);
+    let ran = sandbox.ok("add --no-fetch http://en.example.com/x");
     assert_eq!(
         ran.out,
         "added http://en.example.com/x in urldb/en.example.com.yaml\n"
@@ -85,7 +74,7 @@ fn what_no_rule_admits_is_not_added() {
     ]);
     add("http://en.example.org/fr/x")
         .code(2)
-        .complains(&["the URL gives `language` two values, `en` and `fr`"]);
+        .complains("the URL gives `language` two values, `en` and `fr`");
     assert!(sandbox.files("urldb", ".yaml").is_empty());
 }
 
@@ -96,18 +85,14 @@ fn a_page_may_be_one_of_a_cname() {
         "urldb/example.org.yaml",
         "---\ncnames:\n- www.example.org\n---\n_path: /x\n",
     );
-    let ran = sandbox
-        .urldb(&["add", "--no-fetch", "http://en.example.org/y"])
-        .code(0);
-    ran.says(&["added http://example.org/y in urldb/example.org.yaml"]);
-    sandbox.urldb(&["lint"]).code(0);
     sandbox
-        .urldb(&["url", "explain", "http://fr.example.org/y"])
-        .code(0)
-        .says(&[
-            "urldb/example.org.yaml, which has www.example.org among its cnames",
-            "yes, line 7",
-        ]);
+        .ok("add --no-fetch http://en.example.org/y")
+        .says("added http://example.org/y in urldb/example.org.yaml");
+    sandbox.ok("lint");
+    sandbox.ok("url explain http://fr.example.org/y").says(&[
+        "urldb/example.org.yaml, which has www.example.org among its cnames",
+        "yes, line 7",
+    ]);
 }
 
 #[test]
@@ -121,25 +106,18 @@ fn mistakes_in_rules_have_their_place() {
     sandbox.write("urldb/rules/example.net.rules", b"// \xff\n");
     sandbox.write("urldb/rules/README.md", "Not a file of rules.");
     sandbox.write("urldb/rules/.x.rules", "Not either.");
-    let ran = sandbox.urldb(&["lint"]).code(1);
+    let ran = sandbox.exits(1, "lint");
     assert_snapshot!(ran.out);
     // Nobody works with rules that have mistakes.
-    let ran = sandbox
-        .urldb(&["add", "--no-fetch", "http://example.org/x"])
-        .code(2);
+    let ran = sandbox.exits(2, "add --no-fetch http://example.org/x");
     assert_snapshot!(ran.err);
+    sandbox.ok(&["lint", WEBSITE_FILE]).says("1 file: 0 errors");
     sandbox
-        .urldb(&["lint", WEBSITE_FILE])
-        .code(0)
-        .says(&["1 file: 0 errors"]);
-    sandbox
-        .urldb(&["lint", DOMAIN_FILE])
-        .code(1)
-        .says(&["1 file: 1 error"]);
+        .exits(1, &["lint", DOMAIN_FILE])
+        .says("1 file: 1 error");
     // A link may lead anywhere.
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path("urldb/rules/a.test.rules")).unwrap();
-    let ran = sandbox.urldb(&["lint"]).code(1);
-    ran.says(&["urldb/rules/a.test.rules:1:1: unreadable-file: the file cannot be read: a.test.rules is a link out of the site rules: replace it by a file"]);
+    sandbox.exits(1, "lint").says("urldb/rules/a.test.rules:1:1: unreadable-file: the file cannot be read: a.test.rules is a link out of the site rules: replace it by a file");
 }
 
 #[test]
@@ -149,8 +127,7 @@ fn two_files_of_rules_may_contradict_each_other() {
         DOMAIN_FILE,
         DOMAIN.replace("optional language", "optional canonalize::language"),
     );
-    let ran = sandbox.urldb(&["lint"]).code(1);
-    ran.says(&[
+    sandbox.exits(1, "lint").says(&[
         "urldb/rules/www.example.org.website.rules:2:",
         "rule-official",
     ]);
@@ -168,7 +145,7 @@ fn records_are_held_against_the_rules() {
     );
     sandbox.write("urldb/ftp.example.org.yaml", "---\n---\n_path: /x\n");
     sandbox.write("urldb/en.example.com.yaml", "---\n---\n_path: /x\n");
-    let ran = sandbox.urldb(&["lint"]).code(1);
+    let ran = sandbox.exits(1, "lint");
     assert_snapshot!(ran.out);
 }
 
@@ -184,15 +161,12 @@ fn rules_that_are_staged_are_judged() {
     sandbox.write(DOMAIN_FILE, "main {\n  optional www = flag(\"(\");\n};\n");
     git(&["add", "."]);
     sandbox.write(DOMAIN_FILE, DOMAIN);
-    sandbox
-        .urldb(&["hook", "run", "pre-commit"])
-        .code(1)
-        .complains(&[
-            "urldb/rules/example.org.rules:2:24: rule-pattern",
-            "commit stopped",
-        ]);
+    sandbox.exits(1, "hook run pre-commit").complains(&[
+        "urldb/rules/example.org.rules:2:24: rule-pattern",
+        "commit stopped",
+    ]);
     git(&["add", "."]);
-    let ran = sandbox.urldb(&["hook", "run", "pre-commit"]).code(0);
+    let ran = sandbox.ok("hook run pre-commit");
     assert_eq!(ran.err, "");
 }
 
@@ -205,15 +179,13 @@ fn pages_name_the_official_url_of_the_rules() {
     };
     site.serve("/en/a", page("/a?language=en"));
     site.serve("/en/b", page("/en/b"));
-    let map = site.map("www.example.org");
-    let sandbox = Sandbox::new(&format!(
-        "[check]\ncanonical = true\n[network]\nmap = [{map:?}]\n"
-    ));
+    let network = site.network_of(&["www.example.org"]);
+    let sandbox = Sandbox::new(&format!("[check]\ncanonical = true\n{network}"));
     sandbox.write(DOMAIN_FILE, DOMAIN);
     sandbox.write(WEBSITE_FILE, WEBSITE);
     let file = "---\n---\n_path: /en/a\n---\n_path: /en/b\n";
     sandbox.write("urldb/www.example.org.yaml", file);
-    let ran = sandbox.urldb(&["check"]).code(0);
+    let ran = sandbox.ok("check");
     assert_eq!(ran.out.matches("canonical-").count(), 1, "{}", ran.out);
     ran.says(&[
         "warning[canonical-differs]: http://www.example.org/en/a",
@@ -221,10 +193,7 @@ fn pages_name_the_official_url_of_the_rules() {
     ]);
     // Rules with mistakes say nothing.
     sandbox.write(WEBSITE_FILE, "main {");
-    sandbox
-        .urldb(&["check"])
-        .code(2)
-        .complains(&["website.rules:1:"]);
+    sandbox.exits(2, "check").complains("website.rules:1:");
 }
 
 #[test]
@@ -236,19 +205,12 @@ fn an_import_goes_through_the_rules() {
         "urls.txt",
         "http://example.org/a\nhttp://ww.example.org/a\nhttp://a.test/%7Ex\n",
     );
-    sandbox
-        .urldb(&["import", "list", "urls.txt"])
-        .code(0)
-        .says(&["2 added"]);
-    assert_eq!(
-        sandbox.read("urldb/www.example.org.yaml"),
-        "---\n---\n_path: /a\n"
-    );
+    sandbox.ok("import list urls.txt").says("2 added");
+    sandbox.assert_file("urldb/www.example.org.yaml", "---\n---\n_path: /a\n");
     sandbox.write("bad.txt", "http://other.example.org/b\n");
     let before = sandbox.tree("urldb");
     sandbox
-        .urldb(&["import", "list", "bad.txt"])
-        .code(1)
+        .exits(1, "import list bad.txt")
         .complains(&["not-admitted", "unknown-domain"]);
     assert_eq!(sandbox.tree("urldb"), before);
 }

@@ -1,8 +1,8 @@
 //! The loop over several runs: archive, ledger, history, mail, doubt.
 
 use crate::archive::records;
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promises, sha256};
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promises, sha256};
 use crate::support::Reply;
 
 const LEDGER: &str = "status/example.test.yaml";
@@ -20,7 +20,7 @@ pub(crate) fn mailing(site: &Site) -> String {
 fn watched(pages: &[(&str, &str)]) -> (Site, Sandbox) {
     let site = Site::with(pages);
     let sandbox = Sandbox::new(&mailing(&site));
-    sandbox.write("urldb/example.test.yaml", promises(pages));
+    sandbox.write(FILE, promises(pages));
     (site, sandbox)
 }
 
@@ -28,15 +28,14 @@ fn watched(pages: &[(&str, &str)]) -> (Site, Sandbox) {
 fn a_run_that_brings_nothing_new_adds_one_line() {
     let (_site, sandbox) = watched(&[("/a", "first"), ("/b", "second")]);
     sandbox
-        .urldb(&["run"])
-        .code(0)
-        .says(&["All good: all 2 URLs are as promised."]);
+        .ok("run")
+        .says("All good: all 2 URLs are as promised.");
     let ledger = sandbox.read(LEDGER) + &sandbox.captures();
     assert_eq!(sandbox.history().len(), 1);
     let first = sandbox.files("archive", ".warc.gz");
     assert_eq!(first.len(), 1);
 
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     assert_eq!(sandbox.read(LEDGER) + &sandbox.captures(), ledger);
     let history = sandbox.history();
     assert_eq!(history.len(), 2);
@@ -64,11 +63,11 @@ fn a_run_that_brings_nothing_new_adds_one_line() {
 #[test]
 fn news_is_told_once_and_recovery_too() {
     let (site, sandbox) = watched(&[("/a", "first"), ("/b", "second"), ("/c", "third")]);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
 
     site.serve("/a", Reply::ok("other"));
     site.remove("/b");
-    sandbox.urldb(&["run"]).code(1).says(&[
+    sandbox.exits(1, "run").says(&[
         "broken[changed]: http://example.test/a",
         "broken[gone]: http://example.test/b",
     ]);
@@ -98,16 +97,15 @@ fn news_is_told_once_and_recovery_too() {
     );
 
     let ledger = sandbox.read(LEDGER);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(sandbox.mails().len(), 1, "nothing is news any more");
-    assert_eq!(sandbox.read(LEDGER), ledger);
+    sandbox.assert_file(LEDGER, &ledger);
 
     site.serve("/a", Reply::ok("first"));
     site.serve("/b", Reply::ok("second"));
     sandbox
-        .urldb(&["run"])
-        .code(0)
-        .says(&["recovered: http://example.test/a is as promised again"]);
+        .ok("run")
+        .says("recovered: http://example.test/a is as promised again");
     let mails = sandbox.mails();
     assert_eq!(mails.len(), 2);
     assert!(
@@ -120,32 +118,30 @@ fn news_is_told_once_and_recovery_too() {
 #[test]
 fn a_server_error_is_news_only_when_confirmed() {
     let (site, sandbox) = watched(&[("/a", "first")]);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     site.serve("/a", Reply::new("500 Oh No", &[], ""));
     sandbox
-        .urldb(&["run"])
-        .code(3)
-        .says(&["unconfirmed[server-error]: http://example.test/a"]);
+        .exits(3, "run")
+        .says("unconfirmed[server-error]: http://example.test/a");
     assert!(sandbox.mails().is_empty());
-    assert!(sandbox.read(LEDGER).contains("pending: server-error"));
+    assert_has(&sandbox.read(LEDGER), "pending: server-error");
     sandbox
-        .urldb(&["run"])
-        .code(1)
-        .says(&["broken[server-error]: http://example.test/a"]);
+        .exits(1, "run")
+        .says("broken[server-error]: http://example.test/a");
     assert_eq!(sandbox.mails().len(), 1);
-    assert!(!sandbox.read(LEDGER).contains("pending"));
+    assert_lacks(&sandbox.read(LEDGER), "pending");
 }
 
 #[test]
 fn a_doubtful_state_that_is_not_confirmed_is_no_news() {
     let (site, sandbox) = watched(&[("/a", "first")]);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let ledger = sandbox.read(LEDGER);
     for _ in 0..2 {
         site.serve("/a", Reply::new("503 Busy", &["Retry-After: 0"], ""));
-        sandbox.urldb(&["run"]).code(3);
+        sandbox.exits(3, "run");
         site.serve("/a", Reply::ok("first"));
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.ok("run");
     }
     // Only the runs that failed are remembered.
     let after = sandbox.read(LEDGER);
@@ -163,10 +159,10 @@ fn a_doubtful_state_that_is_not_confirmed_is_no_news() {
 #[test]
 fn blocked_urls_are_no_news_at_first() {
     let (site, sandbox) = watched(&[("/a", "first")]);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     site.serve("/a", Reply::new("429 Slow Down", &["Retry-After: 0"], ""));
     for _ in 0..3 {
-        sandbox.urldb(&["run"]).code(3).says(&["blocked"]);
+        sandbox.exits(3, "run").says("blocked");
     }
     assert!(sandbox.mails().is_empty());
     let history = sandbox.history();
@@ -180,15 +176,14 @@ fn blocked_urls_are_no_news_at_first() {
 #[test]
 fn a_partial_run_forgets_nothing() {
     let (_site, sandbox) = watched(&[("/a", "first"), ("/b", "second")]);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let ledger = sandbox.read(LEDGER);
     sandbox
-        .urldb(&["run", "http://example.test/b"])
-        .code(0)
-        .says(&["Checked 1 of 2 URLs ("]);
-    assert_eq!(sandbox.read(LEDGER), ledger);
-    sandbox.urldb(&["rm", "http://example.test/b"]).code(0);
-    sandbox.urldb(&["run"]).code(0);
+        .ok("run http://example.test/b")
+        .says("Checked 1 of 2 URLs (");
+    sandbox.assert_file(LEDGER, &ledger);
+    sandbox.ok("rm http://example.test/b");
+    sandbox.ok("run");
     assert!(!sandbox.read(LEDGER).contains("/b"), "its record is gone");
 }
 
@@ -196,7 +191,7 @@ fn a_partial_run_forgets_nothing() {
 fn the_json_document_of_a_run_has_what_is_news() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     site.remove("/a");
-    let document = sandbox.urldb(&["run", "--format", "json"]).code(1).json();
+    let document = sandbox.exits(1, "run --format json").json();
     assert_eq!(document["changes"][0]["url"], "http://example.test/a");
     assert_eq!(document["changes"][0]["to"], "gone");
     assert_eq!(
@@ -209,13 +204,12 @@ fn the_json_document_of_a_run_has_what_is_news() {
 fn a_workflow_gets_annotations_and_a_summary() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     site.remove("/a");
-    let bad = sandbox.read("urldb/example.test.yaml") + "---\n_path: /b\ncontent-length: five\n";
-    sandbox.write("urldb/example.test.yaml", bad);
+    let bad = sandbox.read(FILE) + "---\n_path: /b\ncontent-length: five\n";
+    sandbox.write(FILE, bad);
     site.serve("/b", Reply::ok("x"));
     let summary = sandbox.path("summary.md");
     sandbox
-        .urldb_with_env(
-            &["run", "--github"],
+        .urldb_with_env("run --github",
             &[("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())],
         )
         .code(1)
@@ -225,9 +219,9 @@ fn a_workflow_gets_annotations_and_a_summary() {
         ]);
     let summary = sandbox.read("summary.md");
     let gone = "### broken: `http://example.test/a` answers 404 Not Found\n";
-    assert!(summary.contains(gone), "{summary}");
+    assert_has(&summary, gone);
     let mistake = "- **record:** urldb/example.test.yaml, line 8\n";
-    assert!(summary.contains(mistake), "{summary}");
+    assert_has(&summary, mistake);
 }
 
 #[test]
@@ -246,16 +240,16 @@ fn a_run_that_is_late_says_so() {
     let usually = "at 2026-10-05 04:00 UTC, and runs usually begin every 24 hours";
     let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
     // A run of a part of the database is no run that was due.
-    let part = sandbox.urldb_with_env(&["run", "--path-prefix", "/a"], &env);
-    assert!(!part.code(0).out.contains("late"));
-    let ran = sandbox.urldb_with_env(&["run", "--github"], &env);
+    let part = sandbox.urldb_with_env("run --path-prefix /a", &env);
+    assert_lacks(&part.code(0).out, "late");
+    let ran = sandbox.urldb_with_env("run --github", &env);
     ran.code(0).says(&[late, usually]);
     let summary = sandbox.read("summary.md");
     assert!(
         summary.contains(late) && summary.contains(usually),
         "{summary}"
     );
-    assert!(!sandbox.urldb(&["run"]).code(0).out.contains("late"));
+    assert_lacks(&sandbox.ok("run").out, "late");
 }
 
 #[test]
@@ -275,11 +269,8 @@ fn truncated_bodies_are_archived_as_truncated_and_not_in_the_ledger() {
             .hang(),
     );
     let pages = [("/cut", "whole"), ("/endless", "right")];
-    sandbox.write("urldb/example.test.yaml", promises(&pages));
-    sandbox
-        .urldb(&["run"])
-        .code(1)
-        .says(&["truncated", "changed"]);
+    sandbox.write(FILE, promises(&pages));
+    sandbox.exits(1, "run").says(&["truncated", "changed"]);
     let file = sandbox.files("archive", ".warc.gz").remove(0);
     let all = records(&file);
     for (path, truncated, end) in [
@@ -312,7 +303,7 @@ fn failing_and_blocked_in_turns_is_news() {
     let away = Reply::new("429 Enough", &["Retry-After: 0"], "");
     for reply in [&busy, &away] {
         site.serve("/a", reply.clone());
-        sandbox.urldb(&["run"]).code(3);
+        sandbox.exits(3, "run");
     }
     let ledger = sandbox.read("status/example.test.yaml");
     for part in [
@@ -324,20 +315,20 @@ fn failing_and_blocked_in_turns_is_news() {
     }
     assert!(sandbox.mails().is_empty());
     site.serve("/a", busy);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(sandbox.mails().len(), 1);
     let ledger = sandbox.read("status/example.test.yaml");
-    assert!(!ledger.contains("pending"), "{ledger}");
+    assert_lacks(&ledger, "pending");
 }
 
 #[test]
 fn a_server_that_accepts_and_closes_accepts_connections() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     site.serve("/a", Reply::default().close());
-    let run = sandbox.urldb(&["run"]).code(3);
-    assert!(!run.out.contains("accepts no connection"), "{}", run.out);
-    run.says(&["closes the connection without an answer"]);
-    let results = sandbox.urldb(&["check", "--format", "json"]).json();
+    let run = sandbox.exits(3, "run");
+    assert_lacks(&run.out, "accepts no connection");
+    run.says("closes the connection without an answer");
+    let results = sandbox.urldb("check --format json").json();
     assert_eq!(results["results"][0]["reason"], "disconnected");
 }
 
@@ -347,7 +338,7 @@ fn no_url_is_broken_beside_a_mistake() {
     let file = "urldb/example.test.yaml";
     let mistake = "---\n_path: /b\ncontent-length: five\n";
     sandbox.write(file, sandbox.read(file) + mistake);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let said = "1 mistake in a domain file is still there, no URL is broken.";
-    sandbox.urldb(&["run"]).code(1).says(&[said]);
+    sandbox.exits(1, "run").says(said);
 }

@@ -19,9 +19,16 @@ use crate::mime::{Mail, mail_of};
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A repository of promises in a temporary folder.
+#[derive(Debug)]
 pub(crate) struct Sandbox {
     /// Where urldb.toml is.
     pub(crate) root: PathBuf,
+    /// The value of `PATH`.
+    pub(crate) search_path: String,
+    /// Further variables of the environment.
+    pub(crate) env: Vec<(&'static str, &'static str)>,
+    /// Text that no output may have.
+    pub(crate) secret: Option<&'static str>,
     home: PathBuf,
     _dir: TempDir,
 }
@@ -33,6 +40,55 @@ pub(crate) struct Content(pub(crate) Vec<u8>);
 impl fmt::Debug for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+/// One text or several.
+pub(crate) trait Texts {
+    fn texts(&self) -> Vec<&str>;
+
+    /// The arguments of a program. One text alone is a command line, divided at its spaces.
+    fn arguments(&self) -> Vec<&str> {
+        match &self.texts()[..] {
+            [line] => line.split_whitespace().collect(),
+            list => list.to_vec(),
+        }
+    }
+}
+
+impl Texts for str {
+    fn texts(&self) -> Vec<&str> {
+        vec![self]
+    }
+}
+
+impl Texts for String {
+    fn texts(&self) -> Vec<&str> {
+        vec![self]
+    }
+}
+
+impl<T: AsRef<str>> Texts for [T] {
+    fn texts(&self) -> Vec<&str> {
+        self.iter().map(AsRef::as_ref).collect()
+    }
+}
+
+impl<T: AsRef<str>, const N: usize> Texts for [T; N] {
+    fn texts(&self) -> Vec<&str> {
+        self[..].texts()
+    }
+}
+
+impl<T: AsRef<str>> Texts for Vec<T> {
+    fn texts(&self) -> Vec<&str> {
+        self[..].texts()
+    }
+}
+
+impl<T: Texts + ?Sized> Texts for &T {
+    fn texts(&self) -> Vec<&str> {
+        (**self).texts()
     }
 }
 
@@ -63,8 +119,8 @@ impl Ran {
 
     /// Standard output has all of these.
     #[track_caller]
-    pub(crate) fn says(self, parts: &[&str]) -> Self {
-        for part in parts {
+    pub(crate) fn says(self, parts: &(impl Texts + ?Sized)) -> Self {
+        for part in parts.texts() {
             assert!(self.out.contains(part), "no {part:?} in {self:#?}");
         }
         self
@@ -72,8 +128,8 @@ impl Ran {
 
     /// Standard error has all of these.
     #[track_caller]
-    pub(crate) fn complains(self, parts: &[&str]) -> Self {
-        for part in parts {
+    pub(crate) fn complains(self, parts: &(impl Texts + ?Sized)) -> Self {
+        for part in parts.texts() {
             assert!(self.err.contains(part), "no {part:?} in {self:#?}");
         }
         self
@@ -81,10 +137,10 @@ impl Ran {
 
     /// Standard error has all of these, wherever its lines end.
     #[track_caller]
-    pub(crate) fn complains_in_words(self, parts: &[&str]) -> Self {
+    pub(crate) fn complains_in_words(self, parts: &(impl Texts + ?Sized)) -> Self {
         let words: Vec<&str> = self.err.split_whitespace().collect();
         let words = words.join(" ");
-        for part in parts {
+        for part in parts.texts() {
             assert!(words.contains(part), "no {part:?} in {self:#?}");
         }
         self
@@ -94,6 +150,17 @@ impl Ran {
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// Standard output, as one JSON document a line.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<serde_json::Value> {
+        let lines = self.out.lines();
+        lines
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+            })
+            .collect()
     }
 }
 
@@ -107,6 +174,9 @@ impl Sandbox {
         fs::create_dir(&home).unwrap();
         Self {
             root,
+            search_path: std::env::var("PATH").unwrap(),
+            env: vec![],
+            secret: None,
             home,
             _dir: dir,
         }
@@ -142,29 +212,47 @@ impl Sandbox {
         command
             .current_dir(&self.root)
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", &self.search_path)
             .env("HOME", &self.home)
+            .envs(self.env.iter().copied())
             .stdin(Stdio::null());
         command
     }
 
     /// The program with these arguments.
-    pub(crate) fn urldb_command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn urldb_command(&self, arguments: &(impl Texts + ?Sized)) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_urldb"));
-        command.args(arguments);
+        command.args(arguments.arguments());
         command
     }
 
-    pub(crate) fn urldb(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn urldb(&self, arguments: &(impl Texts + ?Sized)) -> Ran {
         self.urldb_with_env(arguments, &[])
     }
 
+    /// The program, which ends with this code.
+    #[track_caller]
+    pub(crate) fn exits(&self, code: i32, arguments: &(impl Texts + ?Sized)) -> Ran {
+        self.urldb(arguments).code(code)
+    }
+
+    /// The program, which finds nothing wrong.
+    #[track_caller]
+    pub(crate) fn ok(&self, arguments: &(impl Texts + ?Sized)) -> Ran {
+        self.exits(0, arguments)
+    }
+
     /// The program with so much address space that it can hold about this many MiB in memory.
-    pub(crate) fn urldb_within(&self, mebibytes: u64, arguments: &[&str]) -> Ran {
-        let limited = format!("ulimit -v {}; exec \"$0\" \"$@\"", (mebibytes + 100) << 10);
+    pub(crate) fn urldb_within(&self, mebibytes: u64, arguments: &(impl Texts + ?Sized)) -> Ran {
+        self.urldb_with_limit(&format!("-v {}", (mebibytes + 100) << 10), arguments)
+    }
+
+    /// The program below a limit of `ulimit`.
+    pub(crate) fn urldb_with_limit(&self, limit: &str, arguments: &(impl Texts + ?Sized)) -> Ran {
+        let limited = format!("ulimit {limit}; exec \"$0\" \"$@\"");
         let mut shell = self.command("sh");
         shell.args(["-c", &limited, env!("CARGO_BIN_EXE_urldb")]);
-        shell.args(arguments);
+        shell.args(arguments.arguments());
         Ran::new(
             assert_cmd::Command::from_std(shell)
                 .timeout(PATIENCE)
@@ -173,15 +261,23 @@ impl Sandbox {
         )
     }
 
-    pub(crate) fn urldb_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
+    pub(crate) fn urldb_with_env(
+        &self,
+        arguments: &(impl Texts + ?Sized),
+        env: &[(&str, &str)],
+    ) -> Ran {
         let mut command = self.urldb_command(arguments);
         command.envs(env.iter().copied());
         // Killed if it hangs, and then it did not end by itself.
         let mut bounded = assert_cmd::Command::from_std(command);
-        Ran::new(bounded.timeout(PATIENCE).output().unwrap())
+        let ran = Ran::new(bounded.timeout(PATIENCE).output().unwrap());
+        let texts = [&ran.out, &ran.err];
+        let is_secret = |secret| texts.iter().any(|text| text.contains(secret));
+        assert!(!self.secret.is_some_and(is_secret), "{ran:?}");
+        ran
     }
 
-    pub(crate) fn urldb_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn urldb_with_input(&self, arguments: &(impl Texts + ?Sized), input: &str) -> Ran {
         let mut command = self.urldb_command(arguments);
         command
             .stdin(Stdio::piped())
@@ -196,11 +292,15 @@ impl Sandbox {
     }
 
     /// The program, left running.
-    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn start(&self, arguments: &(impl Texts + ?Sized)) -> Running {
         self.start_with_env(arguments, &[])
     }
 
-    pub(crate) fn start_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Running {
+    pub(crate) fn start_with_env(
+        &self,
+        arguments: &(impl Texts + ?Sized),
+        env: &[(&str, &str)],
+    ) -> Running {
         let mut command = self.urldb_command(arguments);
         command.envs(env.iter().copied());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -227,9 +327,26 @@ impl Sandbox {
         fs::rename(draft, file).unwrap();
     }
 
+    /// Writes a script that can be executed; gives its path. Another process writes it: a child of another
+    /// test could hold the file open for writing, and then nobody can execute it.
+    pub(crate) fn write_program(&self, path: &str, script: &str) -> PathBuf {
+        let file = self.path(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let write = "printf '#!/bin/sh\\n%s' \"$2\" >\"$1\" && chmod +x \"$1\"";
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", write, "sh"]).arg(&file).arg(script);
+        assert!(shell.status().unwrap().success());
+        file
+    }
+
     #[track_caller]
     pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_file(&self, path: &str, text: &(impl AsRef<str> + ?Sized)) {
+        assert_eq!(self.read(path), text.as_ref(), "{path}");
     }
 
     /// All lines of the archive's index, in order.
@@ -405,5 +522,30 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(Instant::now() < until, "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Names a row of a table if the test fails in it.
+pub(crate) struct Case<T: fmt::Debug>(pub(crate) T);
+
+impl<T: fmt::Debug> Drop for Case<T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("in the case {:?}", self.0);
+        }
+    }
+}
+
+#[track_caller]
+pub(crate) fn assert_has(text: &str, parts: &(impl Texts + ?Sized)) {
+    for part in parts.texts() {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+#[track_caller]
+pub(crate) fn assert_lacks(text: &str, parts: &(impl Texts + ?Sized)) {
+    for part in parts.texts() {
+        assert!(!text.contains(part), "{part:?} is in {text}");
     }
 }

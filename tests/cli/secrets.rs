@@ -1,13 +1,14 @@
 //! What must appear nowhere.
 
 use crate::archive::records;
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promises};
+use crate::sandbox::{Ran, Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promises};
 use crate::smtp::{Server, SmtpReplies};
 use crate::support::{self, Reply};
 
 const PASSWORD: &str = "hunter2-never-shown";
 const TOKEN: &str = "token-never-shown";
+const BEARER: &str = "Bearer token-never-shown";
 
 /// Whether one of the secrets is in these bytes, as it is or in the form in which it is sent.
 fn leaks(bytes: &[u8]) -> bool {
@@ -16,6 +17,22 @@ fn leaks(bytes: &[u8]) -> bool {
     [PASSWORD, TOKEN, "aHVudGVyMi1uZXZlci1zaG93"]
         .iter()
         .any(|secret| text.contains(secret))
+}
+
+#[track_caller]
+fn assert_keeps_secrets(ran: &Ran) {
+    let shown = [&ran.out, &ran.err]
+        .iter()
+        .any(|text| leaks(text.as_bytes()));
+    assert!(!shown, "{ran:#?}");
+}
+
+/// No file of a folder has a secret.
+#[track_caller]
+fn assert_files_keep_secrets(sandbox: &Sandbox, folder: &str) {
+    for (path, content) in sandbox.tree(folder) {
+        assert!(!leaks(&content.0), "{}", path.display());
+    }
 }
 
 #[test]
@@ -30,37 +47,26 @@ fn secrets_stay_between_those_who_need_them() {
     });
     let sandbox = Sandbox::new(&format!(
         "[check]\nheaders-env = {{ X-Token = \"DATA_TOKEN\" }}\n\
-         [network]\nmap = [\"{}\", \"{}\"]\n\
-         [notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+         {}[notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
          to = [\"me@example.test\"]\nserver = \"127.0.0.1\"\nport = {}\ntls = \"none\"\n\
          user = \"me\"\npassword-env = \"SMTP_PASSWORD\"\n\
          [notify.page]\ntype = \"html\"\npath = \"site\"\n",
-        site.map("example.test"),
-        site.map("other.test"),
+        site.network_of(&["example.test", "other.test"]),
         mail.port,
     ));
     let config = sandbox.read("urldb.toml");
     let pages = [("/a", "first"), ("/away", "elsewhere"), ("/gone", "x")];
-    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    sandbox.write(FILE, promises(&pages));
     let env = [("SMTP_PASSWORD", PASSWORD), ("DATA_TOKEN", TOKEN)];
     let runs = [
-        sandbox.urldb_with_env(&["-v", "run"], &env),
-        sandbox.urldb_with_env(&["run", "--format", "json"], &env),
-        sandbox.urldb_with_env(&["check", "--format", "json"], &env),
+        sandbox.urldb_with_env("-v run", &env),
+        sandbox.urldb_with_env("run --format json", &env),
+        sandbox.urldb_with_env("check --format json", &env),
     ];
     let received = mail.received();
-    assert!(
-        received
-            .commands
-            .iter()
-            .any(|line| line.starts_with("AUTH"))
-    );
-    for ran in &runs {
-        assert!(
-            !leaks(ran.out.as_bytes()) && !leaks(ran.err.as_bytes()),
-            "{ran:#?}"
-        );
-    }
+    let mut commands = received.commands.iter();
+    assert!(commands.any(|line| line.starts_with("AUTH")));
+    runs.iter().for_each(assert_keeps_secrets);
 
     // The header went where it was meant to go, and not with the redirect to somebody else.
     for request in site.requests() {
@@ -70,9 +76,7 @@ fn secrets_stay_between_those_who_need_them() {
 
     assert!(sandbox.path("site/index.html").is_file());
     std::fs::remove_file(sandbox.path("urldb.toml")).unwrap();
-    for (path, content) in sandbox.tree("") {
-        assert!(!leaks(&content.0), "{}", path.display());
-    }
+    assert_files_keep_secrets(&sandbox, "");
     let files = sandbox.files("archive", ".warc.gz");
     let stored: Vec<_> = files.iter().flat_map(|file| records(file)).collect();
     assert!(
@@ -93,18 +97,18 @@ fn secrets_stay_between_those_who_need_them() {
     ] {
         sandbox.write("urldb.toml", config.replace(from, to));
         let env = [env[0], env[1], ("DATA_BROKEN", "token-never-shown\u{7}")];
-        let ran = sandbox.urldb_with_env(&["check"], &env).code(2);
+        let ran = sandbox.urldb_with_env("check", &env).code(2);
         assert!(!leaks(ran.err.as_bytes()), "{ran:#?}");
     }
     sandbox.write("urldb.toml", config);
     sandbox
-        .urldb_with_env(&["check"], &[env[0]])
+        .urldb_with_env("check", &[env[0]])
         .code(2)
         .complains(&["\"X-Token\"", "environment variable DATA_TOKEN"]);
     sandbox
-        .urldb_with_env(&["run"], &[env[1]])
+        .urldb_with_env("run", &[env[1]])
         .code(2)
-        .complains_in_words(&["[notify.mail]: the environment variable SMTP_PASSWORD is not set"]);
+        .complains_in_words("[notify.mail]: the environment variable SMTP_PASSWORD is not set");
 }
 
 /// A redirect to a URL with a password: only the archive has it, as the server sent it.
@@ -125,31 +129,20 @@ fn credentials_of_a_redirect_are_not_shown() {
         "/kept",
         Reply::redirect(302, &format!("//me:{PASSWORD}@other.test/b")),
     );
-    sandbox.write("urldb/example.test.yaml", format!("{pages}{promised}"));
-    for arguments in [
-        &["-v", "check"][..],
-        &["check", "--format", "json"],
-        &["-v", "run"],
-        &["run", "--github"],
-    ] {
+    sandbox.write(FILE, format!("{pages}{promised}"));
+    for arguments in ["-v check", "check --format json", "-v run", "run --github"] {
         let ran = sandbox.urldb(arguments);
         assert!(
             ran.out.contains("[redacted]@") || ran.out.contains("redirect"),
             "{ran:#?}"
         );
-        assert!(
-            !leaks(ran.out.as_bytes()) && !leaks(ran.err.as_bytes()),
-            "{ran:#?}"
-        );
+        assert_keeps_secrets(&ran);
     }
-    sandbox.urldb(&["accept", "--all", "--yes", "--force"]);
-    for folder in ["status", "urldb"] {
-        for (path, content) in sandbox.tree(folder) {
-            let text = String::from_utf8_lossy(&content.0);
-            assert!(!leaks(&content.0), "{}", path.display());
-            let is_promised = folder == "urldb" && text.contains("[redacted]");
-            assert!(!is_promised, "{}: {text}", path.display());
-        }
+    sandbox.urldb("accept --all --yes --force");
+    assert_files_keep_secrets(&sandbox, "status");
+    assert_files_keep_secrets(&sandbox, "urldb");
+    for path in sandbox.tree("urldb").into_keys() {
+        assert_lacks(&sandbox.read(path.to_str().unwrap()), "[redacted]");
     }
 }
 
@@ -177,67 +170,54 @@ fn secrets_that_a_server_sends_back_are_not_shown() {
         "/page",
         Reply::new("200 OK", &["Content-Type: text/html"], &link),
     );
-    let sandbox = Sandbox::new(&format!(
+    let mut sandbox = Sandbox::new(&format!(
         "[check]\nheaders-env = {{ Authorization = \"DATA_TOKEN\" }}\ncanonical = true\n\
-         [network]\nmap = [\"{}\", \"{}\"]\n\
-         [notify.page]\ntype = \"html\"\npath = \"site\"\n",
-        site.map("example.test"),
-        site.map("other.test"),
+         {}[notify.page]\ntype = \"html\"\npath = \"site\"\n",
+        site.network_of(&["example.test", "other.test"]),
     ));
-    let pages = promises(&[
-        ("/away", "x"),
-        ("/invalid", "x"),
-        ("/loop", "x"),
-        ("/reason", "x"),
-    ]);
+    let pages = ["/away", "/invalid", "/loop", "/reason"].map(|path| (path, "x"));
+    let pages = promises(&pages);
     let other = "---\n_path: /other\nredirects-to: http://example.test/b\n---\n_path: /page\n---\n_path: /type\ncontent-type: text/plain\n";
     site.serve("/other", Reply::redirect(302, &format!("/b?{TOKEN}")));
-    sandbox.write("urldb/example.test.yaml", format!("{pages}{other}"));
-    let bearer = format!("Bearer {TOKEN}");
-    let env = [("DATA_TOKEN", &*bearer)];
+    sandbox.write(FILE, format!("{pages}{other}"));
+    sandbox.env = vec![("DATA_TOKEN", BEARER)];
     for arguments in [
-        &["-v", "check"][..],
-        &["check", "--format", "json"],
-        &["-v", "run"],
-        &["run", "--format", "json"],
-        &["run", "--github"],
-        &["accept", "--all", "--yes", "--force"],
-        &["add", "--redirect", "http://example.test/elsewhere"],
-        &["add", "--content-type", "http://example.test/typed"],
-        &["archive", "list"],
-        &["archive", "list", "--format", "jsonl"],
+        "-v check",
+        "check --format json",
+        "-v run",
+        "run --format json",
+        "run --github",
+        "accept --all --yes --force",
+        "add --redirect http://example.test/elsewhere",
+        "add --content-type http://example.test/typed",
+        "archive list",
+        "archive list --format jsonl",
     ] {
-        let ran = sandbox.urldb_with_env(arguments, &env);
+        let ran = sandbox.urldb(arguments);
         let shown = ran.out.contains("[redacted]") || ran.err.contains("[redacted]");
-        if arguments[0] == "add" {
+        if arguments.starts_with("add") {
             assert_eq!(ran.code, 1, "{ran:#?}");
             let refused = "sends a secret of the request back, which is never promised";
-            assert!(ran.err.contains(refused), "{ran:#?}");
+            assert_has(&ran.err, refused);
         } else {
             assert!(shown, "{ran:#?}");
         }
-        assert!(
-            !leaks(ran.out.as_bytes()) && !leaks(ran.err.as_bytes()),
-            "{ran:#?}"
-        );
+        assert_keeps_secrets(&ran);
     }
-    let diff = &["archive", "diff", "--any", "http://example.test/reason"][..];
     site.serve("/reason", Reply::new("403 Forbidden", &[], body.repeat(2)));
-    sandbox.urldb_with_env(&["run"], &env);
-    let ran = sandbox.urldb_with_env(diff, &env);
-    let ran = ran.says(&["Who is [redacted]?"]);
+    sandbox.urldb("run");
+    let ran = sandbox.urldb("archive diff --any http://example.test/reason");
+    let ran = ran.says("Who is [redacted]?");
     assert!(!leaks(ran.out.as_bytes()), "{ran:#?}");
-    for (path, content) in sandbox.tree("site") {
-        assert!(!leaks(&content.0), "{}", path.display());
-    }
-    let promised = sandbox.read("urldb/example.test.yaml");
+    assert_files_keep_secrets(&sandbox, "site");
+    let promised = sandbox.read(FILE);
     assert!(
         !leaks(promised.as_bytes()) && !promised.contains("[redacted]"),
         "{promised}"
     );
     // The archive has what the server sent.
-    let get = ["archive", "get", "--any", "http://example.test/reason"];
-    assert!(leaks(sandbox.urldb_with_env(&get, &env).out.as_bytes()));
+    let got = sandbox.urldb("archive get --any http://example.test/reason");
+    assert!(leaks(got.out.as_bytes()));
 }
 
 /// A part of every secret below that no escape changes.
@@ -422,10 +402,7 @@ fn no_file_and_no_output_has_a_secret_that_somebody_repeats() {
     let sandbox = repeating(&site, mail.port, &hook, &tracker);
     let pages = [("/a", "x"), ("/b", "x"), ("/d", "x"), ("/e", "x")];
     let typed = "---\n_path: /f\nredirects-to: http://example.test/b\n";
-    sandbox.write(
-        "urldb/example.test.yaml",
-        format!("{}{typed}", promises(&pages)),
-    );
+    sandbox.write(FILE, format!("{}{typed}", promises(&pages)));
     let env = canaries();
     let env: Vec<(&str, &str)> = env
         .iter()
@@ -443,15 +420,12 @@ fn no_file_and_no_output_has_a_secret_that_somebody_repeats() {
     }
     // The plugin sees its own secret, and no other.
     let variables = sandbox.read("tools/variables");
-    assert!(
-        variables.contains(&format!("ROOM_KEY={}", canary("plugin"))),
-        "{variables}"
-    );
+    assert_has(&variables, &format!("ROOM_KEY={}", canary("plugin")));
     let others = variables.lines().filter(|line| line.contains(CANARY));
     assert_eq!(others.count(), 2, "ROOM_KEY and https_proxy: {variables}");
     for notifier in ["hook", "mail", "room", "tracker"] {
         let outbox = format!("{:?}", sandbox.tree(&format!("status/outbox/{notifier}")));
-        assert!(outbox.contains("[redacted]"), "{outbox}");
+        assert_has(&outbox, "[redacted]");
     }
     assert_files_are_clean(&sandbox);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use insta::{Settings, assert_snapshot};
 
 use crate::hook::Repository;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
 
 const ALL: [&str; 6] = [
     "init",
@@ -61,27 +61,23 @@ fn a_new_project_needs_no_setting() {
     let files = files.concat();
     stable(sandbox).bind(|| assert_snapshot!("new-project", format!("{}{files}", ran.out)));
     // What was written is a configuration that works.
-    sandbox.urldb(&["lint"]).code(0);
+    sandbox.ok("lint");
 }
 
 #[test]
 fn nothing_is_overwritten() {
     let repository = with_remote(Sandbox::empty(), "https://gitlab.com/ada/sky-urls");
-    let sandbox = &repository.sandbox;
-    sandbox.write(".gitlab-ci.yml", "mine: 1\n");
-    sandbox.write(".github/workflows/urldb.yml", "mine: 2\n");
-    sandbox.urldb(&ALL).code(0).says(&[
+    repository.write(".gitlab-ci.yml", "mine: 1\n");
+    repository.write(".github/workflows/urldb.yml", "mine: 2\n");
+    repository.ok(&ALL).says(&[
         "kept .gitlab-ci.yml: it exists",
         "kept .github/workflows/urldb.yml: it exists",
         "wrote urldb.cron",
     ]);
-    assert_eq!(sandbox.read(".gitlab-ci.yml"), "mine: 1\n");
-    let first = sandbox.tree("");
-    sandbox
-        .urldb(&ALL)
-        .code(0)
-        .says(&["kept urldb.cron: it exists"]);
-    assert_eq!(sandbox.tree(""), first);
+    repository.assert_file(".gitlab-ci.yml", "mine: 1\n");
+    let first = repository.tree("");
+    repository.ok(&ALL).says("kept urldb.cron: it exists");
+    assert_eq!(repository.tree(""), first);
 }
 
 /// A project below the top of its repository, in a folder with special characters, with secrets and paths of
@@ -89,17 +85,16 @@ fn nothing_is_overwritten() {
 #[test]
 fn an_existing_project_is_followed() {
     let repository = Repository::of(Sandbox::empty());
-    let sandbox = &repository.sandbox;
     let folder = "a 100% 'b' $x";
     let config = "[project]\nname = \"The $HOME's 100% sky\"\n[database]\npath = \"data\"\n\
          [archive]\npath = \"warc\"\nstore = \"s3://evidence/sky\"\n[ledger]\npath = \"my state\"\n\
          [notify.page]\ntype = \"html\"\npath = \"public/x\"\n\
          [notify.mail]\ntype = \"email\"\nfrom = \"a@example.org\"\nto = [\"b@example.org\"]\n\
          server = \"smtp.example.org\"\nuser = \"a\"\npassword-env = \"SMTP_PASSWORD\"\n";
-    sandbox.write(&format!("{folder}/urldb.toml"), config);
-    sandbox.write(&format!("{folder}/my state/history/2026-01.jsonl"), "");
-    repository.git(&["add", "."]);
-    let ran = sandbox.urldb_with_env(
+    repository.write(&format!("{folder}/urldb.toml"), config);
+    repository.write(&format!("{folder}/my state/history/2026-01.jsonl"), "");
+    repository.git("add .");
+    let ran = repository.urldb_with_env(
         &[&["-C", folder][..], &ALL].concat(),
         &[("LOGNAME", "$(x)")],
     );
@@ -113,8 +108,8 @@ fn an_existing_project_is_followed() {
         format!("{folder}/systemd/urldb-the--home-s-100--sky.service"),
         format!("{folder}/systemd/urldb-the--home-s-100--sky.timer"),
     ];
-    let files = written.map(|name| format!("=== {name}\n{}", sandbox.read(&name)));
-    stable(sandbox)
+    let files = written.map(|name| format!("=== {name}\n{}", repository.read(&name)));
+    stable(&repository)
         .bind(|| assert_snapshot!("existing-project", format!("{out}{}", files.concat())));
 }
 
@@ -122,9 +117,8 @@ fn an_existing_project_is_followed() {
 fn a_variable_that_no_service_can_set_is_refused_before_a_file_is_written() {
     let sandbox = Sandbox::new("[check]\nheaders-env = { X-A = \"A B; touch x\" }\n");
     sandbox
-        .urldb(&["init", "--github", "--systemd"])
-        .code(2)
-        .complains(&["urldb.toml names the variable \"A B; touch x\""]);
+        .exits(2, "init --github --systemd")
+        .complains("urldb.toml names the variable \"A B; touch x\"");
     assert!(!sandbox.path(".github").exists() && !sandbox.path("systemd").exists());
 }
 
@@ -142,9 +136,7 @@ fn the_example_is_current() {
         let text = fs::read(example.join(file)).unwrap();
         sandbox.write(&format!("repository/{file}"), text);
     }
-    sandbox
-        .urldb(&["-C", "repository", "init", "--github", "--pre-commit"])
-        .code(0);
+    sandbox.ok("-C repository init --github --pre-commit");
     for file in [
         ".github/workflows/urldb.yml",
         ".github/workflows/urldb-pull-request.yml",
@@ -203,16 +195,15 @@ fn somebody_is_told_in_the_end() {
             "remote, option",
         ] {
             let repository = Repository::of(Sandbox::empty());
-            let sandbox = &repository.sandbox;
-            fs::remove_file(sandbox.path("urldb.toml")).ok();
+            fs::remove_file(repository.path("urldb.toml")).ok();
             let mut before = String::new();
             for step in order.split(", ") {
                 match step {
                     "remote" => add_remote(&repository, remote),
-                    "init" => drop(sandbox.urldb(&["init"]).code(0)),
-                    _ => drop(sandbox.urldb(&["init", option]).code(0)),
+                    "init" => drop(repository.ok("init")),
+                    _ => drop(repository.ok(&["init", option])),
                 }
-                let after = fs::read_to_string(sandbox.path("urldb.toml")).unwrap_or_default();
+                let after = fs::read_to_string(repository.path("urldb.toml")).unwrap_or_default();
                 assert!(
                     after.starts_with(&before),
                     "{order}: {before}\nbecame\n{after}"
@@ -227,15 +218,15 @@ fn somebody_is_told_in_the_end() {
                 assert_eq!(before.matches(part).count(), 1, "{order}: {part}\n{before}");
             }
             if option == "--github" {
-                let workflow = sandbox.read(".github/workflows/urldb.yml");
+                let workflow = repository.read(".github/workflows/urldb.yml");
                 for line in ["site: pages\n", "GITHUB_TOKEN: ${{ github.token }}\n"] {
                     assert!(workflow.contains(line), "{order}: {workflow}");
                 }
             }
-            let tree = sandbox.tree("");
-            let again = sandbox.urldb(&["init", option]).code(0);
+            let tree = repository.tree("");
+            let again = repository.ok(&["init", option]);
             assert!(!again.out.contains("added to"), "{order}: {}", again.out);
-            assert_eq!(sandbox.tree(""), tree, "{order}");
+            assert_eq!(repository.tree(""), tree, "{order}");
         }
     }
 }
@@ -259,13 +250,12 @@ fn lines_are_added_behind_everything_else() {
         ),
     ] {
         let repository = with_remote(Sandbox::empty(), ORIGIN);
-        let sandbox = &repository.sandbox;
-        sandbox.write("urldb.toml", before);
-        sandbox.urldb(&["init", "--github"]).code(0).says(&[
+        repository.write("urldb.toml", before);
+        repository.ok("init --github").says(&[
             "added to urldb.toml:\n    # ",
             "\n    repository = \"ada/sky-urls\"\n",
         ]);
-        let after = sandbox.read("urldb.toml");
+        let after = repository.read("urldb.toml");
         assert!(
             after.starts_with(before) && after.contains(wanted),
             "{after:?}"
@@ -275,44 +265,34 @@ fn lines_are_added_behind_everything_else() {
             before.contains('\r'),
             "{after:?}"
         );
-        sandbox.urldb(&["lint"]).code(0);
+        repository.ok("lint");
     }
     // No section can follow this form.
     let repository = with_remote(Sandbox::empty(), ORIGIN);
     let inline = "notify = { a = { type = \"html\", path = \"b\" } }\n";
-    repository.sandbox.write("urldb.toml", inline);
+    repository.write("urldb.toml", inline);
     repository
-        .sandbox
-        .urldb(&["init", "--github"])
-        .code(2)
+        .exits(2, "init --github")
         .complains(&["add these settings yourself", "[notify.issues]"]);
-    assert_eq!(repository.sandbox.read("urldb.toml"), inline);
+    repository.assert_file("urldb.toml", &inline);
 }
 
 /// A project that tells people already gets no notifier, and its steps speak of no site.
 #[test]
 fn a_project_that_tells_people_is_left_alone() {
     let repository = with_remote(Sandbox::empty(), ORIGIN);
-    let sandbox = &repository.sandbox;
     let config = "[notify.chat]\ntype = \"command\"\ncommand = [\"true\"]\n";
-    sandbox.write("urldb.toml", config);
-    let ran = sandbox.urldb(&["init", "--github", "--gitlab"]).code(0);
-    assert_eq!(sandbox.read("urldb.toml"), config);
-    assert!(
-        ran.out.contains("3. on GitHub: start the workflow URLs\n"),
-        "{}",
-        ran.out
-    );
-    let workflow = sandbox.read(".github/workflows/urldb.yml");
+    repository.write("urldb.toml", config);
+    let ran = repository.ok("init --github --gitlab");
+    repository.assert_file("urldb.toml", &config);
+    assert_has(&ran.out, "3. on GitHub: start the workflow URLs\n");
+    let workflow = repository.read(".github/workflows/urldb.yml");
     assert!(
         workflow.contains("site: \"none\"") && !workflow.contains("GITHUB_TOKEN"),
         "{workflow}"
     );
-    let pipeline = sandbox.read(".gitlab-ci.yml");
-    assert!(
-        !pipeline.contains("pages:") && !pipeline.contains("site"),
-        "{pipeline}"
-    );
+    let pipeline = repository.read(".gitlab-ci.yml");
+    assert_lacks(&pipeline, &["pages:", "site"]);
 }
 
 /// The output says so where nobody is told still, and why.
@@ -331,11 +311,7 @@ fn somebody_who_is_missing_is_named() {
         ),
     ] {
         let note = format!("note: nobody is told about broken promises yet: {reason}");
-        repository
-            .sandbox
-            .urldb(&["init", "--github"])
-            .code(0)
-            .says(&[&note]);
+        repository.ok("init --github").says(&[&note]);
     }
 }
 
@@ -351,13 +327,11 @@ fn another_copy_of_the_action_can_be_named() {
     ] {
         let repository = with_remote(Sandbox::empty(), ORIGIN);
         let sandbox = &repository.sandbox;
-        let ran = sandbox
-            .urldb(&["init", "--github", "--action", name])
-            .code(0);
-        assert!(!ran.out.contains("note:"), "{}", ran.out);
+        let ran = sandbox.ok(&["init", "--github", "--action", name]);
+        assert_lacks(&ran.out, "note:");
         for file in ["urldb.yml", "urldb-pull-request.yml"] {
             let workflow = sandbox.read(&format!(".github/workflows/{file}"));
-            assert!(workflow.contains(&line), "{workflow}");
+            assert_has(&workflow, &line);
         }
     }
     let sandbox = Sandbox::empty();
@@ -372,23 +346,18 @@ fn another_copy_of_the_action_can_be_named() {
         "/b@v1",
         "a/b@x@y",
     ] {
-        let refused = sandbox
-            .urldb(&["init", "--github", "--action", name])
-            .code(2);
-        refused.complains(&["OWNER/REPO@REF"]);
+        sandbox
+            .exits(2, &["init", "--github", "--action", name])
+            .complains("OWNER/REPO@REF");
     }
-    sandbox.urldb(&["init", "--action", commit]).code(2);
+    sandbox.exits(2, &["init", "--action", commit]);
 }
 
 /// `init` says of a version that is not released that its names lead nowhere, as long as the docs say so.
 #[test]
 fn the_output_and_the_docs_agree_about_releases() {
     let repository = with_remote(Sandbox::empty(), ORIGIN);
-    let out = repository
-        .sandbox
-        .urldb(&["init", "--github", "--gitlab", "--pre-commit"])
-        .code(0)
-        .out;
+    let out = repository.ok("init --github --gitlab --pre-commit").out;
     let unreleased = [
         "urldb/urldb@v0.1.0 is not released, so these workflows cannot run yet",
         "&& urldb init --github --action OWNER/urldb@COMMIT",
@@ -413,12 +382,11 @@ fn the_output_and_the_docs_agree_about_releases() {
 #[test]
 fn written_mails_are_ignored() {
     let repository = Repository::of(Sandbox::empty());
-    let sandbox = &repository.sandbox;
-    sandbox.write(
+    repository.write(
         "urldb.toml",
         "[notify.mail]\ntype = \"email\"\nfrom = \"a@example.org\"\nto = [\"b@example.org\"]\nfolder = \"my/mail\"\n",
     );
-    sandbox.urldb(&["init"]).code(0);
-    let ignored = sandbox.read(".gitignore");
-    assert!(ignored.contains("\n/my/mail/\n"), "{ignored}");
+    repository.ok("init");
+    let ignored = repository.read(".gitignore");
+    assert_has(&ignored, "\n/my/mail/\n");
 }

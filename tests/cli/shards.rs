@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use urldb_verdict::Shard;
 
 use crate::archive::records;
-use crate::sandbox::{Ran, Sandbox, eventually};
-use crate::site::{promise, sha256};
+use crate::sandbox::{Ran, Sandbox, assert_has, assert_lacks, eventually};
+use crate::site::{FILE, network, promise, sha256};
 use crate::support::{Reply, Request, Server};
 
 /// Hosts of the site, `h00.example.test` and so on; aliases are beside them.
@@ -47,13 +47,12 @@ impl Site {
 
     /// A repository with records at all hosts.
     fn repository(&self, more: &str) -> Sandbox {
-        let address = self.server.address();
         let mut hosts: Vec<String> = (0..HOSTS).map(host).collect();
         hosts.push("alias.example.test".to_owned());
-        let map: Vec<String> = hosts.iter().map(|it| format!("{it}={address}")).collect();
+        let network = network(self.server.address(), &hosts);
         let sandbox = Sandbox::new(&format!(
             "[project]\nname = \"shards\"\n[check]\nretries = 1\ncnames = \"all\"\n\
-             [network]\nmap = {map:?}\n[notify.mail]\ntype = \"email\"\n\
+             {network}[notify.mail]\ntype = \"email\"\n\
              from = \"urldb@example.test\"\nto = [\"me@example.test\"]\nfolder = \"mail\"\n{more}"
         ));
         for number in 0..HOSTS {
@@ -104,39 +103,15 @@ fn answer(request: &Request, mood: &Mood) -> Reply {
     }
 }
 
-/// A copy of a repository, with its ledger and its archive.
-fn copy(sandbox: &Sandbox) -> Sandbox {
-    let copy = Sandbox::empty();
-    for (path, content) in sandbox.tree("") {
-        copy.write(path.to_str().unwrap(), content.0);
-    }
-    copy
-}
-
 /// Runs shards at once, each in a process of its own.
 #[track_caller]
 fn run_shards(sandbox: &Sandbox, shards: impl IntoIterator<Item = u32>, count: u32, to: &str) {
-    let children: Vec<_> = shards
-        .into_iter()
-        .map(|number| {
-            let shard = format!("{number}/{count}");
-            let mut command = sandbox.urldb_command(&["run", "--shard", &shard, "--to", to]);
-            let child = command.stderr(std::process::Stdio::piped());
-            (
-                shard,
-                child.stdout(std::process::Stdio::piped()).spawn().unwrap(),
-            )
-        })
-        .collect();
-    for (shard, child) in children {
-        let output = child.wait_with_output().unwrap();
-        let (out, err) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
-        assert!(output.status.success(), "{shard}: {out}{err}");
-        assert!(out.contains("the bundle is"), "{out}");
-    }
+    std::thread::scope(|scope| {
+        for number in shards {
+            let shard = format!("run --shard {number}/{count} --to {to}");
+            scope.spawn(move || sandbox.ok(&shard).says("the bundle is"));
+        }
+    });
 }
 
 fn collect(sandbox: &Sandbox, from: &str) -> Ran {
@@ -273,13 +248,13 @@ fn seal(bundle: &Path, change: impl FnOnce(&mut Value)) {
 fn eight_shards_and_a_collecting_run_are_one_run() {
     let site = Site::new();
     let first = site.repository("");
-    first.urldb(&["run"]).code(0);
+    first.ok("run");
     // The next run begins in another second, so that it knows when all was good.
     std::thread::sleep(Duration::from_millis(1_100));
     site.change();
-    let (alone, sharded) = (copy(&first), copy(&first));
+    let (alone, sharded) = (first.copy(), first.copy());
 
-    let expected = alone.urldb(&["run", "--format", "json"]).code(1);
+    let expected = alone.exits(1, "run --format json");
     let before = (sharded.tree("status"), sharded.tree("archive"));
 
     // One shard is killed while it waits for its hosts, and runs again.
@@ -302,7 +277,7 @@ fn eight_shards_and_a_collecting_run_are_one_run() {
     assert_eq!((sharded.tree("status"), sharded.tree("archive")), before);
     assert!(sharded.mails().is_empty());
 
-    let again = copy(&sharded);
+    let again = sharded.copy();
     let collected = collect(&sharded, "bundles/7").code(1);
     assert_eq!(report(&collected), report(&expected));
     let (ours, theirs) = (ledger(&sharded), ledger(&alone));
@@ -322,7 +297,7 @@ fn eight_shards_and_a_collecting_run_are_one_run() {
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_same_lines(&mails(&sharded), &mails(&alone));
-    sharded.urldb(&["archive", "verify"]).code(0);
+    sharded.ok("archive verify");
 
     // The same bundles make the same run elsewhere, to the byte.
     collect(&again, "bundles/7").code(1);
@@ -339,8 +314,8 @@ fn eight_shards_and_a_collecting_run_are_one_run() {
     assert_eq!(sharded.tree("status"), ledger);
 
     // The next run on one machine goes on from there.
-    sharded.urldb(&["run"]).code(1);
-    alone.urldb(&["run"]).code(1);
+    sharded.exits(1, "run");
+    alone.exits(1, "run");
     assert_eq!(archived(&sharded), archived(&alone));
 }
 
@@ -348,12 +323,12 @@ fn eight_shards_and_a_collecting_run_are_one_run() {
 fn a_missing_shard_is_named_and_its_urls_are_not_asked() {
     let site = Site::new();
     let sandbox = site.repository("");
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let before = sandbox.tree("status");
     run_shards(&sandbox, [1, 3], 3, "bundles");
     let collected = collect(&sandbox, "bundles")
         .code(2)
-        .complains(&["shard 2 of 3 has no bundle: its URLs were not checked"]);
+        .complains("shard 2 of 3 has no bundle: its URLs were not checked");
     let report = collected.json();
     let mut not_asked = 0;
     for result in report["results"].as_array().unwrap() {
@@ -387,26 +362,20 @@ fn a_missing_shard_is_named_and_its_urls_are_not_asked() {
 fn the_hosts_of_a_shard_without_network_are_no_alarm() {
     let site = Site::new();
     let sandbox = site.repository("");
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let dead = Shard::of_host(&host(0), 4).number();
     run_shards(&sandbox, (1..=4).filter(|it| *it != dead), 4, "bundles");
-    let shard = format!("{dead}/4");
-    let mut arguments = vec![
-        "run".to_owned(),
-        "--shard".into(),
-        shard,
-        "--to".into(),
-        "bundles".into(),
-    ];
-    let hosts: Vec<String> = (0..HOSTS).map(host).collect();
-    let hosts = hosts
-        .iter()
-        .map(String::as_str)
-        .chain(["alias.example.test"]);
+    let hosts = (0..HOSTS)
+        .map(host)
+        .chain(["alias.example.test".to_owned()]);
     // Nobody listens on this port.
-    arguments.extend(hosts.flat_map(|host| ["--map".to_owned(), format!("{host}=127.0.0.1:1")]));
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    sandbox.urldb(&arguments).code(0);
+    let maps: Vec<_> = hosts
+        .map(|host| format!(" --map {host}=127.0.0.1:1"))
+        .collect();
+    sandbox.ok(&format!(
+        "run --shard {dead}/4 --to bundles{}",
+        maps.concat()
+    ));
     let report = collect(&sandbox, "bundles").code(3).json();
     let results = report["results"].as_array().unwrap();
     let silent: Vec<&Value> = results.iter().filter(|it| it["state"] != "ok").collect();
@@ -416,6 +385,8 @@ fn the_hosts_of_a_shard_without_network_are_no_alarm() {
     }
     assert!(sandbox.mails().is_empty());
 }
+
+const NO_SECOND: &str = "shard 2 of 2 has no bundle";
 
 /// Collects the bundles, which are refused for these reasons.
 fn refused(sandbox: &Sandbox, reasons: &[&str]) -> Ran {
@@ -429,7 +400,7 @@ fn archive_files_of_a_bundle_are_verified_and_named_once() {
     let site = Site::new();
     let sandbox = site.repository("");
     run_shards(&sandbox, 1..=2, 2, "bundles");
-    let pristine = copy(&sandbox);
+    let pristine = sandbox.copy();
 
     // Archive files that no run has written, with their digests in the manifest.
     let other = "WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: <urn:uuid:\
@@ -442,7 +413,7 @@ fn archive_files_of_a_bundle_are_verified_and_named_once() {
         ("garbage\n", "[not-an-archive]"),
         (other, "[block-digest]"),
     ] {
-        let sandbox = copy(&pristine);
+        let sandbox = pristine.copy();
         let folder = bundle(&sandbox, "bundles", "2-of-2");
         fs::write(folder.join("added.warc"), bytes).unwrap();
         seal(&folder, |manifest| {
@@ -450,31 +421,19 @@ fn archive_files_of_a_bundle_are_verified_and_named_once() {
             let digest = sha256(bytes.as_bytes());
             files.push(json!({"name": "added.warc", "length": bytes.len(), "sha256": digest}));
         });
-        let ran = refused(
-            &sandbox,
-            &[
-                "shard 2 of 2 has no bundle",
-                "added.warc cannot enter the archive",
-            ],
-        );
-        ran.complains(&[reason]);
+        let cannot = "added.warc cannot enter the archive";
+        refused(&sandbox, &[NO_SECOND, cannot]).complains(reason);
         assert!(!sandbox.path("archive/added.warc").exists());
-        sandbox.urldb(&["archive", "verify"]).code(0);
+        sandbox.ok("archive verify");
     }
 
     // A file that the manifest names twice.
-    let sandbox = copy(&pristine);
+    let sandbox = pristine.copy();
     seal(&bundle(&sandbox, "bundles", "2-of-2"), |manifest| {
         let files = manifest["files"].as_array_mut().unwrap();
         files.push(files[0].clone());
     });
-    refused(
-        &sandbox,
-        &[
-            "shard 2 of 2 has no bundle",
-            "names \"observations.jsonl\" twice",
-        ],
-    );
+    refused(&sandbox, &[NO_SECOND, "names \"observations.jsonl\" twice"]);
 }
 
 #[test]
@@ -482,11 +441,11 @@ fn damaged_and_foreign_bundles_are_refused() {
     let site = Site::new();
     let sandbox = site.repository("");
     run_shards(&sandbox, 1..=2, 2, "bundles");
-    let pristine = copy(&sandbox);
+    let pristine = sandbox.copy();
 
     // A byte of the observations, and one of an archive file.
     for name in ["observations.jsonl", ".warc.gz"] {
-        let sandbox = copy(&pristine);
+        let sandbox = pristine.copy();
         let folder = bundle(&sandbox, "bundles", "2-of-2");
         let files = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
         let mut files = files.filter(|path| path.to_string_lossy().ends_with(name));
@@ -495,21 +454,21 @@ fn damaged_and_foreign_bundles_are_refused() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         fs::write(&file, bytes).unwrap();
-        refused(&sandbox, &["shard 2 of 2 has no bundle", "is damaged"]);
+        refused(&sandbox, &[NO_SECOND, "is damaged"]);
     }
 
     // A bundle without its manifest, and a manifest that is cut off.
-    let sandbox = copy(&pristine);
+    let sandbox = pristine.copy();
     let manifest = bundle(&sandbox, "bundles", "1-of-2").join("manifest.json");
     fs::remove_file(&manifest).unwrap();
     refused(&sandbox, &["shard 1 of 2 has no bundle"]);
-    let sandbox = copy(&pristine);
+    let sandbox = pristine.copy();
     let manifest = bundle(&sandbox, "bundles", "1-of-2").join("manifest.json");
     fs::write(&manifest, "{\"format\":1,").unwrap();
     refused(&sandbox, &["manifest.json", "shard 1 of 2 has no bundle"]);
 
     // Another version of a domain file; another selection; another version of urldb.
-    let sandbox = copy(&pristine);
+    let sandbox = pristine.copy();
     let file = format!("urldb/{}.yaml", host(0));
     sandbox.write(&file, sandbox.read(&file) + "---\n_path: /z\n");
     refused(
@@ -518,33 +477,29 @@ fn damaged_and_foreign_bundles_are_refused() {
     );
     assert!(!sandbox.path("status").exists());
     assert!(!sandbox.path("archive").exists());
-    let sandbox = copy(&pristine);
+    let sandbox = pristine.copy();
     sandbox
-        .urldb(&["run", "-d", &host(0), "--from", "bundles"])
-        .code(2)
-        .complains_in_words(&["the shard selected other records"]);
-    let sandbox = copy(&pristine);
+        .exits(2, &["run", "-d", &host(0), "--from", "bundles"])
+        .complains_in_words("the shard selected other records");
+    let sandbox = pristine.copy();
     seal(&bundle(&sandbox, "bundles", "2-of-2"), |manifest| {
         manifest["version"] = json!("0.0.1");
     });
-    refused(
-        &sandbox,
-        &["urldb 0.0.1 wrote the bundle", "shard 2 of 2 has no bundle"],
-    );
+    refused(&sandbox, &["urldb 0.0.1 wrote the bundle", NO_SECOND]);
 
     // Bundles of two runs.
-    let sandbox = copy(&pristine);
+    let sandbox = pristine.copy();
     run_shards(&sandbox, [3], 3, "bundles");
     refused(&sandbox, &["bundles of 2 and of 3 shards are mixed"]);
     assert!(!sandbox.path("status").exists());
 
     // No folder, and an empty one.
-    let sandbox = copy(&pristine);
-    collect(&sandbox, "nowhere").code(2).complains(&["nowhere"]);
+    let sandbox = pristine.copy();
+    collect(&sandbox, "nowhere").code(2).complains("nowhere");
     fs::create_dir(sandbox.path("empty")).unwrap();
     collect(&sandbox, "empty")
         .code(2)
-        .complains_in_words(&["no bundle of this run is in"]);
+        .complains_in_words("no bundle of this run is in");
     // All is well without these.
     collect(&pristine, "bundles").code(0);
 }
@@ -557,7 +512,7 @@ fn of_several_attempts_the_smallest_counts() {
     site.change();
     std::thread::sleep(Duration::from_millis(1_100));
     run_shards(&sandbox, [2], 2, "bundles");
-    let damaged = copy(&sandbox);
+    let damaged = sandbox.copy();
     collect(&sandbox, "bundles").code(0);
     assert_eq!(sandbox.files("archive", ".warc.gz").len(), 2);
 
@@ -565,7 +520,7 @@ fn of_several_attempts_the_smallest_counts() {
     let first = bundle(&damaged, "bundles", "2-of-2");
     fs::write(first.join("observations.jsonl"), "").unwrap();
     let collected = collect(&damaged, "bundles").code(1);
-    assert!(!collected.err.contains("has no bundle"), "{collected:#?}");
+    assert_lacks(&collected.err, "has no bundle");
 }
 
 #[test]
@@ -583,36 +538,24 @@ fn a_line_from_outside_makes_no_trouble_but_its_own() {
     let capture = json!({"record": "x", "date": "x", "uri": "x", "file": "../../outside.warc.gz"});
     let content = json!({"new": {"digest": "x", "etag": null, "last-modified": null, "redirects": null,
         "capture": capture}});
+    let seen_by = |observations: Value| json!({"key": key, "at": at, "observations": observations});
+    let with_content = json!({"key": key, "at": at, "observations": [], "content": content});
     for (line, expected) in [
         (json!({"key": key}), "damaged"),
-        (
-            json!({"key": key, "at": at, "observations": "many"}),
-            "damaged",
-        ),
-        (
-            json!({"key": key, "at": at, "observations": []}),
-            "no request was made",
-        ),
-        (
-            json!({"key": key, "at": at, "observations": [seen]}),
-            "65535",
-        ),
-        (
-            json!({"key": key, "at": at, "observations": vec![&seen; 50]}),
-            "65535",
-        ),
-        (
-            json!({"key": key, "at": at, "observations": [], "content": content}),
-            "damaged",
-        ),
+        (seen_by(json!("many")), "damaged"),
+        (seen_by(json!([])), "no request was made"),
+        (seen_by(json!([seen])), "65535"),
+        (seen_by(json!(vec![&seen; 50])), "65535"),
+        (with_content, "damaged"),
     ] {
-        let sandbox = copy(&sandbox);
+        let sandbox = sandbox.copy();
         let bundle = bundle(&sandbox, "bundles", "1-of-1");
         let path = bundle.join("observations.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         let lines = text.lines().map(|old| {
             let known: Value = serde_json::from_str(old).unwrap();
-            if known["key"] == key {
+            let is_mine = known["key"] == key;
+            if is_mine {
                 line.to_string()
             } else {
                 old.to_owned()
@@ -639,20 +582,20 @@ fn a_line_from_outside_makes_no_trouble_but_its_own() {
     }
 
     // A line that is none, and a manifest that names a file elsewhere.
-    let broken = copy(&sandbox);
+    let broken = sandbox.copy();
     let folder = bundle(&broken, "bundles", "1-of-1");
     fs::write(folder.join("observations.jsonl"), "{\n").unwrap();
     seal(&folder, |_| {});
     collect(&broken, "bundles")
         .code(2)
-        .complains_in_words(&["observations.jsonl is damaged"]);
+        .complains_in_words("observations.jsonl is damaged");
     seal(&folder, |manifest| {
         manifest["files"][0]["name"] = json!("../../../urldb.toml");
     });
     collect(&broken, "bundles")
         .code(2)
-        .complains_in_words(&["names a file that no bundle has"]);
-    let linked = copy(&sandbox);
+        .complains_in_words("names a file that no bundle has");
+    let linked = sandbox.copy();
     let folder = bundle(&linked, "bundles", "1-of-1");
     let path = folder.join("observations.jsonl");
     fs::rename(&path, linked.path("elsewhere")).unwrap();
@@ -664,9 +607,9 @@ fn a_line_from_outside_makes_no_trouble_but_its_own() {
     fs::remove_file(&path).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.unwrap().success());
-    collect(&linked, "bundles").code(2).complains_in_words(&[
+    collect(&linked, "bundles").code(2).complains_in_words(
         "observations.jsonl is damaged: it is a named pipe, not a regular file",
-    ]);
+    );
 }
 
 #[test]
@@ -674,40 +617,27 @@ fn a_shard_says_what_it_needs() {
     let site = Site::new();
     let sandbox = site.repository("");
     for (arguments, text) in [
-        (&["run", "--shard", "1/8"][..], "--to <DIR>"),
-        (&["run", "--to", "x"], "--shard <I/N>"),
-        (
-            &["run", "--shard", "9/8", "--to", "x"],
-            "shards are numbered from 1 to 8",
-        ),
-        (&["run", "--shard", "/8", "--to", "x"], "write --shard I/8"),
-        (
-            &["run", "--shard", "1/8", "--to", "x", "--commit"],
-            "cannot be used with",
-        ),
-        (
-            &["run", "--shard", "1/8", "--to", "x", "--from", "y"],
-            "cannot be used with",
-        ),
-        (
-            &["run", "--shard", "1/8", "--to", "urldb.toml"],
-            "cannot write a bundle",
-        ),
+        ("run --shard 1/8", "--to <DIR>"),
+        ("run --to x", "--shard <I/N>"),
+        ("run --shard 9/8 --to x", "shards are numbered from 1 to 8"),
+        ("run --shard /8 --to x", "write --shard I/8"),
+        ("run --shard 1/8 --to x --commit", "cannot be used with"),
+        ("run --shard 1/8 --to x --from y", "cannot be used with"),
+        ("run --shard 1/8 --to urldb.toml", "cannot write a bundle"),
     ] {
-        sandbox.urldb(arguments).code(2).complains_in_words(&[text]);
+        sandbox.exits(2, arguments).complains_in_words(text);
     }
     let env = [("JOB_COMPLETION_INDEX", "0")];
     sandbox
-        .urldb_with_env(&["run", "--shard", "/1", "--to", "bundles"], &env)
+        .urldb_with_env("run --shard /1 --to bundles", &env)
         .code(0)
-        .says(&["shard 1 of 1: 75 URLs of 25 hosts"]);
+        .says("shard 1 of 1: 75 URLs of 25 hosts");
     // An empty part of a selection is a part.
     let none = Shard::of_host(&host(0), 2).number() % 2 + 1;
     let shard = format!("{none}/2");
     sandbox
-        .urldb(&["run", "-d", &host(0), "--shard", &shard, "--to", "part"])
-        .code(0)
-        .says(&["0 URLs of 0 hosts"]);
+        .ok(&["run", "-d", &host(0), "--shard", &shard, "--to", "part"])
+        .says("0 URLs of 0 hosts");
 }
 
 #[test]
@@ -715,7 +645,7 @@ fn an_interrupted_shard_has_no_bundle() {
     let site = Site::new();
     let sandbox = site.repository("");
     site.mood.is_slow.store(true, Ordering::SeqCst);
-    let mut running = sandbox.start(&["run", "--shard", "1/1", "--to", "bundles"]);
+    let mut running = sandbox.start("run --shard 1/1 --to bundles");
     eventually("the shard asks", || !site.server.requests().is_empty());
     running.signal("-TERM");
     assert_eq!(running.end().code(), Some(130));
@@ -739,22 +669,19 @@ fn secrets_that_a_server_sends_back_are_in_no_bundle() {
     });
     let sandbox = Sandbox::new(&format!(
         "[check]\nheaders-env = {{ X-Token = \"DATA_TOKEN\" }}\n\
-         [network]\nmap = [\"example.test={}\"]\n",
-        server.address()
+         {}",
+        network(server.address(), &["example.test"])
     ));
-    sandbox.write(
-        "urldb/example.test.yaml",
-        "---\n---\n_path: /a\n---\n_path: /b\n",
-    );
+    sandbox.write(FILE, "---\n---\n_path: /a\n---\n_path: /b\n");
     let env = [("DATA_TOKEN", "token-never-shown")];
     sandbox
-        .urldb_with_env(&["-v", "run", "--shard", "1/1", "--to", "bundles"], &env)
+        .urldb_with_env("-v run --shard 1/1 --to bundles", &env)
         .code(0);
     let folder = bundle(&sandbox, "bundles", "1-of-1");
     let text = fs::read_to_string(folder.join("observations.jsonl")).unwrap();
-    assert!(text.contains("[redacted]"), "{text}");
-    assert!(!text.contains("token-never-shown"), "{text}");
+    assert_has(&text, "[redacted]");
+    assert_lacks(&text, "token-never-shown");
     let collected = collect(&sandbox, "bundles").code(0);
-    assert!(!collected.out.contains("never-shown"), "{collected:#?}");
+    assert_lacks(&collected.out, "never-shown");
     drop(site);
 }

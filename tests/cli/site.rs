@@ -1,11 +1,15 @@
 //! A web site that the test rewrites while the program watches it.
 
 use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
 use crate::support::{Reply, Request, Server};
+
+/// The domain file of `example.test`.
+pub(crate) const FILE: &str = "urldb/example.test.yaml";
 
 /// `example.test`, where each path answers what it was last told to, and 404 otherwise.
 pub(crate) struct Site {
@@ -56,8 +60,26 @@ impl Site {
 
     /// `[network]` with this site as `example.test`.
     pub(crate) fn network(&self) -> String {
-        format!("[network]\nmap = [\"{}\"]\n", self.map("example.test"))
+        self.network_of(&["example.test"])
     }
+
+    /// `[network]` with this site as these hosts.
+    pub(crate) fn network_of(&self, hosts: &[impl AsRef<str>]) -> String {
+        network(self.server.address(), hosts)
+    }
+}
+
+/// `[network]` with one server as these hosts.
+pub(crate) fn network(address: SocketAddr, hosts: &[impl AsRef<str>]) -> String {
+    let hosts = hosts.iter().map(AsRef::as_ref);
+    let map: Vec<String> = hosts.map(|host| format!("{host}={address}")).collect();
+    format!("[network]\nmap = {map:?}\n")
+}
+
+/// An address where nobody listens any more.
+pub(crate) fn closed_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
 }
 
 fn missing() -> Reply {

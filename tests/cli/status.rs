@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::hook::Repository;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, assert_has};
 use crate::site::{Site, promise, promises};
 use crate::support::Reply;
 use crate::words::stable;
@@ -46,13 +46,12 @@ fn site() -> Site {
 fn watched() -> (Site, Repository) {
     let site = site();
     let repository = Repository::without_hook();
-    let sandbox = &repository.sandbox;
     let check = "[check]\nretry-wait = \"1ms\"\n";
-    sandbox.write("urldb.toml", format!("{check}{}", config(&site)));
-    write_promises(sandbox);
-    repository.git(&["add", "."]);
+    repository.write("urldb.toml", format!("{check}{}", config(&site)));
+    write_promises(&repository);
+    repository.git("add .");
     repository.git(&["commit", "-q", "-m", "Promise six URLs"]);
-    sandbox.urldb(&["run"]).code(0);
+    repository.ok("run");
     (site, repository)
 }
 
@@ -73,14 +72,13 @@ fn before_the_first_run_nothing_is_known() {
     let site = site();
     let sandbox = Sandbox::new(&config(&site));
     sandbox
-        .urldb(&["status"])
-        .code(0)
-        .says(&["All good: there is no URL to check."]);
+        .ok("status")
+        .says("All good: there is no URL to check.");
     write_promises(&sandbox);
-    let status = sandbox.urldb(&["status"]).code(3);
+    let status = sandbox.exits(3, "status");
     shown("status_before_the_first_run", &status.out);
-    let log = sandbox.urldb(&["log"]).code(0);
-    assert!(log.out.contains("Nothing is known."), "{log:#?}");
+    let log = sandbox.ok("log");
+    assert_has(&log.out, "Nothing is known.");
     assert!(site.requests().is_empty());
     assert!(!sandbox.path("status").exists());
 }
@@ -88,20 +86,18 @@ fn before_the_first_run_nothing_is_known() {
 #[test]
 fn all_good() {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
-    let before = (sandbox.tree("."), site.requests().len());
-    let status = sandbox.urldb(&["status"]).code(0);
+    let before = (repository.tree("."), site.requests().len());
+    let status = repository.ok("status");
     shown("status_all_good", &status.out);
-    let host = sandbox.urldb(&["status", "docs.test"]).code(0);
+    let host = repository.ok("status docs.test");
     shown("status_host_all_good", &host.out);
-    let url = sandbox.urldb(&["status", "http://docs.test/a"]).code(0);
+    let url = repository.ok("status http://docs.test/a");
     shown("status_url_all_good", &url.out);
-    sandbox
-        .urldb(&["status", "--stale", "1h"])
-        .code(0)
-        .says(&["no URL not verified within 1h"]);
+    repository
+        .ok("status --stale 1h")
+        .says("no URL not verified within 1h");
     assert!(
-        before == (sandbox.tree("."), site.requests().len()),
+        before == (repository.tree("."), site.requests().len()),
         "nothing was written or fetched"
     );
 }
@@ -109,60 +105,54 @@ fn all_good() {
 #[test]
 fn a_run_with_a_selection_leaves_the_others_as_they_were() {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
     site.remove("/a");
     site.remove("/b");
     site.serve("/core", Reply::new("503 Busy", &["Retry-After: 0"], ""));
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
-    let broken = sandbox.urldb(&["status"]).code(1);
+    repository.exits(1, "run");
+    repository.exits(1, "run");
+    let broken = repository.exits(1, "status");
     shown("status_broken", &broken.out);
 
     // A host that is as promised.
-    sandbox.urldb(&["run", "-d", "www.test"]).code(0);
-    let after = sandbox.urldb(&["status"]).code(1);
+    repository.ok("run -d www.test");
+    let after = repository.exits(1, "status");
     let words: Vec<&str> = after.out.split_whitespace().collect();
     let text = words.join(" ");
     let headline = "Action needed: 2 incidents are open, 3 of 6 URLs are broken.";
     assert!(text.starts_with(headline), "{text}");
-    assert!(text.contains("Since then: www.test at "), "{text}");
-    assert!(text.contains("UTC, 1 URL, all as promised."), "{text}");
+    assert_has(&text, "Since then: www.test at ");
+    assert_has(&text, "UTC, 1 URL, all as promised.");
 
     // A category, one URL of which recovers.
     site.serve("/core", Reply::ok("core"));
-    sandbox.take_mails();
-    sandbox
-        .urldb(&["run", "-c", "core"])
-        .code(0)
-        .says(&["All good in category core"]);
-    let later = sandbox.urldb(&["status"]).code(1);
+    repository.take_mails();
+    repository
+        .ok("run -c core")
+        .says("All good in category core");
+    let later = repository.exits(1, "status");
     shown("status_after_a_partial_run", &later.out);
-    let mails = sandbox.take_mails();
+    let mails = repository.take_mails();
     let [mail] = mails.as_slice() else {
         panic!("one mail tells of the recovery");
     };
     let words: Vec<&str> = mail.text.split_whitespace().collect();
     let text = words.join(" ");
-    assert!(
-        text.contains("1 other is open, 2 of 6 URLs are broken."),
-        "{text}"
-    );
+    assert_has(&text, "1 other is open, 2 of 6 URLs are broken.");
 
     // The last incident of a host that is checked alone.
     site.serve("/a", Reply::ok("a"));
     site.serve("/b", Reply::ok("b"));
-    sandbox.urldb(&["run", "-d", "docs.test"]).code(0);
-    let mail = sandbox.mails().pop().unwrap();
+    repository.ok("run -d docs.test");
+    let mail = repository.mails().pop().unwrap();
     assert!(
         mail.text
             .starts_with("All good again: all 6 URLs are as promised."),
         "{}",
         mail.text
     );
-    sandbox
-        .urldb(&["status"])
-        .code(0)
-        .says(&["All good: all 6 URLs are as promised."]);
+    repository
+        .ok("status")
+        .says("All good: all 6 URLs are as promised.");
 }
 
 /// The same, and two incidents of one host: one URL is gone, and one has changed.
@@ -170,51 +160,45 @@ fn with_two_incidents() -> (Site, Repository) {
     let (site, repository) = watched();
     site.remove("/a");
     site.serve("/b", Reply::ok("B"));
-    repository.sandbox.urldb(&["run"]).code(1);
-    repository.sandbox.urldb(&["run"]).code(1);
+    repository.exits(1, "run");
+    repository.exits(1, "run");
     (site, repository)
 }
 
 #[test]
 fn a_broken_host_and_a_broken_url() {
     let (_site, repository) = with_two_incidents();
-    let sandbox = &repository.sandbox;
-    let host = sandbox.urldb(&["status", "docs.test"]).code(1);
+    let host = repository.exits(1, "status docs.test");
     shown("status_host_broken", &host.out);
-    let url = sandbox.urldb(&["status", "http://docs.test/a"]).code(1);
+    let url = repository.exits(1, "status http://docs.test/a");
     shown("status_url_broken", &url.out);
-    sandbox.urldb(&["status", "data.test"]).code(0);
-    sandbox.urldb(&["status", "http://docs.test/c"]).code(0);
+    repository.ok("status data.test");
+    repository.ok("status http://docs.test/c");
 
-    let gone = sandbox
-        .urldb(&["status", "--state", "gone", "--state", "changed"])
-        .code(1);
+    let gone = repository.exits(1, "status --state gone --state changed");
     shown("status_by_state", &gone.out);
-    sandbox.urldb(&["status", "--state", "blocked"]).code(0);
+    repository.ok("status --state blocked");
     // Broken URLs are not verified, and URLs without promised bytes are checked.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
-    let stale = sandbox
-        .urldb(&["status", "--stale", "1s", "--format", "json"])
-        .code(1)
+    let stale = repository
+        .exits(1, "status --stale 1s --format json")
         .json();
     assert_eq!(stale["urls"].as_array().unwrap().len(), 6);
-    sandbox.urldb(&["run"]).code(1);
-    let stale = sandbox.urldb(&["status", "--stale", "1m", "--state", "gone"]);
-    stale
-        .code(0)
-        .says(&["None: no URL in state gone, not verified within 1m."]);
+    repository.exits(1, "run");
+    repository
+        .ok("status --stale 1m --state gone")
+        .says("None: no URL in state gone, not verified within 1m.");
 }
 
 #[test]
 fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
     let (_site, repository) = with_two_incidents();
-    let sandbox = &repository.sandbox;
     let titles = || {
-        sandbox.urldb(&["site", "build", "public"]).code(0);
-        let document: Value = serde_json::from_str(&sandbox.read("public/status.json")).unwrap();
+        repository.ok("site build public");
+        let document: Value = serde_json::from_str(&repository.read("public/status.json")).unwrap();
         let incidents = document["incidents"].as_array().unwrap().iter();
         let titles = incidents.map(|it| it["title"].as_str().unwrap().to_owned());
-        let feed = sandbox.read("public/incidents.atom");
+        let feed = repository.read("public/incidents.atom");
         let entries = feed
             .lines()
             .filter(|line| line.starts_with("<title>Open: "));
@@ -233,12 +217,12 @@ fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
     );
     assert!(before.1[0].contains("&#x2f;a answers"), "{before:?}");
     // Another run would have given the incidents other ids.
-    let files = sandbox.tree("status/incidents");
+    let files = repository.tree("status/incidents");
     let [one, other] = files.keys().collect::<Vec<_>>()[..] else {
         panic!("two incidents");
     };
     for (path, text) in [(one, &files[other]), (other, &files[one])] {
-        std::fs::write(sandbox.path(path.to_str().unwrap()), &text.0).unwrap();
+        std::fs::write(repository.path(path.to_str().unwrap()), &text.0).unwrap();
     }
     assert_eq!(titles(), before);
 }
@@ -246,73 +230,69 @@ fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
 #[test]
 fn the_promised_bytes_of_a_changed_file_are_found_in_the_archive() {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
     site.serve("/b", Reply::ok("B"));
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
+    repository.exits(1, "run");
+    repository.exits(1, "run");
     let status = |arguments: &[&str]| {
         let command = [&["status", "--format", "json"], arguments].concat();
-        sandbox.urldb(&command).code(1).json()
+        repository.exits(1, &command).json()
     };
     assert_eq!(status(&[])["files"]["archived"], 5);
     let url = &status(&["http://docs.test/b"])["urls"][0];
     assert_eq!(url["is_archived"], true);
-    sandbox.urldb(&["site", "build", "public"]).code(0);
-    let page = sandbox.read("public/hosts/docs.test.html");
+    repository.ok("site build public");
+    let page = repository.read("public/hosts/docs.test.html");
     let figure = "<dt>In the archive</dt><dd><b>3</b> of 3 files</dd>";
-    assert!(page.contains(figure), "{page}");
+    assert_has(&page, figure);
 
     // Both contents were captured on one day, so that no date tells them apart.
     let command = "urldb archive get http://docs.test/b --sha256 3e23e8160039";
-    let url = sandbox.urldb(&["status", "http://docs.test/b"]).code(1);
-    url.says(&[&format!("to take the promised bytes out: {command}")]);
-    let mail = sandbox.mails().pop().unwrap().text;
+    repository
+        .exits(1, "status http://docs.test/b")
+        .says(&format!("to take the promised bytes out: {command}"));
+    let mail = repository.mails().pop().unwrap().text;
     let words: Vec<&str> = mail.split_whitespace().collect();
     assert!(
         words.join(" ").contains(&format!("{command} -o b")),
         "{mail}"
     );
     let words: Vec<&str> = command.split(' ').skip(1).collect();
-    assert_eq!(sandbox.urldb(&words).code(0).out, "b");
-    let pages = sandbox.tree("public/urls").into_keys();
-    let mut pages = pages.map(|page| sandbox.read(page.to_str().unwrap()));
+    assert_eq!(repository.ok(&words).out, "b");
+    let pages = repository.tree("public/urls").into_keys();
+    let mut pages = pages.map(|page| repository.read(page.to_str().unwrap()));
     let page = pages.find(|page| page.contains("<h1 data-stale=\"Changed:"));
     let page = page.unwrap();
-    for text in [
-        "yes: the archive has the promised bytes",
-        "--sha256 3e23e8160039 -o promised",
-    ] {
-        assert!(page.contains(text), "{page}");
-    }
+    assert_has(
+        &page,
+        &[
+            "yes: the archive has the promised bytes",
+            "--sha256 3e23e8160039 -o promised",
+        ],
+    );
 
     // Without the index, only the ledger is known.
-    std::fs::rename(sandbox.path("archive"), sandbox.path("elsewhere")).unwrap();
+    std::fs::rename(repository.path("archive"), repository.path("elsewhere")).unwrap();
     assert_eq!(status(&[])["files"]["archived"], 4);
 }
 
 #[test]
 fn a_failure_that_is_not_confirmed_yet() {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
     site.serve("/rest", Reply::new("503 Busy", &["Retry-After: 0"], ""));
-    sandbox.urldb(&["run"]).code(3);
-    let status = sandbox.urldb(&["status"]).code(3);
+    repository.exits(3, "run");
+    let status = repository.exits(3, "status");
     shown("status_unconfirmed", &status.out);
-    let url = sandbox.urldb(&["status", "http://data.test/rest"]).code(3);
+    let url = repository.exits(3, "status http://data.test/rest");
     shown("status_url_unconfirmed", &url.out);
 }
 
 #[test]
 fn json_has_the_totals_hosts_and_urls() {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
     site.remove("/a");
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
-    let document = sandbox
-        .urldb(&["status", "--format", "json"])
-        .code(1)
-        .json();
+    repository.exits(1, "run");
+    repository.exits(1, "run");
+    let document = repository.exits(1, "status --format json").json();
     assert_eq!(document["totals"]["urls"], 6);
     assert_eq!(document["totals"]["affected"], 1);
     assert_eq!(document["files"]["all"], 5);
@@ -329,10 +309,7 @@ fn json_has_the_totals_hosts_and_urls() {
     assert_eq!(names, HOSTS);
     assert_eq!(hosts[1]["kept"], 2);
     assert!(document.get("urls").is_none());
-    let document = sandbox
-        .urldb(&["status", "docs.test", "--format", "json"])
-        .code(1)
-        .json();
+    let document = repository.exits(1, "status docs.test --format json").json();
     let urls = document["urls"].as_array().unwrap();
     let standings: Vec<&str> = urls
         .iter()
@@ -345,24 +322,21 @@ fn json_has_the_totals_hosts_and_urls() {
 #[test]
 fn a_timeline_has_transitions_and_commits() {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
     let write = |records: &[(&str, &str)]| {
-        sandbox.write("urldb/docs.test.yaml", promises(records));
-        repository.git(&["add", "."]);
+        repository.write("urldb/docs.test.yaml", promises(records));
+        repository.git("add .");
     };
     site.remove("/a");
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
+    repository.exits(1, "run");
+    repository.exits(1, "run");
     site.serve("/a", Reply::ok("a"));
-    sandbox.urldb(&["run"]).code(0);
+    repository.ok("run");
     site.serve("/c", Reply::ok("new"));
     write(&[("/a", "a"), ("/c", "new"), ("/d", "d")]);
     repository.git(&["commit", "-q", "-m", "Accept the new text"]);
 
     let lines = |arguments: &[&str]| {
-        let log = sandbox
-            .urldb(&[&["log", "--format", "jsonl"], arguments].concat())
-            .code(0);
+        let log = repository.ok(&[&["log", "--format", "jsonl"], arguments].concat());
         let lines = log
             .out
             .lines()
@@ -405,7 +379,7 @@ fn a_timeline_has_transitions_and_commits() {
     );
     assert_eq!(lines(&["www.test"]).len(), 1);
     assert_eq!(lines(&[]).len(), 6);
-    sandbox.urldb(&["log", "docs.test"]).code(0).says(&[
+    repository.ok("log docs.test").says(&[
         "docs.test, newest first",
         "  broken          http://docs.test/a answers 404 Not Found;",
         "mail sent",
@@ -417,72 +391,63 @@ fn a_timeline_has_transitions_and_commits() {
 #[test]
 fn in_a_shallow_clone_the_commits_are_unknown() {
     let (_site, repository) = watched();
-    let sandbox = &repository.sandbox;
-    let source = format!("file://{}", sandbox.path(".").display());
-    repository.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
-    let clone = sandbox.path("clone");
+    let source = format!("file://{}", repository.path(".").display());
+    repository.git("commit -q --allow-empty -m second");
+    let clone = repository.path("clone");
     let clone = clone.to_str().unwrap();
     repository.git(&["clone", "-q", "--depth", "1", &source, clone]);
-    let log = sandbox.urldb(&["-C", clone, "log", "docs.test"]).code(0);
-    log.complains(&["shallow clone", "git fetch --unshallow"])
-        .says(&["Nothing is known."]);
+    repository
+        .ok(&["-C", clone, "log", "docs.test"])
+        .complains(&["shallow clone", "git fetch --unshallow"])
+        .says("Nothing is known.");
 
     // The whole history, and the last commit of another branch alone, as the action fetches the ledger.
-    repository.git(&["checkout", "-q", "--orphan", "ledger"]);
-    repository.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
-    repository.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
-    repository.git(&["checkout", "-q", "-f", "main"]);
-    let whole = sandbox.path("whole");
+    repository.git("checkout -q --orphan ledger");
+    repository.git("commit -q --allow-empty -m first");
+    repository.git("commit -q --allow-empty -m second");
+    repository.git("checkout -q -f main");
+    let whole = repository.path("whole");
     let whole = whole.to_str().unwrap();
     repository.git(&["clone", "-q", "--single-branch", &source, whole]);
     repository.git(&[
         "-C", whole, "fetch", "-q", "--depth", "1", "origin", "ledger",
     ]);
-    assert!(sandbox.path("whole/.git/shallow").exists());
-    let log = sandbox.urldb(&["-C", whole, "log", "docs.test"]).code(0);
-    log.says(&["Promise six URLs"]);
+    assert!(repository.path("whole/.git/shallow").exists());
+    repository
+        .ok(&["-C", whole, "log", "docs.test"])
+        .says("Promise six URLs");
 }
 
 #[test]
 fn names_that_are_not_there_get_a_suggestion() {
     let (_site, repository) = watched();
-    let sandbox = &repository.sandbox;
     for command in ["status", "log"] {
-        sandbox
-            .urldb(&[command, "dosc.test"])
-            .code(2)
-            .complains(&["did you mean docs.test?"]);
-        sandbox
-            .urldb(&[command, "http://data.test/cores"])
-            .code(2)
-            .complains(&["did you mean http://data.test/core?"]);
+        repository
+            .exits(2, &[command, "dosc.test"])
+            .complains("did you mean docs.test?");
+        repository
+            .exits(2, &[command, "http://data.test/cores"])
+            .complains("did you mean http://data.test/core?");
     }
-    sandbox
-        .urldb(&["status", "--state", "gnoe"])
-        .code(2)
-        .complains(&["gone"]);
-    sandbox
-        .urldb(&["status", "--stale", "soon"])
-        .code(2)
-        .complains(&["30d"]);
+    repository.exits(2, "status --state gnoe").complains("gone");
+    repository.exits(2, "status --stale soon").complains("30d");
 }
 
 #[test]
 fn the_site_shows_all_promises_also_after_a_run_with_a_selection() {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
     let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
-    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + page);
+    repository.write("urldb.toml", repository.read("urldb.toml") + page);
     site.remove("/a");
     site.remove("/b");
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
+    repository.exits(1, "run");
+    repository.exits(1, "run");
     let headline = ">One incident affects 2 of 6 promises.</h1>";
-    let index = sandbox.read("public/index.html");
-    assert!(index.contains(headline), "{index}");
+    let index = repository.read("public/index.html");
+    assert_has(&index, headline);
     let pages = || {
-        let mut files = sandbox.tree("public/hosts");
-        files.extend(sandbox.tree("public/incidents"));
+        let mut files = repository.tree("public/hosts");
+        files.extend(repository.tree("public/incidents"));
         files.remove(std::path::Path::new("public/incidents/index.html"));
         files.retain(|path, _| !path.to_string_lossy().contains("www.test"));
         files
@@ -492,58 +457,48 @@ fn the_site_shows_all_promises_also_after_a_run_with_a_selection() {
 
     // A run over another host, and one over a category.
     std::thread::sleep(std::time::Duration::from_millis(1_100));
-    sandbox.urldb(&["run", "-d", "www.test"]).code(0);
-    assert!(sandbox.read("public/index.html").contains(headline));
+    repository.ok("run -d www.test");
+    assert_has(&repository.read("public/index.html"), headline);
     assert!(
         pages() == before,
         "the pages of other hosts are as they were"
     );
-    sandbox.urldb(&["run", "-c", "core"]).code(0);
-    assert!(sandbox.read("public/index.html").contains(headline));
-    let document: Value = serde_json::from_str(&sandbox.read("public/status.json")).unwrap();
+    repository.ok("run -c core");
+    assert_has(&repository.read("public/index.html"), headline);
+    let document: Value = serde_json::from_str(&repository.read("public/status.json")).unwrap();
     assert_eq!(document["totals"]["affected"], 2);
 
     // A build without network writes the same, and the second time nothing.
     let requests = site.requests().len();
-    sandbox
-        .urldb(&["site", "build"])
-        .code(0)
-        .says(&["public: 0 files written, "]);
-    sandbox.urldb(&["site", "build", "other"]).code(0);
-    assert_eq!(
-        sandbox.read("other/index.html"),
-        sandbox.read("public/index.html")
-    );
+    repository
+        .ok("site build")
+        .says("public: 0 files written, ");
+    repository.ok("site build other");
+    repository.assert_file("other/index.html", &repository.read("public/index.html"));
     assert_eq!(site.requests().len(), requests);
 
     // A host that is gone leaves no page, and files of other programs stay.
-    sandbox.write("public/CNAME", "sky.example.org");
-    std::fs::remove_file(sandbox.path("urldb/www.test.yaml")).unwrap();
-    sandbox.urldb(&["site", "build"]).code(0);
-    assert!(!sandbox.path("public/hosts/www.test.html").exists());
-    assert!(sandbox.path("public/CNAME").exists());
+    repository.write("public/CNAME", "sky.example.org");
+    std::fs::remove_file(repository.path("urldb/www.test.yaml")).unwrap();
+    repository.ok("site build");
+    assert!(!repository.path("public/hosts/www.test.html").exists());
+    assert!(repository.path("public/CNAME").exists());
 }
 
 #[test]
 fn templates_of_the_site_are_replaced_by_name_and_checked() {
     let (_site, repository) = watched();
-    let sandbox = &repository.sandbox;
     let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\ntemplates = \"words\"\n";
-    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + page);
-    sandbox.write("words/site/overview.html", "{{ headline }} {{ nothing }}");
-    sandbox
-        .urldb(&["site", "build"])
-        .code(2)
+    repository.write("urldb.toml", repository.read("urldb.toml") + page);
+    repository.write("words/site/overview.html", "{{ headline }} {{ nothing }}");
+    repository
+        .exits(2, "site build")
         .complains(&["template site/overview.html, line 1", "undefined"]);
-    sandbox.write("words/site/overview.html", "<p>{{ headline }}</p>\n");
-    sandbox.urldb(&["site", "build"]).code(0);
-    assert_eq!(
-        sandbox.read("public/index.html"),
-        "<p>All 6 promises are kept.</p>"
-    );
-    sandbox.write("words/site/host.html", "{% if %}");
-    sandbox
-        .urldb(&["run"])
-        .code(2)
+    repository.write("words/site/overview.html", "<p>{{ headline }}</p>\n");
+    repository.ok("site build");
+    repository.assert_file("public/index.html", "<p>All 6 promises are kept.</p>");
+    repository.write("words/site/host.html", "{% if %}");
+    repository
+        .exits(2, "run")
         .complains_in_words(&["urldb.toml:", "template site/host.html, line 1"]);
 }

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::archive::records;
 use crate::run::mailing;
-use crate::sandbox::{Content, PATIENCE, Sandbox, eventually};
-use crate::site::{Site, promises};
+use crate::sandbox::{Content, PATIENCE, Sandbox, assert_has, assert_lacks, eventually};
+use crate::site::{FILE, Site, promises};
 use crate::support::Reply;
 
-const FILE: &str = "urldb/example.test.yaml";
 const LEDGER: &str = "status/example.test.yaml";
 
 /// Two promises that are kept.
@@ -38,15 +37,14 @@ fn without_an_archive_people_still_hear_what_was_seen() {
     site.remove("/b");
     sandbox.write("archive", "a file where the folder should be");
     sandbox
-        .urldb(&["run"])
-        .code(2)
-        .says(&["broken[gone]: http://example.test/b answers 404 Not Found"])
+        .exits(2, "run")
+        .says("broken[gone]: http://example.test/b answers 404 Not Found")
         .complains(&["http://example.test/a: cannot be archived", "archive"]);
     assert_eq!(sandbox.mails().len(), 1);
-    assert!(sandbox.read(LEDGER).contains("state: gone"));
+    assert_has(&sandbox.read(LEDGER), "state: gone");
     // Once there is a folder again, the bytes that were not kept are captured.
     std::fs::remove_file(sandbox.path("archive")).unwrap();
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     let file = sandbox.files("archive", ".warc.gz").remove(0);
     let captured = records(&file)
         .iter()
@@ -72,7 +70,7 @@ fn is_captured(sandbox: &Sandbox, path: &str, body: &str) -> bool {
     let mut entries = captures.split("---\n");
     let of_path = format!("_path: {path}\n");
     let ledger = sandbox.read(LEDGER);
-    assert!(ledger.contains(&of_path), "{ledger}");
+    assert_has(&ledger, &of_path);
     let entry = entries.find(|entry| entry.starts_with(&of_path));
     let entry = entry.unwrap_or_default();
     let Some((_, id)) = entry.split_once("  record: ") else {
@@ -114,13 +112,12 @@ fn a_disk_that_fills_up_costs_no_more_than_what_did_not_fit() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(said.matches("cannot be archived").count(), 1, "{said}");
-    assert!(said.contains("File too large"), "{said}");
+    assert_has(&said, "File too large");
     let captured = pages.map(|(path, body)| is_captured(&sandbox, path, body));
     assert_eq!(captured, [true, false, false, true]);
-    let health = sandbox.urldb(&["archive", "verify"]);
-    health.code(0);
+    sandbox.ok("archive verify");
     // With room again, what is missing is captured, and nothing else.
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let captured = pages.map(|(path, body)| is_captured(&sandbox, path, body));
     assert_eq!(captured, [true; 4]);
     let revisits = sandbox.index().matches("warc/revisit").count();
@@ -136,20 +133,20 @@ fn bodies_for_which_there_is_no_room_meanwhile_are_judged_and_told_of() {
     sandbox.write(FILE, promises(&pages));
     let nowhere = [("TMPDIR", "/no/such/folder")];
     sandbox
-        .urldb_with_env(&["run"], &nowhere)
+        .urldb_with_env("run", &nowhere)
         .code(2)
-        .says(&["all 2 URLs are as promised"])
-        .complains(&["http://example.test/b: cannot be archived: there was no room"]);
+        .says("all 2 URLs are as promised")
+        .complains("http://example.test/b: cannot be archived: there was no room");
     assert!(is_captured(&sandbox, "/a", "first"));
     assert!(!is_captured(&sandbox, "/b", &big));
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     assert!(is_captured(&sandbox, "/b", &big));
 }
 
 /// A run whose archive file vanishes before it is finished.
 fn run_and_lose_captures(site: &Site, sandbox: &Sandbox) {
     hang(site);
-    let mut run = sandbox.start(&["run"]);
+    let mut run = sandbox.start("run");
     eventually("something is archived", || {
         let open = sandbox.files("archive", ".open");
         open.first().is_some_and(|file| records_so_far(file) >= 3)
@@ -167,7 +164,7 @@ fn captures_in_a_file_that_cannot_be_finished_are_made_again() {
     let (site, sandbox) = watched();
     run_and_lose_captures(&site, &sandbox);
     assert!(!is_captured(&sandbox, "/a", "first"));
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     assert!(is_captured(&sandbox, "/a", "first"));
     assert!(is_captured(&sandbox, "/b", "second"));
 }
@@ -177,8 +174,8 @@ fn error_pages_in_a_file_that_cannot_be_finished_are_archived_again() {
     let (site, sandbox) = watched();
     site.serve("/a", Reply::new("403 Forbidden", &[], "keep out"));
     run_and_lose_captures(&site, &sandbox);
-    assert!(!sandbox.read(LEDGER).contains("bad-response"));
-    sandbox.urldb(&["run"]).code(1);
+    assert_lacks(&sandbox.read(LEDGER), "bad-response");
+    sandbox.exits(1, "run");
     let ledger = sandbox.read(LEDGER);
     let (_, file) = ledger.split_once("\nbad-response-file: ").unwrap();
     let file = sandbox.path(&format!("archive/{}", file.lines().next().unwrap()));
@@ -189,25 +186,24 @@ fn error_pages_in_a_file_that_cannot_be_finished_are_archived_again() {
 #[test]
 fn news_stays_news_when_the_ledger_cannot_be_written() {
     let (site, sandbox) = watched();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let ledger = sandbox.read(LEDGER);
     site.remove("/b");
     sandbox.write("status/outbox", "a file where the folder should be");
     sandbox
-        .urldb(&["run"])
-        .code(2)
-        .says(&["broken[gone]: http://example.test/b answers 404 Not Found"])
+        .exits(2, "run")
+        .says("broken[gone]: http://example.test/b answers 404 Not Found")
         .complains(&["cannot write", "status/outbox/mail"]);
     assert_eq!(sandbox.read(LEDGER), ledger, "it is not believed yet");
     std::fs::remove_file(sandbox.path("status/outbox")).unwrap();
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(sandbox.mails().len(), 1);
 }
 
 #[test]
 fn a_damaged_ledger_is_not_forgotten_in_silence() {
     let (site, sandbox) = watched();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let whole = sandbox.read(LEDGER);
     for damaged in [
         whole.replace("state: ok", "state: fine"),
@@ -217,8 +213,7 @@ fn a_damaged_ledger_is_not_forgotten_in_silence() {
         sandbox.write(LEDGER, &damaged);
         let (before, asked) = (sandbox.tree(""), site.requests().len());
         sandbox
-            .urldb(&["run"])
-            .code(2)
+            .exits(2, "run")
             .complains(&["cannot use ", LEDGER, "line "]);
         assert_eq!(sandbox.tree(""), before);
         assert_eq!(site.requests().len(), asked, "it is said before any work");
@@ -226,8 +221,7 @@ fn a_damaged_ledger_is_not_forgotten_in_silence() {
     std::fs::remove_dir_all(sandbox.path("status")).unwrap();
     sandbox.write("status", "a file");
     sandbox
-        .urldb(&["run"])
-        .code(2)
+        .exits(2, "run")
         .complains(&["cannot read ", "/promises/status/"]);
 }
 
@@ -235,26 +229,24 @@ fn a_damaged_ledger_is_not_forgotten_in_silence() {
 fn a_second_run_waits_for_nobody_and_says_who_works() {
     let (site, sandbox) = watched();
     hang(&site);
-    let first = sandbox.start(&["run"]);
+    let first = sandbox.start("run");
     eventually("the first run asks", || asked_for(&site, "/b"));
-    sandbox.urldb(&["run"]).code(2).complains(&[
-        "another urldb (",
-        "owns this repository",
-        "urldb.lock",
-    ]);
+    sandbox
+        .exits(2, "run")
+        .complains(&["another urldb (", "owns this repository", "urldb.lock"]);
     // Looking is free.
-    sandbox.urldb(&["check", "http://example.test/a"]).code(0);
+    sandbox.ok("check http://example.test/a");
     first.signal("-KILL");
     drop(first);
     site.serve("/b", Reply::ok("second"));
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
 }
 
 #[test]
 fn a_killed_run_loses_nothing_that_was_whole() {
     let (site, sandbox) = watched();
     hang(&site);
-    let run = sandbox.start(&["run"]);
+    let run = sandbox.start("run");
     eventually("something is archived", || {
         let open = sandbox.files("archive", ".open");
         open.first()
@@ -267,9 +259,8 @@ fn a_killed_run_loses_nothing_that_was_whole() {
 
     site.serve("/b", Reply::ok("second"));
     sandbox
-        .urldb(&["run"])
-        .code(0)
-        .says(&["an earlier run left an unfinished archive file: 3 records kept in "]);
+        .ok("run")
+        .says("an earlier run left an unfinished archive file: 3 records kept in ");
     assert!(sandbox.files("archive", ".open").is_empty());
     let files = sandbox.files("archive", ".warc.gz");
     assert_eq!(files.len(), 2);
@@ -277,8 +268,8 @@ fn a_killed_run_loses_nothing_that_was_whole() {
     let index = sandbox.index();
     let name = files[0].file_name().unwrap().to_str().unwrap();
     assert_eq!(index.matches(name).count(), 1, "{index}");
-    let again = sandbox.urldb(&["run"]).code(0);
-    assert!(!again.out.contains("unfinished"), "{again:#?}");
+    let again = sandbox.ok("run");
+    assert_lacks(&again.out, "unfinished");
 }
 
 /// How many whole records a file has that is being written.
@@ -299,7 +290,7 @@ fn records_so_far(file: &std::path::Path) -> usize {
 #[test]
 fn an_interrupted_run_ends_soon_and_believes_nothing() {
     let (site, sandbox) = watched();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let ledger = sandbox.read(LEDGER);
     hang(&site);
     for command in ["run", "check"] {
@@ -315,7 +306,7 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
         running.expect("unknown[inconclusive]: http://example.test/b");
         assert_eq!(running.end().code(), Some(130));
         assert!(signalled.elapsed() < Duration::from_secs(20));
-        assert_eq!(sandbox.read(LEDGER), ledger);
+        sandbox.assert_file(LEDGER, &ledger);
     }
     assert!(sandbox.mails().is_empty());
     let history = sandbox.history();
@@ -329,12 +320,12 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
 fn an_interrupted_run_writes_no_ledger_entry_for_unanswered_urls() {
     let (site, sandbox) = watched();
     hang(&site);
-    let mut run = sandbox.start(&["run"]);
+    let mut run = sandbox.start("run");
     eventually("it asks", || asked_for(&site, "/b"));
     run.signal("-INT");
     assert_eq!(run.end().code(), Some(130));
     let ledger = std::fs::read_to_string(sandbox.path(LEDGER)).unwrap_or_default();
-    assert!(!ledger.contains("_path: /b"), "{ledger}");
+    assert_lacks(&ledger, "_path: /b");
 }
 
 #[test]
@@ -349,9 +340,9 @@ fn what_a_killed_run_left_is_removed_by_the_next() {
     for stray in strays {
         sandbox.write(stray, "half a fi");
     }
-    sandbox.urldb(&["check"]).code(0);
+    sandbox.ok("check");
     assert!(strays.iter().all(|stray| sandbox.path(stray).exists()));
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     for stray in strays {
         assert!(!sandbox.path(stray).exists(), "{stray}");
     }
@@ -360,13 +351,12 @@ fn what_a_killed_run_left_is_removed_by_the_next() {
 #[test]
 fn captures_that_a_killed_run_did_not_index_are_indexed_by_the_next() {
     let (_site, sandbox) = watched();
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let index = sandbox.index();
     sandbox.remove_index();
     sandbox.write("archive/damaged.warc.gz", "no archive");
     sandbox
-        .urldb(&["run"])
-        .code(0)
+        .ok("run")
         .says(&["an archive file is not indexed", "damaged.warc.gz"]);
     let healed = sandbox.index();
     assert!(!index.is_empty());
@@ -433,7 +423,7 @@ fn a_kill_between_two_files_tears_none_and_the_command_can_be_given_again() {
     ] {
         let whole = with_domains(&hosts);
         let before = whole.tree("urldb");
-        whole.urldb(&arguments).code(0);
+        whole.ok(&arguments);
         let wanted = whole.tree("urldb");
         let is_new = |tree: &Tree, name: &PathBuf| tree[name] == wanted[name];
         // A kill may come late on a busy machine: then it hits nothing, and another is tried.
@@ -455,7 +445,7 @@ fn a_kill_between_two_files_tears_none_and_the_command_can_be_given_again() {
             arguments[0] != "rm" || file.is_none_or(|name| !is_new(&after, name))
         };
         let again: Vec<&str> = arguments.iter().copied().filter(is_left).collect();
-        sandbox.urldb(&again).code(0);
+        sandbox.ok(&again);
         assert_eq!(sandbox.tree("urldb"), wanted, "{}", arguments[0]);
     }
 }

@@ -1,10 +1,8 @@
 //! `--untrusted`: a pull request of a stranger, with a hostile urldb.toml.
 
 use crate::hook::Repository;
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, promises};
-
-const FILE: &str = "urldb/example.test.yaml";
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promise, promises};
 
 /// A urldb.toml that uses every way of naming a file, a program, an address or a secret.
 fn hostile(site: &Site) -> String {
@@ -61,32 +59,30 @@ fn pull_request() -> (Site, Repository) {
         ("/galaxies.csv", "defg"),
     ]);
     let repository = Repository::of(Sandbox::empty());
-    let sandbox = &repository.sandbox;
-    sandbox.write(FILE, promises(&[("/old", "x")]));
-    repository.git(&["add", "."]);
-    repository.git(&["commit", "-q", "-m", "base"]);
-    repository.git(&["tag", "base"]);
+    repository.write(FILE, promises(&[("/old", "x")]));
+    repository.git("add .");
+    repository.git("commit -q -m base");
+    repository.git("tag base");
     let added = [
         ("/clusters.csv", "abc"),
         ("/galaxies-2.csv", "hi"),
         ("/galaxies.csv", "defg"),
         ("/old", "x"),
     ];
-    sandbox.write(FILE, promises(&added));
+    repository.write(FILE, promises(&added));
     (site, repository)
 }
 
 #[test]
 fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
     let (site, repository) = pull_request();
-    let sandbox = &repository.sandbox;
-    sandbox.write("urldb.toml", hostile(&site));
+    repository.write("urldb.toml", hostile(&site));
     let post = format!("{}method: POST\nowner: ada\n", promise("/post", "x"));
-    sandbox.write("urldb/127.0.0.1.yaml", promises(&[("/old", "x")]));
-    sandbox.write("urldb/other.test.yaml", promises(&[("/old", "x")]));
-    let text = sandbox.read(FILE);
-    sandbox.write(FILE, text + &post);
-    let before = sandbox.tree("");
+    repository.write("urldb/127.0.0.1.yaml", promises(&[("/old", "x")]));
+    repository.write("urldb/other.test.yaml", promises(&[("/old", "x")]));
+    let text = repository.read(FILE);
+    repository.write(FILE, text + &post);
+    let before = repository.tree("");
     let maps = [site.map("example.test"), site.map("other.test")];
     let arguments = ["check", "--untrusted", "--map", &maps[0], "--map", &maps[1]];
     let env = [
@@ -94,7 +90,7 @@ fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
         ("AWS_ACCESS_KEY_ID", "x"),
         ("AWS_SECRET_ACCESS_KEY", "y"),
     ];
-    let ran = sandbox.urldb_with_env(&arguments, &env).code(1);
+    let ran = repository.urldb_with_env(&arguments, &env).code(1);
     let line = ran.err.lines().next().unwrap();
     insta::assert_snapshot!(line, @"note: these keys of urldb.toml have no effect with --untrusted: archive.path, archive.store, archive.store-endpoint, check.concurrency, check.headers, check.headers-env, check.host.example.test.headers-env, check.retries, check.timeout, check.unsafe-methods, check.user-agent, database.path, ledger.path, network.allow, network.ca-file, network.map, network.proxy, network.proxy-password-env, network.proxy-user, nonsense, notify.evil, notify.page, schedule");
     assert_eq!(ran.err.lines().count(), 1, "{ran:#?}");
@@ -102,19 +98,17 @@ fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
     assert_eq!(requests.len(), 7, "{requests:?}");
     for request in &requests {
         let head = format!("{request:?}");
-        for evil in ["evil", "X-Evil", "x-evil", "hunter2", "tolen", "POST"] {
-            assert!(!head.contains(evil), "{head}");
-        }
+        assert_lacks(
+            &head,
+            &["evil", "X-Evil", "x-evil", "hunter2", "tolen", "POST"],
+        );
     }
     // Neither `allow` nor `map` opens a way to this machine.
-    assert!(
-        ran.out.contains("that the rules of urldb forbid"),
-        "{ran:#?}"
-    );
+    assert_has(&ran.out, "that the rules of urldb forbid");
     let words = ["lint", "--untrusted", FILE];
-    let ran = sandbox.urldb_with_env(&words, &env).code(0);
+    let ran = repository.urldb_with_env(&words, &env).code(0);
     assert_eq!(ran.err.lines().next(), Some(line));
-    assert_eq!(sandbox.tree(""), before);
+    assert_eq!(repository.tree(""), before);
     assert!(!std::path::Path::new("/tmp/evil").exists());
 }
 
@@ -122,21 +116,20 @@ fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
 #[test]
 fn a_pull_request_that_changes_urldb_toml_says_so_first() {
     let (site, repository) = pull_request();
-    let sandbox = &repository.sandbox;
-    sandbox.write("urldb.toml", "[check]\ntimeout = \"5m\"\nretries = 1\n");
-    repository.git(&["add", "-A"]);
-    repository.git(&["commit", "-q", "-m", "settings"]);
-    repository.git(&["branch", "settings"]);
-    repository.git(&["checkout", "-q", "-b", "fork"]);
-    sandbox.write(
+    repository.write("urldb.toml", "[check]\ntimeout = \"5m\"\nretries = 1\n");
+    repository.git("add -A");
+    repository.git("commit -q -m settings");
+    repository.git("branch settings");
+    repository.git("checkout -q -b fork");
+    repository.write(
         "urldb.toml",
         "[check]\ntimeout = \"7m\"\n[notify.evil]\ntype = \"command\"\n\
          command = [\"sh\", \"-c\", \"canary\"]\n",
     );
-    repository.git(&["commit", "-q", "-a", "-m", "evil"]);
-    repository.git(&["checkout", "-q", "settings"]);
-    repository.git(&["merge", "-q", "--no-ff", "-m", "merge", "fork"]);
-    let merged = repository.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    repository.git("commit -q -a -m evil");
+    repository.git("checkout -q settings");
+    repository.git("merge -q --no-ff -m merge fork");
+    let merged = repository.git("rev-parse HEAD").trim().to_owned();
     let env = [
         ("GITHUB_SHA", merged.as_str()),
         ("GITHUB_BASE_REF", "main"),
@@ -145,7 +138,7 @@ fn a_pull_request_that_changes_urldb_toml_says_so_first() {
     let range = format!("{merged}^1..{merged}");
     let diff = |format| {
         let arguments = ["diff", "--format", format, &range];
-        let ran = sandbox.urldb_with_env(&arguments, &env).code(0);
+        let ran = repository.urldb_with_env(&arguments, &env).code(0);
         assert!(
             !ran.out.contains("canary") && !ran.out.contains('\u{1b}'),
             "{ran:#?}"
@@ -162,7 +155,7 @@ fn a_pull_request_that_changes_urldb_toml_says_so_first() {
         serde_json::json!(["check.timeout"])
     );
 
-    let summary = sandbox.path("../summary.md");
+    let summary = repository.path("../summary.md");
     let map = site.map("example.test");
     let options = [
         "check",
@@ -174,12 +167,12 @@ fn a_pull_request_that_changes_urldb_toml_says_so_first() {
         "--github",
     ];
     let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
-    let text = sandbox.read("urldb.toml");
-    sandbox.write(
+    let text = repository.read("urldb.toml");
+    repository.write(
         "urldb.toml",
         text.replace("notify.evil", "notify.\"evil\\u001b[2J`](x)\""),
     );
-    let ran = sandbox.urldb_with_env(&options, &env).code(0);
+    let ran = repository.urldb_with_env(&options, &env).code(0);
     assert!(
         !ran.err.contains('\u{1b}') && !ran.out.contains('\u{1b}'),
         "{ran:#?}"
@@ -193,19 +186,21 @@ fn a_pull_request_that_changes_urldb_toml_says_so_first() {
         "{summary}"
     );
     let options = [&options[..6], &["--format", "markdown"]].concat();
-    let ran = sandbox.urldb(&options).code(0);
+    let ran = repository.ok(&options);
     assert!(
         ran.out.starts_with("**`urldb.toml` changes:** added "),
         "{ran:#?}"
     );
-    assert!(!ran.out.contains("canary"), "{ran:#?}");
+    assert_lacks(&ran.out, "canary");
     // A comment changes no key.
-    repository.git(&["checkout", "-q", "--", "urldb.toml"]);
-    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + "# a comment\n");
-    assert!(!sandbox.urldb(&["diff"]).code(0).out.contains("urldb.toml"));
-    sandbox.write("urldb.toml", "[check\n");
-    let broken = sandbox.urldb(&["check", "--untrusted", "--changed-since", "HEAD"]);
-    broken.code(2);
+    repository.git("checkout -q -- urldb.toml");
+    repository.write(
+        "urldb.toml",
+        repository.read("urldb.toml") + "# a comment\n",
+    );
+    assert_lacks(&repository.ok("diff").out, "urldb.toml");
+    repository.write("urldb.toml", "[check\n");
+    repository.exits(2, "check --untrusted --changed-since HEAD");
 }
 
 /// The text without ids of commits.
@@ -223,8 +218,7 @@ fn without_ids(text: &str, merged: &str) -> String {
 #[test]
 fn a_pull_request_reads_what_is_wrong_with_its_records() {
     let (site, repository) = pull_request();
-    let sandbox = &repository.sandbox;
-    let summary = sandbox.path("../summary.md");
+    let summary = repository.path("../summary.md");
     let map = site.map("example.test");
     let check = |arguments: &[&str]| {
         let _ = std::fs::remove_file(&summary);
@@ -237,7 +231,7 @@ fn a_pull_request_reads_what_is_wrong_with_its_records() {
             &map,
         ];
         let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
-        sandbox.urldb_with_env(&[&options[..], arguments].concat(), &env)
+        repository.urldb_with_env(&[&options[..], arguments].concat(), &env)
     };
     let ran = check(&["--github"]).code(1);
     let summary_text = std::fs::read_to_string(&summary).unwrap();
@@ -256,17 +250,17 @@ fn a_pull_request_reads_what_is_wrong_with_its_records() {
         ("/galaxies.csv", "defg"),
         ("/old", "x"),
     ]);
-    sandbox.write(FILE, &good);
+    repository.write(FILE, &good);
     check(&[]).code(0).says(&[
         "All good: all 2 URLs that this pull request adds are as promised.",
         "Checked 2 of 2 added URLs, 2 of 2 byte for byte",
     ]);
-    sandbox.write(FILE, promises(&[("/clusters.csv", "abc"), ("/old", "y")]));
-    check(&[]).code(1).says(&[
-        "Action needed: 1 of the 2 URLs that this pull request adds or changes is broken.",
-    ]);
-    sandbox.write(FILE, promises(&[("/old", "x")]));
+    repository.write(FILE, promises(&[("/clusters.csv", "abc"), ("/old", "y")]));
+    check(&[])
+        .code(1)
+        .says("Action needed: 1 of the 2 URLs that this pull request adds or changes is broken.");
+    repository.write(FILE, promises(&[("/old", "x")]));
     check(&[])
         .code(0)
-        .says(&["All good: this pull request adds no URL."]);
+        .says("All good: this pull request adds no URL.");
 }

@@ -14,20 +14,14 @@ fn arguments_are_answered_a_line_each() {
         "HTTP://Example.TEST:80/%7Ea/../b?#c",
         "https://bücher.example",
     ];
-    let ran = sandbox
-        .urldb(&["url", "normalize", urls[0], urls[1]])
-        .code(0);
+    let ran = sandbox.ok(&["url", "normalize", urls[0], urls[1]]);
     assert_eq!(
         ran.out,
         "http://example.test/b\nhttps://xn--bcher-kva.example/\n"
     );
-    let ran = sandbox
-        .urldb(&["url", "surt", urls[0], "no URL", "dns:example.test"])
-        .code(0);
+    let ran = sandbox.ok(&["url", "surt", urls[0], "no URL", "dns:example.test"]);
     assert_eq!(ran.out, "test,example)/b\nno%20url)/\ndns:example.test\n");
-    let ran = sandbox
-        .urldb(&["url", "normalize", "example.test/x", urls[1]])
-        .code(1);
+    let ran = sandbox.exits(1, &["url", "normalize", "example.test/x", urls[1]]);
     assert_eq!(ran.out, "\nhttps://xn--bcher-kva.example/\n");
     ran.complains(&[
         "argument 1: `example.test/x` is not",
@@ -41,22 +35,18 @@ fn url_normalize_writes_one_line_for_each_input_line() {
     let long = format!("http://example.test/{}", "x".repeat(1 << 20));
     let input =
         format!("http://a.test\r\n\nftp://b.test\n{long}\n  http://c.test/%61  \nhttp://d.test");
-    let ran = sandbox
-        .urldb_with_input(&["url", "normalize"], &input)
-        .code(1);
+    let ran = sandbox.urldb_with_input("url normalize", &input).code(1);
     assert_eq!(
         ran.out,
         "http://a.test/\n\n\n\nhttp://c.test/a\nhttp://d.test/\n"
     );
     let ran = ran.complains(&["line 3: scheme `ftp`", "line 4: longer than any URL"]);
     assert_eq!(ran.err.lines().count(), 2);
-    let ran = sandbox.urldb_with_input(&["url", "surt"], "").code(0);
+    let ran = sandbox.urldb_with_input("url surt", "").code(0);
     assert_eq!(ran.out, "");
     // No secrets, and no orders to the terminal.
     let input = "http://user:hunter2@example.test/\nhttp://\u{1b}[2J.test/\n";
-    let ran = sandbox
-        .urldb_with_input(&["url", "normalize"], input)
-        .code(1);
+    let ran = sandbox.urldb_with_input("url normalize", input).code(1);
     assert!(
         !ran.err.contains("hunter2") && !ran.err.contains('\u{1b}'),
         "{ran:?}"
@@ -66,7 +56,7 @@ fn url_normalize_writes_one_line_for_each_input_line() {
 #[test]
 fn lines_are_answered_as_they_come() {
     let sandbox = Sandbox::empty();
-    let mut command = sandbox.urldb_command(&["url", "normalize"]);
+    let mut command = sandbox.urldb_command("url normalize");
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -87,7 +77,7 @@ fn lines_are_answered_as_they_come() {
 fn bytes_that_are_no_text_are_told_of() {
     let sandbox = Sandbox::empty();
     sandbox.write("urls", b"http://a.test/\n\xff\xfe\nhttp://b.test/\n");
-    let mut command = sandbox.urldb_command(&["url", "normalize"]);
+    let mut command = sandbox.urldb_command("url normalize");
     let input = std::fs::File::open(sandbox.path("urls")).unwrap();
     let output = command.stdin(input).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -144,13 +134,7 @@ fn a_url_is_explained_to_whoever_has_not_read_the_specification() {
     let explain = |url: &str| sandbox.urldb(&["url", "explain", url]);
     let ran = explain("http://en.3.5.example.com:8080/software/snap?page=1").code(1);
     assert_snapshot!("explain", ran.out);
-    sandbox
-        .urldb(&[
-            "add",
-            "--no-fetch",
-            "http://example.com/software/snap?page=1",
-        ])
-        .code(0);
+    sandbox.ok("add --no-fetch http://example.com/software/snap?page=1");
     let ran = explain("http://fr.example.com/u/software/snap?page=1&sort=name").code(0);
     assert_snapshot!("explain_a_record", ran.out);
     let ran = explain("http://stars.fr.3.5.example.com/").code(1);
@@ -166,7 +150,7 @@ fn a_url_without_rules_is_explained_too() {
     std::fs::remove_dir_all(sandbox.path("urldb")).unwrap();
     explain("http://example.com/x")
         .code(0)
-        .says(&["there is no database here"]);
+        .says("there is no database here");
     let ran = explain("ftp://user:hunter2@example.com/").code(1);
     assert!(
         ran.out.starts_with("scheme: ") && !ran.out.contains("hunter2"),
@@ -180,9 +164,10 @@ fn programs_are_explained_the_same() {
     let explain = ["url", "explain", "--format", "json"];
     let ran = sandbox.urldb(&[&explain[..], &["http://fr.example.com/u/x?sort=name"]].concat());
     assert_snapshot!("explain_for_programs", ran.code(0).out);
-    let ran = sandbox
-        .urldb(&[&explain[..], &["http://fr.example.com:8080/x"]].concat())
-        .code(1);
+    let ran = sandbox.exits(
+        1,
+        &[&explain[..], &["http://fr.example.com:8080/x"]].concat(),
+    );
     let explained = ran.json();
     assert_eq!(explained["problem"]["code"], "port");
     assert_eq!(explained["website_rules"]["taken"], "admin");

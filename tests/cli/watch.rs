@@ -5,11 +5,9 @@ use std::os::unix::net::UnixDatagram;
 use serde_json::Value;
 
 use crate::hook::Repository;
-use crate::sandbox::{PATIENCE, Running, Sandbox, eventually};
-use crate::site::{Site, promise, promises};
+use crate::sandbox::{PATIENCE, Running, Sandbox, assert_has, eventually};
+use crate::site::{FILE, Site, promise, promises};
 use crate::support::{Reply, Server};
-
-const FILE: &str = "urldb/example.test.yaml";
 
 fn watched(config: &str) -> (Site, Sandbox) {
     let site = Site::with(&[("/a", "first"), ("/b", "second")]);
@@ -19,7 +17,7 @@ fn watched(config: &str) -> (Site, Sandbox) {
 }
 
 fn start(sandbox: &Sandbox) -> Running {
-    let mut watch = sandbox.start(&["watch"]);
+    let mut watch = sandbox.start("watch");
     watch.expect("watching 1 file in ");
     watch
 }
@@ -103,20 +101,17 @@ fn watch_and_run_exclude_each_other() {
     let watch = start(&sandbox);
     for command in ["watch", "run"] {
         sandbox
-            .urldb(&[command])
-            .code(2)
+            .exits(2, &[command])
             .complains(&["another urldb (", "owns this repository"]);
     }
     drop(watch);
-    eventually("its right is given up", || {
-        sandbox.urldb(&["run"]).code == 0
-    });
+    eventually("its right is given up", || sandbox.urldb("run").code == 0);
 }
 
 #[test]
 fn a_schedule_that_means_nothing_is_refused() {
     let (_site, sandbox) = watched("[[schedule]]\ncron = \"99 4 * * *\"\n");
-    sandbox.urldb(&["watch"]).code(2).complains(&["99"]);
+    sandbox.exits(2, "watch").complains("99");
 }
 
 #[test]
@@ -159,7 +154,7 @@ fn an_edited_configuration_takes_effect_and_a_wrong_one_does_not() {
 fn the_log_can_be_json() {
     let (site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n");
     site.remove("/a");
-    let mut watch = sandbox.start(&["watch", "--format", "jsonl"]);
+    let mut watch = sandbox.start("watch --format jsonl");
     let mut lines = watch.lines_until("\"kind\":\"summary\"");
     sandbox.write("urldb/other.test.yaml", "---\n---\n_path: [\n");
     lines.extend(watch.lines_until("\"kind\":\"lint\""));
@@ -191,11 +186,10 @@ fn a_monitor_hears_of_each_run() {
     let (site, sandbox) =
         watched("[[schedule]]\ncron = \"* * * * * *\"\n[watch]\nping-url-env = \"PING\"\n");
     sandbox
-        .urldb(&["watch"])
-        .code(2)
-        .complains(&["[watch]: the environment variable PING is not set"]);
+        .exits(2, "watch")
+        .complains("[watch]: the environment variable PING is not set");
     let url = format!("http://{}/ping/secret-word/?x=1", monitor.address());
-    let mut watch = sandbox.start_with_env(&["watch"], &[("PING", &url)]);
+    let mut watch = sandbox.start_with_env("watch", &[("PING", &url)]);
     eventually("two runs", || monitor.requests().len() >= 4);
     site.remove("/a");
     watch.expect("broken[gone]");
@@ -297,7 +291,7 @@ fn a_service_manager_hears_when_the_daemon_is_ready_and_alive() {
         ("NOTIFY_SOCKET", socket.to_str().unwrap()),
         ("WATCHDOG_USEC", "300000"),
     ];
-    let mut watch = sandbox.start_with_env(&["watch"], &env);
+    let mut watch = sandbox.start_with_env("watch", &env);
     let mut heard = vec![];
     while heard
         .iter()
@@ -309,7 +303,7 @@ fn a_service_manager_hears_when_the_daemon_is_ready_and_alive() {
         heard.push(hear());
     }
     let ready = heard.iter().find(|text| text.contains("READY=1")).unwrap();
-    assert!(ready.contains("STATUS=watching 1 file in "), "{ready}");
+    assert_has(ready, "STATUS=watching 1 file in ");
     watch.signal("-TERM");
     assert_eq!(watch.end().code(), Some(0));
     manager.set_nonblocking(true).unwrap();
@@ -321,7 +315,7 @@ fn a_service_manager_hears_when_the_daemon_is_ready_and_alive() {
             last = text;
         }
     }
-    assert!(last.contains("STOPPING=1"), "{last}");
+    assert_has(&last, "STOPPING=1");
 }
 
 /// A project that commits its runs, with a remote repository, and with a clone of that in `../other`.
@@ -336,48 +330,43 @@ fn published() -> (Site, Repository) {
         repository.git(&["config", key, value]);
     }
     sandbox.write(".gitignore", "/archive/\n");
-    repository.git(&["add", "."]);
+    repository.git("add .");
     repository.git(&["commit", "-q", "-m", "Promise a URL"]);
-    repository.git(&["init", "-q", "--bare", "-b", "main", "../remote"]);
-    repository.git(&["remote", "add", "origin", "../remote"]);
-    repository.git(&["push", "-q", "-u", "origin", "main"]);
-    repository.git(&["clone", "-q", "../remote", "../other"]);
+    repository.git("init -q --bare -b main ../remote");
+    repository.git("remote add origin ../remote");
+    repository.git("push -q -u origin main");
+    repository.git("clone -q ../remote ../other");
     (site, repository)
 }
 
 /// Another machine runs, and pushes what it has written, after `change`.
 fn run_elsewhere(repository: &Repository, change: impl FnOnce(&Sandbox)) {
-    let sandbox = &repository.sandbox;
-    sandbox.urldb(&["-C", "../other", "run"]).code(1);
-    change(sandbox);
-    repository.git(&["-C", "../other", "add", "."]);
+    repository.exits(1, "-C ../other run");
+    change(repository);
+    repository.git("-C ../other add .");
     repository.git(&["-C", "../other", "commit", "-q", "-m", "Record another run"]);
-    repository.git(&["-C", "../other", "push", "-q", "origin", "main"]);
+    repository.git("-C ../other push -q origin main");
 }
 
 #[test]
 fn what_a_run_has_written_is_committed_and_pushed() {
     let (site, repository) = published();
-    let sandbox = &repository.sandbox;
     // Another machine sees the same news, and pushes first.
     site.remove("/a");
     run_elsewhere(&repository, |_| {});
 
-    let mut watch = start(sandbox);
-    let pushed = || repository.git(&["--git-dir=../remote", "log", "--format=%s", "main"]);
+    let mut watch = start(&repository);
+    let pushed = || repository.git("--git-dir=../remote log --format=%s main");
     let merge = "Merge branch 'main'";
     eventually("both are merged", || pushed().contains(merge));
     watch.signal("-TERM");
     watch.end();
     let subjects = pushed();
-    assert!(subjects.contains("Record another run\n"), "{subjects}");
-    assert!(subjects.contains("Record the run of 20"), "{subjects}");
-    assert!(!sandbox.files("status", ".yaml").is_empty());
-    repository.git(&["diff", "--quiet", "HEAD", "--", "urldb"]);
-    sandbox
-        .urldb(&["status"])
-        .code(1)
-        .says(&["answers 404 Not Found"]);
+    assert_has(&subjects, "Record another run\n");
+    assert_has(&subjects, "Record the run of 20");
+    assert!(!repository.files("status", ".yaml").is_empty());
+    repository.git("diff --quiet HEAD -- urldb");
+    repository.exits(1, "status").says("answers 404 Not Found");
 }
 
 #[test]
@@ -390,10 +379,10 @@ fn a_merge_that_cannot_be_finished_stops_no_later_commit() {
         let damaged = sandbox.read(ledger).replace("state: gone", "state: [");
         sandbox.write(ledger, damaged);
     });
-    let pushed = || repository.git(&["--git-dir=../remote", "log", "--format=%s", "main"]);
+    let pushed = || repository.git("--git-dir=../remote log --format=%s main");
     let before = pushed();
     let mut watch = start(sandbox);
-    let commits = || repository.git(&["log", "--format=%s"]);
+    let commits = || repository.git("log --format=%s");
     eventually("two runs are committed", || {
         commits().matches("Record the run of 20").count() > 1
     });

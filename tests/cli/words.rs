@@ -1,14 +1,13 @@
 //! What people read, as snapshots: help, reports, mail.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 
 use insta::{Settings, assert_snapshot};
 
 use crate::advice::assert_commands_work;
 use crate::run::mailing;
-use crate::sandbox::Sandbox;
-use crate::site::{Site, promise};
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, closed_address, promise};
 use crate::support::Reply;
 
 /// Takes out what is different each time.
@@ -95,18 +94,18 @@ pub(crate) fn broken() -> (Site, Sandbox) {
                   ---\n_path: /worse\ncontent-sha256: abc\n";
     let file = format!("---\n{}{}{others}", lengths.concat(), bytes.concat());
     site.serve("/worse", Reply::ok("x"));
-    sandbox.write("urldb/example.test.yaml", file);
-    sandbox.urldb(&["fmt"]);
+    sandbox.write(FILE, file);
+    sandbox.urldb("fmt");
     (site, sandbox)
 }
 
 #[test]
 fn the_commands_of_messages_work_as_printed() {
     let (_site, sandbox) = broken();
-    let check = sandbox.urldb(&["check", "--verbose"]).code(1).out;
-    let run = sandbox.urldb(&["run"]).code(1).out;
+    let check = sandbox.exits(1, "check --verbose").out;
+    let run = sandbox.exits(1, "run").out;
     let mail = sandbox.take_mails().remove(0).text;
-    let again = sandbox.urldb(&["run"]).out;
+    let again = sandbox.urldb("run").out;
     let commands = assert_commands_work(&[check, run, mail, again].join("\n"), &sandbox, &[]);
     assert!(commands.len() > 10, "{commands:?}");
 }
@@ -114,7 +113,7 @@ fn the_commands_of_messages_work_as_printed() {
 #[test]
 fn help() {
     let sandbox = Sandbox::empty();
-    let main = sandbox.urldb(&["--help"]).code(0).out;
+    let main = sandbox.ok("--help").out;
     let (_, after) = main.split_once("\nPromises:\n").expect("groups");
     let (groups, _) = after.split_once("\nOptions:\n").expect("options");
     let commands: Vec<&str> = groups
@@ -125,7 +124,7 @@ fn help() {
     assert!(commands.len() > 10, "{commands:?}");
     assert_snapshot!("help", main);
     for command in commands {
-        let text = sandbox.urldb(&[command, "--help"]).code(0).out;
+        let text = sandbox.ok(&[command, "--help"]).out;
         assert_snapshot!(format!("help_{command}"), text);
     }
     let archive = [
@@ -134,7 +133,7 @@ fn help() {
     let url = ["explain", "normalize", "surt"];
     let below = archive.map(|command| ("archive", command)).into_iter();
     for (above, command) in below.chain(url.map(|command| ("url", command))) {
-        let text = sandbox.urldb(&[above, command, "--help"]).code(0).out;
+        let text = sandbox.ok(&[above, command, "--help"]).out;
         assert_snapshot!(format!("help_{above}_{command}"), text);
     }
 }
@@ -143,7 +142,7 @@ fn help() {
 #[test]
 fn each_command_has_a_manual_page() {
     let sandbox = Sandbox::empty();
-    sandbox.urldb(&["man", "pages/man1"]).code(0);
+    sandbox.ok("man pages/man1");
     let pages = sandbox.files("pages/man1", ".1");
     let names: BTreeSet<String> = pages
         .iter()
@@ -155,11 +154,8 @@ fn each_command_has_a_manual_page() {
         let page = sandbox
             .read(&format!("pages/man1/{name}.1"))
             .replace("\\-", "-");
-        assert!(
-            page.contains(&format!(".TH {name} 1 \" \" \"urldb ")),
-            "{page}"
-        );
-        assert!(page.contains("\n.SH DESCRIPTION\n"), "{page}");
+        assert_has(&page, &format!(".TH {name} 1 \" \" \"urldb "));
+        assert_has(&page, "\n.SH DESCRIPTION\n");
         let references = page.lines().filter_map(|line| line.strip_suffix("(1)"));
         listed.extend(references.map(str::to_owned));
     }
@@ -168,29 +164,27 @@ fn each_command_has_a_manual_page() {
         assert!(names.contains(name), "{names:?}");
     }
     let example = sandbox.read("pages/man1/urldb-archive-get.1");
-    assert!(example.contains("Example"), "{example}");
+    assert_has(&example, "Example");
 }
 
 #[test]
 fn check_output_for_people() {
     let (_site, sandbox) = broken();
-    let ran = sandbox.urldb(&["check"]).code(1);
+    let ran = sandbox.exits(1, "check");
     stable().bind(|| assert_snapshot!(ran.out));
 }
 
 #[test]
 fn check_output_as_json() {
     let (_site, sandbox) = broken();
-    let ran = sandbox
-        .urldb(&["check", "--format", "json", "--path-prefix", "/c"])
-        .code(1);
+    let ran = sandbox.exits(1, "check --format json --path-prefix /c");
     stable().bind(|| assert_snapshot!(ran.out));
 }
 
 #[test]
 fn what_a_run_says_and_mails() {
     let (site, sandbox) = broken();
-    let ran = sandbox.urldb(&["run"]).code(1);
+    let ran = sandbox.exits(1, "run");
     let first = sandbox.take_mails().remove(0);
     stable().bind(|| {
         assert_snapshot!("run", ran.out);
@@ -199,7 +193,7 @@ fn what_a_run_says_and_mails() {
     });
 
     site.serve("/changed", Reply::ok("old"));
-    let ran = sandbox.urldb(&["run"]).code(1);
+    let ran = sandbox.exits(1, "run");
     let second = sandbox.take_mails().remove(0);
     stable().bind(|| {
         assert_snapshot!("run_again", ran.out);
@@ -209,22 +203,16 @@ fn what_a_run_says_and_mails() {
 
 #[test]
 fn check_output_when_no_host_answers() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = closed_address();
     let sandbox = Sandbox::new("");
-    sandbox.write("urldb/example.test.yaml", "---\n---\n_path: /\n");
-    let ran = sandbox
-        .urldb(&["check", "--map", &format!("example.test={address}")])
-        .code(1);
+    sandbox.write(FILE, "---\n---\n_path: /\n");
+    let ran = sandbox.exits(1, &["check", "--map", &format!("example.test={address}")]);
     stable().bind(|| assert_snapshot!(ran.out));
 }
 
 /// So many URLs of a host where nobody listens, and its promises kept elsewhere.
 fn dead_host(urls: usize) -> (Site, Sandbox) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = closed_address();
     let site = Site::with(&[("/a", "x")]);
     let maps = [site.map("example.test"), format!("dead.test={address}")];
     let sandbox = Sandbox::new(&format!("[network]\nmap = {maps:?}\n"));
@@ -234,7 +222,7 @@ fn dead_host(urls: usize) -> (Site, Sandbox) {
     sandbox.write("urldb/dead.test.yaml", format!("---\n{}", records.concat()));
     let kept = promise("/a", "x");
     sandbox.write(
-        "urldb/example.test.yaml",
+        FILE,
         format!("---\n{kept}---\n_path: /b\ncategories:\n- deprecated\n"),
     );
     (site, sandbox)
@@ -243,19 +231,16 @@ fn dead_host(urls: usize) -> (Site, Sandbox) {
 #[test]
 fn a_dead_host_is_one_block() {
     let (_site, sandbox) = dead_host(12);
-    let ran = sandbox.urldb(&["check"]).code(1);
+    let ran = sandbox.exits(1, "check");
     stable().bind(|| assert_snapshot!(ran.out));
-    let ran = sandbox.urldb(&["check", "--verbose"]).code(1);
+    let ran = sandbox.exits(1, "check --verbose");
     let (_, block) = ran
         .out
         .split_once("\nbroken[unreachable]: ")
         .expect("a block");
     // All URLs of the host are in one block, so the file says which.
-    assert!(
-        block.contains("(12 of 12 URLs)\n  --> urldb/dead.test.yaml\n"),
-        "{block}"
-    );
-    assert!(!block.contains("more"), "{block}");
+    assert_has(block, "(12 of 12 URLs)\n  --> urldb/dead.test.yaml\n");
+    assert_lacks(block, "more");
 }
 
 #[test]
@@ -278,14 +263,14 @@ fn verbose_output_of_a_url() {
 #[test]
 fn verbose_output_names_only_what_is_not_as_promised() {
     let (_site, sandbox) = dead_host(2);
-    let ran = sandbox.urldb(&["check", "-v"]).code(1);
+    let ran = sandbox.exits(1, "check -v");
     assert!(
         ran.out.starts_with("GET http://dead.test/000\n"),
         "{}",
         ran.out
     );
-    assert!(!ran.out.contains("GET http://example.test"));
-    let ran = sandbox.urldb(&["check", "-v", "--format", "json"]).code(1);
+    assert_lacks(&ran.out, "GET http://example.test");
+    let ran = sandbox.exits(1, "check -v --format json");
     assert_eq!(ran.json()["summary"]["coverage"]["deprecated"], 1);
     assert!(ran.err.starts_with("GET http://dead.test/000\n"));
 }
@@ -298,8 +283,8 @@ fn text_of_servers_gives_the_terminal_no_orders() {
         "/a",
         Reply::raw("HTTP/1.1 500 \u{9b}2J\r\nContent-Length: 0\r\nServer: \u{9b}1m\r\n\r\n"),
     );
-    sandbox.write("urldb/example.test.yaml", "---\n---\n_path: /a\n");
-    let ran = sandbox.urldb(&["check", "-v"]).code(1);
+    sandbox.write(FILE, "---\n---\n_path: /a\n");
+    let ran = sandbox.exits(1, "check -v");
     assert!(!ran.out.contains('\u{9b}'), "{}", ran.out);
     assert!(ran.out.contains('\u{fffd}'), "{}", ran.out);
 }

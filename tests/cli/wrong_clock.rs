@@ -101,11 +101,11 @@ fn a_clock_that_three_domains_call_wrong_records_nothing() {
     let sandbox = sites.repository(&HOSTS[..3], "");
     let new = files(&sandbox);
     sites.set_all(3 * DAY);
-    refused(sandbox.urldb(&["run"]), "3 days behind that of 3 domains");
+    refused(sandbox.urldb("run"), "3 days behind that of 3 domains");
     assert_eq!(files(&sandbox), new);
 
     sites.set_all(0);
-    sandbox.urldb(&["run"]).code(0);
+    sandbox.ok("run");
     let good = files(&sandbox);
     let archived = sandbox.files("archive", ".warc.gz").len();
     assert!(archived > 3, "{archived} files");
@@ -113,18 +113,15 @@ fn a_clock_that_three_domains_call_wrong_records_nothing() {
     // What the run sees is news and is archived anew, into several files.
     sites.state.lock().unwrap().1 = "something else".to_owned();
     sites.set_all(-DAY - HOUR);
+    refused(sandbox.urldb("run"), "25 hours ahead of that of 3 domains");
     refused(
-        sandbox.urldb(&["run"]),
-        "25 hours ahead of that of 3 domains",
-    );
-    refused(
-        sandbox.urldb(&["check"]),
+        sandbox.urldb("check"),
         "25 hours ahead of that of 3 domains",
     );
     assert_eq!(files(&sandbox), good);
 
     sites.set_all(0);
-    sandbox.urldb(&["run"]).code(1);
+    sandbox.exits(1, "run");
     assert_eq!(sandbox.take_mails().len(), 1);
     assert_eq!(sandbox.files("archive", ".warc.gz").len(), 2 * archived);
 }
@@ -160,32 +157,32 @@ fn few_domains_and_caches_say_nothing_about_our_clock() {
             cached("c.test");
         }
         let sandbox = sites.repository(hosts, "");
-        sandbox.urldb(&["check"]).code(0);
-        sandbox.urldb(&["run"]).code(0);
+        sandbox.ok("check");
+        sandbox.ok("run");
         assert_eq!(sandbox.history().len(), 1);
     }
     // Without the cache, the last ones decide.
     sites.set_all(wrong);
     let sandbox = sites.repository(&HOSTS[..3], "");
-    sandbox.urldb(&["check"]).code(2);
+    sandbox.exits(2, "check");
 }
 
 #[test]
 fn a_shard_whose_clock_is_wrong_writes_no_bundle() {
     let sites = Sites::new();
     let sandbox = sites.repository(&HOSTS[..3], "");
-    let shard = ["run", "--shard", "1/1", "--to", "bundles"];
+    let shard = "run --shard 1/1 --to bundles";
     sites.set_all(HOUR);
-    refused(sandbox.urldb(&shard), "1 hour behind that of 3 domains");
+    refused(sandbox.urldb(shard), "1 hour behind that of 3 domains");
     for end in ["manifest.json", ".warc.gz", ".open"] {
         let left: Vec<PathBuf> = sandbox.tree("bundles").into_keys().collect();
         let has_end = |path: &PathBuf| path.to_str().unwrap().ends_with(end);
         assert!(!left.iter().any(has_end), "{left:?}");
     }
-    sandbox.urldb(&["run", "--from", "bundles"]).code(2);
+    sandbox.exits(2, "run --from bundles");
     sites.set_all(0);
-    sandbox.urldb(&shard).code(0);
-    sandbox.urldb(&["run", "--from", "bundles"]).code(0);
+    sandbox.ok(shard);
+    sandbox.ok("run --from bundles");
 }
 
 #[test]
@@ -194,13 +191,8 @@ fn a_promise_is_accepted_by_any_clock() {
     let sandbox = sites.repository(&HOSTS[..3], "");
     sites.state.lock().unwrap().1 = "something else".to_owned();
     sites.set_all(3 * DAY);
-    sandbox
-        .urldb(&["accept", "--all", "--yes"])
-        .code(0)
-        .says(&["accepted 6"]);
-    sandbox
-        .urldb(&["add", "--static", "http://c.test/3"])
-        .code(0);
+    sandbox.ok("accept --all --yes").says("accepted 6");
+    sandbox.ok("add --static http://c.test/3");
 }
 
 #[test]
@@ -211,7 +203,7 @@ fn a_daemon_whose_clock_is_wrong_tells_its_monitor_and_tries_again() {
     let sandbox = sites.repository(&HOSTS[..3], more);
     sites.set_all(3 * DAY);
     let url = format!("http://{}/ping", monitor.address());
-    let mut running = sandbox.start_with_env(&["watch"], &[("PING", &url)]);
+    let mut running = sandbox.start_with_env("watch", &[("PING", &url)]);
     let has_come = |start: &str| {
         let requests = monitor.requests();
         requests.iter().any(|it| it.target.starts_with(start))
