@@ -412,17 +412,6 @@ fn a_message_that_waits_for_a_day_is_an_error() {
     assert_eq!(waiting(&sandbox), 1);
 }
 
-/// A message of an earlier version is a plain report.
-#[test]
-fn a_message_of_an_earlier_version_is_delivered() {
-    let (_site, sandbox) = broken(closed_port());
-    sandbox.exits(1, "run");
-    let file = the_message(&sandbox);
-    let kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    fs::write(&file, serde_json::to_vec(&kept["envelope"]).unwrap()).unwrap();
-    deliver(&sandbox);
-}
-
 #[test]
 fn a_message_leaves_when_a_person_drops_it() {
     let (_site, sandbox) = broken(closed_port());
