@@ -42,8 +42,8 @@ def run_id(day):
 
 
 def write_host(root, number):
-    """The domain file and the ledger file of a host."""
-    promises, ledger = ["---\n"], ["---\n"]
+    """The domain file and the two ledger files of a host."""
+    promises, ledger, captures = ["---\n"], ["---\n"], ["---\n"]
     for index in range(URLS // HOSTS):
         path = f"/dr3/spectra/spec-{index:04}-{number:03}.fits"
         digest = hashlib.sha256(f"{number}{path}".encode()).hexdigest()
@@ -51,12 +51,15 @@ def write_host(root, number):
         date = moment(FIRST)
         record = f"urn:uuid:00000000-0000-4000-8000-{number:06}{index:06}"
         uri = f"http://{host_name(number)}{path}"
-        ledger.append(
-            f"---\n_path: {path}\nadded: '{date}'\ncapture:\n  date: '{date}'\n  file: urldb-1.warc.gz\n"
-            f"  record: {record}\n  uri: {uri}\ndigest: sha256:{digest}\nsince: '{date}'\nstate: ok\nupdated: '{date}'\n"
+        ledger.append(f"---\n_path: {path}\nadded: '{date}'\nsince: '{date}'\nstate: ok\nupdated: '{date}'\n")
+        captures.append(
+            f"---\n_path: {path}\ncapture:\n  date: '{date}'\n  file: urldb-1.warc.gz\n"
+            f"  record: {record}\n  uri: {uri}\ndigest: sha256:{digest}\n"
         )
     (root / "urldb" / f"{host_name(number)}.yaml").write_text("".join(promises))
     (root / "status" / f"{host_name(number)}.yaml").write_text("".join(ledger))
+    end = hashlib.sha256(host_name(number).encode()).hexdigest()[:8]
+    (root / "status/captures" / f"{host_name(number)}-{end}.yaml").write_text("".join(captures))
 
 
 def write_index(root):
@@ -193,7 +196,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         (root / "urldb.toml").write_text("")
-        for folder in ("urldb", "status/history", "status/incidents", "archive"):
+        for folder in ("urldb", "status/captures", "status/history", "status/incidents", "archive"):
             (root / folder).mkdir(parents=True)
         for number in range(HOSTS):
             write_host(root, number)

@@ -20,8 +20,13 @@ impl Ambient {
 
     /// The time in whole seconds, for files.
     pub fn now_in_seconds(&self) -> Timestamp {
-        Timestamp::from_second((self.now)().as_second()).unwrap_or(Timestamp::UNIX_EPOCH)
+        in_seconds((self.now)())
     }
+}
+
+/// A point in time in whole seconds, for files.
+pub fn in_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 fn system_now() -> Timestamp {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
-use urldb::report::{Mistakes, Report, ReportedJob};
+use urldb::ledger::{Archived, JobRecord};
+use urldb::report::{Mistakes, Report};
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_protocol::{Envelope, RunInfo, Severity};
 use urldb_verdict::{
-    Beginning, BodyUse, Certificate, Hop, Job, JobKey, Observation, Promise, Request, Sent,
-    SkippedRecords, Verdict, classify,
+    Beginning, BodyUse, Certificate, Hop, Job, JobKey, JudgedJob, Observation, Promise, Request,
+    Sent, SkippedRecords, Verdict, classify,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -92,15 +93,16 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
             sure: true,
             attempts: vec![],
         };
-        report.add(&ReportedJob {
-            not_archived: None,
-            intermittent: None,
-            is_affected: false,
-            job: &job,
-            observations: &[observation],
-            verdict: &verdict,
-            url_status: None,
-        });
+        let record = JobRecord {
+            judged: JudgedJob {
+                job,
+                observations: vec![observation],
+                verdict,
+            },
+            at: NOW,
+            archived: Archived::default(),
+        };
+        report.add(&record, None);
     }
     let run = RunInfo {
         id: "1".into(),

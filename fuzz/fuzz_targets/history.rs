@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use urldb::config::{self, Config};
 use urldb::ledger::{
-    HistoryLine, SoughtUrl, Verifications, is_known, lines, merge_history, past_runs,
+    BaseRun, HistoryLine, SoughtUrl, VerificationsBuilder, is_known, lines, merge_history, past_runs,
 };
 use urldb::overview::{Scope, Sources};
 use urldb_canon::Scheme;
@@ -21,8 +21,8 @@ const HOST: &str = "a.example";
 const FILES: [&str; 4] = [
     "history/2026-10.jsonl",
     "history/2026-11.jsonl",
+    "history/2026-12.jsonl",
     "history/9998-06.jsonl",
-    "history.jsonl",
 ];
 
 /// A project with two URLs.
@@ -58,8 +58,14 @@ fuzz_target!(|bytes: &[u8]| {
     let past = past_runs(&ledger, now).expect("files");
     assert!(past.known.iter().all(|run| is_known(run.at, now)));
     assert!(past.future.is_none_or(|future| !is_known(future, now)));
-    let base = Verifications::base(&ledger, now).expect("files");
-    let verifications = Verifications::load(&ledger, now).expect("files");
+    let base = BaseRun::load(&ledger, now).expect("files");
+    let mut verifications = VerificationsBuilder::default();
+    for line in &read {
+        if let HistoryLine::Run(run) = line {
+            verifications.add(run);
+        }
+    }
+    let verifications = verifications.finish(now);
     assert!(
         base.id
             .is_none_or(|base| verifications.ids().any(|run| run == base))

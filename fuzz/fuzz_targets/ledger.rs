@@ -37,7 +37,6 @@ fuzz_target!(|bytes: &[u8]| {
 /// Reads a file, writes all of its entries, and reads them again.
 fn write_again(bytes: &[u8]) {
     let folder = FOLDER.path();
-    // Captures are in a file of their own, or in that of the statuses as older versions wrote them.
     let _ = std::fs::remove_dir_all(folder.join("captures"));
     support::write(&folder.join(format!("{HOST}.yaml")), bytes);
     let root = Root::new(folder, "the ledger");

@@ -5,6 +5,7 @@
 //! - [`bag`]: a `BagIt` folder of exported files.
 //! - [`catalogue`]: looks captures up in the index.
 //! - `compact`, `prune`: plan which records are left out; `quiet_periods` selects revisits.
+//! - `completeness`: whether a response is complete; `fingerprints`: whether it is another one than before.
 //! - [`difference`]: where two contents differ.
 //! - `digest_prefix`: digests that select captures.
 //! - [`files`]: lists and opens the files of an archive.
@@ -23,10 +24,12 @@ mod adoption;
 pub mod bag;
 pub mod catalogue;
 mod compact;
+mod completeness;
 pub mod date;
 pub mod difference;
 mod digest_prefix;
 pub mod files;
+mod fingerprints;
 mod hashing;
 mod job_response;
 pub mod keys;
@@ -45,6 +48,7 @@ pub mod wacz;
 pub use adoption::{adopt, ensure_sound};
 pub use catalogue::{Capture, Catalogue};
 pub use compact::plan_compaction;
+pub use completeness::{Missing, is_good};
 pub use date::PartialDate;
 pub use difference::ContentPair;
 pub use digest_prefix::{DigestPrefix, InvalidPrefix};
@@ -56,5 +60,5 @@ pub use prune::{NeededCaptures, plan_removal};
 pub use remote::open_store;
 pub use retrieve::{CaptureQuery, Payload};
 pub use rewrite::RewritePlan;
-pub use store::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
+pub use store::{Archive, ArchiveWriter, Stored};
 pub use upload::{UploadReport, upload, upload_before_rewrite, upload_new_index};

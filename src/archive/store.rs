@@ -8,7 +8,6 @@
 //! it begins. An error page or an incomplete body is captured whenever it differs from the one that was
 //! captured last, up to `MAX_BAD_RESPONSES` times while the state of its URL lasts.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -21,6 +20,8 @@ use urldb_warc::draft::{Exchange, OriginalCapture, TruncationReason};
 use urldb_warc::writer::{Packer, WriteOptions};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
+use super::completeness::{MAX_BAD_RESPONSES, Missing, is_good, missing_rest, truncation};
+use super::fingerprints::{bad_response_digest, fingerprint, redirects};
 use super::job_response::JobResponse;
 use super::keys::lookup_url;
 use super::output_files::{
@@ -28,16 +29,12 @@ use super::output_files::{
 };
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
-use crate::ledger::{BadResponse, Capture, Content};
+use crate::ledger::{BadResponse, Capture, Content, KnownCaptures};
 
 /// Bodies up to this many bytes are compressed in advance, in memory.
 const SMALL: u64 = 64 * 1024;
 
-/// Most different error pages and incomplete bodies of a URL that are archived while its state lasts.
-/// Many servers write a new number into each error page.
-const MAX_BAD_RESPONSES: u64 = 8;
-
-/// What became of an observation in the archive.
+/// The result of archiving one observation.
 #[derive(Debug, Default)]
 pub struct Stored {
     /// The content for the ledger; `None` if the ledger's entry stays.
@@ -46,48 +43,6 @@ pub struct Stored {
     pub bad_response: Option<BadResponse>,
     /// Why the archive does not have the whole body; `None` if it has, or if there was no body.
     pub missing: Option<Missing>,
-}
-
-/// What the ledger knows of the captures of a job.
-#[derive(Debug, Clone, Default)]
-pub struct KnownCaptures {
-    /// The content that was last archived.
-    pub content: Option<Content>,
-    /// The error page or incomplete body that was last archived, if the state of the URL is still the
-    /// same.
-    pub bad_response: Option<BadResponse>,
-}
-
-/// Why the archive does not have the whole body of an observation.
-#[derive(Debug)]
-pub enum Missing {
-    /// Only the beginning of the body was read.
-    Rest(String),
-    /// The folder of temporary files had no room for the body.
-    Room,
-    /// The body was not kept: it is not small, and was not fetched again.
-    NotKept,
-    /// Enough other error pages and incomplete bodies of the same state are archived.
-    Enough,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rest(cause) => f.write_str(cause),
-            Self::Room => {
-                f.write_str("there was no room for its body in the folder of temporary files")
-            }
-            Self::NotKept => f.write_str(
-                "its body is too large to be kept at the first fetch, and there was no second one",
-            ),
-            Self::Enough => write!(
-                f,
-                "{MAX_BAD_RESPONSES} other error pages or incomplete bodies of this URL are \
-                 archived since it came into this state"
-            ),
-        }
-    }
 }
 
 /// The archive of a run.
@@ -170,7 +125,6 @@ impl ArchiveWriter<'_> {
     ///
     /// # Errors
     /// When a record cannot be written. Earlier records are complete.
-    #[expect(clippy::too_many_lines)]
     pub fn store(
         &mut self,
         job: &Job,
@@ -185,19 +139,8 @@ impl ArchiveWriter<'_> {
         let bad = (!is_good(job, seen))
             .then(|| bad_response_digest(seen))
             .flatten();
-        if let (Some(bad), Some(known_bad)) = (&bad, known_bad) {
-            let is_archived = known_bad.digest == *bad;
-            if is_archived || known_bad.count >= MAX_BAD_RESPONSES {
-                return Ok(Stored {
-                    content: None,
-                    bad_response: Some(known_bad.clone()),
-                    missing: if is_archived {
-                        missing_rest(seen)
-                    } else {
-                        Some(Missing::Enough)
-                    },
-                });
-            }
+        if let Some(stored) = known_bad_response(bad.as_deref(), known_bad, seen) {
+            return Ok(stored);
         }
         let chain = fingerprint(redirects(seen));
         let is_kept = seen.body.as_ref().is_none_or(|body| body.bytes.is_some());
@@ -244,7 +187,6 @@ impl ArchiveWriter<'_> {
     }
 
     /// Archives the last response, as a capture or as a revisit. Returns a new capture besides.
-    #[expect(clippy::too_many_lines)]
     fn store_end(
         &mut self,
         job: &Job,
@@ -268,25 +210,20 @@ impl ArchiveWriter<'_> {
             hop,
             digest: Digest::sha256(body.sha256),
         };
-        let truncation = truncation(body, failure.as_ref()).filter(|_| !is_whole);
-        let truncated = truncation.map(|(reason, _)| reason);
         let digest = response.digest.to_string();
-        let is_good = (200..300).contains(&hop.status);
         // The content of the ledger is that of a good answer: an error page with the same bytes is
         // another response.
+        let is_good = (200..300).contains(&hop.status);
+        let is_comparable = is_good && (is_whole || body.end == BodyEnd::Cut);
         // A redirect may turn a POST into a GET. The original of a revisit answers the same request,
         // so the same redirects led to it.
         let is_same_request =
             |known: &Content| job.request.method == "GET" || known.redirects == chain;
         let same = known.filter(|content| {
-            let is_comparable = is_good && (is_whole || body.end == BodyEnd::Cut);
             content.digest == digest && is_comparable && is_same_request(content)
         });
-        if let Some(Content {
-            capture: Some(capture),
-            ..
-        }) = same
-        {
+        let original = same.and_then(|content| content.capture.as_ref());
+        if let Some(capture) = original {
             self.store_revisit(&response, capture)?;
             let stored = Stored {
                 content: same.cloned(),
@@ -295,29 +232,16 @@ impl ArchiveWriter<'_> {
             };
             return Ok((stored, None));
         }
+        let truncation = truncation(body, failure.as_ref()).filter(|_| !is_whole);
+        let truncated = truncation.map(|(reason, _)| reason);
         let capture = self.store_response(&response, body, truncated)?;
-        let is_kept = body.bytes.is_some();
-        let missing = match job.body {
-            _ if is_kept => missing,
-            BodyUse::Hash {
-                keep: Keep::Everything,
-                ..
-            } => Some(Missing::Room),
-            _ => Some(Missing::NotKept),
-        };
         // A body that is always cut is remembered too; else every run would capture it again.
         let is_cut = body.end == BodyEnd::Cut && is_good;
         let is_remembered = is_whole || is_cut && known.is_none();
-        let content = is_remembered.then(|| Content {
-            digest,
-            etag: hop.header("etag").map(str::to_owned),
-            last_modified: hop.header("last-modified").map(str::to_owned),
-            redirects: None,
-            capture: capture.clone(),
-        });
+        let content = is_remembered.then(|| content_of(hop, digest, capture.clone()));
         let stored = Stored {
             content,
-            missing,
+            missing: missing_of(job, body, missing),
             ..Stored::default()
         };
         Ok((stored, capture))
@@ -507,39 +431,50 @@ impl ArchiveWriter<'_> {
     }
 }
 
-/// Whether the last response has a content: it is complete and 2xx, or the digest proves its bytes, or
-/// it is a 304. All other responses are error pages or incomplete.
-pub fn is_good(job: &Job, seen: &Observation) -> bool {
-    seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref())
+/// The result for a response like the error page or incomplete body that was archived last, or after too
+/// many different ones. `None` if the response is to be archived.
+fn known_bad_response(
+    digest: Option<&str>,
+    known: Option<&BadResponse>,
+    seen: &Observation,
+) -> Option<Stored> {
+    let (digest, known) = (digest?, known?);
+    let is_archived = known.digest == digest;
+    if !is_archived && known.count < MAX_BAD_RESPONSES {
+        return None;
+    }
+    Some(Stored {
+        content: None,
+        bad_response: Some(known.clone()),
+        missing: if is_archived {
+            missing_rest(seen)
+        } else {
+            Some(Missing::Enough)
+        },
+    })
 }
 
-/// Why the archive can have only the beginning of this body, if so.
-fn missing_rest(seen: &Observation) -> Option<Missing> {
-    let body = seen.body.as_ref()?;
-    let (_, cause) = truncation(body, seen.failure.as_ref())?;
-    Some(Missing::Rest(cause))
+/// The content for the ledger, of the last response.
+fn content_of(hop: &Hop, digest: String, capture: Option<Capture>) -> Content {
+    Content {
+        digest,
+        etag: hop.header("etag").map(str::to_owned),
+        last_modified: hop.header("last-modified").map(str::to_owned),
+        redirects: None,
+        capture,
+    }
 }
 
-/// Why a body is not whole: for its record, and for people.
-fn truncation(body: &Body, failure: Option<&Failure>) -> Option<(TruncationReason, String)> {
-    let failure = match body.end {
-        BodyEnd::Complete => return None,
-        BodyEnd::Cut => body.cut.as_ref(),
-        BodyEnd::Broken => failure,
-    };
-    let reason = match failure.map(|failure| failure.kind) {
-        None if body.end == BodyEnd::Cut => TruncationReason::Length,
-        Some(FailureKind::Timeout) => TruncationReason::Time,
-        Some(FailureKind::RunEnded) => TruncationReason::Unspecified,
-        _ => TruncationReason::Disconnect,
-    };
-    let cause = match failure {
-        Some(failure) => failure.detail.as_str(),
-        None if body.end == BodyEnd::Cut => "more is not read (max-capture, max-body)",
-        None => "the connection was lost",
-    };
-    let length = body.length;
-    Some((reason, format!("only its first {length} bytes: {cause}")))
+/// The part of a body that the archive lacks after the capture; `rest` is lacking if the body was kept.
+fn missing_of(job: &Job, body: &Body, rest: Option<Missing>) -> Option<Missing> {
+    match job.body {
+        _ if body.bytes.is_some() => rest,
+        BodyUse::Hash {
+            keep: Keep::Everything,
+            ..
+        } => Some(Missing::Room),
+        _ => Some(Missing::NotKept),
+    }
 }
 
 const BAD_LEDGER: &str = "the ledger names a capture in a way that is not valid";
@@ -555,47 +490,4 @@ fn original(capture: &Capture, digest: &Digest) -> anyhow::Result<OriginalCaptur
         date: capture.date.parse().context(BAD_LEDGER)?,
         payload_digest,
     })
-}
-
-/// The responses before the final one: all of them, without a final one.
-fn redirects(seen: &Observation) -> &[Hop] {
-    match (&seen.body, seen.hops.split_last()) {
-        (Some(_), Some((_, redirects))) => redirects,
-        _ => &seen.hops,
-    }
-}
-
-/// A digest of a chain of redirects: URLs, statuses and targets. Bodies and other fields may differ
-/// each time.
-fn fingerprint(redirects: &[Hop]) -> Option<String> {
-    let parts = redirects.iter().flat_map(|hop| {
-        let location = hop.header("location").unwrap_or_default().to_owned();
-        [hop.url.clone(), hop.status.to_string(), location]
-    });
-    (!redirects.is_empty()).then(|| digest_of(parts))
-}
-
-/// A digest of an error page or an incomplete body: its redirects, URL, status and bytes, and the
-/// reason why the body is not whole. `None` without a body.
-fn bad_response_digest(seen: &Observation) -> Option<String> {
-    let (hop, body) = (seen.last()?, seen.body.as_ref()?);
-    let truncated = truncation(body, seen.failure.as_ref());
-    let truncated = truncated.map(|(reason, _)| reason.name().to_owned());
-    Some(digest_of([
-        fingerprint(redirects(seen)).unwrap_or_default(),
-        hop.url.clone(),
-        hop.status.to_string(),
-        Digest::sha256(body.sha256).to_string(),
-        truncated.unwrap_or_default(),
-    ]))
-}
-
-/// The SHA-256 of texts, each with its length in front.
-fn digest_of(parts: impl IntoIterator<Item = String>) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update((part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    Digest::sha256(hasher.finalize().into()).to_string()
 }

@@ -1,4 +1,4 @@
-//! A line of a bundle: what a shard has seen of one job, and what became of it in the archive.
+//! A line of a bundle: the observations of one job, and its captures.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use urldb_text::redact;
 use urldb_verdict::{Failure, JobKey, Observation};
 
-use crate::ledger::{BadResponse, Content};
+use crate::ledger::{Archived, BadResponse, Content, JobRecord, KnownCaptures};
 
-/// What a shard has seen of one job, and what became of it in the archive.
+/// The observations of one job in a shard, and its captures.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct BundleLine {
@@ -73,6 +73,42 @@ impl<T> Captured<T> {
 }
 
 impl BundleLine {
+    /// The line of a record, where the ledger has `known`. The collecting run makes the verdict again.
+    pub fn new(record: JobRecord, known: &KnownCaptures) -> Self {
+        let JobRecord {
+            judged,
+            at,
+            archived,
+        } = record;
+        let KnownCaptures {
+            content,
+            bad_response,
+        } = archived.captures;
+        Self {
+            key: judged.job.key,
+            at,
+            observations: judged.observations,
+            content: Captured::of(known.content.as_ref(), content),
+            bad_response: Captured::of(known.bad_response.as_ref(), bad_response),
+            trouble: archived.error,
+            not_archived: archived.not_archived,
+        }
+    }
+
+    /// When the job was archived, its observations, and the result of archiving, where the ledger has
+    /// `known`.
+    pub fn into_archived(self, known: KnownCaptures) -> (Timestamp, Vec<Observation>, Archived) {
+        let archived = Archived {
+            captures: KnownCaptures {
+                content: self.content.after(known.content),
+                bad_response: self.bad_response.after(known.bad_response),
+            },
+            error: self.trouble,
+            not_archived: self.not_archived,
+        };
+        (self.at, self.observations, archived)
+    }
+
     /// Redacts secrets wherever a server may have written them: the collecting run may not know them.
     pub(super) fn redact(&mut self) {
         for seen in &mut self.observations {

@@ -27,7 +27,7 @@ pub struct Manifest {
     pub attempt: String,
     /// The [digest](super::digest_of_inputs) of everything that the collecting run must have in common.
     pub inputs: String,
-    /// Which records the run was about.
+    /// The records that the run was about.
     #[serde(default)]
     pub selection: Selection,
     /// When the shard began.

@@ -14,10 +14,12 @@ mod inputs;
 mod line;
 mod manifest;
 mod reading;
+mod search;
 mod writing;
 
 pub use inputs::digest_of_inputs;
 pub use line::{BundleLine, Captured};
 pub use manifest::{BundleFile, Manifest};
-pub use reading::{Bundle, Bundles, Expected};
+pub use reading::{Bundle, Bundles};
+pub use search::Expected;
 pub use writing::BundleWriter;

@@ -1,4 +1,4 @@
-//! Finds, verifies and reads bundles.
+//! Verifies and reads bundles.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,29 +10,19 @@ use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use urldb_files::{Kind, Root, RootFile};
+use urldb_files::{Root, RootFile};
 use urldb_text::sanitize;
-use urldb_verdict::{JobKey, Selection, Shard};
+use urldb_verdict::{JobKey, Shard};
 
 use super::line::BundleLine;
-use super::manifest::{BundleFile, FORMAT, MANIFEST, Manifest, OBSERVATIONS};
+use super::manifest::{BundleFile, Manifest, OBSERVATIONS};
+use super::search::{Expected, FoundBundles};
 use crate::archive::{HashingWriter, ensure_sound};
 use crate::explain::explain;
 use crate::limits;
 
-/// The folders between a given folder and a manifest: an artifact, a shard and an attempt.
-const DEPTH: usize = 3;
-
 /// Makes the numbers of keys independent of others by [`JobKey::spread`].
 const SALT: u64 = u64::from_le_bytes(*b"bundled\0");
-
-/// What a bundle must have in common with the collecting run.
-pub struct Expected<'a> {
-    /// The [digest](super::digest_of_inputs) of the inputs.
-    pub inputs: &'a str,
-    /// The selection.
-    pub selection: &'a Selection,
-}
 
 /// The bundles of a run: at most one of each shard.
 #[derive(Debug)]
@@ -61,81 +51,55 @@ impl Bundles {
     /// # Errors
     /// When a folder cannot be listed, when bundles are of different numbers of shards, or when no bundle
     /// is left.
-    #[expect(clippy::too_many_lines)]
     pub fn open(folders: &[PathBuf], expected: &Expected<'_>) -> anyhow::Result<Self> {
-        let mut unreadable = vec![];
-        let mut refused: BTreeMap<Shard, Vec<String>> = BTreeMap::new();
-        let mut found: BTreeMap<(Shard, String), (Root, Manifest)> = BTreeMap::new();
-        let mut counts: BTreeMap<u32, PathBuf> = BTreeMap::new();
-        for file in manifests(folders)? {
-            let folder = file.root().clone();
-            let manifest = match read_manifest(&file) {
-                Ok(manifest) => manifest,
-                Err(error) => {
-                    let why = format!("{file}: {}", explain(&error));
-                    unreadable.push(sanitize(&why).into_owned());
-                    continue;
-                }
-            };
-            let shard = manifest.shard;
-            if let Err(why) = check(&manifest, expected) {
-                let why = format!("{}: {why}", folder.path().display());
-                refused.entry(shard).or_default().push(why);
-                continue;
-            }
-            counts
-                .entry(shard.count())
-                .or_insert_with(|| folder.path().to_owned());
-            // The same bundle may be in two of the folders.
-            found
-                .entry((shard, manifest.attempt.clone()))
-                .or_insert((folder, manifest));
-        }
-        let mut others = counts.iter();
-        if let (Some((one, a)), Some((other, b))) = (others.next(), others.next()) {
-            anyhow::bail!(
-                "bundles of {one} and of {other} shards are mixed ({} and {}): give the folder of one \
-                 run",
-                a.display(),
-                b.display()
-            );
-        }
-        let shards = counts.keys().next().map(|count| Shard::all(*count));
-        let shards = shards.transpose().map_err(anyhow::Error::msg)?;
-        let mut bundles = Self {
+        let found = FoundBundles::search(folders, expected)?;
+        let shards = found.shards()?;
+        let FoundBundles {
+            mut bundles,
+            refused,
+            unreadable,
+            ..
+        } = found;
+        let mut read = Self {
             shards: vec![],
             refused,
             unreadable,
         };
-        for shard in shards.unwrap_or_default() {
-            let of_shard = found.extract_if(.., |(other, _), _| *other == shard);
-            let mut whole = None;
-            for (_, (folder, manifest)) in of_shard {
-                if whole.is_some() {
-                    break;
-                }
-                match Bundle::open(folder.clone(), manifest) {
-                    Ok(bundle) => whole = Some(bundle),
-                    Err(error) => {
-                        let why = format!("{}: {}", folder.path().display(), explain(&error));
-                        let causes = bundles.refused.entry(shard).or_default();
-                        causes.push(sanitize(&why).into_owned());
-                    }
-                }
-            }
-            bundles.shards.push(whole);
+        for shard in shards {
+            let of_shard = bundles.extract_if(.., |(other, _), _| *other == shard);
+            let whole = read.first_whole(shard, of_shard.map(|(_, bundle)| bundle));
+            read.shards.push(whole);
         }
-        if bundles.whole().next().is_none() {
+        if read.whole().next().is_none() {
             let folders: Vec<_> = folders.iter().map(|it| it.display().to_string()).collect();
-            let causes = bundles.refused.values().flatten();
+            let causes = read.refused.values().flatten();
             let mut lines = vec![format!(
                 "no bundle of this run is in {}; nothing was changed",
                 folders.join(", ")
             )];
-            lines.extend(causes.chain(&bundles.unreadable).cloned());
+            lines.extend(causes.chain(&read.unreadable).cloned());
             anyhow::bail!(lines.join("\n  "));
         }
-        Ok(bundles)
+        Ok(read)
+    }
+
+    /// The first whole one of the bundles of a shard.
+    fn first_whole(
+        &mut self,
+        shard: Shard,
+        bundles: impl Iterator<Item = (Root, Manifest)>,
+    ) -> Option<Bundle> {
+        for (folder, manifest) in bundles {
+            match Bundle::open(folder.clone(), manifest) {
+                Ok(bundle) => return Some(bundle),
+                Err(error) => {
+                    let why = format!("{}: {}", folder.path().display(), explain(&error));
+                    let causes = self.refused.entry(shard).or_default();
+                    causes.push(sanitize(&why).into_owned());
+                }
+            }
+        }
+        None
     }
 
     /// The bundle of each shard, if there is one.
@@ -182,7 +146,7 @@ impl Bundles {
         std::array::from_fn(|index| digest[index])
     }
 
-    /// What is wrong: shards without a bundle, with the causes. The URLs of such a shard were not asked.
+    /// The shards without a bundle, with the causes. The URLs of such a shard were not asked.
     pub fn troubles(&self) -> Vec<String> {
         let mut troubles = self.unreadable.clone();
         for (index, bundle) in self.shards.iter().enumerate() {
@@ -293,97 +257,10 @@ impl Bundle {
     }
 }
 
-/// All manifests in and below these folders, sorted. They come from others, so no link leads out of these.
-fn manifests(folders: &[PathBuf]) -> anyhow::Result<Vec<RootFile>> {
-    let mut found = vec![];
-    for folder in folders {
-        let shown = folder.display();
-        anyhow::ensure!(urldb_files::is_folder(folder), "there is no folder {shown}");
-        let mut level = vec![Root::new(folder, "the folder of bundles")];
-        for depth in 0..=DEPTH {
-            let mut below = vec![];
-            for folder in level {
-                let files = folder.files();
-                let files =
-                    files.with_context(|| format!("cannot list {}", folder.path().display()))?;
-                if files.contains(&folder.file(MANIFEST)) {
-                    found.push(folder.file(MANIFEST));
-                } else if depth < DEPTH {
-                    let is_folder = |file: &&RootFile| file.kind() == Some(Kind::Folder);
-                    let folders = files.iter().filter(is_folder);
-                    below.extend(folders.map(|file| folder.folder(file.name())));
-                }
-            }
-            level = below;
-        }
-    }
-    found.sort_by_cached_key(RootFile::path);
-    found.dedup_by_key(|file| file.path());
-    Ok(found)
-}
-
 /// The WARC files of a bundle.
 fn archives(manifest: &Manifest) -> impl Iterator<Item = &BundleFile> {
     let files = manifest.files.iter();
     files.filter(|file| file.name != OBSERVATIONS)
-}
-
-/// Reads a manifest, and sorts its files by name.
-fn read_manifest(file: &RootFile) -> anyhow::Result<Manifest> {
-    let text = file.read(limits::BUNDLE_MANIFEST)?;
-    let mut manifest: Manifest = serde_json::from_slice(&text)?;
-    manifest.files.sort_by(|a, b| a.name.cmp(&b.name));
-    if let Some([file, _]) = manifest
-        .files
-        .array_windows()
-        .find(|[a, b]| a.name == b.name)
-    {
-        anyhow::bail!("names {:?} twice", file.name);
-    }
-    for file in &manifest.files {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        let is_archive = urldb_warc::files::is_archive_name(&file.name);
-        anyhow::ensure!(
-            !file.name.starts_with('.')
-                && file.name.bytes().all(is_plain)
-                && (is_archive || file.name == OBSERVATIONS),
-            "names a file that no bundle has: {:?}",
-            file.name
-        );
-    }
-    Ok(manifest)
-}
-
-/// Whether a bundle belongs to the run; else the reason, for people.
-fn check(manifest: &Manifest, expected: &Expected<'_>) -> Result<(), String> {
-    if manifest.format != FORMAT {
-        return Err(format!(
-            "it has format {}, and this urldb reads format {FORMAT}: use one version for all shards",
-            manifest.format
-        ));
-    }
-    let own = env!("CARGO_PKG_VERSION");
-    if manifest.version != own {
-        let version = sanitize(&manifest.version);
-        return Err(format!(
-            "urldb {version} wrote the bundle, and this is urldb {own}: use one version for all shards"
-        ));
-    }
-    if manifest.selection != *expected.selection {
-        return Err(
-            "the shard selected other records: give the same options (-d, -c, --path-prefix, URLs) to \
-             all shards and to the collecting run"
-                .to_owned(),
-        );
-    }
-    if manifest.inputs != expected.inputs {
-        return Err(
-            "the shard read other domain files, another urldb.toml, or another ledger: check out the \
-             commit of the shards, or run the shards again; bundles are collected once"
-                .to_owned(),
-        );
-    }
-    Ok(())
 }
 
 /// Verifies a file.

@@ -283,14 +283,14 @@ fn fetch(
     stop_on_signals(&stop)?;
     let jobs = wanted
         .iter()
-        .filter_map(|identity| run::probe_job(identity, asked, keys, &context.config));
+        .filter_map(|identity| run::unpromised_job(identity, asked, keys, &context.config));
     let mut results = HashMap::new();
     let bar = ProgressLine::new(wanted.len() as u64, context.quiet);
-    let probed = run::probe(&context.config, keys, &stop, &bar, jobs, |job, served| {
+    let fetched = run::fetch_served(&context.config, keys, &stop, &bar, jobs, |job, served| {
         results.insert(job.url.to_string(), served);
     });
     bar.finish();
-    probed?;
+    fetched?;
     let mut fetched = FetchResult {
         candidates: vec![],
         exit: ExitCode::Success,

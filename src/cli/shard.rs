@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use urldb_text::sanitize;
-use urldb_verdict::{Selection, Shard};
+use urldb_verdict::{InvalidShard, Selection, Shard};
 
 use super::Context;
 use super::args::TargetArgs;
@@ -47,7 +47,9 @@ impl ShardArgs {
             return Ok(None);
         };
         let shard = match text.strip_prefix('/') {
-            None => text.parse(),
+            None => text
+                .parse()
+                .map_err(|error: InvalidShard| error.to_string()),
             Some(count) => of_environment(count, environment::variable),
         };
         let shard = shard.map_err(|why| anyhow::anyhow!("--shard {}: {why}", sanitize(text)))?;
@@ -168,7 +170,7 @@ fn of_environment(count: &str, env: impl Fn(&str) -> Option<String>) -> Result<S
     let shard = number.map(|number| Shard::new(number, all));
     let Some(Ok(shard)) = shard else {
         // A wrong number of shards is named in any case.
-        Shard::new(1, all)?;
+        Shard::new(1, all).map_err(|error| error.to_string())?;
         return Err(format!("{name} is {value}: {}", advice()));
     };
     if let Some(name) = engine.count

@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 use urldb_files::{Root, RootFile};
 use urldb_format::Mapping;
 
+use super::documents::has_contents;
 use super::pages::Pages;
 use super::spool::Spool;
-use super::{reading, write};
 
 /// Most bytes of a domain in a file name, whose length file systems limit.
 const LONGEST: usize = 200;
@@ -40,9 +40,7 @@ pub(super) fn save(
 ) -> anyhow::Result<()> {
     let file = file_of(ledger, domain);
     if pages.have_content() {
-        return write(&file, &Mapping::new(), pages, spool, |[_, contents]| {
-            contents
-        });
+        return pages.write(&file, &Mapping::new(), spool, |[_, contents]| contents);
     }
     let removed = file.remove();
     removed.with_context(|| format!("cannot remove {file}"))?;
@@ -52,5 +50,5 @@ pub(super) fn save(
 /// Whether [`save`] wrote this file.
 pub(super) fn is_ours(file: &RootFile) -> bool {
     let is_named = file.name().extension().is_some_and(|it| it == "yaml");
-    is_named && reading::has_contents(file).unwrap_or(false)
+    is_named && has_contents(file).unwrap_or(false)
 }

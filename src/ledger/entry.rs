@@ -1,4 +1,4 @@
-//! One document of a ledger file: what is remembered of one job.
+//! One document of a ledger file: the memory of one job.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ pub(super) const SCHEMA: Schema = Schema {
     is_known: |_| true,
 };
 
-/// What is remembered of one job.
+/// The memory of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// State, reason and pending doubt.
@@ -24,10 +24,10 @@ pub struct Entry {
     pub content: Option<Content>,
     /// The error page or incomplete body that was archived last, while the URL is in trouble.
     pub bad_response: Option<BadResponse>,
-    /// When a run first saw the job; absent if an older version did.
-    pub added: Option<Timestamp>,
-    /// When the entry last changed; absent if an older version changed it.
-    pub updated: Option<Timestamp>,
+    /// When a run first saw the job.
+    pub added: Timestamp,
+    /// When the entry last changed.
+    pub updated: Timestamp,
     /// The ids of the last runs in which the URL failed without being believed to be broken, oldest
     /// first.
     pub failures: Vec<String>,
@@ -86,8 +86,8 @@ impl Entry {
     /// The document of the ledger file; [`Content::to_mapping`] has the content.
     pub(super) fn to_mapping(&self, key: &JobKey) -> Mapping {
         let mut mapping = identity(key);
-        put_time(&mut mapping, "added", self.added);
-        put_time(&mut mapping, "updated", self.updated);
+        put_time(&mut mapping, "added", Some(self.added));
+        put_time(&mut mapping, "updated", Some(self.updated));
         put_time(&mut mapping, "intermittent", self.intermittent);
         put(&mut mapping, "incident", self.incident.as_deref());
         if !self.failures.is_empty() {
@@ -115,7 +115,7 @@ impl Entry {
         mapping
     }
 
-    /// Reads a document of a ledger file. Those of older versions have the content too.
+    /// Reads a document of the file of statuses; the file of captures has the content.
     pub(super) fn from_mapping(domain: &str, mapping: &Mapping) -> anyhow::Result<(JobKey, Self)> {
         let key = key_of(domain, mapping)?;
         let url_status = UrlStatus {
@@ -124,7 +124,6 @@ impl Entry {
             reason: text(mapping, "reason"),
             pending: pending(mapping)?,
         };
-        let content = Content::from_mapping(mapping);
         let bad_response = text(mapping, "bad-response").map(|digest| BadResponse {
             digest,
             count: count(mapping, "bad-response-count").into(),
@@ -136,10 +135,10 @@ impl Entry {
         };
         let entry = Self {
             url_status,
-            content,
+            content: None,
             bad_response,
-            added: optional_time(mapping, "added")?,
-            updated: optional_time(mapping, "updated")?,
+            added: timestamp(mapping, "added")?,
+            updated: timestamp(mapping, "updated")?,
             failures: failures
                 .filter_map(|run| run.as_text().map(str::to_owned))
                 .collect(),

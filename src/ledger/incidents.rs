@@ -149,7 +149,7 @@ pub fn all(ledger: &Root) -> anyhow::Result<Vec<Incident>> {
     Ok(incidents)
 }
 
-/// What each notifier remembers about an incident; empty if the incident has no file.
+/// The memory of each notifier about an incident; empty if the incident has no file.
 ///
 /// # Errors
 /// As [`remember`].

@@ -1,4 +1,4 @@
-//! What is remembered of every URL between runs: small text files in git.
+//! The memory of runs about every URL: small text files in git.
 //!
 //! - `HOST.yaml` has the shape of a domain file. Its metadata has the mistakes in the domain file and
 //!   the dates of the host's certificate; each further document has the status of one job.
@@ -11,21 +11,24 @@
 //! archive.
 
 mod captures;
+mod documents;
+mod domain;
 mod entry;
+mod failures;
 mod history;
 pub mod incidents;
 mod merge;
 mod pages;
 mod reading;
+mod record;
 mod spool;
+mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 
 use anyhow::Context;
 use jiff::Timestamp;
 use urldb_files::{Root, RootFile};
-use urldb_format::{Mapping, Value, write_documents};
 use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
 
@@ -34,16 +37,21 @@ pub(crate) const FOLDERS: [&str; 5] = ["", "captures", "history", "incidents", "
 
 pub use captures::folder as captures_folder;
 pub use entry::{BadResponse, Capture, Content, Entry};
+pub use failures::{FailureLog, Intermittent};
 #[cfg(test)]
 pub(crate) use history::tests::{any_time, hostile_lines};
 pub use history::{
-    BaseRun, ChangeLine, HistoryLine, IncidentLine, Lines, PastRun, PastRuns, RehashDays, RunLine,
-    SoughtUrl, Starts, Verifications, append, folder as history_folder, is_history, is_known,
-    lines, past_runs, take_future,
+    BaseRun, ChangeLine, HistoryBase, HistoryLine, IncidentLine, Lines, PastRun, PastRuns,
+    RehashDays, RunLine, SoughtUrl, Starts, Verification, Verifications, VerificationsBuilder,
+    append, folder as history_folder, is_history, is_known, lines, past_runs, run_lines,
+    take_future,
 };
 pub use incidents::Incidents;
 pub use merge::{merge, merge_history};
+pub use record::{Archived, JobRecord, KnownCaptures};
+pub use update::{StatusUpdate, update};
 
+use domain::{Domain, file_of};
 use pages::Pages;
 use spool::Spool;
 
@@ -60,19 +68,6 @@ pub struct Ledger {
     spool: Spool,
     /// Most pages of a domain in memory.
     most_pages: usize,
-}
-
-/// The ledger file of one domain.
-#[derive(Debug, Default)]
-struct Domain {
-    /// The names of the mistakes in the domain file, sorted.
-    mistakes: Vec<String>,
-    /// The dates of the certificate that the host showed last.
-    certificate: Option<CertificateDates>,
-    /// The entries; `None` while only the files of the ledger have them.
-    pages: Option<Pages>,
-    /// Whether the file of captures differs from the entries.
-    is_content_changed: bool,
 }
 
 impl Ledger {
@@ -198,12 +193,11 @@ impl Ledger {
     /// entry that does not change keeps its date.
     pub fn set(&mut self, key: &JobKey, mut entry: Entry, now: Timestamp) {
         let known = self.get(key);
-        entry.added = known.map_or(Some(now), |known| known.added);
-        entry.updated = known.and_then(|known| known.updated);
+        (entry.added, entry.updated) = known.map_or((now, now), |it| (it.added, it.updated));
         if known == Some(&entry) {
             return;
         }
-        entry.updated = Some(now);
+        entry.updated = now;
         let content = known.and_then(|known| known.content.as_ref());
         let is_content_changed = content != entry.content.as_ref();
         self.changed.insert(key.domain.clone());
@@ -352,9 +346,7 @@ impl Ledger {
                 captures::save(&self.folder, &name, pages, &mut self.spool)?;
             }
             let file = file_of(&self.folder, &name);
-            write(&file, &head, pages, &mut self.spool, |[statuses, _]| {
-                statuses
-            })?;
+            pages.write(&file, &head, &mut self.spool, |[statuses, _]| statuses)?;
             domain.is_content_changed = false;
             if !was_open {
                 domain.pages = None;
@@ -362,29 +354,6 @@ impl Ledger {
         }
         Ok(())
     }
-}
-
-fn using(file: &RootFile) -> String {
-    format!("cannot use {file}")
-}
-
-fn file_of(folder: &Root, domain: &str) -> RootFile {
-    folder.file(format!("{domain}.yaml"))
-}
-
-/// Replaces a file by a first document, and those of each page that `of` chooses.
-fn write(
-    file: &RootFile,
-    first: &Mapping,
-    pages: &Pages,
-    spool: &mut Spool,
-    of: fn([String; 2]) -> String,
-) -> anyhow::Result<()> {
-    let written = file.replace_with(|file| -> anyhow::Result<()> {
-        file.write_all(write_documents([first]).as_bytes())?;
-        pages.each_text(spool, |texts| Ok(file.write_all(of(texts).as_bytes())?))
-    });
-    written.with_context(|| format!("cannot write {file}"))
 }
 
 /// Removes the files of a folder that are not kept, if they are ours.
@@ -409,27 +378,7 @@ fn is_ours(file: &RootFile) -> bool {
         .name()
         .to_str()
         .and_then(|name| name.strip_suffix(".yaml"));
-    domain.is_some_and(|domain| reading::has_statuses(file, domain).unwrap_or(false))
-}
-
-impl Domain {
-    /// Whether nothing is known of the domain besides its entries.
-    fn is_empty(&self) -> bool {
-        self.mistakes.is_empty() && self.certificate.is_none()
-    }
-
-    /// The first document of the file of statuses.
-    fn head(&self) -> Mapping {
-        let mut metadata = Mapping::new();
-        if !self.mistakes.is_empty() {
-            let mistakes = self.mistakes.iter().map(|name| name.as_str().into());
-            metadata.insert("mistakes", Value::List(mistakes.collect()));
-        }
-        if let Some(certificate) = &self.certificate {
-            metadata.insert("certificate", entry::certificate_mapping(certificate));
-        }
-        metadata
-    }
+    domain.is_some_and(|domain| documents::has_statuses(file, domain).unwrap_or(false))
 }
 
 #[cfg(test)]
@@ -439,15 +388,21 @@ mod tests {
 
     use super::*;
 
-    const OLD: &str = "---\n---\n_path: /a\ncapture:\n  date: '2026-11-21T11:11:06Z'\n  \
-                       file: a.warc.gz\n  record: urn:uuid:1\n  uri: http://example.org/a\n\
-                       digest: sha256:1\netag: '\"1\"'\nsince: '2026-11-21T11:11:06Z'\nstate: ok\n\
-                       ---\n_path: /b\nsince: '2026-11-21T11:11:06Z'\nstate: gone\n";
+    const STATUSES: &str = "---\n---\n_path: /a\nadded: '2026-11-21T11:11:06Z'\n\
+                            since: '2026-11-21T11:11:06Z'\nstate: ok\n\
+                            updated: '2026-11-21T11:11:06Z'\n---\n_path: /b\n\
+                            added: '2026-11-21T11:11:06Z'\nsince: '2026-11-21T11:11:06Z'\n\
+                            state: gone\nupdated: '2026-11-21T11:11:06Z'\n";
+
+    const CAPTURES: &str = "---\n---\n_path: /a\ncapture:\n  date: '2026-11-21T11:11:06Z'\n  \
+                            file: a.warc.gz\n  record: urn:uuid:1\n  uri: http://example.org/a\n\
+                            digest: sha256:1\netag: '\"1\"'\n";
 
     #[test]
     fn a_reason_of_a_newer_program_survives() {
-        let text = "---\n---\n_path: /a\nreason: sunspots\nsince: '2026-11-21T11:11:06Z'\n\
-                    state: unreachable\n";
+        let text = "---\n---\n_path: /a\nadded: '2026-11-21T11:11:06Z'\nreason: sunspots\n\
+                    since: '2026-11-21T11:11:06Z'\nstate: unreachable\n\
+                    updated: '2026-11-21T11:11:06Z'\n";
         let folder = tempfile::tempdir().unwrap();
         let file = file_of(&root(&folder), "example.org").path();
         fs::write(&file, text).unwrap();
@@ -458,11 +413,13 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 
-    /// A folder with the ledger file of an older version, and the path of the file of captures.
-    fn old_ledger() -> (tempfile::TempDir, PathBuf) {
+    /// A folder with the two files of a domain, and the path of the file of captures.
+    fn two_files() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(file_of(&root(&folder), "example.org").path(), OLD).unwrap();
+        fs::write(file_of(&root(&folder), "example.org").path(), STATUSES).unwrap();
         let captures = captures::file_of(&root(&folder), "example.org").path();
+        fs::create_dir_all(captures.parent().unwrap()).unwrap();
+        fs::write(&captures, CAPTURES).unwrap();
         (folder, captures)
     }
 
@@ -480,46 +437,32 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_an_older_version_becomes_two() {
-        let (folder, captures) = old_ledger();
+    fn news_without_other_content_leaves_the_captures_alone() {
+        let (folder, captures) = two_files();
+        let touched = CAPTURES.replace("---\n---\n", "---\n\n---\n");
+        fs::write(&captures, &touched).unwrap();
         let mut ledger = load(&folder);
+        let [a, _] = keys(&ledger);
+        let mut entry = ledger.get(&a).unwrap().clone();
+        entry.incident = Some("1f".to_owned());
+        ledger.set(&a, entry.clone(), Timestamp::UNIX_EPOCH);
         ledger.save().unwrap();
-        assert!(!captures.exists(), "nothing has changed");
-        let [a, b] = keys(&ledger);
-        let content = ledger.get(&a).unwrap().content.clone().unwrap();
-        let mut entry = ledger.get(&b).unwrap().clone();
-        entry.failures.push("a run".to_owned());
-        ledger.set(&b, entry, Timestamp::UNIX_EPOCH);
+        assert_eq!(fs::read_to_string(&captures).unwrap(), touched);
+        entry.content.as_mut().unwrap().etag = None;
+        ledger.set(&a, entry, Timestamp::UNIX_EPOCH);
         ledger.save().unwrap();
         let status = fs::read_to_string(file_of(&root(&folder), "example.org").path()).unwrap();
         assert!(
-            !status.contains("digest") && !status.contains("etag"),
+            status.contains("incident: 1f") && !status.contains("digest"),
             "{status}"
         );
-        let text = fs::read_to_string(&captures).unwrap();
-        assert!(
-            text.starts_with("---\n---\n_path: /a\ncapture:\n"),
-            "{text}"
-        );
-        assert!(!text.contains("state") && !text.contains("/b"), "{text}");
-        let again = load(&folder);
-        assert_eq!(again.get(&a).unwrap().content.as_ref(), Some(&content));
-        assert_eq!(again.get(&b).unwrap().content, None);
-
-        // News without other content leaves the captures alone.
-        fs::write(&captures, text.replace("---\n---\n", "---\n\n---\n")).unwrap();
-        let touched = fs::read_to_string(&captures).unwrap();
-        let mut ledger = load(&folder);
-        let mut entry = ledger.get(&a).unwrap().clone();
-        entry.incident = Some("1f".to_owned());
-        ledger.set(&a, entry, Timestamp::UNIX_EPOCH);
-        ledger.save().unwrap();
-        assert_eq!(fs::read_to_string(&captures).unwrap(), touched);
+        let written = CAPTURES.replace("etag: '\"1\"'\n", "");
+        assert_eq!(fs::read_to_string(&captures).unwrap(), written);
     }
 
     #[test]
     fn captures_go_with_their_entry_and_their_domain() {
-        let (folder, captures) = old_ledger();
+        let (folder, captures) = two_files();
         let mut ledger = load(&folder);
         let [a, b] = keys(&ledger);
         ledger.forget(&b);
@@ -531,7 +474,7 @@ mod tests {
         ledger.forget_others(["other.example"]).unwrap();
         assert!(!captures.exists() && other.exists());
 
-        let (folder, captures) = old_ledger();
+        let (folder, captures) = two_files();
         let mut ledger = load(&folder);
         ledger.forget(&b);
         ledger.save().unwrap();
@@ -552,7 +495,7 @@ mod tests {
     #[test]
     fn a_closed_domain_is_saved_as_an_open_one() {
         let edit = |is_closing: bool| {
-            let (folder, captures) = old_ledger();
+            let (folder, captures) = two_files();
             fs::write(
                 file_of(&root(&folder), "other.org").path(),
                 "---\nmistakes:\n- a\n",
@@ -599,8 +542,8 @@ mod tests {
             ledger.open("none.org").unwrap();
             ledger.close("none.org");
             let status = file_of(&root(&folder), "example.org").path();
-            assert_eq!(fs::read_to_string(&status).unwrap(), OLD);
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+            assert_eq!(fs::read_to_string(&status).unwrap(), STATUSES);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
             ledger.save().unwrap();
             assert!(ledger.changed().is_empty());
             let other = fs::read_to_string(file_of(&root(&folder), "other.org").path()).unwrap();
@@ -617,7 +560,7 @@ mod tests {
 
     #[test]
     fn a_domain_stays_open_where_nothing_can_be_put_aside() {
-        let (folder, _) = old_ledger();
+        let (folder, _) = two_files();
         let mut ledger = load(&folder);
         let [a, _] = keys(&ledger);
         ledger.forget(&a);

@@ -5,12 +5,15 @@
 //! not in order, pages would come and go with each entry: the entries of such a domain stay in memory.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use anyhow::Context;
+use urldb_files::RootFile;
+use urldb_format::{Mapping, write_documents};
 use urldb_verdict::JobKey;
 
+use super::documents::of_texts;
 use super::entry::{Content, Entry};
-use super::reading;
 use super::spool::{Spool, SpooledPage};
 
 /// Most entries of a page; few in tests, so that these have many pages.
@@ -19,7 +22,7 @@ const MOST_ENTRIES: usize = if cfg!(test) { 16 } else { 1_024 };
 /// Most pages of a domain in memory.
 pub(super) const MOST_IN_MEMORY: usize = 16;
 
-/// How often each page is read again, on average, before the entries of the domain stay in memory.
+/// Number of readings of each page, on average, after which the entries of the domain stay in memory.
 const MOST_READINGS: usize = 16;
 
 /// The pages of a domain, in the order of their keys.
@@ -248,17 +251,26 @@ impl Pages {
         }
     }
 
-    /// Hands the texts of each page to `write`: that of statuses, and that of captures.
+    /// Replaces a file by a first document, and those of each page: `of` chooses between the text of
+    /// statuses and that of captures.
     ///
     /// # Errors
-    /// When the temporary file cannot be read, and the errors of `write`.
-    pub(super) fn each_text(
+    /// When the temporary file cannot be read, or the file cannot be written.
+    pub(super) fn write(
         &self,
+        file: &RootFile,
+        first: &Mapping,
         spool: &mut Spool,
-        mut write: impl FnMut([String; 2]) -> anyhow::Result<()>,
+        of: fn([String; 2]) -> String,
     ) -> anyhow::Result<()> {
-        let mut pages = self.list.iter();
-        pages.try_for_each(|page| write(page.texts(spool)?))
+        let written = file.replace_with(|file| -> anyhow::Result<()> {
+            file.write_all(write_documents([first]).as_bytes())?;
+            for page in &self.list {
+                file.write_all(of(page.texts(spool)?).as_bytes())?;
+            }
+            Ok(())
+        });
+        written.with_context(|| format!("cannot write {file}"))
     }
 }
 
@@ -309,7 +321,7 @@ impl Page {
     /// Reads the entries back.
     fn read(&mut self, spool: &mut Spool) -> anyhow::Result<()> {
         let [statuses, contents] = self.texts(spool)?;
-        let read = reading::of_texts(&self.start.domain, &statuses, &contents);
+        let read = of_texts(&self.start.domain, &statuses, &contents);
         let read = read.context("the ledger's temporary file")?.into_iter();
         let slots = read.zip(&self.planned);
         let slots = slots.map(|((key, entry), &is_planned)| (key, Slot { entry, is_planned }));
@@ -324,7 +336,7 @@ fn texts(entries: &BTreeMap<JobKey, Slot>) -> [String; 2] {
         statuses.push(slot.entry.to_mapping(key));
         contents.extend(slot.entry.content.as_ref().map(|it| it.to_mapping(key)));
     }
-    [statuses, contents].map(|documents| urldb_format::write_documents(&documents))
+    [statuses, contents].map(|documents| write_documents(&documents))
 }
 
 #[cfg(test)]
@@ -369,8 +381,8 @@ mod tests {
             },
             content: (!number.is_multiple_of(3)).then_some(content),
             bad_response: None,
-            added: None,
-            updated: None,
+            added: Timestamp::UNIX_EPOCH,
+            updated: Timestamp::UNIX_EPOCH,
             failures: vec![],
             intermittent: None,
             incident: number.is_multiple_of(7).then(|| number.to_string()),

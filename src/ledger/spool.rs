@@ -22,7 +22,7 @@ enum SpoolFile {
     Unusable,
 }
 
-/// Where the texts of a page are.
+/// The offset and the lengths of the texts of a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpooledPage {
     offset: u64,

@@ -56,9 +56,8 @@ impl Sources<'_> {
 
     /// The time from which on urldb knows the URL; absent if a wrong clock has written it.
     fn known_since(&self, entry: &Entry) -> Option<Timestamp> {
-        let since = entry.url_status.since;
         // A state that holds since some time was seen at that time, so the URL was promised then.
-        let known = entry.added.map_or(since, |added| added.min(since));
+        let known = entry.added.min(entry.url_status.since);
         is_known(known, self.now).then_some(known)
     }
 

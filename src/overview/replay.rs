@@ -1,5 +1,5 @@
-//! The history, read twice from its beginning to its end, one line at a time: for the verifications,
-//! and for runs, incidents and changes.
+//! The history, read once from its beginning to its end, one line at a time: the verifications, and the
+//! runs, incidents and changes.
 //!
 //! Memory grows with the runs, with the lines about incidents, and with the changes that are asked for;
 //! that of [`Verifications`] comes on top. It does not grow with the URLs of the database.
@@ -14,7 +14,7 @@ use urldb_verdict::{JobKey, Selection};
 
 use crate::ledger::{
     self, ChangeLine, HistoryLine, IncidentLine, RunLine, SoughtUrl, Starts, Verifications,
-    take_future,
+    VerificationsBuilder, take_future,
 };
 use crate::project::selection_text;
 
@@ -82,14 +82,15 @@ impl Replay {
         now: Timestamp,
         wants: impl Fn(&str) -> bool,
     ) -> anyhow::Result<Self> {
-        let mut replay = Self {
-            verifications: Verifications::load(ledger, now)?,
-            ..Self::default()
-        };
+        let mut replay = Self::default();
+        let mut verifications = VerificationsBuilder::default();
         let mut selections = HashMap::new();
         for line in ledger::lines(ledger)? {
             match line? {
-                HistoryLine::Run(run) => replay.add_run(*run, &mut selections),
+                HistoryLine::Run(run) => {
+                    verifications.add(&run);
+                    replay.add_run(*run, &mut selections);
+                }
                 HistoryLine::Change(change) if wants(&change.url) => replay.changes.push(change),
                 HistoryLine::Change(_) => {}
                 HistoryLine::Incident(line) => {
@@ -98,6 +99,7 @@ impl Replay {
                 }
             }
         }
+        replay.verifications = verifications.finish(now);
         replay.sort(now);
         Ok(replay)
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use urldb_protocol::State;
 use urldb_verdict::{Hop, JudgedJob, Observation, ServedBytes, promisable};
 
-use super::probe::{UNSTABLE, UNSTABLE_REDIRECT};
+use super::served::{UNSTABLE, UNSTABLE_REDIRECT};
 
 /// Why `urldb accept` refuses the answer without `--force`, and why no message offers to accept the
 /// answer: it differs from fetch to fetch, or it may be a page that stands in for the content.

@@ -1,31 +1,21 @@
-//! What a run knows for the incidents: the outcomes of URLs that are not as promised, and their
-//! evidence.
+//! The incidents after a run, and the totals of the whole database.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use jiff::Timestamp;
-use urldb_protocol::{
-    AffectedUrl, CertificateDates, Evidence, Incident, Observed, Phase, Reason, RunInfo, State,
-    Totals,
-};
-use urldb_text::Shown;
+use urldb_protocol::{AffectedUrl, Incident, Phase, RunInfo, Totals};
 use urldb_verdict::incident::{RunFacts, UrlOutcome, incidents_after};
-use urldb_verdict::{
-    Certificate, Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
-};
+use urldb_verdict::{Job, JobKey, SkippedRecords};
 
-use super::{doubt, in_seconds};
+use super::outcomes::{Outcomes, SeenJob, UrlKey, key_of, key_of_job};
+use crate::ambient::in_seconds;
 use crate::archive::{ArchiveFiles, Catalogue, ContentPair};
 use crate::config::Config;
 use crate::ledger::{Entry, Incidents, Ledger, PastRun};
-use crate::report;
 
 /// Most incidents of one run whose contents are compared.
 const MOST_COMPARED: usize = 20;
-
-/// A URL and its canonical request.
-type UrlKey = (String, Option<String>);
 
 /// The URLs of a run, while it plans: how many there are, and which affected URLs have no record.
 #[derive(Debug, Default)]
@@ -55,185 +45,6 @@ impl PlannedUrls {
     pub(super) fn count(&mut self, planned: &BTreeMap<String, u64>, skipped: &SkippedRecords) {
         for (host, urls) in planned.iter().chain(&skipped.urls_not_selected) {
             *self.by_host.entry(host.clone()).or_default() += urls;
-        }
-    }
-}
-
-/// Collects the outcomes of a run.
-#[derive(Debug)]
-pub(super) struct Outcomes {
-    /// The affected URLs of the open incidents.
-    members: HashSet<UrlKey>,
-    urls: Vec<UrlOutcome>,
-    jobs: HashMap<UrlKey, SeenJob>,
-    /// The first URL of each host and cause: it has the evidence.
-    first: HashMap<CauseKey, usize>,
-    /// The contents of URLs with evidence, which the archive may have.
-    contents: HashMap<String, ContentPair>,
-    /// Number of URLs that are believed to be broken.
-    broken: u64,
-}
-
-/// A job among the outcomes.
-#[derive(Debug)]
-struct SeenJob {
-    key: JobKey,
-    /// The URL was as promised before the run.
-    was_good: bool,
-}
-
-/// Host, state, reason and target of the redirect.
-type CauseKey = (String, State, Option<Reason>, Option<Shown>);
-
-/// A job that a run has recorded.
-pub(super) struct RecordedJob<'a> {
-    pub(super) judged: &'a JudgedJob,
-    pub(super) url_status: UrlStatus,
-    /// Whether the run changed the believed state.
-    pub(super) is_news: bool,
-    pub(super) not_archived: Option<&'a str>,
-    /// The URL was as promised before the run.
-    pub(super) was_good: bool,
-    /// The URL is as promised, and the same bytes were not before.
-    pub(super) is_accepted: bool,
-    /// The URI of the content that the ledger had before the run.
-    pub(super) known_uri: Option<&'a str>,
-}
-
-impl<'a> RecordedJob<'a> {
-    /// A job of `check`, which believes what it sees and keeps nothing.
-    pub(super) fn of_check(judged: &'a JudgedJob, now: Timestamp) -> Self {
-        let Classification { state, reason, .. } = &judged.verdict.classification;
-        let (state, reason) = if state.is_broken() {
-            (*state, reason.map(|reason| reason.to_string()))
-        } else {
-            (State::Ok, None)
-        };
-        Self {
-            judged,
-            url_status: UrlStatus {
-                state,
-                since: now,
-                reason,
-                pending: None,
-            },
-            is_news: true,
-            not_archived: None,
-            was_good: false,
-            is_accepted: false,
-            known_uri: None,
-        }
-    }
-}
-
-impl Outcomes {
-    pub(super) fn of(open: &[Incident]) -> Self {
-        let members = open.iter().flat_map(Incident::affected);
-        Self {
-            members: members.map(key_of).collect(),
-            urls: vec![],
-            jobs: HashMap::new(),
-            first: HashMap::new(),
-            contents: HashMap::new(),
-            broken: 0,
-        }
-    }
-
-    /// Whether an open incident affects the URL of the job.
-    pub(super) fn is_member(&self, job: &Job) -> bool {
-        !self.members.is_empty() && self.members.contains(&key_of_job(job))
-    }
-
-    /// Adds a job, unless its URL is as promised and in no incident.
-    pub(super) fn add(&mut self, recorded: &RecordedJob<'_>) {
-        let RecordedJob {
-            judged,
-            ref url_status,
-            is_news,
-            is_accepted,
-            ..
-        } = *recorded;
-        let JudgedJob {
-            job,
-            observations,
-            verdict,
-        } = judged;
-        self.broken += u64::from(url_status.state.is_broken());
-        let is_fine = url_status.is_untroubled() && verdict.state() == State::Ok;
-        if is_fine && !self.is_member(job) {
-            return;
-        }
-        let seen = observations.get(verdict.observation);
-        let reason = verdict.classification.reason;
-        let redirect = seen.and_then(|seen| redirect(verdict.state(), seen));
-        let host = job.host().to_owned();
-        let seen_job = SeenJob {
-            key: job.key.clone(),
-            was_good: recorded.was_good,
-        };
-        self.jobs.insert(key_of_job(job), seen_job);
-        self.urls.push(UrlOutcome {
-            url: job.url.to_string(),
-            request: job.key.request.clone(),
-            categories: job.categories.clone(),
-            file: job.file.clone(),
-            line: job.line,
-            host: host.clone(),
-            muted: job.muted,
-            status: url_status.clone(),
-            is_news,
-            seen: verdict.state(),
-            seen_reason: reason.map(|reason| reason.to_string()),
-            redirect: redirect.clone(),
-            is_accepted,
-            evidence: None,
-        });
-        if verdict.state() != State::Ok && reason != Some(Reason::HostSilent) {
-            self.add_evidence((host, verdict.state(), reason, redirect), recorded);
-        }
-    }
-
-    /// Gives the last outcome evidence if it is the first URL of its cause, and takes that of the URL
-    /// that was the first until now.
-    fn add_evidence(&mut self, cause: CauseKey, recorded: &RecordedJob<'_>) {
-        let index = self.urls.len() - 1;
-        let place = |index: usize| {
-            let outcome = &self.urls[index];
-            (&outcome.file, outcome.line, &outcome.url)
-        };
-        let known = self.first.get(&cause).copied();
-        if known.is_some_and(|known| place(known) <= place(index)) {
-            return;
-        }
-        self.first.insert(cause, index);
-        if let Some(known) = known {
-            let outcome = &mut self.urls[known];
-            outcome.evidence = None;
-            self.contents.remove(&outcome.url);
-        }
-        let JudgedJob {
-            job, observations, ..
-        } = recorded.judged;
-        self.urls[index].evidence = Some(Box::new(evidence(recorded)));
-        let seen = observations.get(recorded.judged.verdict.observation);
-        let observed = seen.and_then(Observation::complete_body);
-        if let Some(promised) = job.promise.sha256
-            && let Some(observed) = observed.filter(|_| recorded.not_archived.is_none())
-            && job.key.request.is_none()
-        {
-            let last = seen.and_then(Observation::last);
-            let uris = [
-                Some(job.url.as_str()),
-                recorded.known_uri,
-                last.map(|hop| hop.url.as_str()),
-            ];
-            let pair = ContentPair {
-                uris: uris.into_iter().flatten().map(str::to_owned).collect(),
-                promised,
-                observed: observed.sha256,
-                length: job.promise.length.unwrap_or_default().max(observed.length),
-            };
-            self.contents.insert(job.url.to_string(), pair);
         }
     }
 }
@@ -298,7 +109,7 @@ impl RunIncidents<'_> {
         Ok((incidents, totals))
     }
 
-    /// What `check` sees, grouped like incidents: without ids, since no later run knows of them.
+    /// The outcomes of `check`, grouped like incidents: without ids, since no later run knows of them.
     pub(super) fn of_check(&self, outcomes: &Outcomes) -> (Vec<Incident>, Totals) {
         let facts = RunFacts {
             id: &self.run.id,
@@ -371,7 +182,7 @@ impl RunIncidents<'_> {
             // Exact also where runs are within one second.
             return starts.last().copied();
         }
-        let added = ledger.get(key)?.added?;
+        let added = ledger.get(key)?.added;
         let before = starts.iter().rposition(|at| *at <= incident.since);
         let mut until = before.map_or(0, |last| last + 1);
         if incident.since < in_seconds(self.run.started) {
@@ -463,74 +274,4 @@ impl RunIncidents<'_> {
             unknown: of_phase(Phase::Unknown),
         }
     }
-}
-
-/// The evidence of one run about one URL.
-fn evidence(recorded: &RecordedJob<'_>) -> Evidence {
-    let JudgedJob {
-        job,
-        observations,
-        verdict,
-    } = recorded.judged;
-    let seen = observations.get(verdict.observation);
-    let last = seen.and_then(Observation::last);
-    let decided = verdict.attempts.get(verdict.observation);
-    let alike = verdict.attempts.iter().filter(|attempt| {
-        decided.is_some_and(|decided| {
-            (decided.state, decided.reason, &decided.observed)
-                == (attempt.state, attempt.reason, &attempt.observed)
-        })
-    });
-    let failure = seen.and_then(|seen| seen.failure.as_ref());
-    let rejected = failure.and_then(|failure| failure.certificate.as_deref());
-    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Evidence {
-        url: job.url.to_string(),
-        promised: report::promised(&job.promise),
-        observed: seen.map_or_else(Observed::default, |seen| report::observed(job, seen)),
-        detail: shown(&verdict.classification.observed),
-        requests: count(observations.len()),
-        agreeing: count(alike.count()),
-        tried: 0,
-        first_difference: None,
-        text: None,
-        not_archived: recorded.not_archived.map(shown),
-        last_modified: last.and_then(|hop| hop.header("last-modified")).map(shown),
-        certificate: rejected.map(certificate_dates),
-        doubt: doubt(recorded.judged).as_deref().map(shown),
-    }
-}
-
-fn shown(text: &str) -> Shown {
-    Shown::new(text, Shown::LONGEST)
-}
-
-/// The part of a certificate that reports and the ledger have.
-pub(super) fn certificate_dates(certificate: &Certificate) -> CertificateDates {
-    let mut names = certificate.issuer.split(',').map(str::trim);
-    let common_name = names.find_map(|name| name.strip_prefix("CN="));
-    CertificateDates {
-        not_before: certificate.not_before,
-        not_after: certificate.not_after,
-        // The server chooses the issuer's name.
-        issuer: shown(common_name.unwrap_or_default()),
-    }
-}
-
-/// The target of the redirect that brought about the state.
-fn redirect(state: State, seen: &Observation) -> Option<Shown> {
-    let hop = match state {
-        State::Redirected => 0,
-        _ => seen.hops.len().checked_sub(2)?,
-    };
-    let target = seen.hops.get(hop)?.shown_redirect_target();
-    target.as_deref().map(shown)
-}
-
-fn key_of(url: &AffectedUrl) -> UrlKey {
-    (url.url.clone(), url.request.clone())
-}
-
-fn key_of_job(job: &Job) -> UrlKey {
-    (job.url.to_string(), job.key.request.clone())
 }

@@ -15,7 +15,7 @@ pub struct Overdue {
     pub last: Timestamp,
     /// The time since then, for people.
     pub interval: String,
-    /// How often runs usually begin, for people.
+    /// The usual interval, for people.
     pub usual: String,
 }
 

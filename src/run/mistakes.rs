@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use urldb_protocol::{FixedMistake, Mistake, Shown};
 
 use super::domain_files::ReadFile;
-use super::past_runs::SharedLedger;
+use super::shared_ledger::SharedLedger;
 use crate::report::Mistakes;
 
 /// The mistakes in these files, for a command that has no ledger.

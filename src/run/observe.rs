@@ -1,55 +1,71 @@
-//! The pipeline that every command uses: jobs in, judged jobs out.
+//! The step that fetches jobs: planned jobs in, judged jobs out.
 
-use urldb_fetch::{FetchedJob, Fetcher, Next, SettingError, SettingSection};
-use urldb_verdict::{Canary, Decision, Job, JudgedJob, Observation, Verdict, VerdictOptions};
+use urldb_fetch::{Fetcher, SettingError, SettingSection, SetupError};
+use urldb_verdict::{ClockVotes, Decide, Job, JudgedJob, PastRuns};
 
-use super::options::Progress;
+use super::diagnose::Diagnosis;
+use super::options::RunOptions;
+use super::planned_jobs::PlannedJobs;
 use crate::config::Config;
 use crate::stop::Stop;
 
-/// Fetches every job of every source until its verdict is final, and hands it to `take` once `canary` has
-/// let it pass.
+/// Fetches the jobs of a plan, and hands each to `take` once its verdict is settled.
+///
+/// # Errors
+/// As [`observe`], and when our clock is wrong: then nothing may come of what `take` got. A promise has no
+/// time, so no clock is too wrong for one.
+pub(super) fn observe_planned<P: PastRuns + Sync>(
+    options: &RunOptions<'_>,
+    jobs: &mut PlannedJobs<'_>,
+    past: &P,
+    mut take: impl FnMut(JudgedJob),
+) -> anyhow::Result<()> {
+    options.progress.planned(jobs.by_host());
+    let decide: Decide = if options.for_promise {
+        urldb_verdict::decide_promise
+    } else {
+        urldb_verdict::decide
+    };
+    let mut votes = ClockVotes::default();
+    let diagnosis = Diagnosis::new(options.progress, jobs.has_static(), 1, |judged| {
+        votes.add(&judged);
+        take(judged);
+    });
+    let sources = jobs.sources(past);
+    observe(options.config, options.stop, decide, sources, diagnosis)?;
+    match votes.wrong_clock() {
+        Some(wrong) if !options.for_promise => anyhow::bail!(
+            "{wrong}: nothing was recorded, and nobody was notified; set the clock (timedatectl \
+             set-ntp true), and start urldb again"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Fetches every job of every source until `decide` has a verdict, and adds it to `diagnosis`.
 ///
 /// # Errors
 /// When the HTTP client cannot be set up.
 pub(super) fn observe<J: Iterator<Item = Job> + Send>(
     config: &Config,
     stop: &Stop,
-    progress: &dyn Progress,
     decide: Decide,
-    mut canary: Canary,
     sources: impl Iterator<Item = J> + Send,
-    mut take: impl FnMut(JudgedJob),
+    mut diagnosis: Diagnosis<'_, JudgedJob, impl FnMut(JudgedJob)>,
 ) -> anyhow::Result<()> {
-    let options = &config.check.verdict;
-    let fetcher = Fetcher::new(&config.check.fetch, &config.network).map_err(|error| {
-        match error.downcast::<SettingError>() {
-            Ok(wrong) => anyhow::anyhow!("{}: {wrong}", place(config, &wrong)),
-            Err(error) => error.context("cannot set up the HTTP client"),
-        }
+    let fetcher = Fetcher::new(&config.check.fetch, &config.network);
+    let fetcher = fetcher.map_err(|error| match error {
+        SetupError::Setting(wrong) => anyhow::anyhow!("{}: {wrong}", setting(config, &wrong)),
+        error => anyhow::Error::new(error).context("cannot set up the HTTP client"),
     })?;
-    let mut release = |judged: Vec<JudgedJob>| {
-        for judged in judged {
-            progress.judged(&judged);
-            take(judged);
-        }
-    };
-    fetcher.fetch_sources(
-        sources,
-        |job, seen| next(decide(job, seen, options)),
-        |fetched| {
-            let judged = judge(fetched, decide, options);
-            progress.finished(&judged);
-            release(canary.pass(judged));
-        },
-        stop,
-    );
-    release(canary.end());
+    let done = |judged| diagnosis.add(0, judged);
+    fetcher.fetch_sources(sources, decide, &config.check.verdict, done, stop);
+    diagnosis.end();
     Ok(())
 }
 
-/// The place of a setting in urldb.toml.
-fn place(config: &Config, wrong: &SettingError) -> String {
+/// The setting in urldb.toml, by file, section and key.
+fn setting(config: &Config, wrong: &SettingError) -> String {
     match &wrong.section {
         SettingSection::Network => config.place("network", wrong.key),
         SettingSection::AllHosts => config.place("check", wrong.key),
@@ -59,40 +75,5 @@ fn place(config: &Config, wrong: &SettingError) -> String {
             let has_key = |section: &&str| config.has_key(section, wrong.key);
             config.place(own.filter(has_key).unwrap_or("check"), wrong.key)
         }
-    }
-}
-
-/// What the observations of a job amount to: [`urldb_verdict::decide`], or
-/// [`urldb_verdict::decide_promise`] where the answer becomes a promise.
-pub(super) type Decide = fn(&Job, &[Observation], &VerdictOptions) -> Decision;
-
-/// The fetcher's next step for a job.
-fn next(decision: Decision) -> Next<Verdict> {
-    match decision {
-        Decision::Final(verdict) => Next::Done(verdict),
-        Decision::Retry { wait, fresh } => Next::Retry { wait, fresh },
-    }
-}
-
-/// The verdict on a finished job: the decision that finished it, or the verdict on a job that was
-/// given up.
-pub(super) fn judge(
-    fetched: FetchedJob<Verdict>,
-    decide: Decide,
-    options: &VerdictOptions,
-) -> JudgedJob {
-    let FetchedJob {
-        job,
-        observations,
-        decision,
-    } = fetched;
-    let verdict = decision.unwrap_or_else(|| match decide(&job, &observations, options) {
-        Decision::Final(verdict) => verdict,
-        Decision::Retry { .. } => urldb_verdict::undecided(&job, &observations, options),
-    });
-    JudgedJob {
-        job,
-        observations,
-        verdict,
     }
 }

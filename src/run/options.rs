@@ -13,7 +13,7 @@ use crate::stop::Stop;
 pub struct RunOptions<'a> {
     /// The configuration.
     pub config: &'a Config,
-    /// Which records are checked.
+    /// The records that are checked.
     pub selection: &'a Selection,
     /// Time and randomness.
     pub ambient: Ambient,

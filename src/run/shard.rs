@@ -2,19 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use urldb_verdict::Shard;
 
-use super::archiving::{ArchivedJob, archive_all, known_captures};
-use super::domain_files::{DomainFiles, Plan, Survey};
-use super::past_runs::SharedLedger;
-use super::{
-    RunOptions, observe_planned, open_ledger, plan_options_of_run, provenance, run_id, run_info,
-};
+use super::archive::archive_all;
+use super::domain_files::{DomainFiles, FirstReading};
+use super::options::RunOptions;
+use super::plan_options::plan_options_of_run;
+use super::planned_jobs::PlannedJobs;
+use super::planner::PlanEvent;
+use super::prepare::{open_ledger, provenance, run_id, run_info};
+use super::shared_ledger::SharedLedger;
 use crate::archive::Archive;
-use crate::bundle::{BundleLine, BundleWriter, Captured, digest_of_inputs};
-use crate::ledger;
+use crate::bundle::{BundleLine, BundleWriter, digest_of_inputs};
+use crate::ledger::{self, JobRecord};
 
-/// What a shard has done.
+/// The result of a shard.
 pub struct ShardOutcome {
     /// The folder of the bundle; `None` if the shard was interrupted, so that there is none.
     pub bundle: Option<PathBuf>,
@@ -34,7 +37,6 @@ pub struct ShardOutcome {
 ///
 /// # Errors
 /// When the shard could not do its work. There is no bundle then.
-#[expect(clippy::too_many_lines)]
 pub fn shard(
     options: &RunOptions<'_>,
     shard: Shard,
@@ -43,18 +45,10 @@ pub fn shard(
     let (config, started) = (options.config, (options.ambient.now)());
     let inputs = digest_of_inputs(config)?;
     let domain_files = DomainFiles::list(config, options.selection)?.of_shard(shard);
-    let folder = config.ledger_root();
-    let hosts = domain_files.hosts();
     let mut notes = vec![];
-    let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut notes)?);
-    let past = ledger::past_runs(&folder, started)?.known;
-    let plan_options = plan_options_of_run(options, started, &past);
-    let Plan { mut jobs, .. } = domain_files.plan(plan_options, &ledger, |seen| {
-        if let Survey::File(file) = seen {
-            ledger.planned(&file);
-        }
-    })?;
-    ledger.check()?;
+    let ledger = open_ledger(config, &domain_files.hosts(), &mut notes)?;
+    let ledger = SharedLedger::new(ledger);
+    let mut jobs = plan(options, started, &domain_files, &ledger)?;
     anyhow::ensure!(
         digest_of_inputs(config)? == inputs,
         "the domain files, urldb.toml or the ledger were changed while the shard read them: run the \
@@ -63,34 +57,30 @@ pub fn shard(
     let hosts = jobs.by_host().len();
     let random = (options.ambient.random)();
     let attempt = run_id(started, random);
-    let (_, number) = attempt.rsplit_once('-').unwrap_or_default();
-    let label = format!("{}of{}-{number}", shard.number(), shard.count());
     let mut bundle = BundleWriter::create(run_folder, shard, attempt.clone())?;
-    let provenance = provenance(config, &run_info(options, started, random));
-    let how = &config.archive;
-    let archive = Archive::of_bundle(bundle.folder(), how, provenance, options.ambient, &label);
+    let archive = Archive::of_bundle(
+        bundle.folder(),
+        &config.archive,
+        provenance(config, &run_info(options, started, random)),
+        options.ambient,
+        &label(shard, &attempt),
+    );
     let (mut count, mut trouble, mut added) = (0, None, Ok(()));
-    let archive = archive_all(
-        archive,
-        &ledger,
-        |take| observe_planned(options, &mut jobs, &ledger, take),
-        |archived| {
-            count += 1;
-            if trouble.is_none() {
-                trouble.clone_from(&archived.trouble);
-            }
-            if added.is_ok() {
-                added = bundle.add(line(archived, &ledger, options));
-            }
-        },
-    )?;
+    let archive = archive_all(archive, &ledger, options, &mut jobs, |record| {
+        count += 1;
+        if trouble.is_none() {
+            trouble.clone_from(&record.archived.error);
+        }
+        if added.is_ok() {
+            added = bundle.add(line(record, &ledger));
+        }
+    })?;
     added?;
     ledger.check()?;
     let messages = jobs.messages();
     notes.extend(messages.notes);
-    let trouble = trouble.or_else(|| messages.troubles.into_iter().next());
     let files = archive.finish()?;
-    // A later attempt asks what this one did not.
+    // A later attempt asks for the rest.
     let is_whole = !options.stop.is_set();
     let folder = bundle.folder().path().to_owned();
     if is_whole {
@@ -101,31 +91,42 @@ pub fn shard(
         bundle: is_whole.then_some(folder),
         jobs: count,
         hosts,
-        trouble,
+        trouble: trouble.or_else(|| messages.troubles.into_iter().next()),
         notes,
     })
 }
 
-fn line(archived: ArchivedJob, ledger: &SharedLedger, options: &RunOptions<'_>) -> BundleLine {
-    let ArchivedJob {
-        judged,
-        captures,
-        trouble,
-        not_archived,
-    } = archived;
-    let known = known_captures(ledger, &judged.job);
-    let mut shared = ledger.of(&judged.job.key);
-    if shared.is_last(&judged.job.key.domain) {
-        shared.close(&judged.job.key.domain);
+/// Plans the jobs of a shard that began at `started`.
+fn plan<'a>(
+    options: &RunOptions<'a>,
+    started: Timestamp,
+    domain_files: &DomainFiles<'a>,
+    ledger: &SharedLedger,
+) -> anyhow::Result<PlannedJobs<'a>> {
+    let past = ledger::past_runs(&options.config.ledger_root(), started)?.known;
+    let plan_options = plan_options_of_run(options, started, &past);
+    let FirstReading { jobs, .. } = domain_files.read(plan_options, ledger, |event| {
+        if let PlanEvent::File(file) = event {
+            ledger.planned(&file);
+        }
+    })?;
+    ledger.check()?;
+    Ok(jobs)
+}
+
+/// A part of the names of archive files that differs between all attempts of all shards.
+fn label(shard: Shard, attempt: &str) -> String {
+    let (_, number) = attempt.rsplit_once('-').unwrap_or_default();
+    format!("{}of{}-{number}", shard.number(), shard.count())
+}
+
+fn line(record: JobRecord, ledger: &SharedLedger) -> BundleLine {
+    let key = &record.judged.job.key;
+    let known = ledger.known_captures(key);
+    let mut shared = ledger.of(key);
+    if shared.is_last(&key.domain) {
+        shared.close(&key.domain);
     }
     drop(shared);
-    BundleLine {
-        key: judged.job.key,
-        at: options.ambient.now_in_seconds(),
-        observations: judged.observations,
-        content: Captured::of(known.content.as_ref(), captures.content),
-        bad_response: Captured::of(known.bad_response.as_ref(), captures.bad_response),
-        trouble,
-        not_archived,
-    }
+    BundleLine::new(record, &known)
 }

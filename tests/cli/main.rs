@@ -95,6 +95,7 @@ mod limits;
 mod messages;
 mod mistakes;
 mod notifiers;
+mod one_shard;
 mod outbox;
 mod pipes;
 mod proxy;

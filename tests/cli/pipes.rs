@@ -66,7 +66,10 @@ fn what_a_run_reads_besides_is_no_pipe_either() {
     for (path, config) in [
         ("ca.pem", "ca-file = \"ca.pem\"\n"),
         ("status/example.test.yaml", ""),
-        ("status/history.jsonl", "[check]\nrehash-every = 2\n"),
+        (
+            "status/history/2026-01.jsonl",
+            "[check]\nrehash-every = 2\n",
+        ),
         (
             "words/site/overview.html",
             "[notify.page]\ntype = \"html\"\npath = \"public\"\ntemplates = \"words\"\n",

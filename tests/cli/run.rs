@@ -229,12 +229,12 @@ fn a_run_that_is_late_says_so() {
     let (_site, sandbox) = watched(&[("/a", "first")]);
     let line = |start: &str| {
         format!(
-            "{{\"kind\":\"run\",\"run\":\"{start}\",\"at\":\"{start}\",\"due\":1,\"states\":{{\"ok\":1}},\
-             \"unverified\":[]}}\n"
+            "{{\"kind\":\"run\",\"run\":\"{start}\",\"at\":\"{start}\",\"due\":1,\"verified\":1,\
+             \"states\":{{\"ok\":1}},\"unverified\":[]}}\n"
         )
     };
     let daily = (1..6).map(|day| line(&format!("2026-10-0{day}T04:00:00Z")));
-    sandbox.write("status/history.jsonl", daily.collect::<String>());
+    sandbox.write("status/history/2026-10.jsonl", daily.collect::<String>());
     let summary = sandbox.path("summary.md");
     let late = "this run is late: the run before began";
     let usually = "at 2026-10-05 04:00 UTC, and runs usually begin every 24 hours";

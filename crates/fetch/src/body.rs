@@ -1,10 +1,10 @@
 //! Reads the body of the last response: counts, hashes, keeps and decodes its bytes.
 
-use ring::digest::{Context, SHA256};
 use urldb_files::Spool;
 use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
 
 use crate::decode::Decoder;
+use crate::hasher::BodyHasher;
 
 /// Bytes kept of the beginning of every HTML page and JSON document.
 const PREFIX: usize = 4 << 10;
@@ -107,24 +107,6 @@ impl BodyLimits {
                 Keep::Changes | Keep::Everything => u64::MAX,
             },
         }
-    }
-}
-
-/// Computes the SHA-256 of a body.
-pub(crate) struct BodyHasher(Context);
-
-impl BodyHasher {
-    pub(crate) fn new() -> Self {
-        Self(Context::new(&SHA256))
-    }
-
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    pub(crate) fn finish(self) -> [u8; 32] {
-        let digest = self.0.finish();
-        digest.as_ref().try_into().expect("32 bytes")
     }
 }
 

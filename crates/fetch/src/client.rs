@@ -20,7 +20,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context;
 use reqwest::Client;
 use reqwest::dns::Resolve;
 use reqwest::header::HeaderMap;
@@ -37,7 +36,7 @@ use crate::options::NetworkOptions;
 use crate::policy::{AddressPolicy, ForbiddenAddress};
 use crate::proxy::Proxy;
 use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
-use crate::setting::SettingError;
+use crate::setting::{SettingError, SetupError};
 
 /// Lifetime of an idle connection beyond the interval of its host; short, since a run contacts many hosts
 /// and connections are few.
@@ -83,7 +82,7 @@ pub(crate) struct Clients {
     is_proxied: bool,
 }
 
-/// Where connections lead to, and how they are made.
+/// The end of connections, and the settings to make them.
 struct Target {
     tls: ClientConfig,
     idle_timeout: Duration,
@@ -123,7 +122,7 @@ impl Connectors {
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
         interval: Duration,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, SetupError> {
         let idle_timeout = interval.saturating_add(IDLE_TIMEOUT);
         Ok(Self {
             idle_timeout: idle_timeout.min(MAX_IDLE_TIMEOUT),
@@ -135,8 +134,7 @@ impl Connectors {
         })
     }
 
-    /// How long an idle connection is open at most: the HTTP library looks for old connections once in a
-    /// timeout.
+    /// Longest lifetime of an idle connection: the HTTP library looks for old connections once in a timeout.
     pub(crate) fn longest_idle(&self) -> Duration {
         self.idle_timeout * 2
     }
@@ -151,7 +149,10 @@ impl Connectors {
 
 impl Clients {
     /// Builds the clients for all targets.
-    pub(crate) fn new(connectors: &Connectors, connect_timeout: Duration) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        connectors: &Connectors,
+        connect_timeout: Duration,
+    ) -> Result<Self, SetupError> {
         let target = |resolver, proxy: Option<&ClientProxy>| Target {
             tls: connectors.tls.clone(),
             idle_timeout: connectors.idle_timeout,
@@ -177,7 +178,7 @@ impl Clients {
         };
         let unmapped = target(resolver, proxy);
         let client = unmapped.client();
-        client.context("the HTTP client cannot be set up")?;
+        client.map_err(SetupError::in_step("the HTTP client cannot be set up"))?;
         Ok(Self {
             unmapped,
             is_proxied: proxy.is_some(),
@@ -299,13 +300,13 @@ impl Target {
 }
 
 /// TLS settings with the certificate authorities of the system and of `ca-file`.
-fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
+fn tls(network: &NetworkOptions) -> Result<ClientConfig, SetupError> {
     let trust = match &network.ca_file {
         Some(path) => trust(path)?,
-        None => Trust::new(None)?,
+        None => Trust::new(None).map_err(SetupError::Trust)?,
     };
     let mut config = urldb_tls::client_config(Arc::new(RecordingVerifier(trust)))
-        .context("TLS cannot be set up")?;
+        .map_err(SetupError::in_step("TLS cannot be set up"))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session shows no certificate, and an observation records the current one.
     config.resumption = Resumption::disabled();
@@ -316,7 +317,7 @@ fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
 pub const LARGEST_CA_FILE: Limit = Limit::mib(16);
 
 /// Trusts the certificates in a PEM file too; at least one.
-fn trust(path: &Path) -> anyhow::Result<Trust> {
+fn trust(path: &Path) -> Result<Trust, SetupError> {
     use urldb_tls::Error as E;
     let shown = path.display();
     let wrong = |message: String| SettingError::network("ca-file", message);
@@ -324,12 +325,12 @@ fn trust(path: &Path) -> anyhow::Result<Trust> {
         .map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
     Trust::new(Some(&pem)).map_err(|error| match error {
         E::Pem(_) | E::NoCertificate => wrong(format!("{shown} {error}")).into(),
-        E::NoAuthorities(_) => anyhow::Error::from(error),
+        E::NoAuthorities(_) => SetupError::Trust(error),
     })
 }
 
 /// The proxy with its password from the environment.
-fn client_proxy(proxy: &Proxy) -> anyhow::Result<ClientProxy> {
+fn client_proxy(proxy: &Proxy) -> Result<ClientProxy, SettingError> {
     let mut setting = reqwest::Proxy::all(proxy.address.as_str()).map_err(|error| {
         let message = format!("the proxy cannot be used: {}", error.without_url());
         SettingError::network("proxy", message)

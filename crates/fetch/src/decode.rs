@@ -3,7 +3,7 @@
 use flate2::{Decompress, FlushDecompress, Status};
 use urldb_verdict::{Coding, Damage, Decoded, coding_of};
 
-use crate::body::BodyHasher;
+use crate::hasher::BodyHasher;
 
 /// Most decoded bytes, unless the record promises more: a few kilobytes may decode to gigabytes, and
 /// their hashing delays other requests.

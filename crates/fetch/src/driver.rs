@@ -8,13 +8,15 @@ use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use jiff::Timestamp;
 use tokio::sync::mpsc::Sender;
-use urldb_verdict::{Failure, FailureKind, Job, Observation};
+use urldb_verdict::{
+    Decision, Failure, FailureKind, Job, JudgedJob, Observation, Verdict, VerdictOptions, judge,
+    undecided,
+};
 
 use crate::chain::{Chain, FetchContext, Step};
 use crate::client::ConnectionPool;
 use crate::deadline::deadline_in;
 use crate::exchange::Permit;
-use crate::job::{FetchedJob, Next};
 use crate::limits::Limits;
 use crate::queue::{HostId, Queue};
 use crate::slots::SLOT_WAIT;
@@ -84,21 +86,20 @@ impl PendingJob {
         Some(failure.kind)
     }
 
-    /// The next step; without a decision if the run has ended, and `None` while a fetch waits for its
+    /// The decision about the job, which is final once the run has ended; `None` while a fetch waits for its
     /// next request.
-    fn next_step<D>(
-        &self,
-        next: impl Fn(&Job, &[Observation]) -> Next<D>,
-    ) -> Option<Next<Option<D>>> {
+    fn decision<N: DecideFn>(&self, rule: &Rule<'_, N>) -> Option<Decision> {
         if self.chain.is_some() {
             return None;
         }
-        if self.last_failure() == Some(FailureKind::RunEnded) {
-            return Some(Next::Done(None));
-        }
-        Some(match next(&self.job, &self.observations) {
-            Next::Done(decision) => Next::Done(Some(decision)),
-            Next::Retry { wait, fresh } => Next::Retry { wait, fresh },
+        let (job, seen) = (&self.job, self.observations.as_slice());
+        let decision = (rule.decide)(job, seen, rule.options);
+        let is_over = self.last_failure() == Some(FailureKind::RunEnded);
+        Some(match decision {
+            Decision::Retry { .. } if is_over => {
+                Decision::Final(undecided(job, seen, rule.options))
+            }
+            decision => decision,
         })
     }
 
@@ -110,33 +111,44 @@ impl PendingJob {
         )
     }
 
-    fn give_up<D>(mut self, failure: Failure) -> FetchedJob<D> {
+    fn give_up<N: DecideFn>(mut self, failure: Failure, rule: &Rule<'_, N>) -> JudgedJob {
         let observation = match self.chain.take() {
             Some(chain) => chain.abandon(failure),
             None => Observation::of_nothing(failure, Timestamp::now()),
         };
         self.add(observation);
-        self.finish(None)
+        judge(self.job, self.observations, &rule.decide, rule.options)
     }
 
-    fn finish<D>(self, decision: Option<D>) -> FetchedJob<D> {
-        FetchedJob {
+    fn finish(self, verdict: Verdict) -> JudgedJob {
+        JudgedJob {
             job: self.job,
             observations: self.observations,
-            decision,
+            verdict,
         }
     }
 }
 
+/// A function that turns the observations of a job into a decision.
+pub(crate) trait DecideFn: Fn(&Job, &[Observation], &VerdictOptions) -> Decision {}
+
+impl<N: Fn(&Job, &[Observation], &VerdictOptions) -> Decision> DecideFn for N {}
+
+/// The rule that decides about jobs.
+pub(crate) struct Rule<'a, N> {
+    pub(crate) decide: N,
+    pub(crate) options: &'a VerdictOptions,
+}
+
 /// Runs all jobs; returns when all jobs are handed out, or the receiver is dropped.
-pub(crate) async fn drive<D, J: Iterator<Item = Job>>(
+pub(crate) async fn drive<J: Iterator<Item = Job>>(
     context: &FetchContext,
     sources: impl Iterator<Item = J>,
-    next: impl Fn(&Job, &[Observation]) -> Next<D>,
-    sender: Sender<FetchedJob<D>>,
+    rule: Rule<'_, impl DecideFn>,
+    sender: Sender<JudgedJob>,
     limits: Limits,
 ) {
-    let mut driver = Driver::new(context, sources, next);
+    let mut driver = Driver::new(context, sources, rule);
     let mut running = FuturesUnordered::new();
     let mut run_end = std::pin::pin!(limits.run_end());
     loop {
@@ -185,9 +197,9 @@ pub(crate) async fn drive<D, J: Iterator<Item = Job>>(
 }
 
 /// The state of a run, except for the requests under way.
-struct Driver<'a, S, J: Iterator, N, D> {
+struct Driver<'a, S, J: Iterator, N> {
     context: &'a FetchContext,
-    next: N,
+    rule: Rule<'a, N>,
     sources: Sources<S, J>,
     /// Jobs that may still be queued in this batch.
     batch_left: usize,
@@ -198,21 +210,21 @@ struct Driver<'a, S, J: Iterator, N, D> {
     closed: usize,
     unresponsive: UnresponsiveHosts,
     /// Finished jobs that wait for the caller.
-    finished: VecDeque<FetchedJob<D>>,
+    finished: VecDeque<JudgedJob>,
     /// Set once the run has ended: no request starts any more.
     ended: Option<Failure>,
 }
 
-impl<'a, S, J, N, D> Driver<'a, S, J, N, D>
+impl<'a, S, J, N> Driver<'a, S, J, N>
 where
     S: Iterator<Item = J>,
     J: Iterator<Item = Job>,
-    N: Fn(&Job, &[Observation]) -> Next<D>,
+    N: DecideFn,
 {
-    fn new(context: &'a FetchContext, sources: S, next: N) -> Self {
+    fn new(context: &'a FetchContext, sources: S, rule: Rule<'a, N>) -> Self {
         Self {
             context,
-            next,
+            rule,
             sources: Sources::new(sources, context.slots.sources()),
             batch_left: QUEUE_BATCH,
             queue: Queue::new(context.slots.connections(), context.hosts.longest_idle()),
@@ -277,7 +289,7 @@ where
         let job = PendingJob::new(job);
         let failure = self.ended.clone();
         match failure.or_else(|| self.unresponsive_failure(id)) {
-            Some(failure) => self.finished.push_back(job.give_up(failure)),
+            Some(failure) => self.finished.push_back(job.give_up(failure, &self.rule)),
             None => self.queue.push(id, job),
         }
         self.sources.put_back(source, id);
@@ -295,27 +307,29 @@ where
         if is_answered {
             self.unresponsive.response_finished(host);
         }
-        let finished = match (job.next_step(&self.next), &self.ended) {
+        let finished = match (job.decision(&self.rule), &self.ended) {
             (None, None) => return self.queue_redirect(job),
-            (None | Some(Next::Retry { .. }), Some(failure)) => job.give_up(failure.clone()),
-            (Some(Next::Done(decision)), _) => {
-                self.unresponsive.job_finished(host);
-                job.finish(decision)
+            (None | Some(Decision::Retry { .. }), Some(failure)) => {
+                job.give_up(failure.clone(), &self.rule)
             }
-            (Some(Next::Retry { wait, fresh }), None) => {
+            (Some(Decision::Final(verdict)), _) => {
+                self.unresponsive.job_finished(host);
+                job.finish(verdict)
+            }
+            (Some(Decision::Retry { wait, fresh }), None) => {
                 let Some(failure) = self.unresponsive_failure(host) else {
                     job.fresh = fresh;
                     job.drop_bodies();
                     return self.queue.push_delayed(host, deadline_in(wait), job);
                 };
-                job.give_up(failure)
+                job.give_up(failure, &self.rule)
             }
         };
         self.finished.push_back(finished);
         if !is_answered && let Some(failure) = self.unresponsive_failure(host) {
             let jobs = self.queue.drain_host(host).into_iter();
             self.finished
-                .extend(jobs.map(|job| job.give_up(failure.clone())));
+                .extend(jobs.map(|job| job.give_up(failure.clone(), &self.rule)));
         }
     }
 
@@ -345,7 +359,7 @@ where
     fn end(&mut self, failure: Failure) {
         let jobs = self.queue.drain().into_iter();
         self.finished
-            .extend(jobs.map(|job| job.give_up(failure.clone())));
+            .extend(jobs.map(|job| job.give_up(failure.clone(), &self.rule)));
         self.ended = Some(failure);
     }
 

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
-use urldb_verdict::{Job, Observation};
+use urldb_verdict::{Decision, Job, JudgedJob, Observation, VerdictOptions};
 
 use crate::chain::FetchContext;
-use crate::driver::drive;
+use crate::driver::{Rule, drive};
 use crate::hosts::Hosts;
-use crate::job::{FetchedJob, Next};
 use crate::limits::Limits;
 use crate::open_files::{self, Capacity};
 use crate::options::{FetchOptions, NetworkOptions};
 use crate::resolve::{Lookup, SystemLookup};
+use crate::setting::SetupError;
 use crate::slots::Slots;
 use crate::stop::Stop;
 
@@ -48,10 +47,10 @@ impl Fetcher {
     /// Creates a fetcher that resolves names with the system's resolver.
     ///
     /// # Errors
-    /// A [`SettingError`](crate::SettingError) when the configuration names an unreadable `ca-file`, a
-    /// missing password variable of the proxy, or a header that cannot be sent; another error when the
-    /// system has no certificate authorities.
-    pub fn new(options: &FetchOptions, network: &NetworkOptions) -> anyhow::Result<Self> {
+    /// When the configuration names an unreadable `ca-file`, a missing password variable of the proxy, or a
+    /// header that cannot be sent; when the system has no certificate authorities, or the process cannot
+    /// open enough files.
+    pub fn new(options: &FetchOptions, network: &NetworkOptions) -> Result<Self, SetupError> {
         Self::with_lookup(options, network, Arc::new(SystemLookup))
     }
 
@@ -63,13 +62,14 @@ impl Fetcher {
         options: &FetchOptions,
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
-    ) -> anyhow::Result<Self> {
-        open_files::ensure_spare(SPARE_FILES).context(open_files::ADVICE)?;
+    ) -> Result<Self, SetupError> {
+        let has_files = open_files::ensure_spare(SPARE_FILES);
+        has_files.map_err(SetupError::in_step(open_files::ADVICE))?;
         let runtime = Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(MAX_LOOKUPS)
             .build()
-            .context("the network runtime cannot be started")?;
+            .map_err(SetupError::in_step("the network runtime cannot be started"))?;
         Ok(Self {
             context: FetchContext {
                 options: options.clone(),
@@ -82,14 +82,15 @@ impl Fetcher {
 
     /// Fetches every job; returns when all jobs are finished or given up. As
     /// [`Fetcher::fetch_sources`], with every job as a source of its own.
-    pub fn fetch_all<D: Send>(
+    pub fn fetch_all(
         &self,
         jobs: impl Iterator<Item = Job> + Send,
-        next: impl Fn(&Job, &[Observation]) -> Next<D> + Sync,
-        done: impl FnMut(FetchedJob<D>),
+        decide: impl Fn(&Job, &[Observation], &VerdictOptions) -> Decision + Sync,
+        options: &VerdictOptions,
+        done: impl FnMut(JudgedJob),
         stop: &Stop,
     ) {
-        self.fetch_sources(jobs.map(std::iter::once), next, done, stop);
+        self.fetch_sources(jobs.map(std::iter::once), decide, options, done, stop);
     }
 
     /// Fetches every job of every source; returns when all jobs are finished or given up.
@@ -98,9 +99,10 @@ impl Fetcher {
     /// of its host gets short: at most 64 sources at a time, with 64 waiting jobs for each host (or
     /// its `host-concurrency`), and at most 16,384 jobs in all.
     ///
-    /// `next` is pure: from a job and all its observations so far, oldest first, `next` decides
-    /// whether the job is fetched again. `done` receives each job when the job finishes, on the
-    /// calling thread. The last three bodies of a job are kept.
+    /// `decide` is pure: from a job and all its observations so far, oldest first, `decide` gives the
+    /// verdict, or asks for another fetch, for which the bytes of the bodies so far are dropped. `done`
+    /// receives each job when the job finishes, on the calling thread, with the verdict; that on a job
+    /// which is given up is `undecided`, unless `decide` has one.
     ///
     /// Once `stop` is set or the deadline of the configuration has passed, every remaining job gets
     /// a [`RunEnded`] observation at once. Once the byte budget is used up, every job without a
@@ -109,19 +111,21 @@ impl Fetcher {
     /// The call blocks: async code makes it through `spawn_blocking`.
     ///
     /// [`RunEnded`]: urldb_verdict::FailureKind::RunEnded
-    pub fn fetch_sources<D: Send, J: Iterator<Item = Job> + Send>(
+    pub fn fetch_sources<J: Iterator<Item = Job> + Send>(
         &self,
         sources: impl Iterator<Item = J> + Send,
-        next: impl Fn(&Job, &[Observation]) -> Next<D> + Sync,
-        mut done: impl FnMut(FetchedJob<D>),
+        decide: impl Fn(&Job, &[Observation], &VerdictOptions) -> Decision + Sync,
+        options: &VerdictOptions,
+        mut done: impl FnMut(JudgedJob),
         stop: &Stop,
     ) {
         let Some(runtime) = &self.runtime else { return };
         let (sender, mut finished) = mpsc::channel(CHANNEL_CAPACITY);
         let limits = Limits::new(stop, &self.context.options);
         std::thread::scope(|threads| {
-            let next = &next;
-            let run = drive(&self.context, sources, next, sender, limits);
+            let decide = &decide;
+            let rule = Rule { decide, options };
+            let run = drive(&self.context, sources, rule, sender, limits);
             threads.spawn(move || runtime.block_on(run));
             let mut batch = Vec::with_capacity(CHANNEL_CAPACITY);
             while finished.blocking_recv_many(&mut batch, CHANNEL_CAPACITY) > 0 {

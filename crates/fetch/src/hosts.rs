@@ -10,7 +10,7 @@ use crate::headers::RequestHeaders;
 use crate::options::{FetchOptions, HostOptions, NetworkOptions};
 use crate::queue::RateLimit;
 use crate::resolve::Lookup;
-use crate::setting::SettingSection;
+use crate::setting::{SettingSection, SetupError};
 
 /// The settings of all hosts of a run.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Hosts {
         options: &FetchOptions,
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, SetupError> {
         let all = options.hosts.values().chain([&options.default_host]);
         let interval = all.map(|host| host.host_interval).max();
         let connectors = Connectors::new(network, lookup, interval.unwrap_or_default())?;
@@ -50,7 +50,7 @@ impl Hosts {
                     Arc::clone(new.insert(Arc::new(clients)))
                 }
             };
-            anyhow::Ok(HostSettings {
+            Ok::<_, SetupError>(HostSettings {
                 options: options.clone(),
                 headers: RequestHeaders::new(&section, options)?,
                 clients,
@@ -65,12 +65,12 @@ impl Hosts {
                     let section = SettingSection::Host(name.clone());
                     Ok((name.clone(), settings(section, options)?))
                 })
-                .collect::<anyhow::Result<_>>()?,
+                .collect::<Result<_, SetupError>>()?,
             longest_idle: connectors.longest_idle(),
         })
     }
 
-    /// How long an idle connection is open at most.
+    /// Longest lifetime of an idle connection.
     pub(crate) fn longest_idle(&self) -> Duration {
         self.longest_idle
     }

@@ -2,14 +2,13 @@
 //! contacts promised URLs.
 //!
 //! [`Fetcher::fetch_sources`] takes jobs as the queues of their hosts get short, fetches each job
-//! until the caller's decision, and returns finished jobs with all their
-//! [`Observation`](urldb_verdict::Observation)s.
+//! until the caller's decision, and returns each as a [`JudgedJob`](urldb_verdict::JudgedJob).
 //!
 //! | module | topic |
 //! |---|---|
 //! | `fetcher` | the blocking entry point and the async runtime |
 //! | `driver` | all jobs of one run: start, redirect, retry, give up |
-//! | `sources` | where jobs come from, and when more are read |
+//! | `sources` | sources of jobs, and when more are read |
 //! | `queue` | which host's job starts next, within rate limits |
 //! | `slots` | how many requests run at once |
 //! | `unresponsive` | hosts that do not answer, and when to stop asking them |
@@ -19,9 +18,9 @@
 //! | `hosts`, `client` | settings and HTTP clients for each host; mappings, proxy, TLS |
 //! | `resolve`, `policy` | names to addresses; which addresses may be contacted |
 //! | `headers`, `redirect` | what a request sends; where a redirect leads |
-//! | `body`, `decode` | length, digest, prefix and content coding of a response body |
+//! | `body`, `hasher`, `decode` | length, digest, prefix and content coding of a response body |
 //! | `certificate`, `failure` | what a certificate says; which failure an error means |
-//! | `job`, `options`, `mapping`, `proxy` | types of the public API |
+//! | `options`, `mapping`, `proxy` | types of the public API |
 //!
 //! Six modules are pure, without network and clock: `policy`, `redirect`, `headers`, `sources`,
 //! `queue` and `unresponsive`; callers pass the time.
@@ -44,9 +43,9 @@ mod driver;
 mod exchange;
 mod failure;
 mod fetcher;
+mod hasher;
 mod headers;
 mod hosts;
-mod job;
 mod limits;
 mod mapping;
 mod open_files;
@@ -64,11 +63,10 @@ mod unresponsive;
 
 pub use client::LARGEST_CA_FILE;
 pub use fetcher::Fetcher;
-pub use job::{FetchedJob, Next};
 pub use mapping::{InvalidMapping, Mapping};
 pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
 pub use policy::{AddressPolicy, ForbiddenAddress};
 pub use proxy::{Proxy, ProxyAddress};
 pub use resolve::{Lookup, SystemLookup};
-pub use setting::{SettingError, SettingSection};
+pub use setting::{SettingError, SettingSection, SetupError};
 pub use stop::Stop;

@@ -16,7 +16,7 @@ const MAX_SOURCES: usize = 64;
 /// interval.
 const CONNECTIONS_OF_THREE_REQUESTS: usize = 4;
 
-/// How much a run may have under way at once.
+/// The most that a run may have under way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capacity {
     /// Most requests that take time, over all hosts.

@@ -58,7 +58,7 @@ pub struct HostOptions {
     pub canonical: bool,
 }
 
-/// Where the value of a configured request header comes from.
+/// The source of the value of a configured request header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderSource {
     /// The configuration itself; no secret.

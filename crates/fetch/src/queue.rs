@@ -1,4 +1,4 @@
-//! Which job starts next: one queue for each host, so that a slow host does not delay other hosts.
+//! The order in which jobs start: one queue for each host, so that a slow host does not delay other hosts.
 //!
 //! Ready hosts take turns. A host is ready while it has jobs waiting, runs fewer requests than its rate
 //! limit allows, and its interval has passed. A host with an idle connection comes first, and a host

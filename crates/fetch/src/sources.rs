@@ -1,4 +1,4 @@
-//! Where jobs come from: sources, each of which is read only as the queue of its host gets short.
+//! The sources of jobs, each of which is read only as the queue of its host gets short.
 //!
 //! A source is a lazy iterator, as a rule over the jobs of one domain file. So memory holds a window of
 //! the jobs of each host and not all jobs, and a slow host does not keep the jobs of others from being

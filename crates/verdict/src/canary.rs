@@ -9,9 +9,9 @@
 //! provider. So the canary also holds back wrong 2xx answers until some URL has served its promised
 //! bytes. It holds at most [`MOST_HELD`] of them; the others pass as doubtful.
 //!
-//! Such a device also answers for URLs without promised bytes, which any page keeps. So until some URL
-//! has served its promised bytes, the canary of a run with static URLs holds back at most [`MOST_HELD`] pages of such URLs too, and
-//! only small ones. The device is to blame for such a page only if a static URL got the same page:
+//! The device also answers for URLs without promised bytes, and any page keeps such a promise. So until some
+//! URL has served its promised bytes, the canary of a run with static URLs holds back at most [`MOST_HELD`]
+//! pages of such URLs too, and only small ones. The device is to blame for such a page only if a static URL got the same page:
 //! without one, many hosts may well serve one page, such as the default page of a web server.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 use urldb_protocol::State;
 
-use crate::classify::Classification;
+use crate::classification::Classification;
 use crate::observation::{FailureKind, Observation};
 use crate::verdict::{JudgedJob, Verdict};
 
@@ -34,26 +34,28 @@ const MANY_DOMAINS: usize = 3;
 
 /// Holds back unanswered failures until some host has answered, and wrong answers until some URL has
 /// served its promised bytes.
-#[derive(Debug, Default)]
-pub struct Canary {
+///
+/// A `T` is a judged job, perhaps with more facts about it.
+#[derive(Debug)]
+pub struct Canary<T = JudgedJob> {
     /// Whether the run has static URLs, so that pages of other URLs are compared with theirs.
     has_static: bool,
     some_host_answered: bool,
     /// Domains without an answer. Aliases count as their domain: as a rule they are one server.
     silent_domains: BTreeSet<String>,
-    held: Vec<JudgedJob>,
+    held: Vec<T>,
     some_bytes_verified: bool,
     pages: BTreeMap<PageId, PageDomains>,
-    wrong: Vec<(PageId, JudgedJob)>,
-    good: Vec<(PageId, JudgedJob)>,
+    wrong: Vec<(PageId, T)>,
+    good: Vec<(PageId, T)>,
 }
 
 /// The registrable domains whose hosts answered with one page.
 #[derive(Debug, Default)]
 struct PageDomains {
-    /// Where the page broke a promise.
+    /// The domains at which the page broke a promise.
     wrong: BTreeSet<String>,
-    /// Where nothing was promised that the page could break.
+    /// The domains at which nothing was promised that the page could break.
     good: BTreeSet<String>,
     /// Whether the page came in place of promised bytes.
     is_for_static: bool,
@@ -74,7 +76,22 @@ impl PageDomains {
 /// SHA-256 of a page: of its first 4 KiB if it is HTML, since the rest may name the URL, else of all.
 type PageId = [u8; 32];
 
-impl Canary {
+impl<T> Default for Canary<T> {
+    fn default() -> Self {
+        Self {
+            has_static: false,
+            some_host_answered: false,
+            silent_domains: BTreeSet::new(),
+            held: vec![],
+            some_bytes_verified: false,
+            pages: BTreeMap::new(),
+            wrong: vec![],
+            good: vec![],
+        }
+    }
+}
+
+impl<T: AsRef<JudgedJob> + AsMut<JudgedJob>> Canary<T> {
     /// The canary of a run; `has_static` says that some of its records promise bytes. The default is a
     /// canary of a run without such records.
     pub fn new(has_static: bool) -> Self {
@@ -85,13 +102,13 @@ impl Canary {
     }
 
     /// Takes a judged job, and returns the jobs whose verdicts are final by now.
-    pub fn pass(&mut self, judged: JudgedJob) -> Vec<JudgedJob> {
+    pub fn pass(&mut self, judged: T) -> Vec<T> {
         let mut released = Vec::new();
-        self.some_host_answered |= judged.observations.iter().any(is_answered);
+        self.some_host_answered |= judged.as_ref().observations.iter().any(is_answered);
         if self.some_host_answered {
             released.append(&mut self.held);
         }
-        self.some_bytes_verified |= is_verified(&judged);
+        self.some_bytes_verified |= is_verified(judged.as_ref());
         if self.some_bytes_verified {
             self.pages.clear();
             let held = self.wrong.drain(..).chain(self.good.drain(..));
@@ -102,44 +119,43 @@ impl Canary {
     }
 
     /// Returns the job, unless it is held.
-    fn pass_one(&mut self, judged: JudgedJob) -> Option<JudgedJob> {
+    fn pass_one(&mut self, judged: T) -> Option<T> {
+        let job = judged.as_ref();
         if !self.some_bytes_verified {
-            if let Some(page) = wrong_page(&judged) {
+            if let Some(page) = wrong_page(job) {
                 return self.pass_wrong(page, judged);
             }
             if self.has_static
                 && self.good.len() < MOST_HELD
-                && let Some(page) = good_page(&judged)
+                && let Some(page) = good_page(job)
             {
                 let domains = self.pages.entry(page).or_default();
-                domains.good.insert(registrable_domain(&judged));
+                domains.good.insert(registrable_domain(job));
                 self.good.push((page, judged));
                 return None;
             }
         }
-        if self.some_host_answered {
+        if self.some_host_answered || !job.observations.iter().any(is_unanswered) {
             return Some(judged);
         }
-        if !judged.observations.iter().any(is_unanswered) {
-            return Some(judged);
-        }
-        self.silent_domains.insert(judged.job.key.domain.clone());
+        self.silent_domains.insert(job.job.key.domain.clone());
         self.held.push(judged);
         None
     }
 
     /// Holds a wrong answer; if too many are held already, the answer passes as doubtful.
-    fn pass_wrong(&mut self, page: PageId, mut judged: JudgedJob) -> Option<JudgedJob> {
+    fn pass_wrong(&mut self, page: PageId, mut judged: T) -> Option<T> {
+        let job = judged.as_mut();
         if self.wrong.len() >= MOST_HELD {
-            judged.verdict.sure = false;
+            job.verdict.sure = false;
             return Some(judged);
         }
         let domains = self.pages.entry(page).or_default();
-        domains.wrong.insert(registrable_domain(&judged));
-        domains.is_for_static |= judged.job.promise.is_static();
+        domains.wrong.insert(registrable_domain(job));
+        domains.is_for_static |= job.job.promise.is_static();
         // Only the observation that decided is archived.
-        let decisive = judged.verdict.observation;
-        for (index, seen) in judged.observations.iter_mut().enumerate() {
+        let decisive = job.verdict.observation;
+        for (index, seen) in job.observations.iter_mut().enumerate() {
             if let Some(body) = seen.body.as_mut().filter(|_| index != decisive) {
                 body.bytes = None;
             }
@@ -150,65 +166,50 @@ impl Canary {
 
     /// Returns the jobs still held, once all jobs are judged. Our own network is at fault if more than
     /// one host was silent, or if hosts of three or more registrable domains answered with the same
-    /// page in place of what was promised. A single host shows nothing about our network.
-    pub fn end(self) -> Vec<JudgedJob> {
-        let is_own_network = self.silent_domains.len() > 1;
-        let held = self.held.into_iter().map(|judged| JudgedJob {
-            verdict: if is_own_network {
-                blame_own_network(judged.verdict)
-            } else {
-                judged.verdict
-            },
-            ..judged
-        });
-        let count = |page: &PageId| self.pages.get(page).map_or(0, PageDomains::count);
-        let wrong = self.wrong.into_iter().map(|(page, judged)| JudgedJob {
-            verdict: match count(&page) {
-                count if count >= MANY_DOMAINS => blame_for_page(judged.verdict, count),
-                _ => judged.verdict,
-            },
-            ..judged
-        });
-        let for_static = |page: &PageId| {
-            let domains = self.pages.get(page);
-            domains.is_some_and(|domains| domains.is_for_static)
+    /// page in place of the promised answer. A single host shows nothing about our network.
+    pub fn end(mut self) -> Vec<T> {
+        if self.silent_domains.len() > 1 {
+            for judged in &mut self.held {
+                blame_own_network(&mut judged.as_mut().verdict);
+            }
+        }
+        let domains = |page: &PageId| self.pages.get(page);
+        let blame = |page: &PageId, judged: &mut T| {
+            let count = domains(page).map_or(0, PageDomains::count);
+            if count >= MANY_DOMAINS {
+                blame_for_page(&mut judged.as_mut().verdict, count);
+            }
         };
-        let good = self.good.into_iter().map(|(page, judged)| JudgedJob {
-            verdict: match count(&page) {
-                count if count >= MANY_DOMAINS && for_static(&page) => {
-                    blame_for_page(judged.verdict, count)
-                }
-                _ => judged.verdict,
-            },
-            ..judged
-        });
-        held.chain(wrong).chain(good).collect()
+        for (page, judged) in &mut self.wrong {
+            blame(page, judged);
+        }
+        for (page, judged) in &mut self.good {
+            if domains(page).is_some_and(|domains| domains.is_for_static) {
+                blame(page, judged);
+            }
+        }
+        let pages = self.wrong.into_iter().chain(self.good);
+        let held = self.held.into_iter();
+        held.chain(pages.map(|(_, judged)| judged)).collect()
     }
 }
 
-fn blame_own_network(verdict: Verdict) -> Verdict {
-    match verdict.state() {
-        State::Unreachable => Verdict {
-            classification: Classification::own_network(&verdict.classification.observed),
-            sure: false,
-            ..verdict
-        },
-        _ => verdict,
+fn blame_own_network(verdict: &mut Verdict) {
+    if verdict.state() == State::Unreachable {
+        verdict.classification = Classification::own_network(&verdict.classification.observed);
+        verdict.sure = false;
     }
 }
 
-/// The verdict on a wrong page that hosts of many domains serve. Its attempts still say what was seen,
+/// Changes the verdict on a wrong page that hosts of many domains serve. Its attempts still have the page,
 /// so that later runs can confirm it.
-fn blame_for_page(verdict: Verdict, domains: usize) -> Verdict {
+fn blame_for_page(verdict: &mut Verdict, domains: usize) {
     let observed = match verdict.state() {
         State::Ok => "the record promises no bytes, so any page seems right",
         _ => &verdict.classification.observed,
     };
-    Verdict {
-        classification: Classification::same_page(observed, domains),
-        sure: false,
-        ..verdict
-    }
+    verdict.classification = Classification::same_page(observed, domains);
+    verdict.sure = false;
 }
 
 /// Whether the promised bytes arrived. A 304 proves nothing.

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::observation::{Hop, Observation};
 
-/// How an answer that says nothing about the content is recognized: `[[check.challenge]]` of
-/// urldb.toml. A rule matches an answer that shows everything the rule names.
+/// A rule that recognizes an answer without the content: `[[check.challenge]]` of urldb.toml. The rule
+/// matches an answer that shows everything the rule names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChallengeRule {

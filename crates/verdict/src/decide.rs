@@ -5,13 +5,14 @@ use std::time::Duration;
 use urldb_protocol::{Reason, State};
 
 use crate::backoff::{backoff, retry_after};
-use crate::classify::{Classification, classify};
+use crate::classification::Classification;
+use crate::classify::classify;
 use crate::job::{BodyUse, Job};
 use crate::observation::{FailureKind, Observation};
 use crate::options::VerdictOptions;
 use crate::page;
 use crate::promise::Promise;
-use crate::verdict::Verdict;
+use crate::verdict::{JudgedJob, Verdict};
 use crate::warning::Warning;
 
 /// A verdict, or the need for another observation.
@@ -27,6 +28,9 @@ pub enum Decision {
     /// The verdict of the run.
     Final(Verdict),
 }
+
+/// A rule by which the observations of a job become a decision: [`decide`] or [`decide_promise`].
+pub type Decide = fn(&Job, &[Observation], &VerdictOptions) -> Decision;
 
 /// Decides what the observations `seen` of a job in one run, oldest first, amount to.
 pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Decision {
@@ -80,6 +84,24 @@ pub fn decide_promise(job: &Job, seen: &[Observation], options: &VerdictOptions)
         };
     }
     decision
+}
+
+/// Judges a job of which there is no further observation.
+pub fn judge(
+    job: Job,
+    observations: Vec<Observation>,
+    decide: impl Fn(&Job, &[Observation], &VerdictOptions) -> Decision,
+    options: &VerdictOptions,
+) -> JudgedJob {
+    let verdict = match decide(&job, &observations, options) {
+        Decision::Final(verdict) => verdict,
+        Decision::Retry { .. } => undecided(&job, &observations, options),
+    };
+    JudgedJob {
+        job,
+        observations,
+        verdict,
+    }
 }
 
 /// The verdict on a job that was given up before it could be decided.

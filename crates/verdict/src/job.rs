@@ -108,14 +108,14 @@ pub enum BodyUse {
     Hash {
         /// The promised length, or the cap, in bytes.
         at_most: u64,
-        /// Which bodies are kept for the archive.
+        /// The bodies that are kept for the archive.
         keep: Keep,
         /// Bytes beyond `at_most` that are read of a kept body, so that the archive gets all of it.
         beyond: u64,
     },
 }
 
-/// Which bodies of a job are kept for the archive.
+/// The bodies of a job that are kept for the archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// None.

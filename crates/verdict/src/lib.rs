@@ -17,9 +17,11 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod backoff;
+mod bytes;
 mod canary;
 mod canonical;
 mod challenge;
+mod classification;
 mod classify;
 mod clock;
 mod coding;
@@ -42,13 +44,15 @@ mod status;
 mod verdict;
 mod warning;
 
+pub use bytes::{observed_bytes, observed_length};
 pub use canary::Canary;
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use challenge::{ChallengeRule, known_challenges};
-pub use classify::{Classification, classify, observed_bytes, observed_length};
+pub use classification::Classification;
+pub use classify::classify;
 pub use clock::{ClockVotes, WrongClock};
 pub use coding::{Coding, coding_of};
-pub use decide::{Decision, decide, decide_promise, not_asked, undecided};
+pub use decide::{Decide, Decision, decide, decide_promise, judge, not_asked, undecided};
 pub use expiry::{Expiry, expiring};
 pub use job::{BodyUse, Job, JobKey, Keep, Validators};
 pub use observation::{
@@ -57,8 +61,8 @@ pub use observation::{
 };
 pub use options::VerdictOptions;
 pub use plan::{
-    ChangedRecords, Cnames, FileOptions, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash,
-    Rotation, Selection, Shard, SkippedRecords,
+    ChangedRecords, Cnames, FileOptions, InvalidShard, KeptBodies, NamedRecord, PastRuns,
+    PlanOptions, Rehash, Rotation, Selection, Shard, SkippedRecords,
 };
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use promise::Promise;

@@ -460,7 +460,7 @@ impl Hop {
     pub fn shown_redirect_target(&self) -> Option<String> {
         let target = self.redirect_target()?;
         let Ok(mut url) = url::Url::parse(&target) else {
-            // Whatever stands before the last `@` may be a password.
+            // The part before the last `@` may be a password.
             return Some(match target.rsplit_once('@') {
                 Some((_, rest)) => format!("{REDACTED}@{rest}"),
                 None => target,

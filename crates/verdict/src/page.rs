@@ -17,7 +17,7 @@ const PAGE_ENDINGS: [&str; 16] = [
 /// Longest ending of a path that names a type, in bytes.
 const LONGEST_ENDING: usize = 8;
 
-/// What makes the last response doubtful as evidence of a change, for people: words that follow
+/// The trait that makes the last response doubtful as evidence of a change, for people: words that follow
 /// "answers with".
 pub(super) fn doubt(promise: &Promise, seen: &Observation) -> Option<String> {
     let (first, last) = (seen.first()?, seen.last()?);

@@ -3,7 +3,8 @@
 use urldb_protocol::{Reason, State};
 
 use crate::challenge::ChallengeRule;
-use crate::classify::{Classification, end_of_chain, last_answer};
+use crate::classification::Classification;
+use crate::classify::{end_of_chain, last_answer};
 use crate::observation::{Body, Observation, ServedBytes};
 use crate::promise::Promise;
 use crate::{coding, page};

@@ -13,7 +13,7 @@ pub struct Promise {
     pub redirect_status: Option<u16>,
     /// Status of the last response.
     pub status: Option<u16>,
-    /// Where the first response must redirect to, as an absolute URL.
+    /// The target of the redirect that the first response must be, as an absolute URL.
     pub redirects_to: Option<String>,
     /// The official URL that an HTML page must name as canonical, where that is checked.
     pub canonical: Option<Box<str>>,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use urldb_protocol::State;
 
-use crate::classify::Classification;
+use crate::classification::Classification;
 use crate::options::VerdictOptions;
 use crate::verdict::Verdict;
 
@@ -65,7 +65,7 @@ impl UrlStatus {
         options: &VerdictOptions,
     ) -> (Self, Option<Transition>) {
         let believed = previous.cloned().unwrap_or_else(|| Self::as_promised(now));
-        // What our own network may have served is no certainty, but it is a doubt.
+        // A page that our own network may have served is no certainty, but it is a doubt.
         let masked = seen.masked();
         let classification = masked.unwrap_or(&seen.classification);
         let state = classification.state;

@@ -2,7 +2,7 @@
 
 use urldb_protocol::{Reason, State};
 
-use crate::classify::Classification;
+use crate::classification::Classification;
 use crate::job::Job;
 use crate::observation::Observation;
 
@@ -45,4 +45,16 @@ pub struct JudgedJob {
     pub observations: Vec<Observation>,
     /// The classification of all observations together.
     pub verdict: Verdict,
+}
+
+impl AsRef<Self> for JudgedJob {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsMut<Self> for JudgedJob {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
 }

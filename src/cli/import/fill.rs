@@ -97,11 +97,11 @@ fn fetch(
     };
     let jobs = lacking
         .iter()
-        .filter_map(|url| run::probe_job(url, &get, keys, &context.config));
+        .filter_map(|url| run::unpromised_job(url, &get, keys, &context.config));
     let mut outcome = Ok(());
     let mut refused = 0;
     let bar = ProgressLine::new(lacking.len() as u64, context.quiet);
-    let probed = run::probe(&context.config, keys, stop, &bar, jobs, |job, served| {
+    let fetched = run::fetch_served(&context.config, keys, stop, &bar, jobs, |job, served| {
         match served {
             Ok(served) => batch.push(job, served),
             Err(_) if stop.is_set() => {}
@@ -119,7 +119,7 @@ fn fetch(
         }
     });
     bar.finish();
-    probed?;
+    fetched?;
     outcome?;
     Ok(refused)
 }

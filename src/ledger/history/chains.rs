@@ -7,17 +7,17 @@ use urldb_files::RootFile;
 
 use super::order::{InOrder, Starts, in_order, is_known};
 use super::reading::Lines;
-use super::verifications::{Chain, Change, Place, Run, Start, Verifications};
+use super::verifications::{Chain, ChainPosition, Change, Run, Start, Verifications};
 use super::{HistoryLine, RunLine};
 
-/// Collects the lines of runs.
+/// Collects the lines of runs, in any order.
 #[derive(Default)]
-pub(super) struct Builder {
+pub struct VerificationsBuilder {
     runs: Vec<ReadRun>,
     urls: HashMap<String, u32>,
 }
 
-/// What a line says.
+/// A run, as its line describes it.
 struct ReadRun {
     run: Run,
     base: Option<String>,
@@ -40,68 +40,57 @@ impl InOrder for ReadRun {
     }
 }
 
-impl Builder {
+impl VerificationsBuilder {
     pub(super) fn has_runs(&self) -> bool {
         !self.runs.is_empty()
     }
 
-    /// Adds the lines of one file.
+    /// Adds the runs of one file.
     pub(super) fn add_file(&mut self, file: RootFile) -> anyhow::Result<()> {
         for line in Lines::of_file(file) {
-            self.add(line?);
+            if let HistoryLine::Run(line) = line? {
+                self.add(&line);
+            }
         }
         Ok(())
     }
 
-    pub(super) fn add(&mut self, line: HistoryLine) {
-        let HistoryLine::Run(line) = line else {
-            return;
-        };
-        let RunLine {
-            run: id,
-            at,
-            selection,
-            base,
-            verified,
-            rehash,
-            unverified,
-            became_unverified,
-            verified_again,
-            due: _,
-            not_modified: _,
-            states: _,
-        } = *line;
-        let is_whole = unverified.is_some();
-        let listed = unverified.unwrap_or(became_unverified);
+    /// Adds the line of a run.
+    pub fn add(&mut self, line: &RunLine) {
+        let listed = line.unverified.as_ref().unwrap_or(&line.became_unverified);
         let read = ReadRun {
             run: Run {
-                at,
-                id,
-                selection,
-                verifies: verified != Some(0),
-                rehash,
-                place: Place::default(),
+                at: line.at,
+                id: line.run.clone(),
+                selection: line.selection.clone(),
+                verifies: line.verified > 0,
+                rehash: line.rehash,
+                place: ChainPosition::default(),
             },
-            base,
-            is_whole,
+            base: line.base.clone(),
+            is_whole: line.unverified.is_some(),
             unverified: self.numbers(listed),
-            verified: self.numbers(verified_again),
+            verified: self.numbers(&line.verified_again),
         };
         self.runs.push(read);
     }
 
-    fn numbers(&mut self, urls: Vec<String>) -> Vec<u32> {
-        let number = |url: String| {
+    fn numbers(&mut self, urls: &[String]) -> Vec<u32> {
+        let number = |url: &String| {
+            if let Some(known) = self.urls.get(url) {
+                return *known;
+            }
             let next = u32::try_from(self.urls.len()).unwrap_or(u32::MAX);
-            *self.urls.entry(url).or_insert(next)
+            self.urls.insert(url.clone(), next);
+            next
         };
-        let numbers: BTreeSet<u32> = urls.into_iter().map(number).collect();
+        let numbers: BTreeSet<u32> = urls.iter().map(number).collect();
         numbers.into_iter().collect()
     }
 
-    /// What the lines tell at the time `now`. A run whose time lies in the future verifies nothing, since
-    /// nobody knows when.
-    pub(super) fn finish(self, now: Timestamp) -> Verifications {
+    /// The verifications as of `now`. A run whose time lies in the future verifies nothing, since the time of
+    /// its verifications is unknown.
+    pub fn finish(self, now: Timestamp) -> Verifications {
         let Self { runs, urls } = self;
         let mut built = Verifications {
             urls,
@@ -153,14 +142,14 @@ impl Builder {
 impl Verifications {
     /// Puts the next run into the chain of its base, if the base is the last one there, or else into a new
     /// one.
-    fn put(&mut self, start: Start) -> Place {
+    fn put(&mut self, start: Start) -> ChainPosition {
         let run = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         if let Start::Run(base) = start {
             let chain = &mut self.chains[base.chain as usize];
             let next = u32::try_from(chain.runs.len()).unwrap_or(u32::MAX);
             if base.number + 1 == next {
                 chain.runs.push(run);
-                return Place {
+                return ChainPosition {
                     number: next,
                     ..base
                 };
@@ -172,7 +161,7 @@ impl Verifications {
             start,
             latest: Timestamp::MIN,
         });
-        Place { chain, number: 0 }
+        ChainPosition { chain, number: 0 }
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! Each month has a file, `history/2026-11.jsonl`, to which its runs append. The first run of a month
 //! lists all unverified URLs, each later run only what differs from the run before. So a file can be
-//! read without the files before it, and git never has to store an old month again. Older versions
-//! wrote one file, `history.jsonl`, with a whole list in each run; it is read, and never changed.
+//! read without the files before it, and git never has to store an old month again.
 
+mod base;
 mod chains;
 mod order;
 mod reading;
+mod run_lines;
 #[cfg(test)]
 pub(crate) mod tests;
 mod verifications;
@@ -23,12 +24,12 @@ use urldb_files::{Root, RootFile};
 use urldb_protocol::{ClosedBecause, Phase, State};
 use urldb_verdict::Selection;
 
+pub use base::BaseRun;
+pub use chains::VerificationsBuilder;
 pub use order::{Starts, is_known, take_future};
 pub use reading::{Lines, PastRun, PastRuns, is_history, lines, past_runs};
-pub use verifications::{BaseRun, SoughtUrl, Verifications};
-
-/// The file of older versions.
-const OLD_FILE: &str = "history.jsonl";
+pub use run_lines::{HistoryBase, Verification, run_lines};
+pub use verifications::{SoughtUrl, Verifications};
 
 /// The folder of the months.
 const FOLDER: &str = "history";
@@ -62,7 +63,7 @@ pub struct RunLine {
     pub run: String,
     /// When it began.
     pub at: Timestamp,
-    /// Which records were checked; absent if the run checked all of them.
+    /// The records that were checked; absent if the run checked all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
     /// The run before, from whose unverified URLs `became_unverified` and `verified_again` lead to
@@ -71,10 +72,9 @@ pub struct RunLine {
     pub base: Option<String>,
     /// Number of URLs that were due.
     pub due: u64,
-    /// Number of static URLs whose bytes were found as promised; absent in lines of older versions. A
-    /// run that verified none, perhaps without a network, does not change the unverified URLs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verified: Option<u64>,
+    /// Number of static URLs whose bytes were found as promised. A run that verified none, perhaps without
+    /// a network, does not change the unverified URLs.
+    pub verified: u64,
     /// Number of static URLs that only answered 304 Not Modified: they are not verified, and enter or
     /// leave no list.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -84,8 +84,7 @@ pub struct RunLine {
     pub rehash: Option<RehashDays>,
     /// Number of URLs seen in each state.
     pub states: BTreeMap<State, u64>,
-    /// All unverified URLs after the run, in the first run of a month. In lines of older versions, those
-    /// that the run asked for, also if they answered 304.
+    /// All unverified URLs after the run, in the first run of a month.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unverified: Option<Vec<String>>,
     /// The URLs that were not verified, and are not among the unverified URLs after `base`.
@@ -96,7 +95,7 @@ pub struct RunLine {
     pub verified_again: Vec<String>,
 }
 
-/// Which records a run read in full, with `rehash-every`: those whose turn was on one of the last
+/// The records that a run read in full, with `rehash-every`: those whose turn was on one of the last
 /// `days` days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RehashDays {
@@ -121,7 +120,7 @@ pub struct ChangeLine {
     pub to: State,
 }
 
-/// What a run did to one incident.
+/// The change of one incident by a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncidentLine {
     /// The run.
@@ -130,7 +129,7 @@ pub struct IncidentLine {
     pub at: Timestamp,
     /// The id of the incident.
     pub incident: String,
-    /// What the run did to it.
+    /// The kind of change.
     pub phase: Phase,
     /// The host that was asked.
     pub host: String,

@@ -13,7 +13,7 @@ use urldb_files::{Root, RootFile};
 use urldb_verdict::Selection;
 
 use super::order::{InOrder, in_order, take_future};
-use super::{ChangeLine, FOLDER, HistoryLine, IncidentLine, OLD_FILE, RunLine};
+use super::{ChangeLine, FOLDER, HistoryLine, IncidentLine, RunLine};
 use crate::limits;
 
 /// A run of the past.
@@ -24,7 +24,7 @@ pub struct PastRun {
     pub id: String,
     /// When it began.
     pub at: Timestamp,
-    /// Which records were checked; absent if the run checked all of them.
+    /// The records that were checked; absent if the run checked all of them.
     #[serde(default)]
     pub selection: Option<Selection>,
     /// The id of the run that it started from.
@@ -99,9 +99,9 @@ pub fn past_runs(folder: &Root, now: Timestamp) -> anyhow::Result<PastRuns> {
     Ok(PastRuns { known, future })
 }
 
-/// The lines of the history in the ledger's folder, file by file: those of older versions, then the
-/// months. One line at a time is in memory. Within a file, the order need not be that of time, and a
-/// line may occur twice, if branches were merged. Lines of other programs are skipped.
+/// The lines of the history in the ledger's folder, month by month. One line at a time is in memory.
+/// Within a file, the order need not be that of time, and a line may occur twice, if branches were merged.
+/// Lines of other programs are skipped.
 ///
 /// # Errors
 /// When the folder of the months exists and cannot be read; each line, if its file cannot be read.
@@ -140,13 +140,10 @@ impl Iterator for Lines {
 
 /// Whether a path, relative to the ledger's folder, is a file of the history.
 pub fn is_history(path: &Path) -> bool {
-    let is_month = || {
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        path.parent() == Some(Path::new(FOLDER))
-            && path.extension().is_some_and(|it| it == "jsonl")
-            && stem.is_some_and(is_month)
-    };
-    path == Path::new(OLD_FILE) || is_month()
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    path.parent() == Some(Path::new(FOLDER))
+        && path.extension().is_some_and(|it| it == "jsonl")
+        && stem.is_some_and(is_month)
 }
 
 /// Whether this is a year and a month, such as `2026-11`.
@@ -164,10 +161,6 @@ pub(super) fn files(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
     let files = months.files();
     let mut files = files.with_context(|| format!("cannot read {}", months.path().display()))?;
     files.retain(|file| is_history(&Path::new(FOLDER).join(file.name())));
-    let old = folder.file(OLD_FILE);
-    if old.kind().is_some() {
-        files.insert(0, old);
-    }
     Ok(files)
 }
 
@@ -229,7 +222,7 @@ pub(super) fn parse(line: &[u8]) -> Option<HistoryLine> {
     }
 }
 
-/// What a line is about.
+/// The kind of a line.
 fn kind_of(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Kind {

@@ -7,12 +7,11 @@ use proptest::prelude::*;
 use urldb_canon::Scheme;
 use urldb_verdict::{JobKey, NamedRecord, Rehash};
 
-use super::chains::Builder;
 use super::reading::parse;
 use super::verifications::DAY;
 use super::*;
 
-/// How a run found a URL.
+/// The answer that a run got from a URL.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Found {
     AsPromised,
@@ -26,8 +25,7 @@ struct TrueRun {
     base: Option<usize>,
     selection: Option<Selection>,
     found: Vec<Found>,
-    /// Whether its line is of an older version, or lists all unverified URLs.
-    is_old: bool,
+    /// Whether its line lists all unverified URLs.
     is_whole: bool,
 }
 
@@ -106,9 +104,7 @@ fn play(
         };
         let (good, bad) = (with(Found::AsPromised), with(Found::Otherwise));
         let unmodified = with(Found::NotModified);
-        let now: BTreeSet<String> = if run.is_old {
-            bad.union(&unmodified).cloned().collect()
-        } else if good.is_empty() {
+        let now: BTreeSet<String> = if good.is_empty() {
             before.clone()
         } else {
             before
@@ -118,12 +114,12 @@ fn play(
                 .collect()
         };
         for (url, key) in keys.iter().enumerate() {
-            let counts = run.is_old || unmodified.is_empty() || rehash(number).is_due(key);
+            let counts = unmodified.is_empty() || rehash(number).is_due(key);
             if counts && run.found(number, url, key) == Some(Found::AsPromised) {
                 last[url] = Some(at(number));
             }
         }
-        let is_delta = !run.is_old && !run.is_whole && run.base.is_some();
+        let is_delta = !run.is_whole && run.base.is_some();
         let difference = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> {
             a.difference(b).filter(|_| is_delta).cloned().collect()
         };
@@ -133,9 +129,9 @@ fn play(
             selection: run.selection.clone(),
             base: run.base.filter(|_| is_delta).map(id),
             due: keys.len() as u64,
-            verified: (!run.is_old).then_some(good.len() as u64),
+            verified: good.len() as u64,
             not_modified: unmodified.len() as u64,
-            rehash: (!run.is_old && !unmodified.is_empty()).then_some(RehashDays {
+            rehash: (!unmodified.is_empty()).then_some(RehashDays {
                 every: EVERY,
                 days: 1,
             }),
@@ -190,31 +186,34 @@ fn any_runs() -> impl Strategy<Value = Vec<TrueRun>> {
         back,
         any_selection(),
         prop::collection::vec(found, 6),
-        prop::bool::weighted(0.1),
         prop::bool::weighted(0.15),
     );
     prop::collection::vec(run, 1..14).prop_map(|runs| {
         let runs = runs.into_iter().enumerate();
-        let runs = runs.map(
-            |(number, (back, selection, found, is_old, is_whole))| TrueRun {
-                base: number.checked_sub(back),
-                selection,
-                found,
-                is_old,
-                is_whole,
-            },
-        );
+        let runs = runs.map(|(number, (back, selection, found, is_whole))| TrueRun {
+            base: number.checked_sub(back),
+            selection,
+            found,
+            is_whole,
+        });
         runs.collect()
     })
 }
 
-fn read(lines: &[HistoryLine]) -> Verifications {
-    let mut builder = Builder::default();
+fn replay(lines: impl Iterator<Item = HistoryLine>, now: Timestamp) -> Verifications {
+    let mut builder = VerificationsBuilder::default();
     for line in lines {
-        let bytes = serde_json::to_vec(line).unwrap();
-        builder.add(parse(&bytes).unwrap());
+        if let HistoryLine::Run(run) = line {
+            builder.add(&run);
+        }
     }
-    builder.finish(Timestamp::MAX)
+    builder.finish(now)
+}
+
+fn read(lines: &[HistoryLine]) -> Verifications {
+    let texts = lines.iter().map(|line| serde_json::to_vec(line).unwrap());
+    let lines = texts.map(|text| parse(&text).unwrap());
+    replay(lines, Timestamp::MAX)
 }
 
 fn after_run(verifications: &Verifications, id: &str) -> Option<HashSet<String>> {
@@ -289,7 +288,7 @@ pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<History
                 selection,
                 base: base.map(id),
                 due: 1,
-                verified: Some(verified),
+                verified,
                 not_modified: 0,
                 rehash: rehash.map(|(every, days)| RehashDays { every, days }),
                 states: BTreeMap::default(),
@@ -326,8 +325,8 @@ proptest! {
         let past = past_runs(&ledger, now).unwrap();
         prop_assert!(past.known.iter().all(|run| is_known(run.at, now)));
         prop_assert!(past.future.is_none_or(|future| !is_known(future, now)));
-        let base = Verifications::base(&ledger, now).unwrap();
-        let verifications = Verifications::load(&ledger, now).unwrap();
+        let base = BaseRun::load(&ledger, now).unwrap();
+        let verifications = replay(super::lines(&ledger).unwrap().map(Result::unwrap), now);
         prop_assert!(base.id.is_none_or(|base| verifications.ids().any(|run| run == base)));
         for (url, key) in keys().iter().enumerate() {
             let sought = SoughtUrl {
@@ -354,7 +353,6 @@ proptest! {
         // Each run starts from the one before, in one month.
         let follow = |(number, run): (usize, TrueRun)| TrueRun {
             base: number.checked_sub(1),
-            is_old: false,
             is_whole: false,
             ..run
         };
@@ -438,7 +436,7 @@ fn run_line(run: &str, base: Option<&str>) -> HistoryLine {
         .map(|base| format!(r#","base":"{base}""#))
         .unwrap_or_default();
     let line = format!(
-        r#"{{"kind":"run","run":"{run}","at":"2026-11-01T00:00:00Z"{base},"due":1,"states":{{"ok":1}}}}"#
+        r#"{{"kind":"run","run":"{run}","at":"2026-11-01T00:00:00Z"{base},"due":1,"verified":1,"states":{{"ok":1}}}}"#
     );
     parse(line.as_bytes()).unwrap()
 }
@@ -461,7 +459,6 @@ fn a_url_is_verified_only_by_runs_that_can_have_seen_it() {
             base: None,
             selection: None,
             found: vec![Found::AsPromised; 6],
-            is_old: false,
             is_whole: true,
         };
         3

@@ -1,4 +1,5 @@
-//! Replays the history: which static URLs were unverified after a run, and when each was verified last.
+//! The verifications of static URLs, as the history tells them: the URLs that were unverified after a run,
+//! and when each URL was verified last.
 //!
 //! A run refers to the run that it started from. Two runs that start from the same one, on two machines
 //! or branches, are two branches of the history, whatever the order of their lines after a merge. So
@@ -10,13 +11,10 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_files::Root;
 use urldb_verdict::{JobKey, Rehash, Selection};
 
-use super::chains::Builder;
+use super::RehashDays;
 use super::order::Starts;
-use super::reading::{files, lines};
-use super::{RehashDays, file_of};
 
 /// Seconds in a day.
 pub(super) const DAY: i64 = 24 * 60 * 60;
@@ -54,15 +52,6 @@ pub struct SoughtUrl<'a> {
     pub added: Option<Timestamp>,
 }
 
-/// The run that the next one starts from.
-#[derive(Debug, Default)]
-pub struct BaseRun {
-    /// Its id; absent if the next run is the first of a month, and has to list all unverified URLs.
-    pub id: Option<String>,
-    /// The unverified URLs after it.
-    pub unverified: HashSet<String>,
-}
-
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) at: Timestamp,
@@ -71,7 +60,7 @@ pub(super) struct Run {
     /// Whether it verified any URL, at a time that is known.
     pub(super) verifies: bool,
     pub(super) rehash: Option<RehashDays>,
-    pub(super) place: Place,
+    pub(super) place: ChainPosition,
 }
 
 /// Runs, each of which starts from the one before.
@@ -79,7 +68,7 @@ pub(super) struct Run {
 pub(super) struct Chain {
     /// Numbers of runs, ascending.
     pub(super) runs: Vec<u32>,
-    /// What the first run starts from.
+    /// The start of the first run.
     pub(super) start: Start,
     /// The start of the latest run that verified any URL, in this chain or one before.
     pub(super) latest: Timestamp,
@@ -90,14 +79,14 @@ pub(super) enum Start {
     /// No URL is unverified: the first run lists all that are.
     Nothing,
     /// A run of an earlier chain, by its place there.
-    Run(Place),
+    Run(ChainPosition),
     /// A run whose line is lost. Of a URL that the chain does not name, nothing is known.
     Unknown,
 }
 
 /// A run, by chain and by its number in the chain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct ChainPosition {
     pub(super) chain: u32,
     pub(super) number: u32,
 }
@@ -105,55 +94,11 @@ pub(super) struct Place {
 /// A run after which a URL is unverified and was not before, or the other way round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Change {
-    pub(super) place: Place,
+    pub(super) place: ChainPosition,
     pub(super) is_unverified: bool,
 }
 
 impl Verifications {
-    /// Reads the whole history in the ledger's folder, as of `now`.
-    ///
-    /// # Errors
-    /// As [`lines`].
-    pub fn load(folder: &Root, now: Timestamp) -> anyhow::Result<Self> {
-        let mut builder = Builder::default();
-        for line in lines(folder)? {
-            builder.add(line?);
-        }
-        Ok(builder.finish(now))
-    }
-
-    /// Reads what a run that begins at `started` goes on from: the newest month with runs up to then, and
-    /// all later ones.
-    ///
-    /// # Errors
-    /// As [`lines`].
-    pub fn base(folder: &Root, started: Timestamp) -> anyhow::Result<BaseRun> {
-        let month = file_of(folder, started);
-        let mut builder = Builder::default();
-        let (past, later): (Vec<_>, Vec<_>) = files(folder)?
-            .into_iter()
-            .partition(|file| *file <= month || file.root() != month.root());
-        for path in past.into_iter().rev() {
-            builder.add_file(path)?;
-            if builder.has_runs() {
-                break;
-            }
-        }
-        for path in later {
-            builder.add_file(path)?;
-        }
-        let read = builder.finish(started);
-        let Some(last) = read.present.map(|last| &read.runs[last as usize]) else {
-            return Ok(BaseRun::default());
-        };
-        let known = read.unverified_after(last);
-        let is_same_month = known.is_some() && file_of(folder, last.at) == month;
-        Ok(BaseRun {
-            id: is_same_month.then(|| last.id.clone()),
-            unverified: known.unwrap_or_default(),
-        })
-    }
-
     /// The ids of the runs, in their order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.runs.iter().map(|run| run.id.as_str())
@@ -274,7 +219,7 @@ impl Verifications {
     }
 
     /// Whether a URL is unverified after the run at this place.
-    fn is_unverified(&self, url: u32, place: Place) -> bool {
+    fn is_unverified(&self, url: u32, place: ChainPosition) -> bool {
         self.is_unverified_at(Start::Run(place), Some(url))
     }
 

@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Socket, Type};
-use urldb_fetch::Stop;
-use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
+use urldb_fetch::{FetchOptions, Fetcher, HostOptions, Mapping, NetworkOptions, Stop};
 use urldb_format::DomainFile;
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
     Cnames, Decision, FileOptions, Job, KeptBodies, Observation, PlanOptions, Rehash, Selection,
-    Validators, Verdict, VerdictOptions, Warning, decide, undecided,
+    Validators, Verdict, VerdictOptions, Warning,
 };
 
 use crate::behaviour::{Behaviour, CONTENT, ETAG, Endpoint, RequestContext, Script};
@@ -140,16 +139,18 @@ impl Harness {
             ..NetworkOptions::default()
         };
         let waits = Mutex::new(BTreeMap::new());
-        let next = |job: &Job, seen: &[Observation]| match decide(job, seen, &options) {
-            Decision::Final(verdict) => Next::Done(verdict),
-            Decision::Retry { wait, fresh } => {
-                let mut waits = waits.lock().expect("no panic under the lock");
-                let longest: &mut Duration = waits.entry(job.key.domain.clone()).or_default();
-                *longest = wait.max(*longest);
-                Next::Retry {
-                    wait: wait.min(LONGEST_WAIT),
-                    fresh,
+        let decide = |job: &Job, seen: &[Observation], options: &VerdictOptions| {
+            match urldb_verdict::decide(job, seen, options) {
+                Decision::Retry { wait, fresh } => {
+                    let mut waits = waits.lock().expect("no panic under the lock");
+                    let longest: &mut Duration = waits.entry(job.key.domain.clone()).or_default();
+                    *longest = wait.max(*longest);
+                    Decision::Retry {
+                        wait: wait.min(LONGEST_WAIT),
+                        fresh,
+                    }
                 }
+                verdict @ Decision::Final(_) => verdict,
             }
         };
         let mut judged = BTreeMap::new();
@@ -157,19 +158,10 @@ impl Harness {
             .expect("a valid configuration")
             .fetch_all(
                 hosted.iter().map(|one| one.job()),
-                next,
-                |fetched| {
-                    let FetchedJob {
-                        job,
-                        observations,
-                        decision,
-                    } = fetched;
-                    let verdict =
-                        decision.unwrap_or_else(|| match decide(&job, &observations, &options) {
-                            Decision::Final(verdict) => verdict,
-                            Decision::Retry { .. } => undecided(&job, &observations, &options),
-                        });
-                    judged.insert(job.key.domain, verdict);
+                decide,
+                &options,
+                |done| {
+                    judged.insert(done.job.key.domain, done.verdict);
                 },
                 &Stop::new(),
             );

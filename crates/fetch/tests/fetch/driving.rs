@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use urldb_fetch::Stop;
-use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Next};
-use urldb_verdict::{BodyUse, FailureKind, Job, Keep, Observation};
+use urldb_fetch::{FetchOptions, Fetcher, HostOptions, Stop};
+use urldb_verdict::{
+    BodyUse, Decision, FailureKind, Job, JudgedJob, Keep, Observation, VerdictOptions,
+};
 
 use crate::support::{Reply, Server};
-use crate::{fetch_all, job, kind, network, quick, quick_with};
+use crate::{done, fetch_all, job, kind, network, quick, quick_with};
 
 fn jobs(host: &str, count: usize) -> Vec<Job> {
     (0..count)
@@ -77,8 +78,9 @@ fn a_host_that_hangs_holds_up_nobody_else() {
     let (stop, mut order) = (Stop::new(), Vec::new());
     fetcher.fetch_all(
         all,
-        |_, _| Next::Done(()),
-        |FetchedJob { observations, .. }| {
+        done,
+        &VerdictOptions::default(),
+        |JudgedJob { observations, .. }| {
             order.push(kind(&observations[0]));
             if order.len() == 20 {
                 stop.set();
@@ -119,14 +121,15 @@ fn run(
     options: &FetchOptions,
     server: &Server,
     all: Vec<Job>,
-    next: impl Fn(&Job, &[Observation]) -> Next<()> + Sync,
+    decide: impl Fn(&Job, &[Observation], &VerdictOptions) -> Decision + Sync,
 ) -> Vec<Vec<Observation>> {
     let fetcher = Fetcher::new(options, &network(&[("example.test", server)])).unwrap();
     let mut seen = Vec::new();
     fetcher.fetch_all(
         all.into_iter(),
-        next,
-        |FetchedJob { observations, .. }| seen.push(observations),
+        decide,
+        &VerdictOptions::default(),
+        |JudgedJob { observations, .. }| seen.push(observations),
         &Stop::new(),
     );
     seen
@@ -143,19 +146,19 @@ fn fetching_again_afresh_is_a_new_connection_past_caches_with_the_body_kept() {
         keep: Keep::Changes,
         beyond: 0,
     };
-    let again = |_: &Job, seen: &[Observation]| {
+    let again = |job: &Job, seen: &[Observation], options: &VerdictOptions| {
         let body = seen.last().unwrap().body.as_ref().unwrap();
         assert_eq!(body.bytes.is_some(), seen.len() > 2, "{}", seen.len());
         match seen.len() {
-            1 => Next::Retry {
+            1 => Decision::Retry {
                 wait: Duration::ZERO,
                 fresh: false,
             },
-            2..5 => Next::Retry {
+            2..5 => Decision::Retry {
                 wait: Duration::ZERO,
                 fresh: true,
             },
-            _ => Next::Done(()),
+            _ => done(job, seen, options),
         }
     };
     let seen = run(&quick(), &server, vec![one], again);
@@ -185,16 +188,16 @@ fn fetching_again_afresh_is_a_new_connection_past_caches_with_the_body_kept() {
 fn only_the_last_body_is_kept_and_only_until_the_next_fetch() {
     let server = Server::new(|_| Reply::ok("hello"));
     let has_bytes = |one: &Observation| one.body.as_ref().unwrap().bytes.is_some();
-    let again = |_: &Job, seen: &[Observation]| {
+    let again = |job: &Job, seen: &[Observation], options: &VerdictOptions| {
         let kept: Vec<bool> = seen.iter().map(has_bytes).collect();
         let (last, others) = kept.split_last().unwrap();
         assert!(*last && !others.contains(&true), "{kept:?}");
         match seen.len() {
-            ..5 => Next::Retry {
+            ..5 => Decision::Retry {
                 wait: Duration::ZERO,
                 fresh: false,
             },
-            _ => Next::Done(()),
+            _ => done(job, seen, options),
         }
     };
     let seen = run(&quick(), &server, vec![job("http://example.test/")], again);
@@ -210,11 +213,13 @@ fn waiting_takes_no_slot() {
         ..quick_with(|options| options.host_concurrency = 1)
     };
     let wait = Duration::from_millis(150);
-    let again =
-        |job: &Job, seen: &[Observation]| match (job.url.as_str().ends_with("/0"), seen.len()) {
-            (true, 1) => Next::Retry { wait, fresh: false },
-            _ => Next::Done(()),
-        };
+    let again = |job: &Job, seen: &[Observation], options: &VerdictOptions| match (
+        job.url.as_str().ends_with("/0"),
+        seen.len(),
+    ) {
+        (true, 1) => Decision::Retry { wait, fresh: false },
+        _ => done(job, seen, options),
+    };
     run(&options, &server, jobs("example.test", 5), again);
     let targets: Vec<String> = server
         .requests()
@@ -238,8 +243,9 @@ fn stopping_gives_up_what_is_left_at_once() {
     let started = Instant::now();
     fetcher.fetch_all(
         jobs("example.test", 500).into_iter(),
-        |_, _| Next::Done(()),
-        |FetchedJob {
+        done,
+        &VerdictOptions::default(),
+        |JudgedJob {
              job, observations, ..
          }| {
             stop.set();
@@ -264,7 +270,7 @@ fn the_deadline_of_the_run_ends_retries_too() {
         deadline: Some(Duration::from_millis(600)),
         ..quick()
     };
-    let again = |_: &Job, _: &[Observation]| Next::Retry {
+    let again = |_: &Job, _: &[Observation], _: &VerdictOptions| Decision::Retry {
         wait: Duration::from_hours(1),
         fresh: false,
     };
@@ -282,7 +288,8 @@ fn a_slow_consumer_slows_the_fetching_down() {
     let mut ahead = None;
     fetcher.fetch_all(
         jobs("example.test", 400).into_iter(),
-        |_, _| Next::Done(()),
+        done,
+        &VerdictOptions::default(),
         |_| {
             if ahead.is_none() {
                 std::thread::sleep(Duration::from_millis(300));
@@ -321,8 +328,9 @@ fn jobs_are_taken_as_the_queue_of_their_host_gets_short() {
     let (mut done, mut most_ahead) = (HashMap::<String, usize>::new(), 0);
     fetcher.fetch_sources(
         sources.into_iter(),
-        |_, _| Next::Done(()),
-        |FetchedJob { job, .. }| {
+        crate::done,
+        &VerdictOptions::default(),
+        |JudgedJob { job, .. }| {
             let url = job.url.as_str();
             let host = usize::from(url.contains("//b."));
             let done = done.entry(url[..13].to_owned()).or_default();
@@ -352,8 +360,9 @@ fn a_long_source_of_a_slow_host_holds_up_no_other_source() {
     let (mut answered, mut slow_taken) = (0, 0);
     fetcher.fetch_sources(
         sources.into_iter(),
-        |_, _| Next::Done(()),
-        |FetchedJob { observations, .. }| {
+        done,
+        &VerdictOptions::default(),
+        |JudgedJob { observations, .. }| {
             answered += usize::from(observations[0].failure.is_none());
             if answered == 1_000 && !stop.is_set() {
                 slow_taken = taken[0].load(Ordering::Relaxed);
@@ -376,8 +385,9 @@ fn a_fetcher_serves_more_than_one_run() {
         let mut seen = 0;
         fetcher.fetch_all(
             jobs("example.test", 3).into_iter(),
-            |_, _| Next::Done(()),
-            |FetchedJob { observations, .. }| {
+            done,
+            &VerdictOptions::default(),
+            |JudgedJob { observations, .. }| {
                 seen += usize::from(observations[0].failure.is_none());
             },
             &Stop::new(),
@@ -453,8 +463,9 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
     let (stop, mut order) = (Stop::new(), Vec::new());
     fetcher.fetch_all(
         jobs("front.test", 10).into_iter(),
-        |_, _| Next::Done(()),
-        |FetchedJob { observations, .. }| {
+        done,
+        &VerdictOptions::default(),
+        |JudgedJob { observations, .. }| {
             order.push((kind(&observations[0]), observations[0].hops.len()));
             stop.set();
         },

@@ -20,9 +20,11 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_fetch::Stop;
-use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
-use urldb_verdict::{BodyUse, FailureKind, Job, JobKey, Keep, Observation, Promise, Request};
+use urldb_fetch::{FetchOptions, Fetcher, HostOptions, Mapping, NetworkOptions, Stop};
+use urldb_verdict::{
+    BodyUse, Decision, FailureKind, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request,
+    VerdictOptions, undecided,
+};
 
 use support::Server;
 
@@ -110,6 +112,11 @@ fn job(url: &str) -> Job {
     }
 }
 
+/// Ends a job after its observations so far.
+fn done(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Decision {
+    Decision::Final(undecided(job, seen, options))
+}
+
 /// Fetches one job once.
 fn fetch(options: &FetchOptions, network: &NetworkOptions, job: Job) -> Observation {
     fetch_by(
@@ -123,8 +130,9 @@ fn fetch_by(fetcher: &Fetcher, job: Job) -> Observation {
     let mut seen = Vec::new();
     fetcher.fetch_all(
         std::iter::once(job),
-        |_, _| Next::Done(()),
-        |FetchedJob { observations, .. }| seen.extend(observations),
+        done,
+        &VerdictOptions::default(),
+        |JudgedJob { observations, .. }| seen.extend(observations),
         &Stop::new(),
     );
     assert_eq!(seen.len(), 1);
@@ -150,8 +158,9 @@ fn fetch_all(
     let all = Mutex::new(Vec::new());
     fetcher.fetch_all(
         jobs.into_iter(),
-        |_, _| Next::Done(()),
-        |FetchedJob {
+        done,
+        &VerdictOptions::default(),
+        |JudgedJob {
              job, observations, ..
          }| {
             let mut all = all.lock().expect("no panic under the lock");

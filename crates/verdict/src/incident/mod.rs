@@ -13,6 +13,8 @@
 //!   which no later run knows.
 
 mod cause;
+mod changing;
+mod groups;
 mod outcome;
 mod update;
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use urldb_protocol::{ClosedBecause, Evidence, Incident, Phase, Reason, Shown, State};
 
 use super::*;
-use crate::classify::Classification;
+use crate::classification::Classification;
 use crate::options::VerdictOptions;
 use crate::status::UrlStatus;
 use crate::verdict::Verdict;
@@ -517,19 +517,19 @@ proptest! {
             }
             prop_assert!(affected.values().all(|times| *times == 1), "{:?}", affected);
 
-            // Whatever is believed to be broken is affected.
+            // Each URL that is believed to be broken is affected.
             for (url, status) in &world.statuses {
                 let is_broken = status.state != State::Ok && !gone.contains(url);
                 prop_assert!(!is_broken || affected.contains_key(url.as_str()), "{} {:?}", url, status);
             }
-            // Whatever was affected still is, is as promised, or is gone.
+            // Each URL that was affected still is, is as promised, or is gone.
             for url in before.iter().flat_map(Incident::affected) {
                 let outcome = outcomes.iter().find(|outcome| outcome.url == url.url);
                 let is_good = outcome.is_some_and(|outcome| outcome.seen == State::Ok);
                 let is_gone = gone.contains(&url.url);
                 prop_assert!(affected.contains_key(url.url.as_str()) != (is_good || is_gone));
             }
-            // Whatever is in a group is in no incident, and only in that group.
+            // Each URL of a group is in no incident, and only in that group.
             let mut grouped = BTreeSet::new();
             for incident in &incidents {
                 if matches!(incident.phase, Phase::Unconfirmed | Phase::Unknown) {

@@ -1,13 +1,14 @@
 //! The incidents after a run.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{AffectedUrl, ClosedBecause, Evidence, Incident, Phase, State};
+use urldb_protocol::{AffectedUrl, Incident, Phase, State};
 
 use super::cause::{Cause, incident_id, incident_key};
+use super::changing::Changing;
+use super::groups::{group, grouped, unconfirmed_and_unknown};
 use super::outcome::{LeftBecause, UrlOutcome};
 
 /// The facts about the run that incidents need.
@@ -31,9 +32,6 @@ pub struct RunFacts<'a> {
 
 /// The URL and the request of an affected URL.
 type UrlKey<'a> = (&'a str, Option<&'a str>);
-
-/// File, line and URL, by which URLs are sorted.
-type Place = (Arc<str>, usize, String);
 
 /// The incidents after a run, and the groups that are none: every incident of `open`, some of them
 /// closed now, those that the run opened, and the groups of unconfirmed and unknown URLs. The order is
@@ -109,22 +107,6 @@ struct Update<'a> {
     incidents: Vec<Changing>,
 }
 
-/// An incident while its URLs change.
-struct Changing {
-    incident: Incident,
-    cause: Cause,
-    /// Whether later URLs of the same cause join.
-    accepts: bool,
-    /// The URLs that are affected after the run.
-    urls: Vec<AffectedUrl>,
-    left: Vec<(AffectedUrl, LeftBecause)>,
-    /// Number of URLs that are news for an incident of an earlier run.
-    added: u64,
-    tried: u64,
-    /// The evidence of the first URL that has some, and the place of that URL.
-    evidence: Option<(Place, Evidence)>,
-}
-
 impl<'a> Update<'a> {
     fn new(open: Vec<Incident>, run: &'a RunFacts<'a>) -> Self {
         let incidents = open.into_iter().map(|mut incident| {
@@ -133,16 +115,8 @@ impl<'a> Update<'a> {
             let opened = incident.opened.filter(|opened| *opened <= run.started);
             let is_settled = run.last_complete > opened;
             incident.phase = Phase::Unchanged;
-            Changing {
-                accepts: cause.is_host_wide() || !is_settled,
-                cause,
-                incident,
-                urls: vec![],
-                left: vec![],
-                added: 0,
-                tried: 0,
-                evidence: None,
-            }
+            let accepts = cause.is_host_wide() || !is_settled;
+            Changing::new(incident, cause, accepts)
         });
         Self {
             run,
@@ -257,16 +231,7 @@ impl<'a> Update<'a> {
             silent: !urls.iter().any(|outcome| outcome.is_news),
             ..group(Phase::Opened, host, &cause, since.unwrap_or(started))
         };
-        self.incidents.push(Changing {
-            incident,
-            cause,
-            accepts: true,
-            urls: vec![],
-            left: vec![],
-            added: 0,
-            tried: 0,
-            evidence: None,
-        });
+        self.incidents.push(Changing::new(incident, cause, true));
         self.incidents.len() - 1
     }
 
@@ -318,92 +283,6 @@ impl<'a> Update<'a> {
     }
 }
 
-impl Changing {
-    fn leave(&mut self, known: AffectedUrl, because: LeftBecause) {
-        let left = AffectedUrl {
-            new: false,
-            not_tried: false,
-            left: true,
-            ..known
-        };
-        self.left.push((left, because));
-    }
-
-    /// Keeps a URL. A URL that is no longer muted is news, since nobody was notified about it.
-    fn stay(&mut self, known: &AffectedUrl, outcome: &UrlOutcome) {
-        let new = known.muted && !outcome.muted;
-        self.added += u64::from(new);
-        self.add(outcome, new);
-    }
-
-    /// Adds a URL. A URL whose bad state was believed before is no news.
-    fn join(&mut self, outcome: &UrlOutcome) {
-        let is_opening = self.incident.phase == Phase::Opened;
-        let new = is_opening || outcome.is_news || outcome.is_not_tried();
-        self.added += u64::from(new && !is_opening);
-        self.add(outcome, new);
-    }
-
-    fn add(&mut self, outcome: &UrlOutcome, new: bool) {
-        self.urls.push(AffectedUrl {
-            new,
-            ..outcome.affected()
-        });
-        self.tried += u64::from(outcome.seen != State::Inconclusive);
-        let place = (Arc::clone(&outcome.file), outcome.line, outcome.url.clone());
-        let known = self.evidence.as_ref().map(|(place, _)| place);
-        if let Some(evidence) = &outcome.evidence
-            && known.is_none_or(|known| place < *known)
-        {
-            self.evidence = Some((place, (**evidence).clone()));
-        }
-    }
-
-    fn finish(self, now: Timestamp) -> Incident {
-        let Self {
-            mut incident,
-            mut urls,
-            left,
-            added,
-            tried,
-            evidence,
-            ..
-        } = self;
-        incident.added = added;
-        incident.left += left.len() as u64;
-        let is_affected = |url: &str| urls.iter().any(|known| known.url == url);
-        if !urls.is_empty()
-            && !is_affected(&incident.evidence.url)
-            && let Some((_, evidence)) = evidence
-        {
-            incident.evidence = evidence;
-        }
-        incident.evidence.tried = tried;
-        if incident.phase != Phase::Opened {
-            incident.phase = match (urls.is_empty(), added, left.is_empty()) {
-                (true, ..) => Phase::Closed,
-                (false, 0, true) => Phase::Unchanged,
-                (false, 0, false) => Phase::Shrunk,
-                (false, _, _) => Phase::Grown,
-            };
-        }
-        if incident.phase == Phase::Closed {
-            let is_changed =
-                |(_, because): &(_, LeftBecause)| *because == LeftBecause::PromiseChanged;
-            incident.closed = Some(now);
-            incident.closed_because = Some(if !left.is_empty() && left.iter().all(is_changed) {
-                ClosedBecause::PromisesChanged
-            } else {
-                ClosedBecause::Recovered
-            });
-        }
-        urls.extend(left.into_iter().map(|(url, _)| url));
-        sort_urls(&mut urls);
-        incident.urls = urls;
-        incident
-    }
-}
-
 /// Why a URL leaves an incident, if it does. A URL that was not tried stays until a run sees it as
 /// promised. A URL whose reason or redirect changes stays, since no transition tells anybody so.
 fn left_because(outcome: &UrlOutcome, cause: &Cause) -> Option<LeftBecause> {
@@ -416,123 +295,6 @@ fn left_because(outcome: &UrlOutcome, cause: &Cause) -> Option<LeftBecause> {
         });
     }
     (outcome.status.state != cause.state).then_some(LeftBecause::OtherState)
-}
-
-/// The groups of the URLs that no incident has: those that failed without being confirmed, and those
-/// about which there is no conclusion.
-fn unconfirmed_and_unknown(outcomes: Vec<&UrlOutcome>, now: Timestamp) -> Vec<Incident> {
-    let (doubted, rest): (Vec<_>, Vec<_>) = outcomes
-        .into_iter()
-        .partition(|outcome| outcome.is_doubted());
-    let mut unconfirmed = grouped(doubted, UrlOutcome::seen_cause);
-    let mut unknown = vec![];
-    for outcome in rest {
-        let of_host = unconfirmed.iter_mut();
-        let silent = of_host
-            .filter(|((host, cause), _)| *host == outcome.host && cause.is_silence())
-            .filter(|_| outcome.is_not_tried())
-            .max_by_key(|((_, cause), urls)| (cause.redirect.is_none(), urls.len()));
-        match silent {
-            Some((_, urls)) => urls.push(outcome),
-            None if outcome.seen != State::Ok => unknown.push(outcome),
-            None => {}
-        }
-    }
-    let cause = |outcome: &UrlOutcome| Cause::new(outcome.seen, outcome.seen_reason.as_deref());
-    let unknown = grouped(unknown, cause);
-    let all = unconfirmed
-        .into_iter()
-        .map(|group| (Phase::Unconfirmed, group));
-    let all = all.chain(unknown.into_iter().map(|group| (Phase::Unknown, group)));
-    let finished = all.map(|(phase, ((host, cause), outcomes))| {
-        let doubts = || {
-            let statuses = outcomes.iter().map(|outcome| &outcome.status);
-            statuses.filter_map(|status| status.pending.as_ref())
-        };
-        let mut urls: Vec<AffectedUrl> =
-            outcomes.iter().map(|outcome| outcome.affected()).collect();
-        sort_urls(&mut urls);
-        let tried = outcomes.iter();
-        let tried = tried.filter(|outcome| outcome.seen != State::Inconclusive);
-        let tried = tried.count() as u64;
-        let mut evidence = outcomes
-            .iter()
-            .filter_map(|outcome| outcome.evidence.as_deref());
-        let first = evidence.next().cloned();
-        let runs = match phase {
-            Phase::Unconfirmed => doubts().map(|pending| pending.count).max(),
-            _ => None,
-        };
-        let since = match phase {
-            Phase::Unconfirmed => doubts().map(|pending| pending.first).min(),
-            _ => None,
-        };
-        let since = since.unwrap_or(now);
-        Incident {
-            urls,
-            runs: runs.unwrap_or_default(),
-            evidence: Evidence {
-                tried,
-                ..first.unwrap_or_default()
-            },
-            ..group(phase, host, &cause, since)
-        }
-    });
-    finished.collect()
-}
-
-/// An incident without URLs that is known to nobody.
-fn group(phase: Phase, host: String, cause: &Cause, since: Timestamp) -> Incident {
-    Incident {
-        reason: cause.reason.clone(),
-        redirect: cause.redirect.clone(),
-        ..Incident::group(phase, host, cause.state, since)
-    }
-}
-
-type Groups<'o> = BTreeMap<(String, Cause), Vec<&'o UrlOutcome>>;
-
-/// URLs by host and cause. A redirect is a part of the cause if several URLs have the same target, or
-/// if only one URL has the rest of the cause; URLs that each redirect to a target of their own are one
-/// group.
-fn grouped<'o>(
-    outcomes: Vec<&'o UrlOutcome>,
-    cause_of: impl Fn(&UrlOutcome) -> Cause,
-) -> Vec<((String, Cause), Vec<&'o UrlOutcome>)> {
-    let mut by_target: Groups<'o> = BTreeMap::new();
-    for outcome in outcomes {
-        let key = (outcome.host.clone(), cause_of(outcome));
-        by_target.entry(key).or_default().push(outcome);
-    }
-    let mut groups: Groups<'o> = BTreeMap::new();
-    let mut single: Groups<'o> = BTreeMap::new();
-    for ((host, cause), urls) in by_target {
-        if cause.redirect.is_some() && urls.len() == 1 {
-            let rest = cause.with_redirect(None);
-            single.entry((host, rest)).or_default().extend(urls);
-        } else {
-            groups.insert((host, cause), urls);
-        }
-    }
-    for ((host, rest), urls) in single {
-        let known = groups.get_mut(&(host.clone(), rest.clone()));
-        match (known, urls.as_slice()) {
-            (Some(known), _) => known.extend(urls),
-            (None, [only]) => {
-                groups.insert((host, cause_of(only)), urls);
-            }
-            (None, _) => {
-                groups.insert((host, rest), urls);
-            }
-        }
-    }
-    groups.into_iter().collect()
-}
-
-fn sort_urls(urls: &mut [AffectedUrl]) {
-    urls.sort_by(|a, b| {
-        (&a.file, a.line, &a.url, &a.request).cmp(&(&b.file, b.line, &b.url, &b.request))
-    });
 }
 
 fn key_of(url: &AffectedUrl) -> UrlKey<'_> {

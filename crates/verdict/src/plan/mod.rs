@@ -22,7 +22,7 @@ pub use aliases::Rotation;
 pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
 pub use selection::{ChangedRecords, NamedRecord, Selection};
-pub use shard::Shard;
+pub use shard::{InvalidShard, Shard};
 pub use skipped::SkippedRecords;
 
 /// The jobs of one domain file.
@@ -438,7 +438,7 @@ redirects-to: /elsewhere
         );
     }
 
-    /// What a job requests and what it promises.
+    /// The request and the promise of each job.
     fn asked(text: &str) -> Vec<String> {
         let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
         let options = PlanOptions {

@@ -21,13 +21,13 @@ pub struct PlanOptions {
     pub max_capture: u64,
     /// Whether bodies longer than promised are read to their end.
     pub whole: bool,
-    /// Which bodies are kept for the archive.
+    /// The bodies that are kept for the archive.
     pub kept_bodies: KeptBodies,
-    /// Which records are also requested from cnames.
+    /// The records that are also requested from cnames.
     pub cnames: Cnames,
     /// The number of today in UTC, counted from 1970: cnames rotate by it, and `mute-until` expires.
     pub day: u64,
-    /// Which static records are read in full.
+    /// The static records that are read in full.
     pub rehash: Rehash,
 }
 
@@ -53,7 +53,7 @@ pub struct FileOptions<'a> {
     pub plan: PlanOptions,
 }
 
-/// Which records are also requested from a domain's cnames.
+/// The records that are also requested from a domain's cnames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cnames {
     /// One record for each cname and day, all in turn.
@@ -64,7 +64,7 @@ pub enum Cnames {
     None,
 }
 
-/// Which bodies are kept for the archive.
+/// The bodies that are kept for the archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptBodies {
     /// No body.

@@ -1,4 +1,4 @@
-//! Which static records a run reads in full, and which it fetches with a conditional request.
+//! The static records that a run reads in full; it fetches the others with a conditional request.
 //!
 //! Each record has one day in every N days. The day depends on the record's key alone, and records
 //! are spread evenly over the days.

@@ -8,7 +8,7 @@ use urldb_format::{Record, RecordIdentity};
 
 use crate::job::JobKey;
 
-/// Which records a command is about.
+/// The records that a command is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {

@@ -21,17 +21,31 @@ pub struct Shard {
     count: u32,
 }
 
+/// The reason why a text or a pair of numbers is no shard. The text continues a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidShard {
+    /// There are no runs with so many shards.
+    #[error("the number of shards is from 1 to {MOST}")]
+    Count,
+    /// There is no such number.
+    #[error("shards are numbered from 1 to {0}")]
+    Number(u32),
+    /// The text has another form.
+    #[error("a shard is written NUMBER/COUNT, as 3/8")]
+    Form,
+}
+
 impl Shard {
     /// Shard `number` of `count`, counted from 1.
     ///
     /// # Errors
-    /// When there is no such shard, or `count` is more than 1024. The text continues a sentence.
-    pub fn new(number: u32, count: u32) -> Result<Self, String> {
+    /// When there is no such shard, or `count` is more than 1024.
+    pub fn new(number: u32, count: u32) -> Result<Self, InvalidShard> {
         if count == 0 || count > MOST {
-            return Err(format!("the number of shards is from 1 to {MOST}"));
+            return Err(InvalidShard::Count);
         }
         if number == 0 || number > count {
-            return Err(format!("shards are numbered from 1 to {count}"));
+            return Err(InvalidShard::Number(count));
         }
         Ok(Self { number, count })
     }
@@ -40,7 +54,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn all(count: u32) -> Result<Vec<Self>, String> {
+    pub fn all(count: u32) -> Result<Vec<Self>, InvalidShard> {
         Self::new(1, count)?;
         Ok((1..=count).map(|number| Self { number, count }).collect())
     }
@@ -99,13 +113,13 @@ impl fmt::Display for Shard {
 }
 
 impl FromStr for Shard {
-    type Err = String;
+    type Err = InvalidShard;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidShard> {
         let parts = text.split_once('/');
         let number = |text: &str| text.parse::<u32>().ok();
         let parts = parts.and_then(|(a, b)| Some((number(a)?, number(b)?)));
-        let (number, count) = parts.ok_or("a shard is written NUMBER/COUNT, as 3/8")?;
+        let (number, count) = parts.ok_or(InvalidShard::Form)?;
         Self::new(number, count)
     }
 }
@@ -117,9 +131,9 @@ impl From<Shard> for String {
 }
 
 impl TryFrom<String> for Shard {
-    type Error = String;
+    type Error = InvalidShard;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, InvalidShard> {
         text.parse()
     }
 }

@@ -7,11 +7,12 @@ use urldb_canon::{Identity, RequestUrl};
 use urldb_format::Record;
 use urldb_text::redact;
 use urldb_verdict::{
-    BodyUse, Canary, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation,
-    Promise, Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
+    BodyUse, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise,
+    Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
     promisable_redirect, promisable_type,
 };
 
+use super::diagnose::Diagnosis;
 use super::observe::observe;
 use super::options::Progress;
 use crate::config::Config;
@@ -101,7 +102,7 @@ impl ServedPromise {
 
 /// A job for `url` with the request of `asked`, and without a promise; `None` if host and path make
 /// no URL.
-pub fn probe_job(
+pub fn unpromised_job(
     url: &Identity,
     asked: &Record,
     keys: PromisedKeys,
@@ -132,7 +133,7 @@ pub fn probe_job(
 ///
 /// # Errors
 /// When the HTTP client cannot be set up.
-pub fn probe(
+pub fn fetch_served(
     config: &Config,
     keys: PromisedKeys,
     stop: &Stop,
@@ -145,17 +146,9 @@ pub fn probe(
         let served = served.and_then(ServedPromise::without_secrets);
         take(judged.job, served);
     };
-    let canary = Canary::default();
+    let diagnosis = Diagnosis::new(progress, false, 1, take);
     let sources = jobs.map(std::iter::once);
-    observe(
-        config,
-        stop,
-        progress,
-        decide_promise,
-        canary,
-        sources,
-        take,
-    )
+    observe(config, stop, decide_promise, sources, diagnosis)
 }
 
 fn served(

@@ -1,15 +1,13 @@
-//! The facts that a run takes from earlier runs and leaves to later ones.
+//! The ledger while a run plans, fetches and records at the same time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use urldb_protocol::{Envelope, Phase};
-use urldb_verdict::{JobKey, PastRuns, Rehash, Selection, Validators};
+use urldb_verdict::{JobKey, PastRuns, Validators};
 
-use super::domain_files::PlannedDomain;
-use crate::ledger::{ChangeLine, HistoryLine, IncidentLine, Ledger, RehashDays, RunLine};
-use crate::report::Verification;
+use super::planner::PlannedDomain;
+use crate::ledger::{KnownCaptures, Ledger};
 
 impl PastRuns for Ledger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
@@ -46,7 +44,7 @@ pub(super) struct OpenLedger {
     ledger: Ledger,
     /// Number of jobs of each domain that are not recorded yet.
     jobs: HashMap<String, u64>,
-    /// The first error of reading the ledger. What is known of the jobs since then is not true.
+    /// The first error of reading the ledger. Facts about jobs since then may be wrong.
     fault: Option<anyhow::Error>,
 }
 
@@ -62,6 +60,11 @@ impl SharedLedger {
     /// The ledger, with the entry of this job open.
     pub(super) fn of(&self, key: &JobKey) -> MutexGuard<'_, OpenLedger> {
         self.opened(|ledger| ledger.open_at(key))
+    }
+
+    /// The captures of a job.
+    pub(super) fn known_captures(&self, key: &JobKey) -> KnownCaptures {
+        KnownCaptures::of(self.of(key).get(key))
     }
 
     /// The ledger, with this domain open.
@@ -198,128 +201,4 @@ impl PastRuns for SharedLedger {
     fn is_in_doubt(&self, key: &JobKey) -> bool {
         self.of(key).is_in_doubt(key)
     }
-}
-
-/// Removes jobs and domains from the ledger that are no longer in the database. `understood` are the
-/// hosts whose files have no mistakes, `unplanned` the jobs in the ledger without a record.
-pub(super) fn forget(
-    ledger: &mut Ledger,
-    hosts: &[String],
-    understood: &[String],
-    unplanned: &[JobKey],
-) -> anyhow::Result<()> {
-    let understood: BTreeSet<&str> = understood.iter().map(String::as_str).collect();
-    for of_domain in unplanned.chunk_by(|one, other| one.domain == other.domain) {
-        let domain = &of_domain[0].domain;
-        if understood.contains(domain.as_str()) {
-            for key in of_domain {
-                ledger.open_at(key)?;
-                ledger.forget(key);
-            }
-            ledger.close(domain);
-        }
-    }
-    ledger.forget_others(hosts.iter().map(String::as_str))
-}
-
-/// What a run starts from.
-pub(super) struct Starting {
-    /// The run before; absent if the line of this run lists all unverified URLs.
-    pub(super) base: Option<String>,
-    /// Which records it reads in full.
-    pub(super) rehash: Rehash,
-}
-
-/// The lines of a run for the history.
-pub(super) fn history_lines(
-    envelope: &Envelope,
-    selection: &Selection,
-    starting: Starting,
-    verification: Verification,
-) -> Vec<HistoryLine> {
-    let run = &envelope.run;
-    let line = run_line(envelope, selection, starting, verification);
-    let mut lines = vec![HistoryLine::Run(Box::new(line))];
-    lines.extend(envelope.changes.iter().map(|change| {
-        HistoryLine::Change(ChangeLine {
-            run: run.id.clone(),
-            at: run.finished,
-            url: change.url.clone(),
-            from: change.from,
-            to: change.to,
-        })
-    }));
-    let incidents = envelope.incidents.iter();
-    let changed = incidents.filter(|incident| {
-        let is_changed = !matches!(incident.phase, Phase::Unchanged);
-        !incident.id.is_empty() && is_changed
-    });
-    lines.extend(changed.map(|incident| {
-        HistoryLine::Incident(IncidentLine {
-            run: run.id.clone(),
-            at: run.finished,
-            incident: incident.id.clone(),
-            phase: incident.phase,
-            host: incident.host.clone(),
-            state: incident.state,
-            reason: incident.reason.clone(),
-            urls: incident.affected().count() as u64,
-            because: incident.closed_because,
-        })
-    }));
-    lines
-}
-
-fn run_line(
-    envelope: &Envelope,
-    selection: &Selection,
-    Starting { base, rehash }: Starting,
-    verification: Verification,
-) -> RunLine {
-    let (run, coverage) = (&envelope.run, &envelope.summary.coverage);
-    let is_everything = selection.is_everything();
-    let Verification {
-        before,
-        unverified,
-        verified_again,
-        not_modified,
-    } = verification;
-    // A URL of several requests is verified if all of them are.
-    let verified_again = verified_again.difference(&unverified).cloned();
-    let mut line = RunLine {
-        run: run.id.clone(),
-        at: run.started,
-        selection: (!is_everything).then(|| selection.clone()),
-        base,
-        due: coverage.due,
-        verified: Some(coverage.static_verified),
-        not_modified: coverage.not_modified,
-        rehash: (coverage.not_modified > 0).then(|| RehashDays {
-            every: rehash.every(),
-            days: rehash.days(),
-        }),
-        states: envelope.summary.states.clone(),
-        unverified: None,
-        became_unverified: vec![],
-        verified_again: vec![],
-    };
-    let verifies = coverage.static_verified > 0;
-    if line.base.is_none() {
-        let after: BTreeSet<String> = match (verifies, is_everything) {
-            (false, _) => before.into_iter().collect(),
-            // Records that are gone leave the list.
-            (true, true) => unverified.into_iter().chain(not_modified).collect(),
-            (true, false) => {
-                let again: BTreeSet<String> = verified_again.collect();
-                let before = before.into_iter().filter(|url| !again.contains(url));
-                before.chain(unverified).collect()
-            }
-        };
-        line.unverified = Some(after.into_iter().collect());
-    } else if verifies {
-        line.verified_again = verified_again.collect();
-        let became = unverified.into_iter().filter(|url| !before.contains(url));
-        line.became_unverified = became.collect();
-    }
-    line
 }

@@ -1,19 +1,26 @@
-//! Archives the judged jobs of a run.
+//! The step that archives judged jobs, as the network delivers them: judged jobs in, records out.
 //!
-//! Archiving costs more than all the rest, so the threads of a pool do it. Archived jobs come back in
-//! any order, and only then are recorded.
+//! Archiving costs more than all the rest, so the threads of a pool do it. The records come back in any
+//! order.
 
+use std::path::PathBuf;
 use std::thread;
 
 use anyhow::Context;
 use urldb_protocol::State;
 use urldb_verdict::{Job, JudgedJob, Observation, Verdict};
 
-use super::past_runs::SharedLedger;
+use super::observe::observe_planned;
+use super::options::RunOptions;
+use super::outcome::Messages;
+use super::planned_jobs::PlannedJobs;
 use super::pool::Pool;
-use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
+use super::prepare::Prepared;
+use super::shared_ledger::SharedLedger;
+use crate::ambient::Ambient;
+use crate::archive::{Archive, ArchiveWriter, Missing, Stored, is_good};
 use crate::explain::explain;
-use crate::ledger::Entry;
+use crate::ledger::{Archived, JobRecord, KnownCaptures};
 
 /// Why a body is not archived that a promise accepts, although the body is an error page or
 /// incomplete.
@@ -24,41 +31,63 @@ const ONCE: &str =
 const ALIAS: &str =
     "an alias is archived under the name of its domain, as long as its bytes are as promised";
 
-/// A job to archive, and what the ledger knows of its captures.
+/// A job to archive, and its captures in the ledger.
 struct ArchiveTask {
     judged: JudgedJob,
     known: KnownCaptures,
 }
 
-/// A job after archiving, or a job that needs none.
-pub(super) struct ArchivedJob {
-    pub(super) judged: JudgedJob,
-    /// The captures for the ledger.
-    pub(super) captures: KnownCaptures,
-    /// The error of the archive, if there was one.
-    pub(super) trouble: Option<String>,
-    /// Why the archive does not have the observed body.
-    pub(super) not_archived: Option<String>,
+/// The archive of a run after its last job.
+pub(super) struct RunArchive {
+    /// The archive files of the run.
+    pub(super) files: anyhow::Result<Vec<PathBuf>>,
+    /// Lines for people.
+    pub(super) messages: Messages,
 }
 
-/// Archives all jobs that `observe` hands out, and hands them to `take`. Returns the archive.
+/// Fetches and archives the jobs of a plan, and hands their records to `take`.
 ///
 /// # Errors
-/// Those of `observe`. The files of this run are removed then.
+/// When the archive cannot be opened, and those of [`observe_planned`].
+pub(super) fn from_network(
+    prepared: &Prepared<'_>,
+    jobs: &mut PlannedJobs<'_>,
+    take: impl FnMut(JobRecord),
+) -> anyhow::Result<RunArchive> {
+    let Prepared {
+        options, ledger, ..
+    } = prepared;
+    let (archive, notes) = prepared.open_archive()?;
+    let archive = archive_all(archive, ledger, options, jobs, take)?;
+    Ok(RunArchive {
+        files: archive.finish(),
+        messages: Messages {
+            notes,
+            ..Messages::default()
+        },
+    })
+}
+
+/// Fetches and archives the jobs of a plan, and hands their records to `take`. Returns the archive.
+///
+/// # Errors
+/// Those of [`observe_planned`]. The files of this run are removed then.
 pub(super) fn archive_all(
     archive: Archive,
     ledger: &SharedLedger,
-    observe: impl FnOnce(&mut dyn FnMut(JudgedJob)) -> anyhow::Result<()>,
-    mut take: impl FnMut(ArchivedJob),
+    options: &RunOptions<'_>,
+    jobs: &mut PlannedJobs<'_>,
+    mut take: impl FnMut(JobRecord),
 ) -> anyhow::Result<Archive> {
+    let ambient = options.ambient;
     let observed = thread::scope(|scope| {
         let mut pool = Pool::start(scope, || {
             let mut writer = archive.writer();
-            move |task: ArchiveTask| task.archive(&mut writer)
+            move |task: ArchiveTask| task.archive(&mut writer, ambient)
         });
-        let observed = observe(&mut |judged| {
-            let archived = submit(ledger, judged, &mut pool);
-            archived.into_iter().chain(pool.ready()).for_each(&mut take);
+        let observed = observe_planned(options, jobs, ledger, |judged| {
+            let record = submit(ledger, judged, ambient, &mut pool);
+            record.into_iter().chain(pool.ready()).for_each(&mut take);
         });
         pool.finish().for_each(take);
         observed
@@ -70,24 +99,13 @@ pub(super) fn archive_all(
     Ok(archive)
 }
 
-/// What the ledger knows of the captures of a job.
-pub(super) fn known_captures(ledger: &SharedLedger, job: &Job) -> KnownCaptures {
-    captures_of(ledger.of(&job.key).get(&job.key))
-}
-
-fn captures_of(entry: Option<&Entry>) -> KnownCaptures {
-    KnownCaptures {
-        content: entry.and_then(|entry| entry.content.clone()),
-        bad_response: entry.and_then(|entry| entry.bad_response.clone()),
-    }
-}
-
-/// Gives a job to the pool if its observation is archived. Returns the job if no thread has it.
-fn submit<W: FnMut(ArchiveTask) -> ArchivedJob + Send>(
+/// Gives a job to the pool if its observation is archived. Returns the record if no thread has the job.
+fn submit<W: FnMut(ArchiveTask) -> JobRecord + Send>(
     ledger: &SharedLedger,
     judged: JudgedJob,
-    pool: &mut Pool<ArchiveTask, ArchivedJob, W>,
-) -> Option<ArchivedJob> {
+    ambient: Ambient,
+    pool: &mut Pool<ArchiveTask, JobRecord, W>,
+) -> Option<JobRecord> {
     let JudgedJob {
         job,
         observations,
@@ -97,7 +115,7 @@ fn submit<W: FnMut(ArchiveTask) -> ArchivedJob + Send>(
         let ledger = ledger.of(&job.key);
         let entry = ledger.get(&job.key);
         let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
-        (captures_of(entry), is_repeated)
+        (KnownCaptures::of(entry), is_repeated)
     };
     let seen = observations.get(verdict.observation);
     let not_archived = seen.and_then(|seen| not_archived(job, seen, verdict, is_repeated));
@@ -111,18 +129,21 @@ fn submit<W: FnMut(ArchiveTask) -> ArchivedJob + Send>(
         return pool.submit(ArchiveTask { judged, known });
     }
     let has_body = seen.is_some_and(|seen| seen.body.is_some());
-    Some(ArchivedJob {
-        captures: known,
-        trouble: None,
-        not_archived: not_archived.filter(|_| has_body).map(str::to_owned),
+    Some(JobRecord {
+        at: ambient.now_in_seconds(),
+        archived: Archived {
+            captures: known,
+            error: None,
+            not_archived: not_archived.filter(|_| has_body).map(str::to_owned),
+        },
         judged,
     })
 }
 
 impl ArchiveTask {
-    /// Archives the observation that the verdict rests on. An error is returned with the job, so
-    /// that a full disk keeps nobody from being notified.
-    fn archive(self, writer: &mut ArchiveWriter<'_>) -> ArchivedJob {
+    /// Archives the observation that the verdict rests on. The record has the error, if there is one, so that
+    /// a full disk keeps nobody from being notified.
+    fn archive(self, writer: &mut ArchiveWriter<'_>, ambient: Ambient) -> JobRecord {
         let Self { mut judged, known } = self;
         let JudgedJob {
             job,
@@ -133,13 +154,13 @@ impl ArchiveTask {
             Some(seen) => writer.store(job, seen, &known),
             None => Ok(Stored::default()),
         };
-        let (stored, trouble) = match stored {
+        let (stored, error) = match stored {
             Ok(stored) => {
-                let trouble = match &stored.missing {
+                let error = match &stored.missing {
                     Some(missing @ Missing::Room) => Some(missing.to_string()),
                     _ => None,
                 };
-                (stored, trouble)
+                (stored, error)
             }
             Err(error) => {
                 let unchanged = Stored {
@@ -150,16 +171,19 @@ impl ArchiveTask {
             }
         };
         let missing = stored.missing.map(|missing| missing.to_string());
-        let not_archived = missing.or_else(|| trouble.clone());
-        let trouble = trouble.map(|what| format!("{}: cannot be archived: {what}", job.url));
-        ArchivedJob {
-            trouble,
-            not_archived,
-            judged,
-            captures: KnownCaptures {
-                content: stored.content.or(known.content),
-                bad_response: stored.bad_response,
+        let not_archived = missing.or_else(|| error.clone());
+        let error = error.map(|why| format!("{}: cannot be archived: {why}", job.url));
+        JobRecord {
+            at: ambient.now_in_seconds(),
+            archived: Archived {
+                captures: KnownCaptures {
+                    content: stored.content.or(known.content),
+                    bad_response: stored.bad_response,
+                },
+                error,
+                not_archived,
             },
+            judged,
         }
     }
 }

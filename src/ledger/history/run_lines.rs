@@ -1,0 +1,135 @@
+//! The lines of a run for the history.
+
+use std::collections::{BTreeSet, HashSet};
+
+use urldb_protocol::{Envelope, Phase};
+use urldb_verdict::{Rehash, Selection};
+
+use super::{ChangeLine, HistoryLine, IncidentLine, RehashDays, RunLine};
+
+/// The point of the history from which a run starts.
+#[derive(Debug)]
+pub struct HistoryBase {
+    /// The id of the run before; absent if the line of this run lists all unverified URLs.
+    pub run: Option<String>,
+    /// The days whose records this run reads in full.
+    pub rehash: Rehash,
+}
+
+/// The static URLs that a run has not verified, compared with an earlier run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// The unverified URLs after the earlier run.
+    pub before: HashSet<String>,
+    /// URLs that were due, and whose bytes were not found as promised.
+    pub unverified: BTreeSet<String>,
+    /// URLs of `before` whose bytes were found as promised.
+    pub verified_again: BTreeSet<String>,
+    /// URLs of `before` that only answered 304.
+    pub not_modified: BTreeSet<String>,
+}
+
+/// The lines of a run: of the run itself, of its changes, and of the incidents that it changed.
+pub fn run_lines(
+    envelope: &Envelope,
+    selection: &Selection,
+    base: HistoryBase,
+    verification: Verification,
+) -> Vec<HistoryLine> {
+    let run = &envelope.run;
+    let line = run_line(envelope, selection, base, verification);
+    let mut lines = vec![HistoryLine::Run(Box::new(line))];
+    lines.extend(envelope.changes.iter().map(|change| {
+        HistoryLine::Change(ChangeLine {
+            run: run.id.clone(),
+            at: run.finished,
+            url: change.url.clone(),
+            from: change.from,
+            to: change.to,
+        })
+    }));
+    let incidents = envelope.incidents.iter();
+    let changed = incidents.filter(|incident| {
+        let is_changed = !matches!(incident.phase, Phase::Unchanged);
+        !incident.id.is_empty() && is_changed
+    });
+    lines.extend(changed.map(|incident| {
+        HistoryLine::Incident(IncidentLine {
+            run: run.id.clone(),
+            at: run.finished,
+            incident: incident.id.clone(),
+            phase: incident.phase,
+            host: incident.host.clone(),
+            state: incident.state,
+            reason: incident.reason.clone(),
+            urls: incident.affected().count() as u64,
+            because: incident.closed_because,
+        })
+    }));
+    lines
+}
+
+fn run_line(
+    envelope: &Envelope,
+    selection: &Selection,
+    HistoryBase { run: base, rehash }: HistoryBase,
+    verification: Verification,
+) -> RunLine {
+    let (run, coverage) = (&envelope.run, &envelope.summary.coverage);
+    let is_everything = selection.is_everything();
+    let mut line = RunLine {
+        run: run.id.clone(),
+        at: run.started,
+        selection: (!is_everything).then(|| selection.clone()),
+        base,
+        due: coverage.due,
+        verified: coverage.static_verified,
+        not_modified: coverage.not_modified,
+        rehash: (coverage.not_modified > 0).then(|| RehashDays {
+            every: rehash.every(),
+            days: rehash.days(),
+        }),
+        states: envelope.summary.states.clone(),
+        unverified: None,
+        became_unverified: vec![],
+        verified_again: vec![],
+    };
+    let verifies = coverage.static_verified > 0;
+    if line.base.is_none() {
+        let after = verification.unverified_after(verifies, is_everything);
+        line.unverified = Some(after.into_iter().collect());
+    } else if verifies {
+        line.verified_again = verification.again().cloned().collect();
+        let Verification {
+            before, unverified, ..
+        } = verification;
+        let became = unverified.into_iter().filter(|url| !before.contains(url));
+        line.became_unverified = became.collect();
+    }
+    line
+}
+
+impl Verification {
+    /// The URLs that are verified again. A URL of several requests is verified if all of them are.
+    fn again(&self) -> impl Iterator<Item = &String> {
+        self.verified_again.difference(&self.unverified)
+    }
+
+    /// All unverified URLs after the run; `verifies` says whether it verified any URL.
+    fn unverified_after(self, verifies: bool, is_everything: bool) -> BTreeSet<String> {
+        if !verifies {
+            return self.before.into_iter().collect();
+        }
+        if is_everything {
+            // Records that are gone leave the list.
+            return self
+                .unverified
+                .into_iter()
+                .chain(self.not_modified)
+                .collect();
+        }
+        let again: BTreeSet<String> = self.again().cloned().collect();
+        let before = self.before.into_iter().filter(|url| !again.contains(url));
+        before.chain(self.unverified).collect()
+    }
+}

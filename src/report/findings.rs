@@ -1,0 +1,153 @@
+//! The findings and changes of single jobs.
+
+use jiff::Timestamp;
+use urldb_protocol::{Change, Finding, Severity, State};
+use urldb_text::Shown;
+use urldb_verdict::{CanonicalMismatch, Job, JudgedJob, Transition, UrlStatus, Verdict, Warning};
+
+use crate::ledger::{Intermittent, JobRecord, StatusUpdate};
+
+/// The code of a finding about a cname; the finding's state says how the cname differs.
+pub const ALIAS_DIFFERS: &str = "alias-differs";
+
+/// The finding about the URL's state, unless its promise holds without a remark.
+pub(super) fn state_finding(
+    record: &JobRecord,
+    update: Option<&StatusUpdate<'_>>,
+) -> Option<Finding> {
+    let judged = &record.judged;
+    let Verdict { classification, .. } = &judged.verdict;
+    let code = match (classification.state, classification.warning) {
+        (State::Ok, None) => return None,
+        (State::Ok, Some(warning)) => warning.as_str(),
+        (state, _) if state.is_broken() && judged.job.key.alias.is_some() => ALIAS_DIFFERS,
+        (state, _) => state.as_str(),
+    };
+    let message = match classification.warning {
+        Some(warning) => shown(warning.message()),
+        None => message(judged),
+    };
+    let status = update.map(|update| &update.status);
+    let pending = status.is_some_and(|status| status.state != classification.state);
+    let not_archived = record.archived.not_archived.as_deref().map(shown);
+    Some(Finding {
+        code: code.to_owned(),
+        severity: if classification.state.is_broken() {
+            Severity::Error
+        } else {
+            Severity::Warning
+        },
+        url: judged.job.url.to_string(),
+        file: judged.job.file.to_string(),
+        line: judged.job.line,
+        categories: judged.job.categories.to_vec(),
+        message,
+        state: classification.state,
+        reason: classification.reason.map(|reason| reason.to_string()),
+        expected: expected(judged),
+        observed: classification
+            .expected
+            .is_some()
+            .then(|| shown(&classification.observed)),
+        not_archived: not_archived.filter(|_| classification.expected.is_some()),
+        attempts: judged.observations.len(),
+        since: status.map(|status| since(status, classification.state)),
+        pending: pending && classification.state != State::Inconclusive,
+        new: false,
+        muted: judged.job.muted,
+    })
+}
+
+/// The mismatch of the canonical URL, if the page is as promised. Aliases serve the domain's pages, so
+/// they are not compared.
+pub(super) fn canonical_mismatch(judged: &JudgedJob) -> Option<CanonicalMismatch> {
+    let Verdict { observation, .. } = &judged.verdict;
+    let seen = judged.observations.get(*observation)?;
+    let counts = judged.verdict.state() == State::Ok && judged.job.key.alias.is_none();
+    urldb_verdict::canonical_mismatch(&judged.job, seen).filter(|_| counts)
+}
+
+/// The warning about a URL that fails often.
+pub(super) fn intermittent(judged: &JudgedJob, often: Intermittent) -> Finding {
+    let Intermittent {
+        failures,
+        runs,
+        new,
+    } = often;
+    let message = format!("failed in {failures} of its last {runs} runs");
+    let finding = warning_finding(judged, Warning::Intermittent, &message);
+    Finding {
+        new: new && !judged.job.muted,
+        ..finding
+    }
+}
+
+/// A warning that is independent of the verdict.
+pub(super) fn warning_finding(judged: &JudgedJob, warning: Warning, message: &str) -> Finding {
+    let job = &judged.job;
+    Finding {
+        categories: job.categories.to_vec(),
+        state: judged.verdict.state(),
+        attempts: judged.observations.len(),
+        muted: job.muted,
+        ..Finding::warning(
+            warning.as_str(),
+            job.url.as_str(),
+            (&job.file, job.line),
+            message,
+        )
+    }
+}
+
+/// One sentence for people; with both names for an alias.
+pub(super) fn message(judged: &JudgedJob) -> Shown {
+    let message = judged.verdict.classification.message();
+    match alias_of(&judged.job) {
+        Some(alias) if judged.verdict.state() != State::Ok => shown(&format!("{alias}, {message}")),
+        _ => shown(&message),
+    }
+}
+
+fn expected(judged: &JudgedJob) -> Option<Shown> {
+    let expected = judged.verdict.classification.expected.as_ref()?;
+    Some(match alias_of(&judged.job) {
+        Some(alias) => shown(&format!("{expected} ({alias})")),
+        None => shown(expected),
+    })
+}
+
+pub(super) fn shown(text: &str) -> Shown {
+    Shown::new(text, Shown::LONGEST)
+}
+
+fn alias_of(job: &Job) -> Option<String> {
+    let alias = job.key.alias.as_ref()?;
+    Some(format!("{alias}, a cname of {}", job.key.domain))
+}
+
+fn since(url_status: &UrlStatus, state: State) -> Timestamp {
+    let pending = url_status
+        .pending
+        .as_ref()
+        .filter(|pending| pending.state == state);
+    pending.map_or(url_status.since, |pending| pending.first)
+}
+
+pub(super) fn change(
+    judged: &JudgedJob,
+    url_status: &UrlStatus,
+    transition: &Transition,
+) -> Change {
+    Change {
+        url: judged.job.url.to_string(),
+        file: judged.job.file.to_string(),
+        line: judged.job.line,
+        categories: judged.job.categories.to_vec(),
+        from: transition.from,
+        to: transition.to,
+        from_since: transition.from_since,
+        since: url_status.since,
+        message: message(judged),
+        muted: judged.job.muted,
+    }
+}

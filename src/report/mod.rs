@@ -1,0 +1,292 @@
+//! Turns verdicts into the report of a run: findings, changes, totals, exit code.
+
+mod findings;
+mod results;
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use urldb_protocol::{
+    Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, PROTOCOL,
+    RunInfo, Severity, State, Summary, Totals,
+};
+use urldb_verdict::{CanonicalMismatch, Expiry, JudgedJob, Observation, SkippedRecords, Warning};
+
+use crate::exit::ExitCode;
+use crate::ledger::{JobRecord, StatusUpdate, Verification};
+
+use findings::{canonical_mismatch, change, intermittent, state_finding, warning_finding};
+use results::result;
+
+pub use findings::ALIAS_DIFFERS;
+pub(crate) use results::{observed, promised};
+
+/// Mistakes in domain files.
+#[derive(Debug, Default)]
+pub struct Mistakes {
+    /// Mistakes that keep records from being read as they are meant.
+    pub current: Vec<Mistake>,
+    /// Mistakes of earlier runs that are gone.
+    pub fixed: Vec<FixedMistake>,
+}
+
+/// Collects the judged jobs of a run.
+#[derive(Debug, Default)]
+pub struct Report {
+    findings: Vec<Finding>,
+    mistakes: Mistakes,
+    changes: Vec<Change>,
+    states: BTreeMap<State, u64>,
+    /// Number of URLs by the state that counts for the exit code.
+    weighed: BTreeMap<State, u64>,
+    coverage: Coverage,
+    /// Number of URLs that were planned.
+    planned: u64,
+    verification: Verification,
+    incidents: Vec<Incident>,
+    totals: Totals,
+    archived: Vec<String>,
+    results: Option<Vec<JobResult>>,
+    /// The time before its end from which a certificate is a warning.
+    expiry_warning: Duration,
+    /// One warning for each host.
+    certificates: BTreeMap<String, Finding>,
+}
+
+impl Report {
+    /// An empty report. `skipped` and `mistakes` come from planning. The report holds the result of
+    /// every job only if `with_results`, since a database may have very many.
+    pub fn new(
+        with_results: bool,
+        expiry_warning: Duration,
+        skipped: &SkippedRecords,
+        mistakes: Mistakes,
+    ) -> Self {
+        Self {
+            expiry_warning,
+            coverage: Coverage {
+                deprecated: skipped.deprecated,
+                not_selected: skipped.not_selected,
+                ..Coverage::default()
+            },
+            mistakes,
+            results: with_results.then(Vec::new),
+            ..Self::default()
+        }
+    }
+
+    /// The same report, which compares the unverified URLs with those after an earlier run.
+    #[must_use]
+    pub fn comparing_with(mut self, unverified: HashSet<String>) -> Self {
+        self.verification.before = unverified;
+        self
+    }
+
+    /// The same report of a run that has planned this many URLs: those that it never adds were due too.
+    #[must_use]
+    pub fn expecting(self, planned: u64) -> Self {
+        Self { planned, ..self }
+    }
+
+    /// Adds one job, and the change of its status; a command without ledger has none.
+    pub fn add(&mut self, record: &JobRecord, update: Option<&StatusUpdate<'_>>) {
+        let judged = &record.judged;
+        let state = judged.verdict.state();
+        *self.states.entry(state).or_default() += 1;
+        *self.weighed.entry(weighed(judged, update)).or_default() += 1;
+        self.cover(judged);
+        self.findings.extend(state_finding(record, update));
+        let often = update.and_then(|update| update.intermittent);
+        self.findings
+            .extend(often.map(|often| intermittent(judged, often)));
+        let mismatch = canonical_mismatch(judged);
+        let finding = |mismatch: &CanonicalMismatch| {
+            warning_finding(judged, mismatch.warning, &mismatch.message)
+        };
+        self.findings.extend(mismatch.as_ref().map(finding));
+        self.warn_of_certificates(judged);
+        if let Some(update) = update
+            && let Some(transition) = &update.transition
+        {
+            self.changes
+                .push(change(judged, &update.status, transition));
+        }
+        if let Some(results) = &mut self.results {
+            results.push(result(record, mismatch.as_ref()));
+        }
+    }
+
+    /// Removes and returns the results that the report has.
+    pub fn take_results(&mut self) -> Vec<JobResult> {
+        self.results
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    fn cover(&mut self, judged: &JudgedJob) {
+        let state = judged.verdict.state();
+        let is_static = judged.job.promise.is_static();
+        self.coverage.due += 1;
+        self.coverage.checked += u64::from(state != State::Inconclusive);
+        self.coverage.static_due += u64::from(is_static);
+        let is_not_modified = is_static && is_not_modified(judged);
+        let is_verified = is_static && state == State::Ok && !is_not_modified;
+        self.coverage.static_verified += u64::from(is_verified);
+        self.coverage.not_modified += u64::from(is_not_modified);
+        // The lengths in a bundle may be any numbers.
+        self.coverage.bytes = judged
+            .observations
+            .iter()
+            .filter_map(|seen| Some(seen.body.as_ref()?.length))
+            .fold(self.coverage.bytes, u64::saturating_add);
+        if is_static {
+            let verification = &mut self.verification;
+            let url = judged.job.url.to_string();
+            let was_unverified = verification.before.contains(&url);
+            if !is_verified && !is_not_modified {
+                verification.unverified.insert(url);
+            } else if was_unverified && is_verified {
+                verification.verified_again.insert(url);
+            } else if was_unverified {
+                verification.not_modified.insert(url);
+            }
+        }
+    }
+
+    /// Adds a warning for each host whose certificate expires soon, at the host's first record in the
+    /// database.
+    fn warn_of_certificates(&mut self, judged: &JudgedJob) {
+        let seen = judged.observations.iter();
+        for Expiry { host, message } in
+            seen.flat_map(|seen| urldb_verdict::expiring(seen, self.expiry_warning))
+        {
+            let finding = warning_finding(judged, Warning::CertificateExpiresSoon, &message);
+            let place = |finding: &Finding| (finding.file.clone(), finding.line);
+            let known = self.certificates.get(&host);
+            if known.is_none_or(|known| place(&finding) < place(known)) {
+                self.certificates.insert(host, finding);
+            }
+        }
+    }
+
+    /// Sets the names of the archive files that the run wrote.
+    pub fn set_archived(&mut self, files: Vec<String>) {
+        self.archived = files;
+    }
+
+    /// Sets the incidents after the run, and the counts over the whole database.
+    pub fn set_incidents(&mut self, incidents: Vec<Incident>, totals: Totals) {
+        self.incidents = incidents;
+        self.totals = totals;
+    }
+
+    /// Number of URLs seen in each state.
+    pub fn states(&self) -> &BTreeMap<State, u64> {
+        &self.states
+    }
+
+    /// The static URLs that were not verified. Leaves nothing of them in the report.
+    pub fn take_verification(&mut self) -> Verification {
+        std::mem::take(&mut self.verification)
+    }
+
+    /// The transitions of the run.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// The exit code: 1 if a promise is believed to be broken, else 3 if a URL could not be judged.
+    pub fn exit_code(&self) -> ExitCode {
+        let of = |state: &State| {
+            if state.is_broken() {
+                ExitCode::Findings
+            } else if state.is_unsure() {
+                ExitCode::Unsure
+            } else {
+                ExitCode::Success
+            }
+        };
+        self.weighed.keys().map(of).max().unwrap_or_default()
+    }
+
+    /// The finished report, and the results of all jobs if the report holds them.
+    pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
+        self.findings.extend(self.certificates.into_values());
+        self.findings.sort_by(|a, b| {
+            (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
+        });
+        self.changes
+            .sort_by(|a, b| (&a.file, a.line, &a.url).cmp(&(&b.file, b.line, &b.url)));
+        if let Some(results) = &mut self.results {
+            results.sort_by(|a, b| (&a.file, a.line, &a.url).cmp(&(&b.file, b.line, &b.url)));
+        }
+        let elapsed = run.finished.duration_since(run.started).as_millis();
+        self.coverage.due = self.coverage.due.max(self.planned);
+        self.coverage.milliseconds = u64::try_from(elapsed).unwrap_or_default();
+        let warnings = self
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Warning)
+            .count();
+        let summary = Summary {
+            states: self.states,
+            warnings: warnings as u64,
+            coverage: self.coverage,
+            totals: self.totals,
+        };
+        let envelope = Envelope {
+            protocol: PROTOCOL,
+            run,
+            incidents: self.incidents,
+            findings: self.findings,
+            mistakes: self.mistakes.current,
+            fixed: self.mistakes.fixed,
+            changes: self.changes,
+            delay: None,
+            archived: self.archived,
+            summary,
+        };
+        (envelope, self.results)
+    }
+}
+
+/// Whether the verdict rests on a 304 only.
+fn is_not_modified(judged: &JudgedJob) -> bool {
+    let seen = judged.observations.get(judged.verdict.observation);
+    seen.is_some_and(Observation::is_not_modified)
+}
+
+/// The order of findings: broken promises, those not confirmed yet, URLs that could not be judged,
+/// other warnings.
+fn rank(finding: &Finding) -> (u8, State) {
+    let class = match finding.severity {
+        Severity::Error => u8::from(finding.pending),
+        Severity::Warning if finding.state.is_unsure() => 2,
+        Severity::Warning => 3,
+    };
+    (class, finding.state)
+}
+
+/// The state that counts for the exit code. A URL with a pending bad state counts as unsure, or as
+/// broken if that is what is believed. A URL that was not tried, because its host was silent, counts like
+/// the others of its incident. A muted URL does not count.
+fn weighed(judged: &JudgedJob, update: Option<&StatusUpdate<'_>>) -> State {
+    if judged.job.muted {
+        return State::Ok;
+    }
+    let seen = judged.verdict.state();
+    let Some(update) = update else {
+        return seen;
+    };
+    let believed = update.status.state;
+    if update.is_affected && seen == State::Inconclusive && believed == State::Ok {
+        State::Unreachable
+    } else if believed.is_broken() {
+        believed
+    } else if believed == seen {
+        seen
+    } else {
+        State::Inconclusive
+    }
+}

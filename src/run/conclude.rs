@@ -1,0 +1,181 @@
+//! The step that concludes: the report, the incidents, the lines of the history, and the exit code.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use urldb_files::Root;
+use urldb_protocol::{Envelope, JobResult, RunInfo};
+use urldb_verdict::JobKey;
+
+use super::archive::RunArchive;
+use super::incidents::RunIncidents;
+use super::late;
+use super::memory::IncidentMemory;
+use super::options::RunOptions;
+use super::outcome::{Messages, Outcome, combined};
+use super::plan::Plan;
+use super::prepare::{Prepared, run_info};
+use super::record::RunTally;
+use crate::ambient::in_seconds;
+use crate::exit::ExitCode;
+use crate::ledger::{HistoryBase, HistoryLine, Incidents, Ledger, PastRun, run_lines};
+use crate::notify::{Notifiers, Outbox};
+
+/// A run whose results are known and not written.
+pub(super) struct Conclusion {
+    pub(super) envelope: Envelope,
+    pub(super) results: Option<Vec<JobResult>>,
+    /// The exit code of the verdicts.
+    pub(super) exit_code: ExitCode,
+    pub(super) notifiers: Notifiers,
+    pub(super) outbox: Outbox,
+    /// The open incidents before the run.
+    pub(super) incidents: Incidents,
+    /// The incidents after the run.
+    pub(super) memory: IncidentMemory,
+    pub(super) ledger: Ledger,
+    pub(super) ledger_folder: Root,
+    pub(super) lines: Vec<HistoryLine>,
+    pub(super) messages: Messages,
+    /// The delay of the run, for people.
+    pub(super) late: Option<String>,
+    pub(super) now: fn() -> Timestamp,
+}
+
+/// Concludes a run whose jobs are all recorded.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub(super) fn conclude(
+    mut prepared: Prepared<'_>,
+    plan: Plan<'_>,
+    mut tally: RunTally,
+    archive: RunArchive,
+) -> anyhow::Result<Conclusion> {
+    tally.finish(&mut prepared, archive);
+    let is_complete = prepared.is_complete();
+    let Prepared {
+        options,
+        mut run,
+        finished,
+        hosts,
+        past,
+        base,
+        plan_options,
+        mut messages,
+        ..
+    } = prepared;
+    let mut ledger = prepared.ledger.into_inner()?;
+    messages.extend(plan.jobs.messages());
+    run.finished = finished.unwrap_or_else(options.ambient.now);
+    run.interrupted = options.stop.is_set();
+    let started = run.started;
+    let incidents = RunIncidents {
+        config: options.config,
+        run: &run,
+        now: in_seconds(run.finished),
+        is_complete,
+        past: &past,
+        planned: plan.urls,
+        understood: &plan.understood,
+    };
+    let mut report = tally.report;
+    let known = prepared.incidents;
+    let (incidents, totals) = incidents.finish(&known, &mut ledger, tally.outcomes)?;
+    report.set_incidents(incidents, totals);
+    let (exit_code, verification) = (report.exit_code(), report.take_verification());
+    let (envelope, results) = report.finish(run);
+    if is_complete {
+        let forgotten = forget(&mut ledger, &hosts, &plan.understood, &plan.unplanned);
+        messages.add_failure(forgotten);
+    }
+    let base = HistoryBase {
+        run: base.id,
+        rehash: plan_options.rehash(),
+    };
+    let lines = run_lines(&envelope, options.selection, base, verification);
+    let ledger_folder = options.config.ledger_root();
+    Ok(Conclusion {
+        memory: IncidentMemory::of_run(&ledger_folder, envelope.incidents.clone()),
+        envelope,
+        results,
+        exit_code,
+        notifiers: prepared.notifiers,
+        outbox: prepared.outbox,
+        incidents: known,
+        ledger,
+        ledger_folder,
+        lines,
+        messages,
+        late: lateness(&past, started).filter(|_| is_complete),
+        now: options.ambient.now,
+    })
+}
+
+/// Concludes a check, which began at `started`: nothing is written, and nobody is notified.
+pub(super) fn conclude_check(
+    options: &RunOptions<'_>,
+    started: Timestamp,
+    plan: Plan<'_>,
+    tally: RunTally,
+) -> Outcome {
+    let run = RunInfo {
+        finished: (options.ambient.now)(),
+        interrupted: options.stop.is_set(),
+        ..run_info(options, started, (options.ambient.random)())
+    };
+    let incidents = RunIncidents {
+        config: options.config,
+        run: &run,
+        now: options.ambient.now_in_seconds(),
+        is_complete: options.selection.is_everything(),
+        past: &[],
+        planned: plan.urls,
+        understood: &[],
+    };
+    let mut report = tally.report;
+    let (incidents, totals) = incidents.of_check(&tally.outcomes);
+    report.set_incidents(incidents, totals);
+    let exit_code = report.exit_code();
+    let (envelope, results) = report.finish(run);
+    let Messages { troubles, notes } = plan.jobs.messages();
+    Outcome {
+        exit_code: combined(exit_code, &envelope.mistakes, &troubles),
+        envelope,
+        results,
+        troubles,
+        notes,
+        late: None,
+        settings: None,
+        unsent: None,
+    }
+}
+
+/// Removes jobs and domains from the ledger that are no longer in the database. `understood` are the
+/// hosts whose files have no mistakes, `unplanned` the jobs in the ledger without a record.
+fn forget(
+    ledger: &mut Ledger,
+    hosts: &[String],
+    understood: &[String],
+    unplanned: &[JobKey],
+) -> anyhow::Result<()> {
+    let understood: BTreeSet<&str> = understood.iter().map(String::as_str).collect();
+    for of_domain in unplanned.chunk_by(|one, other| one.domain == other.domain) {
+        let domain = &of_domain[0].domain;
+        if understood.contains(domain.as_str()) {
+            for key in of_domain {
+                ledger.open_at(key)?;
+                ledger.forget(key);
+            }
+            ledger.close(domain);
+        }
+    }
+    ledger.forget_others(hosts.iter().map(String::as_str))
+}
+
+/// The delay of a run that began at `started`, by the complete runs before.
+fn lateness(past: &[PastRun], started: Timestamp) -> Option<String> {
+    let complete = past.iter().filter(|run| run.is_complete());
+    let starts: Vec<Timestamp> = complete.map(|run| run.at).collect();
+    late::lateness(&starts, started)
+}

@@ -1,0 +1,99 @@
+//! The step that plans: domain files in, jobs out.
+
+use jiff::Timestamp;
+use urldb_verdict::{JobKey, KeptBodies, SkippedRecords};
+
+use super::domain_files::{DomainFiles, FirstReading, ReadFile};
+use super::incidents::PlannedUrls;
+use super::mistakes;
+use super::options::RunOptions;
+use super::plan_options::plan_options;
+use super::planned_jobs::PlannedJobs;
+use super::planner::PlanEvent;
+use super::prepare::Prepared;
+use crate::report::Mistakes;
+
+/// The jobs of a run, and the findings of planning.
+pub(super) struct Plan<'a> {
+    pub(super) jobs: PlannedJobs<'a>,
+    /// Number of records without jobs.
+    pub(super) skipped: SkippedRecords,
+    /// Mistakes in domain files, until the report takes them.
+    pub(super) mistakes: Mistakes,
+    /// The URLs of the database.
+    pub(super) urls: PlannedUrls,
+    /// The hosts whose files have no mistakes: a record that such a file does not have is gone.
+    pub(super) understood: Vec<String>,
+    /// The jobs in the ledger without a record.
+    pub(super) unplanned: Vec<JobKey>,
+}
+
+/// Plans the jobs of a run.
+pub(super) fn plan<'a>(prepared: &Prepared<'a>) -> anyhow::Result<Plan<'a>> {
+    let Prepared {
+        domain_files,
+        ledger,
+        incidents,
+        ..
+    } = prepared;
+    let mut urls = PlannedUrls::expecting(incidents.open());
+    let mut unplanned: Vec<JobKey> = vec![];
+    let options = prepared.plan_options.clone();
+    let FirstReading {
+        jobs,
+        files,
+        skipped,
+    } = domain_files.read(options, ledger, |event| match event {
+        PlanEvent::Job(job) => {
+            ledger.of(&job.key).set_planned(&job.key);
+            urls.see(job);
+        }
+        PlanEvent::File(file) => {
+            let without_record = ledger.planned(&file);
+            if prepared.is_complete() {
+                unplanned.extend(without_record);
+            }
+        }
+    })?;
+    urls.count(jobs.by_host(), &skipped);
+    let understood = understood(&files);
+    let mistakes = mistakes::compared(ledger, files);
+    ledger.check()?;
+    Ok(Plan {
+        jobs,
+        skipped,
+        mistakes,
+        urls,
+        understood,
+        unplanned,
+    })
+}
+
+/// Plans the jobs of a command without ledger, which begins at `started`.
+pub(super) fn plan_check<'a>(
+    options: &RunOptions<'a>,
+    started: Timestamp,
+) -> anyhow::Result<Plan<'a>> {
+    let domain_files = DomainFiles::list(options.config, options.selection)?;
+    let plan_options = plan_options(options, KeptBodies::None, started);
+    let FirstReading {
+        jobs,
+        files,
+        skipped,
+    } = domain_files.read(plan_options, &(), |_| {})?;
+    let mut urls = PlannedUrls::default();
+    urls.count(jobs.by_host(), &skipped);
+    Ok(Plan {
+        jobs,
+        skipped,
+        mistakes: mistakes::current(files),
+        urls,
+        understood: vec![],
+        unplanned: vec![],
+    })
+}
+
+fn understood(files: &[ReadFile]) -> Vec<String> {
+    let whole = files.iter().filter(|file| file.mistakes.is_empty());
+    whole.map(|file| file.host.clone()).collect()
+}

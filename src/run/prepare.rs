@@ -1,0 +1,251 @@
+//! The step before planning: what a run knows of earlier runs, and its own description.
+
+use std::collections::BTreeSet;
+
+use data_encoding::HEXLOWER;
+use jiff::Timestamp;
+use urldb_files::Root;
+use urldb_protocol::RunInfo;
+
+use super::domain_files::DomainFiles;
+use super::options::RunOptions;
+use super::outcome::Messages;
+use super::plan_options::{PlanOptionsByHost, plan_options_of_run};
+use super::shared_ledger::SharedLedger;
+use crate::archive::{self, Archive, ArchiveFiles, Provenance};
+use crate::config::Config;
+use crate::environment;
+use crate::ledger::{self, BaseRun, FailureLog, Incidents, Ledger, PastRun};
+use crate::notify::{Notifiers, Outbox};
+use crate::project::{Checkout, Project, selection_text};
+
+/// The times of a run, and the random part of its id. Those of a collecting run are in its bundles.
+pub(super) struct RunStart {
+    pub(super) started: Timestamp,
+    /// The end, where it is known before.
+    pub(super) finished: Option<Timestamp>,
+    pub(super) random: [u8; 16],
+    /// The beginning of each shard; none if the run has no shards.
+    pub(super) shards: Vec<Timestamp>,
+}
+
+/// A run before it plans.
+pub(super) struct Prepared<'a> {
+    pub(super) options: &'a RunOptions<'a>,
+    /// The description of the run, without its end.
+    pub(super) run: RunInfo,
+    pub(super) finished: Option<Timestamp>,
+    pub(super) domain_files: DomainFiles<'a>,
+    /// The hosts of the selection.
+    pub(super) hosts: Vec<String>,
+    pub(super) notifiers: Notifiers,
+    pub(super) outbox: Outbox,
+    pub(super) ledger: SharedLedger,
+    /// The open incidents.
+    pub(super) incidents: Incidents,
+    /// Earlier runs, in their order.
+    pub(super) past: Vec<PastRun>,
+    /// The run that this one starts from.
+    pub(super) base: BaseRun,
+    pub(super) plan_options: PlanOptionsByHost,
+    pub(super) messages: Messages,
+}
+
+impl Prepared<'_> {
+    pub(super) fn config(&self) -> &Config {
+        self.options.config
+    }
+
+    /// Whether the run is over the whole database.
+    pub(super) fn is_complete(&self) -> bool {
+        self.options.selection.is_everything()
+    }
+
+    /// The runs with which the failures of a URL are compared.
+    pub(super) fn failures(&self) -> FailureLog<'_> {
+        FailureLog {
+            run: &self.run.id,
+            past: &self.past,
+        }
+    }
+
+    /// Opens the archive, which recovers and indexes the files of killed runs. Returns a line about each.
+    pub(super) fn open_archive(&self) -> anyhow::Result<(Archive, Vec<String>)> {
+        let config = self.config();
+        let provenance = provenance(config, &self.run);
+        let folder = config.archive_root();
+        Archive::open(&folder, &config.archive, provenance, self.options.ambient)
+    }
+}
+
+/// Reads everything that a run takes from earlier runs.
+pub(super) fn prepare<'a>(
+    options: &'a RunOptions<'a>,
+    start: RunStart,
+) -> anyhow::Result<Prepared<'a>> {
+    let RunStart {
+        started,
+        finished,
+        random,
+        shards,
+    } = start;
+    let config = options.config;
+    let domain_files = DomainFiles::list(config, options.selection)?;
+    let hosts = domain_files.hosts();
+    let notifiers = Notifiers::new(config);
+    let folder = config.ledger_root();
+    let outbox = Outbox::new(&folder);
+    remove_strays(config, &outbox, &folder);
+    let mut messages = Messages::default();
+    let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut messages.notes)?);
+    let incidents = Incidents::load(&folder)?;
+    let past = ledger::past_runs(&folder, started)?.known;
+    let base = BaseRun::load(&folder, started)?;
+    let of_day = |day| plan_options_of_run(options, day, &past);
+    let plan_options = PlanOptionsByHost {
+        default: of_day(started),
+        shards: shards.into_iter().map(of_day).collect(),
+    };
+    Ok(Prepared {
+        run: run_info(options, started, random),
+        options,
+        finished,
+        domain_files,
+        hosts,
+        notifiers,
+        outbox,
+        ledger,
+        incidents,
+        past,
+        base,
+        plan_options,
+        messages,
+    })
+}
+
+/// The ledger, without captures of these hosts that are lost.
+pub(super) fn open_ledger(
+    config: &Config,
+    hosts: &[String],
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Ledger> {
+    let folder = config.ledger_root();
+    let mut ledger = Ledger::new(&folder);
+    if let Some(host) = hosts.first() {
+        // A folder that cannot be read is an error of the ledger, before any other one.
+        ledger.open(host)?;
+        ledger.close(host);
+    }
+    if config.archive.store.is_some() {
+        notes.extend(forget_lost_captures(config, hosts, &mut ledger)?);
+    }
+    Ok(ledger)
+}
+
+/// Removes temporary files of killed runs. No other process writes there meanwhile.
+fn remove_strays(config: &Config, outbox: &Outbox, ledger: &Root) {
+    let of_ledger = [
+        ledger.clone(),
+        Incidents::folder(ledger),
+        ledger::captures_folder(ledger),
+    ];
+    let folders = config.output_roots().chain(outbox.folders());
+    for folder in folders.chain(of_ledger) {
+        // A file that cannot be removed, or a folder that does not exist yet, is no obstacle.
+        let _ = folder.remove_stray_files();
+    }
+}
+
+/// Makes the run capture content again whose captures are neither in the store nor on this machine: an
+/// earlier machine ended before it had stored them. Returns a line about it.
+///
+/// # Errors
+/// When the store has no credentials or cannot be set up. A store that cannot be reached is none: the
+/// upload at the end of the run reports that.
+fn forget_lost_captures(
+    config: &Config,
+    hosts: &[String],
+    ledger: &mut Ledger,
+) -> anyhow::Result<Option<String>> {
+    archive::open_store(config)?;
+    let Ok(files) = ArchiveFiles::open(config) else {
+        return Ok(None);
+    };
+    if files.offline().is_some() {
+        return Ok(None);
+    }
+    let mut lost = BTreeSet::new();
+    for host in hosts {
+        ledger.open(host)?;
+        let mut of_host = ledger.capture_files(host)?;
+        of_host.retain(|name| !lost.contains(name) && !files.has_or_had(name));
+        lost.append(&mut of_host);
+        ledger.close(host);
+    }
+    if lost.is_empty() {
+        return Ok(None);
+    }
+    for host in hosts {
+        ledger.open(host)?;
+        ledger.forget_captures(host, &lost)?;
+        ledger.close(host);
+    }
+    let files = match lost.len() {
+        1 => "1 file".to_owned(),
+        several => format!("{several} files"),
+    };
+    Ok(Some(format!(
+        "{files} of the archive never reached the store: their content is captured again"
+    )))
+}
+
+/// The description of the archive files of a run.
+pub(super) fn provenance(config: &Config, run: &RunInfo) -> Provenance {
+    Provenance {
+        project: run.project.clone(),
+        user_agent: config.check.fetch.default_host.user_agent.clone(),
+        commit: run.commit.clone(),
+    }
+}
+
+/// The name of the project, as reports have it.
+pub fn project_name(config: &Config) -> String {
+    project(config).1.name
+}
+
+/// The name of the repository's folder, and the project.
+fn project(config: &Config) -> (String, Project) {
+    let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
+    let repository = root
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let checkout = Checkout::discover(&root);
+    let project = Project::new(config, &repository, checkout, environment::variable);
+    (repository, project)
+}
+
+/// The id of a run: its start in UTC, and a random number.
+pub(super) fn run_id(started: Timestamp, random: [u8; 16]) -> String {
+    let start = started.strftime("%Y%m%dT%H%M%SZ");
+    format!("{start}-{}", HEXLOWER.encode(&random[..4]))
+}
+
+/// The description of a run that begins at `started`. The caller sets its end.
+pub(super) fn run_info(options: &RunOptions<'_>, started: Timestamp, random: [u8; 16]) -> RunInfo {
+    let (repository, project) = project(options.config);
+    RunInfo {
+        id: run_id(started, random),
+        started,
+        finished: started,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        repository,
+        project: project.name,
+        project_url: project.url,
+        site_url: project.site_url,
+        commit: project.commit,
+        selection: selection_text(options.selection),
+        interrupted: false,
+        test: false,
+    }
+}

@@ -1,0 +1,168 @@
+//! The step that records: adds each finished job to the ledger, the report and the outcomes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use urldb_protocol::CertificateDates;
+use urldb_verdict::{JudgedJob, Observation};
+
+use super::archive::RunArchive;
+use super::options::{Results, RunOptions};
+use super::outcome::Messages;
+use super::outcomes::{Outcomes, certificate_dates};
+use super::plan::Plan;
+use super::prepare::Prepared;
+use crate::config::Config;
+use crate::explain::explain;
+use crate::ledger::{Archived, JobRecord, StatusUpdate, update};
+use crate::report::Report;
+
+/// The finished jobs of a run so far.
+pub(super) struct RunTally {
+    pub(super) report: Report,
+    /// The outcomes that incidents need.
+    pub(super) outcomes: Outcomes,
+    /// The certificates that each host has shown, until its last job is recorded.
+    certificates: BTreeMap<String, BTreeSet<CertificateDates>>,
+    /// The first error of the archive; later ones would say the same.
+    archive_error: Option<String>,
+    /// Names of the archive files with captures of this run.
+    files: BTreeSet<String>,
+}
+
+impl RunTally {
+    /// The tally of a command without ledger.
+    pub(super) fn of_check(options: &RunOptions<'_>, plan: &mut Plan<'_>) -> Self {
+        let expiry_warning = options.config.check.expiry_warning;
+        let with_results = options.results != Results::Dropped;
+        let mistakes = std::mem::take(&mut plan.mistakes);
+        let report = Report::new(with_results, expiry_warning, &plan.skipped, mistakes);
+        Self {
+            report: report.expecting(plan.jobs.count()),
+            outcomes: Outcomes::of(&[]),
+            certificates: BTreeMap::new(),
+            archive_error: None,
+            files: BTreeSet::new(),
+        }
+    }
+
+    /// The tally of a run.
+    pub(super) fn of_run(prepared: &mut Prepared<'_>, plan: &mut Plan<'_>) -> Self {
+        let tally = Self::of_check(prepared.options, plan);
+        let unverified = std::mem::take(&mut prepared.base.unverified);
+        Self {
+            report: tally.report.comparing_with(unverified),
+            outcomes: Outcomes::of(prepared.incidents.open()),
+            ..tally
+        }
+    }
+
+    /// Adds a job of a command that has neither archive nor ledger.
+    pub(super) fn check(&mut self, options: &RunOptions<'_>, judged: JudgedJob, at: Timestamp) {
+        let record = JobRecord {
+            judged,
+            at,
+            archived: Archived::default(),
+        };
+        self.outcomes.add(&record, &StatusUpdate::of_check(&record));
+        self.report.add(&record, None);
+        self.pass_on_results(options);
+    }
+
+    /// Adds a job of a run, and updates the ledger.
+    pub(super) fn record(&mut self, prepared: &Prepared<'_>, record: &JobRecord) {
+        let JudgedJob { job, .. } = &record.judged;
+        if self.archive_error.is_none() {
+            self.archive_error.clone_from(&record.archived.error);
+        }
+        let mut ledger = prepared.ledger.of(&job.key);
+        let update = update(
+            ledger.get(&job.key),
+            record,
+            self.outcomes.is_member(job),
+            &prepared.failures(),
+            &prepared.config().check.verdict,
+        );
+        for file in update.new_files() {
+            if !self.files.contains(file) {
+                self.files.insert(file.to_owned());
+            }
+        }
+        self.outcomes.add(record, &update);
+        self.report.add(record, Some(&update));
+        match update.entry {
+            Some(entry) => ledger.set(&job.key, entry, record.at),
+            None => ledger.forget(&job.key),
+        }
+        self.note_certificate(&record.judged);
+        if ledger.is_last(&job.key.domain) {
+            if let Some(shown) = self.certificates.remove(&job.key.domain) {
+                ledger.set_certificate(&job.key.domain, &shown);
+            }
+            ledger.close(&job.key.domain);
+        }
+        drop(ledger);
+        self.pass_on_results(prepared.options);
+    }
+
+    /// Notes the certificate of the host itself: that of an alias or of a redirect's target is another one.
+    fn note_certificate(&mut self, judged: &JudgedJob) {
+        let JudgedJob {
+            job, observations, ..
+        } = judged;
+        if job.key.alias.is_some() {
+            return;
+        }
+        for hop in observations.iter().filter_map(Observation::first) {
+            if let Some(certificate) = &hop.certificate {
+                let dates = certificate_dates(certificate);
+                let known = self.certificates.entry(job.key.domain.clone());
+                known.or_default().insert(dates);
+            }
+        }
+    }
+
+    /// Gives the results that the report has collected to a reader that takes them one by one.
+    fn pass_on_results(&mut self, options: &RunOptions<'_>) {
+        if options.results == Results::Streamed {
+            for result in self.report.take_results() {
+                options.progress.result(&result);
+            }
+        }
+    }
+
+    /// Ends the records of a run once its archive files are finished.
+    pub(super) fn finish(&mut self, prepared: &mut Prepared<'_>, archive: RunArchive) {
+        for (host, shown) in &self.certificates {
+            let mut ledger = prepared.ledger.of_domain(host);
+            ledger.set_certificate(host, shown);
+        }
+        let RunArchive { files, messages } = archive;
+        let mut troubles: Vec<String> = self.archive_error.take().into_iter().collect();
+        let config = prepared.config();
+        match files {
+            Ok(files) => {
+                let names = files.iter().map(|path| config.relative_name(path));
+                self.report.set_archived(names.collect());
+            }
+            Err(error) => troubles.push(explain(&error)),
+        }
+        if !troubles.is_empty() {
+            let unfinished = self.unfinished_files(config);
+            prepared.ledger.forget_captures(&unfinished);
+        }
+        prepared.messages.extend(Messages {
+            troubles,
+            ..Messages::default()
+        });
+        prepared.messages.extend(messages);
+    }
+
+    /// The files that could not be finished: the ledger must not refer to captures in them.
+    fn unfinished_files(&self, config: &Config) -> BTreeSet<String> {
+        let folder = config.archive_root();
+        let files = self.files.iter();
+        let unfinished = files.filter(|name| !folder.file(name).is_file());
+        unfinished.cloned().collect()
+    }
+}
