@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use urldb_format::DomainFile;
+use urldb_format::{Linter, fold};
 use urldb_text::{Finding, Severity};
 
 use super::args::{ChangedArgs, ChangedFindings, TrustArgs};
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Prints the findings in one domain file, and hands its records to the search across files.
+/// Prints the findings in one domain file, and hands the file to the search across files.
 fn lint(
     path: &Path,
     changed: Option<&ChangedFindings>,
@@ -106,20 +106,21 @@ fn lint(
     printed: &mut PrintedFindings,
 ) -> anyhow::Result<()> {
     let today = (Ambient::SYSTEM.now)().to_zoned(TimeZone::UTC).date();
+    let linter = || Linter::new(path, &context.config.lint.keys).with_expired(today);
+    let (mut lines, mut result) = (0, Ok(()));
     // A file may be larger than memory.
-    for part in DomainFile::read_parts_or_report(path) {
-        let (parsed, known_lines) = part.into_parsed();
-        let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
-        mistakes.extend(urldb_format::lint_expired(&parsed.file, today));
-        mistakes.retain(|finding| finding.line > known_lines);
-        mistakes.sort_by_key(|finding| (finding.line, finding.column));
-        mistakes.retain(|finding| is_wanted(changed, path, finding));
-        for finding in mistakes {
-            printed.print(context, &finding.in_file(path))?;
+    fold(path, linter, |linter, document| {
+        for finding in linter.see(document) {
+            // A file out of order comes again from its start.
+            let is_new = finding.line > lines || finding.code.hides_file();
+            if is_new && result.is_ok() && is_wanted(changed, path, &finding) {
+                result = printed.print(context, &finding.in_file(path));
+            }
         }
-        across.add(&parsed.file, known_lines);
-    }
-    Ok(())
+        lines = lines.max(document.end_line());
+    });
+    across.add(path);
+    Ok(result?)
 }
 
 /// Whether the finding is new since the commit of `--changed-since`.

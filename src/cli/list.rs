@@ -6,8 +6,8 @@ use crate::cli::print::output;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_canon::RequestUrl;
-use urldb_format::{DomainFile, Record};
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::{DomainReader, Record, RecordEntry};
 use urldb_verdict::Selection;
 
 use super::Context;
@@ -83,9 +83,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             continue;
         }
         let name = context.shown(path);
-        for part in DomainFile::read_parts_where(path, |path| selection.wants_path(&host, path))? {
-            let (parsed, known_lines) = part?.into_parsed();
-            listing.add(&parsed.file, &name, known_lines)?;
+        let mut file = DomainReader::open(path)?;
+        let schemes = file.metadata().schemes();
+        while let Some(document) = file.next()? {
+            let path = document.path();
+            if path.is_some_and(|path| selection.wants_path(&host, path))
+                && let Some(entry) = document.to_entry()
+            {
+                listing.add(&entry, (&host, &schemes), &name)?;
+            }
         }
     }
     listing.finish()
@@ -100,18 +106,18 @@ struct Listing<'a, W> {
 }
 
 impl<W: Write> Listing<'_, W> {
-    /// Adds the wanted records of a part of a file, below the lines that are known already.
-    fn add(&mut self, file: &DomainFile, name: &str, known_lines: usize) -> anyhow::Result<()> {
-        let (args, selection, host) = (self.args, self.selection, file.host());
-        let schemes = file.metadata().schemes();
-        let records = file
-            .records()
-            .filter(|entry| entry.line() > known_lines)
-            .filter(|entry| selection.wants_record(host, entry.record()))
-            .filter(|entry| args.wants(entry.record()));
-        let urls = records.flat_map(|entry| schemes.iter().map(move |scheme| (entry, scheme)));
-        for (entry, scheme) in urls {
-            let record = entry.record();
+    /// Adds a record of a domain with these schemes, if it is wanted.
+    fn add(
+        &mut self,
+        entry: &RecordEntry,
+        (host, schemes): (&str, &[Scheme]),
+        name: &str,
+    ) -> anyhow::Result<()> {
+        let (args, record) = (self.args, entry.record());
+        if !self.selection.wants_record(host, record) || !args.wants(record) {
+            return Ok(());
+        }
+        for scheme in schemes {
             let Some(url) = RequestUrl::new(*scheme, host, &record.path) else {
                 print_invalid_record(name, entry.line());
                 continue;

@@ -116,9 +116,10 @@ fn print(
 
 /// The URLs of a record, over each scheme that runs use.
 fn urls_of(context: &Context, host: &str, path: &str) -> Vec<String> {
-    let first = DomainFile::read_parts_or_report(context.domain_file(host)).next();
-    let schemes = first.map(|part| part.into_parsed().0.file.metadata().schemes());
-    let urls = schemes.unwrap_or_default().into_iter();
+    let file = context.domain_file(host);
+    let head = DomainFile::read_head(&file);
+    let head = head.unwrap_or_else(|_| DomainFile::parse_head(&file, b""));
+    let urls = head.metadata().schemes().into_iter();
     let urls = urls.filter_map(|scheme| RequestUrl::new(scheme, host, path));
     urls.map(|url| url.to_string()).collect()
 }

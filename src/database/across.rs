@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use urldb_canon::rules::SiteRules;
-use urldb_format::DomainFile;
+use urldb_format::{DomainFile, DomainReader};
 use urldb_text::{Code, Finding};
 
 use super::pages::PageCheck;
@@ -34,7 +34,7 @@ impl<'a> AcrossFiles<'a> {
         }
     }
 
-    /// Adds a file or the first part of one, for its metadata alone.
+    /// Adds the metadata of a file.
     pub(crate) fn add_head(&mut self, file: &DomainFile) {
         let names = || OtherNames {
             path: file.path().to_owned(),
@@ -46,11 +46,23 @@ impl<'a> AcrossFiles<'a> {
             .or_insert_with(names);
     }
 
-    /// Adds a file, or a part of one, below the lines that are known already.
-    pub(crate) fn add(&mut self, file: &DomainFile, known_lines: usize) {
-        self.add_head(file);
+    /// Adds the file at `path`. Only site rules need its records.
+    pub(crate) fn add(&mut self, path: &Path) {
+        match DomainFile::read_head(path) {
+            Ok(head) => self.add_head(&head),
+            // The mistake is one of the file alone.
+            Err(_) => return self.add_head(&DomainFile::parse_head(path, b"")),
+        }
         if let Some(pages) = &mut self.pages {
-            pages.add(file, known_lines);
+            let _ = DomainReader::open(path).and_then(|file| pages.add(file));
+        }
+    }
+
+    /// Adds the file at `path` with this content.
+    pub(crate) fn add_bytes(&mut self, path: &Path, bytes: &[u8]) {
+        self.add_head(&DomainFile::parse_head(path, bytes));
+        if let Some(pages) = &mut self.pages {
+            let _ = DomainReader::new(path, bytes).and_then(|file| pages.add(file));
         }
     }
 
@@ -139,14 +151,7 @@ pub(crate) fn findings(config: &Config, judged: &[PathBuf]) -> anyhow::Result<Ve
     let rules = super::site_rules::read(database.directory())?;
     let mut across = AcrossFiles::new(rules.holding());
     for path in database.files() {
-        for part in DomainFile::read_parts_or_report(path) {
-            let (parsed, known_lines) = part.into_parsed();
-            across.add(&parsed.file, known_lines);
-            if rules.holding().is_none() {
-                // The metadata is in the first part.
-                break;
-            }
-        }
+        across.add(path);
     }
     Ok(across.finish(is_on_disk, |path| {
         judged.iter().any(|it| it.file_name() == path.file_name())

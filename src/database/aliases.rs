@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use urldb_format::DomainFile;
+use urldb_format::{DomainFile, DomainReader, Error};
 
 use crate::config::Config;
 
@@ -18,11 +18,7 @@ impl Aliases {
     pub(crate) fn load(config: &Config) -> anyhow::Result<Self> {
         let database = config.open_database()?;
         let files = database.files().iter();
-        Self::from_files(files.map(|path| {
-            // The metadata is in every part.
-            let first = DomainFile::read_parts(path)?.next();
-            Ok(first.transpose()?.map(|part| part.into_parsed().0.file))
-        }))
+        Self::from_files(files.map(|path| Ok(DomainFile::read_head(path)?)))
     }
 
     /// The aliases in the files that can be read.
@@ -30,17 +26,15 @@ impl Aliases {
         let database = config.open_database()?;
         let files = database.files().iter();
         Self::from_files(files.map(|path| {
-            let first = DomainFile::read_parts_or_report(path).next();
-            Ok(first.map(|part| part.into_parsed().0.file))
+            let head = DomainFile::read_head(path);
+            Ok(head.unwrap_or_else(|_| DomainFile::parse_head(path, b"")))
         }))
     }
 
-    fn from_files(
-        files: impl Iterator<Item = anyhow::Result<Option<DomainFile>>>,
-    ) -> anyhow::Result<Self> {
+    fn from_files(files: impl Iterator<Item = anyhow::Result<DomainFile>>) -> anyhow::Result<Self> {
         let (mut aliases, mut hosts) = (BTreeMap::new(), vec![]);
         for file in files {
-            let Some(file) = file? else { continue };
+            let file = file?;
             let cnames = file.metadata().cnames.iter();
             aliases.extend(cnames.map(|cname| (cname.clone(), file.host().to_owned())));
             hosts.push(file.host().to_owned());
@@ -75,16 +69,24 @@ pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
 pub(crate) fn referred_hosts(config: &Config) -> anyhow::Result<BTreeSet<String>> {
     let mut hosts = BTreeSet::new();
     for path in config.open_database()?.files() {
-        for part in DomainFile::read_parts_or_report(path) {
-            let file = part.into_parsed().0.file;
-            hosts.insert(file.host().to_owned());
-            hosts.extend(file.metadata().cnames.iter().cloned());
-            let targets = file
-                .records()
-                .filter_map(|entry| entry.record().redirects_to.as_deref());
-            let targets = targets.filter_map(|target| url::Url::parse(target).ok());
-            hosts.extend(targets.filter_map(|target| target.host_str().map(str::to_owned)));
-        }
+        hosts.insert(urldb_format::host_of(path));
+        // Another command reports a file that cannot be read.
+        let _ = add_referred_hosts(path, &mut hosts);
     }
     Ok(hosts)
+}
+
+/// Adds the cnames of a domain file, and the hosts in its `redirects-to`.
+fn add_referred_hosts(path: &Path, hosts: &mut BTreeSet<String>) -> Result<(), Error> {
+    let mut file = DomainReader::open(path)?;
+    hosts.extend(file.metadata().cnames.iter().cloned());
+    while let Some(document) = file.next()? {
+        let entry = document.to_entry();
+        let target = entry
+            .as_ref()
+            .and_then(|it| it.record().redirects_to.as_deref());
+        let target = target.and_then(|target| url::Url::parse(target).ok());
+        hosts.extend(target.and_then(|target| target.host_str().map(str::to_owned)));
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use urldb_canon::Scheme;
-use urldb_format::DomainFile;
+use urldb_format::DomainReader;
 use urldb_verdict::plan::is_asked_of_cnames;
 
 /// The records of one domain file, by path.
@@ -45,25 +45,28 @@ impl DomainIndex {
         if !urldb_files::is_there(path) {
             return Ok(index);
         }
-        for part in DomainFile::read_parts_where(path, &wants)? {
-            let file = part?.into_parsed().0.file;
-            let metadata = file.metadata();
-            index.schemes = metadata.schemes();
-            index.ignores_case = metadata.case_sensitive_paths == Some(false);
-            for entry in file.records().filter(|entry| wants(&entry.record().path)) {
-                let record = entry.record();
-                if index.ignores_case {
-                    let key = urldb_format::without_case(&record.path);
-                    let spelling = index.spellings.entry(key.into_owned());
-                    spelling.or_insert_with(|| record.path.clone());
-                }
-                let known = index.records.entry(record.path.clone());
-                let known = known.or_insert_with(|| IndexedRecord {
-                    line: entry.line(),
-                    is_asked_of_cnames: false,
-                });
-                known.is_asked_of_cnames |= is_asked_of_cnames(record);
+        let mut file = DomainReader::open(path)?;
+        index.schemes = file.metadata().schemes();
+        index.ignores_case = file.metadata().case_sensitive_paths == Some(false);
+        while let Some(document) = file.next()? {
+            if !document.path().is_some_and(&wants) {
+                continue;
             }
+            let Some(entry) = document.to_entry() else {
+                continue;
+            };
+            let record = entry.record();
+            if index.ignores_case {
+                let key = urldb_format::without_case(&record.path);
+                let spelling = index.spellings.entry(key.into_owned());
+                spelling.or_insert_with(|| record.path.clone());
+            }
+            let known = index.records.entry(record.path.clone());
+            let known = known.or_insert_with(|| IndexedRecord {
+                line: entry.line(),
+                is_asked_of_cnames: false,
+            });
+            known.is_asked_of_cnames |= is_asked_of_cnames(record);
         }
         Ok(index)
     }

@@ -1,22 +1,26 @@
 //! Mistakes in domain files, as reports name them.
 
-use urldb_format::DomainFile;
 use urldb_protocol::{Mistake, Shown};
 use urldb_text::Finding;
 
 /// Most characters of a line in a mistake.
 const MOST_TEXT: usize = 100;
 
-/// Converts findings of a file for the report. `name` is the path of the file for people.
-pub(crate) fn mistakes(file: &DomainFile, name: &str, findings: &[Finding]) -> Vec<Mistake> {
+/// Converts findings for the report. They are in `text`, whose first line is `first_line` of the file. `name` is
+/// the path of the file for people.
+pub(crate) fn mistakes(
+    text: &str,
+    first_line: usize,
+    name: &str,
+    findings: &[Finding],
+) -> Vec<Mistake> {
     if findings.is_empty() {
         return vec![];
     }
-    let text = file.text();
     let lines: Vec<&str> = text.lines().collect();
     let text_of = |line: usize| {
         let text = lines
-            .get(line.saturating_sub(file.first_line()))
+            .get(line.saturating_sub(first_line))
             .map_or("", |text| text.trim());
         Shown::new(text, MOST_TEXT)
     };

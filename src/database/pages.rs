@@ -1,11 +1,12 @@
 //! Compares records with the site rules: pages with two records, and records that the rules reject.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use urldb_canon::RequestUrl;
 use urldb_canon::rules::SiteRules;
-use urldb_format::DomainFile;
+use urldb_format::{DomainReader, Error};
 use urldb_text::{Code, Finding};
 
 /// Collects records of domain files, and finds those that contradict the site rules.
@@ -44,20 +45,25 @@ impl<'a> PageCheck<'a> {
         }
     }
 
-    /// Adds the records of a file, or of a part of one, below the lines that are known already.
-    pub fn add(&mut self, file: &DomainFile, known_lines: usize) {
-        let metadata = file.metadata();
-        let host = file.host();
+    /// Adds the records of a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read; the records before are added.
+    pub fn add<R: Read>(&mut self, mut file: DomainReader<R>) -> Result<(), Error> {
+        let (path, metadata) = (file.path().to_owned(), file.metadata());
+        let host = urldb_format::host_of(&path);
         let aliases = metadata.cnames.iter();
         self.aliases
-            .extend(aliases.map(|cname| (cname.clone(), host.to_owned())));
-        self.hosts.insert(host.to_owned());
+            .extend(aliases.map(|cname| (cname.clone(), host.clone())));
+        self.hosts.insert(host.clone());
         let scheme = metadata.scheme();
-        let new = file.records().filter(|entry| entry.line() > known_lines);
-        for entry in new {
+        while let Some(document) = file.next()? {
+            let Some(entry) = document.to_entry() else {
+                continue;
+            };
             let record = entry.record();
             // A record without a valid URL is a mistake of its own.
-            let Some(url) = RequestUrl::new(scheme, host, &record.path) else {
+            let Some(url) = RequestUrl::new(scheme, &host, &record.path) else {
                 continue;
             };
             let trace = self.rules.explain(url.as_str());
@@ -67,9 +73,9 @@ impl<'a> PageCheck<'a> {
             match trace.outcome.and_then(|resolution| resolution.record) {
                 Ok(page) => {
                     let place = RecordLocation {
-                        path: file.path().to_owned(),
+                        path: path.clone(),
                         line: entry.line(),
-                        host: host.to_owned(),
+                        host: host.clone(),
                         url,
                         has_path_of_page: page.path == record.path,
                     };
@@ -79,10 +85,11 @@ impl<'a> PageCheck<'a> {
                 Err(failure) => {
                     let message = format!("{url}: {failure} ({})", failure.code());
                     let finding = Finding::new(Code::NotAdmitted, entry.line(), message);
-                    self.findings.push(finding.in_file(file.path()));
+                    self.findings.push(finding.in_file(&path));
                 }
             }
         }
+        Ok(())
     }
 
     /// The findings in the files that are judged. Where two of them have one page, one record is right.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use urldb_files::{Root, RootFile, is_there};
-use urldb_format::DomainFile;
+use urldb_format::{DomainFile, Linter, fold};
 use urldb_render::numbers::{count, share_with, size};
 use urldb_render::wrong_clock;
 use urldb_text::Finding;
@@ -112,15 +112,14 @@ impl ProjectSetup<'_> {
         let mut across = AcrossFiles::new(rules.holding());
         let mut mistaken = BTreeSet::new();
         for path in database.files() {
-            let mut has_mistake = false;
-            for part in DomainFile::read_parts_or_report(path) {
-                let (parsed, known_lines) = part.into_parsed();
-                let mut findings = urldb_format::lint(&parsed, &self.config.lint.keys);
-                findings.retain(|finding| finding.line > known_lines);
-                has_mistake |= findings.iter().any(Finding::is_error);
-                counts.urls += parsed.file.records().count() as u64;
-                across.add(&parsed.file, known_lines);
-            }
+            let linter = || (Linter::new(path, &self.config.lint.keys), false, 0);
+            let (_, mut has_mistake, urls) = fold(path, linter, |state, document| {
+                let (linter, has_mistake, urls) = state;
+                *has_mistake |= linter.see(document).iter().any(Finding::is_error);
+                *urls += u64::from(document.path().is_some());
+            });
+            counts.urls += urls;
+            across.add(path);
             let canonical = if DomainFile::is_canonical(path).unwrap_or(false) {
                 None
             } else {

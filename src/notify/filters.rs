@@ -2,7 +2,9 @@
 //! incidents nobody is told of.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use urldb_format::{DomainReader, Error, Record};
 use urldb_text::{Code, Finding, nearest};
 
 use super::audience;
@@ -41,19 +43,16 @@ pub fn filter_report(config: &Config) -> anyhow::Result<FilterReport> {
     let mut unheard = 0;
     for path in config.open_database()?.files() {
         let (file, host) = (path.to_string_lossy(), urldb_format::host_of(path));
-        for part in urldb_format::DomainFile::read_parts_or_report(path) {
-            let (parsed, known_lines) = part.into_parsed();
-            let records = parsed.file.records();
-            for entry in records.filter(|entry| entry.line() > known_lines) {
-                let own = &entry.record().categories;
-                used.extend(own.iter().filter_map(|it| wanted.get(it.as_str())));
-                if categories.len() < MOST_NAMES {
-                    categories.extend(own.iter().cloned());
-                }
-                let is_heard = |audience: &&Audience| audience::has_url(audience, &file, own);
-                unheard += u64::from(!telling.is_empty() && !telling.iter().any(is_heard));
+        let mut see = |own: &[String]| {
+            used.extend(own.iter().filter_map(|it| wanted.get(it.as_str())));
+            if categories.len() < MOST_NAMES {
+                categories.extend(own.iter().cloned());
             }
-        }
+            let is_heard = |audience: &&Audience| audience::has_url(audience, &file, own);
+            unheard += u64::from(!telling.is_empty() && !telling.iter().any(is_heard));
+        };
+        // Lint reports a file that cannot be read.
+        let _ = each_record(path, |record| see(&record.categories));
         hosts.insert(host);
     }
     let mut findings = vec![];
@@ -73,6 +72,17 @@ pub fn filter_report(config: &Config) -> anyhow::Result<FilterReport> {
         }
     }
     Ok(FilterReport { findings, unheard })
+}
+
+/// Calls `see` for each record of the file at `path`.
+fn each_record(path: &Path, mut see: impl FnMut(&Record)) -> Result<(), Error> {
+    let mut file = DomainReader::open(path)?;
+    while let Some(document) = file.next()? {
+        if let Some(entry) = document.to_entry() {
+            see(entry.record());
+        }
+    }
+    Ok(())
 }
 
 /// The finding about a name in a filter that no record has.

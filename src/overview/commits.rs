@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use jiff::Timestamp;
+use urldb_format::LineKind;
 use urldb_protocol::CommitInfo;
 use urldb_text::sanitize;
 
@@ -159,7 +160,7 @@ enum Line {
 
 impl Line {
     fn of(text: &str) -> Self {
-        if text == "---" {
+        if LineKind::of(text.as_bytes()) == LineKind::Marker {
             return Self::Separator;
         }
         match text.strip_prefix("_path: ") {

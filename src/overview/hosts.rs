@@ -1,16 +1,16 @@
-//! The promises of one domain file, and what is believed of them.
+//! The promises of one domain file, and their believed states.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use urldb_format::{DomainFile, FilePart};
+use urldb_format::{Linter, fold};
 use urldb_protocol::{
     CertificateDates, FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview,
 };
 use urldb_verdict::{
-    Cnames, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, SkippedRecords, Warning,
+    Cnames, DomainPlan, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, Warning,
 };
 
 use super::belief::selected;
@@ -61,40 +61,42 @@ impl Sources<'_> {
         let host = urldb_format::host_of(path);
         let ledger = Ledger::load(&self.ledger, [host.as_str()])?;
         let name: Arc<str> = self.config.relative_name(path).into();
-        let mut reading = HostReading::new(self, &ledger, &host, &name);
-        for part in DomainFile::read_parts_or_report(path) {
-            if matches!(part, FilePart::Whole { .. }) {
-                // The whole file comes again: it is not in order.
-                reading = HostReading::new(self, &ledger, &host, &name);
+        let own_keys = &self.config.lint.keys;
+        let options = FileOptions {
+            name: &name,
+            own_keys,
+            plan: self.plan_options(),
+        };
+        let everything = Selection::default();
+        let start = || FoldedFile {
+            reading: HostReading::new(self, &ledger, &host, &name),
+            linter: Linter::of_values(path, own_keys),
+            plan: None,
+        };
+        let folded = fold(path, start, |file, document| {
+            if let Some(metadata) = document.metadata() {
+                file.plan = Some(DomainPlan::new(&host, metadata, &everything, options));
             }
-            let parsed = part.into_parsed().0;
-            let file = parsed.file;
-            reading.skipped.count(&file, &Selection::default());
-            let mut errors = parsed.findings;
-            errors.extend(urldb_format::lint_values(&file, &self.config.lint.keys));
+            let mut errors = file.linter.see(document);
             errors.retain(urldb_text::Finding::is_error);
-            reading
-                .read
-                .mistakes
-                .extend(mistakes(&file, &name, &errors));
-            let options = FileOptions {
-                name: &name,
-                own_keys: &self.config.lint.keys,
-                plan: self.plan_options(),
-            };
-            let everything = Selection::default();
-            for job in urldb_verdict::plan::jobs_of_part(&file, &everything, options, &()) {
-                reading.add(&job, &wants);
+            let (text, line) = (document.text(), document.start().line);
+            let new = mistakes(text, line, &name, &errors);
+            file.reading.read.mistakes.extend(new);
+            let plan = file.plan.as_mut();
+            for job in plan.map_or_else(Vec::new, |plan| plan.jobs(document, &())) {
+                file.reading.add(&job, &wants);
             }
-        }
-        Ok(reading.finish())
+        });
+        let skipped = folded.plan.map(DomainPlan::into_skipped);
+        let mut read = folded.reading.finish();
+        read.deprecated = skipped.unwrap_or_default().deprecated;
+        Ok(read)
     }
 
     /// The mistakes in the name of a file that is no domain file.
     pub(super) fn misnamed(&self, path: &Path) -> Vec<Mistake> {
         let findings = urldb_format::lint_misnamed(path);
-        let file = DomainFile::parse(path, b"").file;
-        mistakes(&file, &self.config.relative_name(path), &findings)
+        mistakes("", 1, &self.config.relative_name(path), &findings)
     }
 
     fn plan_options(&self) -> PlanOptions {
@@ -111,12 +113,19 @@ impl Sources<'_> {
     }
 }
 
-/// A domain file while it is read.
+/// A domain file while it is folded over.
+struct FoldedFile<'a> {
+    reading: HostReading<'a>,
+    linter: Linter<'a>,
+    /// `None` before the metadata.
+    plan: Option<DomainPlan<'a>>,
+}
+
+/// The overview of a domain file so far.
 struct HostReading<'a> {
     sources: &'a Sources<'a>,
     ledger: &'a Ledger,
     read: HostUrls,
-    skipped: SkippedRecords,
     days: HostDays,
     /// The runs with each selection check a URL of the host.
     covers: Vec<bool>,
@@ -144,7 +153,6 @@ impl<'a> HostReading<'a> {
                 promised: vec![],
                 reasons: HashMap::new(),
             },
-            skipped: SkippedRecords::default(),
             days: HostDays::new(&sources.calendar),
             covers: vec![false; sources.replay.selections().len()],
             verified: vec![],
@@ -289,7 +297,6 @@ impl<'a> HostReading<'a> {
         let incidents = incidents.map_or(&[][..], Vec::as_slice);
         host.days = self.days.levels(incidents, calendar);
         self.read.promised = self.days.promised;
-        self.read.deprecated = self.skipped.deprecated;
         let ahead = self.sources.config.check.expiry_warning;
         if let Some(certificate) = &host.certificate
             && let Some((url, line)) = self.first_secure

@@ -8,7 +8,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use urldb_format::DomainFile;
 use urldb_protocol::Mistake;
 use urldb_verdict::{PastRuns, Selection, Shard, SkippedRecords};
 
@@ -146,13 +145,13 @@ impl<'a> DomainFiles<'a> {
     fn misnamed_files(&self) -> impl Iterator<Item = ReadFile> {
         self.misnamed.iter().filter_map(|path| {
             let findings = urldb_format::lint_misnamed(path);
-            let file = DomainFile::parse(path, b"").file;
-            let domain = file.host().trim_end_matches(".yml");
+            let host = urldb_format::host_of(path);
+            let domain = host.trim_end_matches(".yml");
             let name: Arc<str> = self.config.relative_name(path).into();
             self.selection.wants_domain(domain).then(|| ReadFile {
-                host: file.host().to_owned(),
-                name: Arc::clone(&name),
-                mistakes: mistakes(&file, &name, &findings),
+                mistakes: mistakes("", 1, &name, &findings),
+                name,
+                host,
             })
         })
     }

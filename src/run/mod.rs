@@ -45,6 +45,7 @@ mod planner;
 mod pool;
 mod prepare;
 mod record;
+mod second_reading;
 mod served;
 mod shard;
 mod shared_ledger;

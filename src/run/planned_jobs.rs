@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::Metadata as FileMetadata;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use urldb_format::FilePart;
-use urldb_verdict::{Job, PastRuns, Rotation};
+use urldb_verdict::{Job, PastRuns};
 
 use super::outcome::Messages;
 use super::planner::{FileSurvey, Planner};
+use super::second_reading::{SecondReading, lock};
 
 /// The requests of a run, file by file.
 pub(super) struct PlannedJobs<'a> {
@@ -120,7 +120,8 @@ impl<'a> PlannedJobs<'a> {
                     );
                     lock(messages).notes.push(note);
                 }
-                read_again(planner, file, past, messages)
+                let file = (file.path.as_path(), &file.name, file.turns);
+                SecondReading::of(planner, file, past, messages).jobs()
             });
             kept.into_iter().flatten().chain(read.into_iter().flatten())
         })
@@ -132,44 +133,6 @@ impl<'a> PlannedJobs<'a> {
         let messages = self.messages.into_inner();
         messages.unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn lock(messages: &Mutex<Messages>) -> MutexGuard<'_, Messages> {
-    messages.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The jobs of the second reading, part by part.
-fn read_again<'s, P: PastRuns>(
-    planner: &'s Planner<'_>,
-    file: &'s PlannedFile,
-    past: &'s P,
-    messages: &'s Mutex<Messages>,
-) -> impl Iterator<Item = Job> {
-    let options = planner.options_of(&file.path);
-    let mut rotation = Rotation::over(file.turns);
-    planner.read(&file.path).flat_map(move |part| {
-        let is_whole = matches!(part, FilePart::Whole { .. });
-        let (content, known_lines) = part.into_parsed();
-        if is_whole {
-            rotation = Rotation::over(file.turns);
-            let mut findings = content.findings.iter();
-            let unreadable = findings.find(|finding| finding.code.hides_file());
-            // A file that is gone was changed, which a note says.
-            if let Some(finding) = unreadable.filter(|_| urldb_files::is_there(&file.path)) {
-                let trouble = format!(
-                    "{} was read before the first request, and not a second time: {}; some or all \
-                     of its URLs were not checked",
-                    file.name, finding.message
-                );
-                lock(messages).troubles.push(trouble);
-            }
-        }
-        let read = content.file;
-        let jobs = planner.jobs_of_part(&read, &file.name, options, past);
-        let mut jobs = planner.with_aliases(jobs, read.metadata(), options, &mut rotation, past);
-        jobs.retain(|job| job.line > known_lines);
-        jobs
-    })
 }
 
 fn version_of(path: &Path) -> Option<FileVersion> {

@@ -1,20 +1,24 @@
-//! Plans the jobs of domain files, part by part.
+//! Plans the jobs of one domain file after the other, as a run first reads them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use urldb_format::{DomainFile, FilePart, Metadata};
+use urldb_format::{DocumentRef, Linter, Metadata, fold};
 use urldb_protocol::Mistake;
 use urldb_text::Finding;
 use urldb_verdict::{
-    Cnames, FileOptions, Job, PastRuns, PlanOptions, Rotation, Selection, SkippedRecords,
+    Cnames, DomainPlan, FileOptions, Job, PastRuns, PlanOptions, Rotation, Selection,
+    SkippedRecords,
 };
 
 use super::canonical::OfficialUrls;
 use super::plan_options::PlanOptionsByHost;
 use crate::config::Config;
 use crate::database::mistakes::mistakes;
+
+/// Number of jobs of a domain to which those of its cnames are added at once.
+pub(super) const JOBS_AT_ONCE: usize = 256;
 
 /// An event of the first reading of the domain files.
 pub(super) enum PlanEvent<'a> {
@@ -33,7 +37,7 @@ pub(super) struct PlannedDomain<'a> {
     pub(super) are_jobs_kept: bool,
 }
 
-/// Plans the jobs of parts of domain files.
+/// Plans the jobs of domain files.
 pub(super) struct Planner<'a> {
     config: &'a Config,
     selection: &'a Selection,
@@ -55,11 +59,6 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The options of the domain file of a host.
-    pub(super) fn options_of(&self, path: &Path) -> PlanOptions {
-        self.options.of(&urldb_format::host_of(path))
-    }
-
     /// The first reading of a file. Its jobs are kept if there are at most `room` of them, or if the
     /// file has to be read whole: that would take the network's thread too long.
     pub(super) fn survey(
@@ -70,60 +69,101 @@ impl<'a> Planner<'a> {
         room: usize,
         see: &mut impl FnMut(PlanEvent<'_>),
     ) -> FileSurvey {
-        let options = self.options_of(path);
-        let mut survey = FileSurvey::default();
-        let mut metadata = Metadata::default();
-        let (mut own_jobs, mut is_kept, mut room) = (vec![], true, room);
-        for part in self.read(path) {
-            if matches!(part, FilePart::Whole { .. }) {
-                survey = FileSurvey::default();
-                own_jobs.clear();
-                (is_kept, room) = (true, usize::MAX);
-            }
-            let parsed = part.into_parsed().0;
-            let file = parsed.file;
-            survey.skipped.count(&file, self.selection);
-            if !self.selection.wants_domain(file.host()) {
-                continue;
-            }
-            let mut errors = parsed.findings;
-            errors.extend(urldb_format::lint_values(&file, &self.config.lint.keys));
-            errors.retain(Finding::is_error);
-            survey.mistakes.extend(mistakes(&file, name, &errors));
-            metadata = file.metadata().clone();
-            let jobs = self.jobs_of_part(&file, name, options, past);
-            survey.turns += Rotation::turns_of(&jobs);
-            own_jobs.extend(jobs);
-            is_kept &= own_jobs.len() <= room;
-            if !is_kept {
-                // The turns of cnames are known at the end of the file only.
-                let mut rotation = Rotation::over(0);
-                let jobs = std::mem::take(&mut own_jobs);
-                survey.count(
-                    &self.with_aliases(jobs, &metadata, options, &mut rotation, past),
-                    see,
-                );
-            }
-        }
+        let host = urldb_format::host_of(path);
+        let options = self.options_of(&host);
+        let start = || FileReading {
+            linter: Linter::of_values(path, &self.config.lint.keys),
+            plan: None,
+            survey: FileSurvey::default(),
+            own_jobs: vec![],
+            is_kept: true,
+            room,
+        };
+        let FileReading {
+            plan,
+            mut survey,
+            own_jobs,
+            is_kept,
+            room,
+            ..
+        } = fold(path, start, |file, document| {
+            self.survey_document(file, document, (&host, name), past, see);
+        });
+        let Some(plan) = plan else {
+            return survey;
+        };
+        let metadata = plan.metadata();
         if is_kept {
             let mut rotation = Rotation::over(survey.turns);
-            let jobs = self.with_aliases(own_jobs, &metadata, options, &mut rotation, past);
+            let jobs = self.with_aliases(own_jobs, metadata, options, &mut rotation, past);
             survey.count(&jobs, see);
             survey.kept = (jobs.len() <= room).then_some(jobs);
-        } else if self.has_rotation(options) && survey.turns > 0 {
-            for cname in metadata.cnames {
-                *survey.by_host.entry(cname).or_default() += 1;
+        } else {
+            self.count_without_turns(own_jobs, metadata, &mut survey, past, see);
+            if self.has_rotation(options) && survey.turns > 0 {
+                for cname in &metadata.cnames {
+                    *survey.by_host.entry(cname.clone()).or_default() += 1;
+                }
             }
         }
+        survey.skipped = plan.into_skipped();
         survey
     }
 
-    /// The parts of a file, without those of which no record is selected.
-    pub(super) fn read<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = FilePart> + use<'s> {
-        let host = urldb_format::host_of(path);
-        let selects_domain = self.selection.wants_domain(&host);
-        let wants = move |record: &str| selects_domain && self.selection.wants_path(&host, record);
-        DomainFile::read_parts_where_or_report(path, wants)
+    /// The first reading of a document.
+    fn survey_document<'s>(
+        &'s self,
+        file: &mut FileReading<'s>,
+        document: &DocumentRef<'_>,
+        (host, name): (&str, &'s Arc<str>),
+        past: &impl PastRuns,
+        see: &mut impl FnMut(PlanEvent<'_>),
+    ) {
+        if let Some(metadata) = document.metadata() {
+            file.plan = Some(self.domain_plan(host, metadata, name));
+        }
+        if document.may_repeat() {
+            file.room = usize::MAX;
+        }
+        if self.selection.wants_domain(host) {
+            let mut errors = file.linter.see(document);
+            errors.retain(Finding::is_error);
+            let (text, line) = (document.text(), document.start().line);
+            let new = mistakes(text, line, name, &errors);
+            file.survey.mistakes.extend(new);
+        }
+        let Some(plan) = &mut file.plan else {
+            return;
+        };
+        let jobs = self.jobs_of(plan, document, past);
+        file.survey.turns += Rotation::turns_of(&jobs);
+        file.own_jobs.extend(jobs);
+        file.is_kept &= file.own_jobs.len() <= file.room;
+        if !file.is_kept && file.own_jobs.len() >= JOBS_AT_ONCE {
+            let jobs = std::mem::take(&mut file.own_jobs);
+            self.count_without_turns(jobs, plan.metadata(), &mut file.survey, past, see);
+        }
+    }
+
+    /// Counts jobs that are not kept. The turns of cnames are known at the end of the file only.
+    fn count_without_turns(
+        &self,
+        jobs: Vec<Job>,
+        metadata: &Metadata,
+        survey: &mut FileSurvey,
+        past: &impl PastRuns,
+        see: &mut impl FnMut(PlanEvent<'_>),
+    ) {
+        let options = jobs.first().map(|job| self.options_of(&job.key.domain));
+        let Some(options) = options else { return };
+        let mut rotation = Rotation::over(0);
+        let jobs = self.with_aliases(jobs, metadata, options, &mut rotation, past);
+        survey.count(&jobs, see);
+    }
+
+    /// The options of the domain file of a host.
+    pub(super) fn options_of(&self, host: &str) -> PlanOptions {
+        self.options.of(host)
     }
 
     /// Whether a record has its turn at each cname.
@@ -131,20 +171,29 @@ impl<'a> Planner<'a> {
         options.cnames == Cnames::Rotate && self.selection.records.is_empty()
     }
 
-    /// The jobs of the domain itself for a part of its file.
-    pub(super) fn jobs_of_part(
-        &self,
-        file: &DomainFile,
-        name: &Arc<str>,
-        plan: PlanOptions,
-        past: &impl PastRuns,
-    ) -> Vec<Job> {
+    /// The plan of the domain `host` with these metadata.
+    pub(super) fn domain_plan<'s>(
+        &'s self,
+        host: &str,
+        metadata: &Metadata,
+        name: &'s Arc<str>,
+    ) -> DomainPlan<'s> {
         let options = FileOptions {
             name,
             own_keys: &self.config.lint.keys,
-            plan,
+            plan: self.options_of(host),
         };
-        let mut jobs = urldb_verdict::plan::jobs_of_part(file, self.selection, options, past);
+        DomainPlan::new(host, metadata, self.selection, options)
+    }
+
+    /// The jobs of the domain itself for a document of its file.
+    pub(super) fn jobs_of(
+        &self,
+        plan: &mut DomainPlan<'_>,
+        document: &DocumentRef<'_>,
+        past: &impl PastRuns,
+    ) -> Vec<Job> {
+        let mut jobs = plan.jobs(document, past);
         for job in &mut jobs {
             self.official_urls.mark(job);
         }
@@ -162,6 +211,20 @@ impl<'a> Planner<'a> {
         let selection = self.selection;
         urldb_verdict::plan::with_aliases(jobs, metadata, selection, options, rotation, past)
     }
+}
+
+/// A domain file in its first reading.
+struct FileReading<'a> {
+    linter: Linter<'a>,
+    /// `None` before the metadata.
+    plan: Option<DomainPlan<'a>>,
+    survey: FileSurvey,
+    /// The jobs of the domain itself that are not counted yet.
+    own_jobs: Vec<Job>,
+    /// Whether `own_jobs` has all jobs.
+    is_kept: bool,
+    /// Most jobs to keep.
+    room: usize,
 }
 
 /// The results of the first reading of one domain file.

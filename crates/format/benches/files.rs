@@ -6,7 +6,7 @@ use std::fs;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use urldb_format::DomainFile;
+use urldb_format::{DomainFile, DomainReader};
 
 /// A canonical domain file of static records.
 fn domain_file(records: usize) -> String {
@@ -28,7 +28,15 @@ fn bench(c: &mut Criterion) {
     let plain = domain_file(20_000);
     // One record in two hundred is not plain.
     let mixed = plain.replace("00.csv\n", "00.csv\ncategories:\n- 'yes'\n");
-    for (name, text) in [("plain", plain), ("mixed", mixed)] {
+    let categories = plain.replace(
+        "content-length",
+        "categories:\n- data\n- published\ncontent-length",
+    );
+    for (name, text) in [
+        ("plain", plain),
+        ("mixed", mixed),
+        ("categories", categories),
+    ] {
         fs::write(&path, &text).expect("written");
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Bytes(text.len() as u64));
@@ -36,19 +44,14 @@ fn bench(c: &mut Criterion) {
         group.bench_function("check", |b| {
             b.iter(|| black_box(DomainFile::is_canonical(&path).expect("readable")));
         });
-        group.bench_function("parts", |b| {
+        group.bench_function("documents", |b| {
             b.iter(|| {
-                let parts = DomainFile::read_parts(&path).expect("readable");
-                parts
-                    .map(|part| {
-                        part.expect("readable")
-                            .into_parsed()
-                            .0
-                            .file
-                            .records()
-                            .count()
-                    })
-                    .sum::<usize>()
+                let mut reader = DomainReader::open(&path).expect("readable");
+                let mut records = 0;
+                while let Some(document) = reader.next().expect("readable") {
+                    records += usize::from(document.to_entry().is_some());
+                }
+                records
             });
         });
         group.bench_function("whole", |b| {

@@ -1,18 +1,18 @@
 //! The canonical form of a domain file.
 
-use urldb_text::{Code, Finding};
+use urldb_text::Finding;
 
-use crate::domain_file::{DomainFile, RecordEntry};
+use crate::document_ref::canonical_comments;
+use crate::domain_file::DomainFile;
 use crate::emit::KeyOrder;
+use crate::entry::{RecordEntry, duplicate_record};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::record::{ListOrder, RecordIdentity};
-use crate::split::comments;
 
 impl DomainFile {
     /// The canonical text of the file: keys, lists and records sorted, every value written in its
-    /// one canonical way. Comments stay above the record or key that they stand above. The canonical text
-    /// of a later part of a file is that of its records.
+    /// one canonical way. Comments stay above the record or key that they stand above.
     ///
     /// # Errors
     /// [`Error::NotNormalizable`] if some of the file was not understood, or if two records for the
@@ -26,10 +26,7 @@ impl DomainFile {
             return Err(refuse(self.blocking.clone()));
         }
         let records = self.sorted_records().map_err(refuse)?;
-        let footer: String = comments(&self.footer)
-            .into_iter()
-            .flat_map(|comment| [comment, "\n"])
-            .collect();
+        let footer = canonical_comments(&self.footer);
         let size = self
             .segments
             .iter()
@@ -43,9 +40,7 @@ impl DomainFile {
         if only_comments {
             text.push_str(&footer);
         }
-        if self.first_line == 1 {
-            text.push_str(&head.render(&self.metadata.fields(ListOrder::Sorted), KeyOrder::Sorted));
-        }
+        text.push_str(&head.render(&self.metadata.fields(ListOrder::Sorted), KeyOrder::Sorted));
         for record in records {
             text.push_str(&record);
         }
@@ -103,39 +98,4 @@ pub(crate) fn render_equal<'a>(
     }
     let fields = first.record.fields(ListOrder::Sorted);
     (layout.render(&fields, KeyOrder::Sorted), different)
-}
-
-/// The finding that `again` is a record for the same request as `first`.
-pub(crate) fn duplicate_record(first: &RecordEntry, again: &RecordEntry) -> Finding {
-    let method = again.record.method.as_deref();
-    let method = method.map_or_else(String::new, |method| format!("{method} "));
-    let message = format!(
-        "line {} has a record for {method}{} already",
-        first.line(),
-        first.record.path
-    );
-    let help = if first.says_the_same_as(again) {
-        "the two are equal: remove one; formatting does so"
-    } else {
-        "they differ: keep the right one"
-    };
-    Finding::new(Code::DuplicateRecord, again.line(), message).with_help(help)
-}
-
-impl RecordEntry {
-    /// Whether the two records are equal apart from comments and formatting.
-    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        self.canonical_without_comments() == other.canonical_without_comments()
-    }
-
-    /// The canonical text of the record with its comments.
-    pub(crate) fn canonical(&self) -> String {
-        self.layout
-            .render(&self.record.fields(ListOrder::Sorted), KeyOrder::Sorted)
-    }
-
-    /// The canonical text of the record without its comments.
-    pub(crate) fn canonical_without_comments(&self) -> String {
-        Layout::default().render(&self.record.fields(ListOrder::Sorted), KeyOrder::Sorted)
-    }
 }

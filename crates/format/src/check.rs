@@ -1,15 +1,15 @@
-//! Checks whether a domain file is in canonical form, part by part, in memory that does not grow with the
-//! file.
+//! Checks whether a domain file is in canonical form, in memory that does not grow with the file.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use urldb_text::Finding;
 
-use crate::domain_file::{DomainFile, ParsedFile};
+use crate::document_ref::DocumentRef;
+use crate::domain_file::DomainFile;
 use crate::error::Error;
-use crate::lint::lint;
-use crate::parts::{Parts, ScannedPart, open};
+use crate::lint::Linter;
+use crate::reader::DomainReader;
 
 impl DomainFile {
     /// Whether the file at `path` is certainly in canonical form: [`Self::canonical`] has its bytes. A file
@@ -18,54 +18,38 @@ impl DomainFile {
     /// # Errors
     /// As [`Self::read`].
     pub fn is_canonical(path: impl AsRef<Path>) -> Result<bool, Error> {
-        let path = path.as_ref();
-        let parts = Parts::to_scan(path, open(path)?);
-        all_parts(parts, is_canonical_part).map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
-        })
+        all_canonical(DomainReader::open(path)?, |_| true)
     }
 
     /// Whether `bytes`, as the content of the file at `path`, are certainly in canonical form, and
-    /// [`lint`] has no error. A file with `case-sensitive-paths: false` is never called so.
+    /// [`crate::lint`] has no error. A file with `case-sensitive-paths: false` is never called so.
     pub fn is_clean(path: impl AsRef<Path>, bytes: &[u8], own_keys: &[String]) -> bool {
-        let parts = Parts::to_scan(path.as_ref(), bytes);
-        all_parts(parts, |part| is_clean_part(part, own_keys)).unwrap_or(false)
+        let reader = DomainReader::new(path, bytes);
+        reader
+            .and_then(|reader| all_clean(reader, own_keys))
+            .unwrap_or(false)
     }
 }
 
-/// Whether all records are in strictly ascending order, and each part has only plain records, or is what
-/// `accepts` accepts.
-fn all_parts<R: Read>(
-    mut parts: Parts<R>,
-    accepts: impl Fn(&ParsedFile) -> bool,
-) -> io::Result<bool> {
-    while let Some(part) = parts.scan_next(|_| false)? {
-        let is_good = match part {
-            ScannedPart::LeftOut(_) => true,
-            ScannedPart::Parsed {
-                parsed,
-                is_in_order,
-            } => is_in_order && accepts(&parsed),
-        };
-        if !is_good {
+fn all_clean<R: Read>(reader: DomainReader<R>, own_keys: &[String]) -> Result<bool, Error> {
+    let mut linter = Linter::new(reader.path(), own_keys);
+    all_canonical(reader, |document| {
+        // Without case, equal paths need not be neighbours.
+        !document.may_repeat() && !linter.see(document).iter().any(Finding::is_error)
+    })
+}
+
+/// Whether all records are in strictly ascending order, and each document is canonical and accepted.
+fn all_canonical<R: Read>(
+    mut reader: DomainReader<R>,
+    mut accepts: impl FnMut(&DocumentRef<'_>) -> bool,
+) -> Result<bool, Error> {
+    while let Some(document) = reader.next()? {
+        if !(document.is_ascending && document.is_canonical() && accepts(&document)) {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-fn is_clean_part(part: &ParsedFile, own_keys: &[String]) -> bool {
-    // Without case, equal paths need not be neighbours.
-    !part.file.metadata().ignores_case()
-        && is_canonical_part(part)
-        && !lint(part, own_keys).iter().any(Finding::is_error)
-}
-
-fn is_canonical_part(part: &ParsedFile) -> bool {
-    let file = &part.file;
-    let canonical = file.canonical();
-    canonical.is_ok_and(|canonical| canonical == file.text())
 }
 
 #[cfg(test)]
@@ -73,14 +57,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::lint;
     use crate::plain::tests::{any_file, mutated, plain_file};
 
     /// Checks that what is called canonical or clean is so.
-    fn check(bytes: &[u8], part_size: usize) -> Result<(bool, bool), TestCaseError> {
+    fn check(bytes: &[u8], chunk_size: usize) -> Result<(bool, bool), TestCaseError> {
         let path = Path::new("example.org.yaml");
-        let parts = || Parts::new(path, bytes, part_size);
-        let is_canonical = all_parts(parts(), is_canonical_part).unwrap();
-        let is_clean = all_parts(parts(), |part| is_clean_part(part, &[])).unwrap();
+        let reader = || DomainReader::with_chunks(path, bytes, chunk_size);
+        let is_canonical = all_canonical(reader().unwrap(), |_| true).unwrap();
+        let is_clean = all_clean(reader().unwrap(), &[]).unwrap();
         let whole = DomainFile::parse(path, bytes);
         let canonical = whole.file.canonical();
         let is_same = canonical.is_ok_and(|canonical| canonical.as_bytes() == bytes);
@@ -109,30 +94,30 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn files_called_canonical_are_so(text in any_file(), part_size in 1_usize..200) {
-            check(text.as_bytes(), part_size)?;
+        fn files_called_canonical_are_so(text in any_file(), chunk_size in 1_usize..200) {
+            check(text.as_bytes(), chunk_size)?;
         }
 
         #[test]
         fn mutated_files_called_canonical_are_so(
-            bytes in mutated(plain_file()), part_size in 1_usize..400,
+            bytes in mutated(plain_file()), chunk_size in 1_usize..400,
         ) {
-            check(&bytes, part_size)?;
+            check(&bytes, chunk_size)?;
         }
 
         #[test]
         fn files_of_plain_records_are_canonical_and_clean(
-            text in plain_file(), part_size in 1_usize..400,
+            text in plain_file(), chunk_size in 1_usize..400,
         ) {
-            prop_assert_eq!(check(text.as_bytes(), part_size)?, (true, true), "{}", text);
+            prop_assert_eq!(check(text.as_bytes(), chunk_size)?, (true, true), "{}", text);
         }
     }
 
     #[test]
     fn canonical_files_with_other_than_plain_records_are_recognized_too() {
         let text = "# top\n---\ncnames:\n- www.example.org\n---\n_path: /\nname: 'yes'\n# about /b\n---\n_path: /b\nmethod: HEAD\n---\n_path: /c\n# end\n";
-        for part_size in 1..120 {
-            assert_eq!(check(text.as_bytes(), part_size).unwrap(), (true, true));
+        for chunk_size in 1..120 {
+            assert_eq!(check(text.as_bytes(), chunk_size).unwrap(), (true, true));
             for (before, after) in [
                 ("'yes'", "\"yes\""),
                 ("/c", "/a"),
@@ -142,14 +127,14 @@ mod tests {
             ] {
                 let text = text.replacen(before, after, 1);
                 assert_eq!(
-                    check(text.as_bytes(), part_size).unwrap(),
+                    check(text.as_bytes(), chunk_size).unwrap(),
                     (false, false),
                     "{text}"
                 );
             }
             // A canonical file may have errors.
             let text = text.replacen("/c", "c", 1);
-            assert_eq!(check(text.as_bytes(), part_size).unwrap(), (true, false));
+            assert_eq!(check(text.as_bytes(), chunk_size).unwrap(), (true, false));
         }
     }
 }

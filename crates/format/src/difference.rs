@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain_file::{DomainFile, RecordEntry};
+use crate::domain_file::DomainFile;
+use crate::entry::RecordEntry;
 use crate::keys;
 use crate::merge::{match_pairs, text};
 use crate::value::{Mapping, Value};

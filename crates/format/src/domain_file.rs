@@ -1,51 +1,32 @@
 //! A domain file in memory: metadata, records, and the source text of each document, so that an
 //! edit leaves the bytes of all other documents alone.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use urldb_files::{RootFile, is_there};
-use urldb_text::{Code, Finding};
+use urldb_files::is_there;
+use urldb_text::Finding;
 
-use crate::document::Document;
+use crate::chunks::BYTE_ORDER_MARK;
+use crate::disk::{self, in_database};
+use crate::document_ref::{Content, is_blocking};
+use crate::edit_window::EditWindow;
+use crate::entry::{RecordEntry, Segment};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::limits;
-use crate::parts::open;
-use crate::plain::{LeftOut, PlainRecord};
-use crate::read::DocumentReader;
+use crate::reader::DomainReader;
 use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
-use crate::split::split;
-use crate::value::Schema;
-use crate::window::Surroundings;
-
-pub(crate) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
-
-/// The first bytes of every pointer of Git LFS, by its specification.
-const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
-
-pub(crate) const LFS_MESSAGE: &str = "it is a pointer of Git LFS in place of the file";
-
-pub(crate) const LFS_HELP: &str = "`git lfs pull` fetches the file; `git lfs untrack` keeps domain files out of Git LFS, so that git can merge them";
-
-/// Refuses a file that begins with `bytes`, if it is a pointer of Git LFS: an edit would damage it.
-pub(crate) fn refuse_lfs_pointer(bytes: &[u8]) -> io::Result<()> {
-    if bytes.starts_with(LFS_POINTER) {
-        return Err(io::Error::other(LFS_MESSAGE));
-    }
-    Ok(())
-}
 
 /// A domain file.
 #[derive(Debug, Clone)]
 pub struct DomainFile {
     pub(crate) path: PathBuf,
     pub(crate) host: String,
-    /// The number of the first line: 1, unless this is a later part of a file.
+    /// The number of the first line that was read: 1, unless only some documents were.
     pub(crate) first_line: usize,
-    /// Whether a line in an earlier part of the file ends in `\r\n`.
-    pub(crate) crlf_before: bool,
     pub(crate) byte_order_mark: bool,
     /// Whether the first line ends in `\r\n`; edits end their lines likewise.
     pub(crate) crlf: bool,
@@ -57,61 +38,8 @@ pub struct DomainFile {
     pub(crate) footer: String,
     /// The findings that prevent a canonical form, in the order of their lines.
     pub(crate) blocking: Vec<Finding>,
-    /// The records that this part of the file lacks.
-    left_out: LeftOut,
     /// The rest of the file, if only some of its documents were read.
-    pub(crate) surroundings: Option<Surroundings>,
-}
-
-/// A document after the metadata.
-#[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are records")]
-pub(crate) enum Segment {
-    Record(RecordEntry),
-    /// The source text of a document that is not a record.
-    Broken(String),
-}
-
-/// A record with its position in the file.
-#[derive(Debug, Clone)]
-pub struct RecordEntry {
-    pub(crate) record: Record,
-    pub(crate) layout: Layout,
-    /// Whether the whole document was understood.
-    pub(crate) intact: bool,
-    /// Whether the document is canonical, and certainly has no finding.
-    pub(crate) is_plain: bool,
-}
-
-impl RecordEntry {
-    /// The record.
-    pub fn record(&self) -> &Record {
-        &self.record
-    }
-
-    /// Whether the whole document was understood.
-    pub fn is_intact(&self) -> bool {
-        self.intact
-    }
-
-    /// The line of the `_path`, from 1.
-    pub fn line(&self) -> usize {
-        self.layout.line_of("_path")
-    }
-
-    /// The line of a key, from 1, if the record has it.
-    pub fn key_line(&self, key: &str) -> Option<usize> {
-        let has_key = self.layout.keys.iter().any(|(name, _)| name == key);
-        has_key.then(|| self.layout.line_of(key))
-    }
-
-    /// The keys in the order of the file, each with its line, from 1.
-    pub fn key_lines(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.layout
-            .keys
-            .iter()
-            .map(|(key, offset)| (key.as_ref(), self.layout.start + offset))
-    }
+    pub(crate) window: Option<EditWindow>,
 }
 
 /// A domain file as read, with the mistakes that reading found.
@@ -121,44 +49,6 @@ pub struct ParsedFile {
     pub file: DomainFile,
     /// The mistakes, in the order of the lines. [`crate::lint`] finds more.
     pub findings: Vec<Finding>,
-}
-
-/// State that a part of a file inherits from the parts before.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PartStart {
-    /// The number of lines before.
-    pub(crate) lines: usize,
-    /// The number of bytes before.
-    pub(crate) bytes: usize,
-    pub(crate) metadata: Metadata,
-    in_conflict: bool,
-    has_crlf: bool,
-    pub(crate) has_invalid_utf8: bool,
-}
-
-impl PartStart {
-    /// Passes over a part.
-    pub(crate) fn pass(&mut self, bytes: &[u8]) {
-        self.lines += memchr::memchr_iter(b'\n', bytes).count();
-        self.bytes += bytes.len();
-    }
-}
-
-/// The codes that mean that some of the file was not understood.
-const BLOCKING: &[Code] = &[
-    Code::AnchorOrTag,
-    Code::ConflictMarker,
-    Code::DuplicateKey,
-    Code::InvalidUtf8,
-    Code::MissingPath,
-    Code::NotAMapping,
-    Code::SyntaxError,
-    Code::UnreadableFile,
-];
-
-/// A domain file, whose folder is the database: a link out of it is refused.
-pub(crate) fn in_database(path: &Path) -> RootFile {
-    RootFile::at(path, "the database")
 }
 
 /// The host in the name of the domain file at `path`: the file name without `.yaml`.
@@ -187,14 +77,7 @@ impl DomainFile {
     /// # Errors
     /// As [`Self::read`], and for lines and records beyond the limits, before all bytes are in memory.
     pub fn read_bytes(path: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
-        let path = path.as_ref();
-        let file = open(path)?;
-        let bytes = limits::read(file);
-        let bytes = bytes.and_then(|bytes| refuse_lfs_pointer(&bytes).map(|()| bytes));
-        bytes.map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
-        })
+        disk::read_bytes(path.as_ref())
     }
 
     /// Reads the file at `path`. A file that cannot be read has no records, and one finding with
@@ -206,10 +89,7 @@ impl DomainFile {
 
     /// The file at `path`, which could not be read.
     pub(crate) fn reported(path: &Path, error: &Error) -> ParsedFile {
-        Self::with_finding(path, limits::finding_of(error))
-    }
-
-    fn with_finding(path: &Path, finding: Finding) -> ParsedFile {
+        let finding = disk::finding_of(error);
         ParsedFile {
             file: Self::unreadable(path, finding.clone()),
             findings: vec![finding],
@@ -223,54 +103,74 @@ impl DomainFile {
         file
     }
 
-    /// Reads `bytes` as the content of the file at `path`, which need not exist.
-    pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> ParsedFile {
+    /// Reads only the metadata of the file at `path`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_head(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        match limits::finding_in(bytes) {
-            Some(finding) => Self::with_finding(path, finding),
-            None => Self::parse_part(path, bytes, &mut PartStart::default()),
+        Ok(Self::of_head(path, DomainReader::open(path)?))
+    }
+
+    /// Reads only the metadata of `bytes`, the content of the file at `path`, which need not exist. A file that
+    /// cannot be read has none.
+    pub fn parse_head(path: impl AsRef<Path>, bytes: &[u8]) -> Self {
+        let path = path.as_ref();
+        match DomainReader::new(path, bytes) {
+            Ok(reader) => Self::of_head(path, reader),
+            Err(_) => Self::empty(path),
         }
     }
 
-    /// Reads `bytes` as the part of a file that begins at `start`; `start` is then the next part's.
-    pub(crate) fn parse_part(path: &Path, bytes: &[u8], start: &mut PartStart) -> ParsedFile {
-        let mut findings = Vec::new();
-        let whole = decode_utf8(bytes, start, &mut findings);
-        let text = match start.lines {
-            0 => whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&whole),
-            _ => &whole,
-        };
+    fn of_head<R: Read>(path: &Path, reader: DomainReader<R>) -> Self {
         let mut file = Self::empty(path);
-        file.first_line = start.lines + 1;
-        file.crlf_before = start.has_crlf;
-        file.metadata = start.metadata.clone();
-        file.byte_order_mark = text.len() < whole.len();
-        file.crlf = text
-            .split_once('\n')
-            .is_some_and(|(first, _)| first.ends_with('\r'));
-        if file.byte_order_mark {
-            let finding = Finding::new(
-                Code::ByteOrderMark,
-                1,
-                "the file starts with a byte order mark",
-            );
-            findings.push(finding.with_help("save it as UTF-8 without one; formatting removes it"));
+        (file.metadata, file.head, file.byte_order_mark) = reader.into_head();
+        file
+    }
+
+    /// Reads `bytes` as the content of the file at `path`, which need not exist.
+    pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> ParsedFile {
+        let path = path.as_ref();
+        let documents = memmem::find_iter(bytes, b"\n---").count() + 1;
+        let reader = limits::check_file(bytes.len() as u64)
+            .map_err(|too_large| disk::read_error(path, too_large.into()))
+            .and_then(|()| DomainReader::new(path, bytes));
+        reader
+            .and_then(|reader| Self::collect(reader, documents))
+            .unwrap_or_else(|error| Self::reported(path, &error))
+    }
+
+    /// Reads all documents of `reader`, of which there are about this many.
+    pub(crate) fn collect<R: Read>(
+        mut reader: DomainReader<R>,
+        documents: usize,
+    ) -> Result<ParsedFile, Error> {
+        let mut file = Self::empty(reader.path());
+        file.first_line = reader.next_start().line;
+        file.crlf = reader.has_crlf();
+        file.segments.reserve(documents);
+        let mut findings = vec![];
+        while let Some(document) = reader.next()? {
+            findings.extend_from_slice(document.findings);
+            let text = document.text;
+            let segment = match document.content {
+                Content::Head(_) => continue,
+                Content::Plain(record) => Segment::Record(record.to_entry(document.start.line)),
+                Content::Read(entry) => Segment::Record(*entry),
+                Content::Stored(entry) => Segment::Record(entry.clone()),
+                Content::Broken => Segment::Broken(text.to_owned()),
+                Content::Footer => {
+                    text.clone_into(&mut file.footer);
+                    continue;
+                }
+            };
+            file.segments.push(segment);
         }
-        file.read_text(text, &mut start.in_conflict, &mut findings);
-        start.pass(bytes);
-        start.has_crlf |= text.contains("\r\n");
-        start.metadata = file.metadata.clone();
-        if file.first_line == 1 && bytes.starts_with(LFS_POINTER) {
-            let message = format!("the file cannot be read: {LFS_MESSAGE}");
-            findings = vec![Finding::new(Code::UnreadableFile, 1, message).with_help(LFS_HELP)];
-        }
+        (file.metadata, file.head, file.byte_order_mark) = reader.into_head();
         findings.sort_by_key(|finding| (finding.line, finding.column));
-        file.blocking = findings
-            .iter()
-            .filter(|finding| BLOCKING.contains(&finding.code))
-            .cloned()
-            .collect();
-        ParsedFile { file, findings }
+        let blocking = findings.iter().filter(|finding| is_blocking(finding));
+        file.blocking = blocking.cloned().collect();
+        Ok(ParsedFile { file, findings })
     }
 
     fn empty(path: &Path) -> Self {
@@ -278,7 +178,6 @@ impl DomainFile {
             path: path.to_owned(),
             host: host_of(path),
             first_line: 1,
-            crlf_before: false,
             byte_order_mark: false,
             crlf: false,
             metadata: Metadata::default(),
@@ -286,74 +185,8 @@ impl DomainFile {
             segments: Vec::new(),
             footer: String::new(),
             blocking: Vec::new(),
-            left_out: LeftOut::default(),
-            surroundings: None,
+            window: None,
         }
-    }
-
-    /// A part of the file at `path`, before `next`, whose records were left out.
-    pub(crate) fn without(path: &Path, next: &PartStart, left_out: LeftOut) -> Self {
-        Self {
-            metadata: next.metadata.clone(),
-            left_out,
-            ..Self::empty(path)
-        }
-    }
-
-    /// The records that [`Self::read_parts_where`] left out of this part of the file.
-    pub fn left_out(&self) -> LeftOut {
-        self.left_out
-    }
-
-    fn read_text(&mut self, text: &str, in_conflict: &mut bool, findings: &mut Vec<Finding>) {
-        let first_line = self.first_line;
-        let documents = memmem::find_iter(text.as_bytes(), b"\n---").count() + 1;
-        self.segments.reserve(documents);
-        let (plain, read_lines) = self.read_plain(text);
-        let text = &text[plain..];
-        let line = first_line + read_lines;
-        let stream = split(line, text);
-        text[stream.footer.clone()].clone_into(&mut self.footer);
-        let mut of_records = Vec::new();
-        let mut reader = DocumentReader::new((line, text), &Schema::DOMAIN_FILE, in_conflict);
-        let mut is_first = line == 1;
-        for raw in &stream.documents {
-            let is_first = std::mem::take(&mut is_first);
-            let segment = if let Some(record) = PlainRecord::at_start_of(&text[raw.range.clone()]) {
-                Segment::Record(record.to_entry(raw.lines.start))
-            } else {
-                let mut document = reader.read(raw);
-                if is_first && document.mapping.get("_path").is_none() {
-                    self.head = Some(Layout::new(&mut document, text));
-                    self.metadata = Metadata::from_mapping(document.mapping);
-                    continue;
-                }
-                read_record(document, text, &mut of_records)
-            };
-            self.segments.push(segment);
-        }
-        findings.append(&mut reader.findings);
-        if self.head.is_none() && first_line == 1 {
-            let finding = Finding::new(
-                Code::MissingMetadata,
-                1,
-                "the file does not start with a metadata document",
-            );
-            findings.push(finding.with_help("start the file with a line `---` of its own"));
-        }
-        findings.append(&mut of_records);
-    }
-
-    /// Reads the plain records at the start of `text`. Returns the number of their bytes and lines.
-    fn read_plain(&mut self, text: &str) -> (usize, usize) {
-        let (mut bytes, mut lines) = (0, 0);
-        while let Some(record) = PlainRecord::at_start_of(&text[bytes..]) {
-            let entry = record.to_entry(self.first_line + lines);
-            bytes += entry.layout.source.len();
-            lines += entry.layout.line_count();
-            self.segments.push(Segment::Record(entry));
-        }
-        (bytes, lines)
     }
 
     /// A file without records, to be written to `path`.
@@ -382,11 +215,6 @@ impl DomainFile {
     /// The host of the domain, from the file name.
     pub fn host(&self) -> &str {
         &self.host
-    }
-
-    /// The number of the first line: 1, unless this is a later part of a file.
-    pub fn first_line(&self) -> usize {
-        self.first_line
     }
 
     /// The metadata: the first document of the file.
@@ -419,10 +247,9 @@ impl DomainFile {
         })
     }
 
-    /// The identity of a record in this file. With `case-sensitive-paths: false` the case of the path
-    /// makes no difference; the case of the query does.
+    /// The identity of a record in this file, as [`Metadata::identity_of`] has it.
     pub fn identity_of(&self, record: &Record) -> RecordIdentity {
-        record.identity_with(self.metadata.ignores_case())
+        self.metadata.identity_of(record)
     }
 
     /// Whether each path comes after the one before, so that all identities differ.
@@ -459,6 +286,29 @@ impl DomainFile {
         })
     }
 
+    /// Writes the file with all edits, also what was not read.
+    ///
+    /// # Errors
+    /// If `out` cannot be written, if the file was changed since, or if records were edited that
+    /// [`Self::read_for_edit`] was not asked for.
+    pub fn write_to(&self, out: &mut File) -> io::Result<()> {
+        let text = self.text();
+        let Some(window) = &self.window else {
+            return out.write_all(text.as_bytes());
+        };
+        let has_new_head = self.first_line > 1 && self.head.is_some();
+        if has_new_head
+            || !self
+                .records()
+                .all(|entry| window.has_path(&entry.record.path))
+        {
+            return Err(io::Error::other(
+                "the edit reaches beyond the records that were read",
+            ));
+        }
+        window.write(&text, out)
+    }
+
     /// Replaces the file by another text in one step: the canonical form, for example.
     ///
     /// # Errors
@@ -470,72 +320,4 @@ impl DomainFile {
             source,
         })
     }
-}
-
-impl Segment {
-    pub(crate) fn source(&self) -> &str {
-        match self {
-            Self::Record(entry) => &entry.layout.source,
-            Self::Broken(source) => source,
-        }
-    }
-}
-
-pub(crate) fn read_record(
-    mut document: Document,
-    text: &str,
-    findings: &mut Vec<Finding>,
-) -> Segment {
-    let layout = Layout::new(&mut document, text);
-    let (intact, start) = (document.intact, document.start_line);
-    let path_line = document.key_line("_path");
-    if let Some(record) = Record::from_mapping(document.mapping) {
-        return Segment::Record(RecordEntry {
-            record,
-            layout,
-            intact,
-            is_plain: false,
-        });
-    }
-    if let Some(line) = path_line {
-        let finding = Finding::new(Code::MissingPath, line, "`_path` is not text");
-        findings.push(finding.with_help("write one path on the line of the key"));
-    } else if intact {
-        let finding = Finding::new(Code::MissingPath, start, "this record has no `_path`");
-        findings.push(finding.with_help("add one, or remove the document"));
-    }
-    Segment::Broken(layout.source)
-}
-
-/// The text of a part of the file, with U+FFFD for bytes that are not UTF-8; the first such byte of
-/// the file is a finding.
-fn decode_utf8<'a>(
-    bytes: &'a [u8],
-    start: &mut PartStart,
-    findings: &mut Vec<Finding>,
-) -> std::borrow::Cow<'a, str> {
-    let error = match std::str::from_utf8(bytes) {
-        Ok(text) => return text.into(),
-        Err(error) => error,
-    };
-    if !std::mem::replace(&mut start.has_invalid_utf8, true) {
-        let offset = error.valid_up_to();
-        let before = &bytes[..offset];
-        let line = start.lines + 1 + String::from_utf8_lossy(before).matches('\n').count();
-        let line_start = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
-        let column = 1 + String::from_utf8_lossy(&before[line_start..])
-            .chars()
-            .count();
-        let message = format!(
-            "byte {} (0x{:02X}) of the file is not UTF-8",
-            start.bytes + offset,
-            bytes[offset]
-        );
-        let finding = Finding::new(Code::InvalidUtf8, line, message).at_column(column);
-        findings.push(finding.with_help("save the file as UTF-8"));
-    }
-    String::from_utf8_lossy(bytes)
 }

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::domain_file::{DomainFile, RecordEntry, Segment};
+use crate::domain_file::DomainFile;
+use crate::entry::{RecordEntry, Segment};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::record::{ListOrder, Metadata, Record, RecordIdentity};

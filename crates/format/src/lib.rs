@@ -5,13 +5,14 @@
 //! flows:
 //!
 //! ```text
-//! bytes ─split→ raw documents ─read, scan→ documents ─record→ records ─lint→ findings
-//!                               ↑ lex, decode                   ↓ edit, canonical
-//!                               other than plain text           text: layout, emit, scalar, resolve
+//! bytes ─chunks, split→ raw documents ─read, scan→ documents ─record→ records ─lint→ findings
+//!                                       ↑ lex, decode                   ↓ edit, canonical
+//!                                       other than plain text           text: layout, emit, scalar, resolve
 //! ```
 //!
-//! `plain` recognizes most canonical records without these steps. `parts` reads a file in parts of whole
-//! documents, and says of each part whether it has only such records.
+//! `reader` does these steps for one document after the other, and `fold` for files whose records may repeat.
+//! `plain` recognizes most canonical records without these steps. A [`DomainFile`] has all documents in memory,
+//! or, for an edit, those of an `edit_window`.
 //!
 //! `difference` compares two versions of a file, and `merge` joins two changed versions.
 //!
@@ -34,14 +35,21 @@
 
 mod canonical;
 mod check;
+mod chunks;
 mod database;
 mod decode;
 mod difference;
+mod disk;
 mod document;
+mod document_ref;
 mod domain_file;
 mod edit;
+mod edit_window;
 mod emit;
+mod entry;
 mod error;
+mod file_edit;
+mod fold;
 mod keys;
 mod layout;
 mod lex;
@@ -49,36 +57,42 @@ mod limits;
 mod lint;
 mod merge;
 mod names;
-mod parts;
+mod path_check;
 mod plain;
 mod read;
+mod reader;
 mod record;
 mod record_checks;
 mod resolve;
 mod scalar;
 mod scan;
+mod spelling;
 mod split;
+mod stored;
 mod stream;
 mod text_writer;
 mod value;
-mod window;
 
 pub use database::Database;
 pub use difference::{DifferenceKind, FileDifference, KeyChange, RecordDifference, difference};
+pub use disk::finding_of;
 pub use document::Document;
-pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
+pub use document_ref::{DocumentRef, DocumentStart};
+pub use domain_file::{DomainFile, ParsedFile, host_of};
 pub use emit::write_documents;
+pub use entry::RecordEntry;
 pub use error::Error;
+pub use fold::fold;
 pub use limits::LARGEST_FILE;
-pub use lint::{lint, lint_expired, lint_misnamed, lint_promise, lint_values};
+pub use lint::{Linter, lint, lint_misnamed, lint_promise};
 pub use merge::{
     Conflict, ConflictKind, MarkerStyle, Merged, MergedMapping, Side, UnreadableVersion,
     ValueMerge, Versions, merge, merge_mappings,
 };
 pub use names::{is_domain_file, is_misnamed};
-pub use parts::{FilePart, FileParts};
-pub use plain::LeftOut;
 pub use read::read_documents;
+pub use reader::DomainReader;
 pub use record::{Metadata, Record, RecordIdentity, is_sha256, without_case};
+pub use split::LineKind;
 pub use stream::{DocumentParts, read_documents_from};
 pub use value::{Mapping, Schema, Value};

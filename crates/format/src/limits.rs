@@ -1,15 +1,11 @@
-//! The sizes up to which domain files are read. Files are read in parts, and a part is at most a few
-//! records, so none of these sizes is ever in memory, unless the records of a file are not in order.
+//! The sizes up to which domain files are read. Files are read in chunks of a few records, so none of these
+//! sizes is ever in memory, unless the records of a file are not in order.
 
-use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 
 use urldb_files::Limit;
-use urldb_text::{Code, Finding};
 
-use crate::domain_file::{LFS_HELP, LFS_MESSAGE};
-use crate::error::Error;
-use crate::parts::{LineKind, PartReader};
+use crate::split::LineKind;
 
 /// Most bytes of a domain file.
 pub const LARGEST_FILE: Limit = Limit::mib(512);
@@ -44,7 +40,7 @@ impl From<TooLarge> for io::Error {
 
 impl TooLarge {
     /// The exceeded limit behind `error`, if there is one.
-    fn of(error: &io::Error) -> Option<&Self> {
+    pub(crate) fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
@@ -56,60 +52,6 @@ impl TooLarge {
             other => other,
         }
     }
-
-    fn finding(&self) -> Finding {
-        let cause = self.to_string();
-        match *self {
-            Self::Line(line) => Finding::new(Code::LineTooLong, line, cause).with_help(
-                "break the line, or remove it; urldb reads nothing of the file until then",
-            ),
-            Self::Record(line) => Finding::new(Code::RecordTooLong, line, cause).with_help(
-                "shorten the record, or remove it; urldb reads nothing of the file until then",
-            ),
-            Self::File(_) | Self::Records(_) => unreadable(&cause),
-        }
-    }
-}
-
-/// The finding about a file that cannot be read.
-pub(crate) fn finding_of(error: &Error) -> Finding {
-    match error {
-        Error::Read { source, .. } => {
-            TooLarge::of(source).map_or_else(|| unreadable(&source.to_string()), TooLarge::finding)
-        }
-        other => unreadable(&other.to_string()),
-    }
-}
-
-fn unreadable(cause: &str) -> Finding {
-    let message = format!("the file cannot be read: {cause}");
-    let help = if cause.ends_with(LFS_MESSAGE) {
-        LFS_HELP
-    } else {
-        "correct the file or remove it; urldb checks the other files meanwhile"
-    };
-    Finding::new(Code::UnreadableFile, 1, message).with_help(help)
-}
-
-/// The finding about a domain file with these bytes, if it is too large.
-pub(crate) fn finding_in(bytes: &[u8]) -> Option<Finding> {
-    let checked = check_file(bytes.len() as u64).and_then(|()| check(bytes, 0));
-    checked.err().map(|too_large| too_large.finding())
-}
-
-/// Reads a domain file. The lines and records of a large one are checked before it is in memory.
-pub(crate) fn read(mut file: File) -> io::Result<Vec<u8>> {
-    if file.metadata()?.len() > LONGEST_LINE as u64 {
-        let mut reader = PartReader::new(&file, LONGEST_LINE);
-        let mut lines = 0;
-        while let Some(part) = reader.next_part(lines)? {
-            lines += memchr::memchr_iter(b'\n', part).count();
-        }
-        file.rewind()?;
-    }
-    let mut bytes = vec![];
-    file.take(LARGEST_FILE.get() + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Checks the length of a file.
@@ -158,7 +100,7 @@ fn check_lines(bytes: &[u8]) -> Result<u64, TooLarge> {
         match LineKind::of(line) {
             LineKind::Comment => comment = comment.or(Some(here)),
             LineKind::Blank => {}
-            LineKind::Content if is_marker(line) => {
+            LineKind::Marker => {
                 let start = comment.take().unwrap_or(here);
                 ends(document, start.1)?;
                 document = start;
@@ -175,21 +117,17 @@ fn check_lines(bytes: &[u8]) -> Result<u64, TooLarge> {
     Ok(documents)
 }
 
-/// Whether a line starts a document.
-fn is_marker(line: &[u8]) -> bool {
-    let rest = line.strip_prefix(b"---");
-    rest.is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Write;
 
+    use urldb_text::{Code, Finding};
+
     use super::*;
-    use crate::{DomainFile, FilePart};
+    use crate::{DomainFile, fold};
 
     /// Code and line of the only finding, if there is one: of the bytes, of the file read whole, and of its
-    /// parts.
+    /// documents.
     fn found(text: &str) -> Option<(Code, usize)> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("example.org.yaml");
@@ -200,9 +138,10 @@ mod tests {
         };
         let parsed = of(&DomainFile::parse(&path, text.as_bytes()).findings);
         assert_eq!(of(&DomainFile::read_or_report(&path).findings), parsed);
-        let parts = DomainFile::read_parts_or_report(&path).map(FilePart::into_parsed);
-        let in_parts: Vec<Finding> = parts.flat_map(|(part, _)| part.findings).collect();
-        assert_eq!(of(&in_parts), parsed);
+        let seen = fold(&path, Vec::new, |findings, document| {
+            findings.extend_from_slice(document.findings());
+        });
+        assert_eq!(of(&seen), parsed);
         let is_clean = DomainFile::is_clean(&path, text.as_bytes(), &[]);
         assert!(parsed.is_none() || !is_clean);
         parsed

@@ -1,54 +1,216 @@
-//! Finds the mistakes in a domain file that could be read.
+//! Finds the mistakes in a domain file.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 use urldb_text::{Code, Finding};
 
-use crate::canonical::duplicate_record;
-use crate::domain_file::{DomainFile, ParsedFile, RecordEntry, Segment};
+use crate::document_ref::{Content, DocumentRef, canonical_comments};
+use crate::domain_file::{ParsedFile, host_of};
 use crate::emit::{KeyOrder, ValueRef};
+use crate::entry::{RecordEntry, duplicate_record};
 use crate::keys;
 use crate::layout::Layout;
 use crate::names::{check_host, is_domain_file, is_misnamed};
-use crate::record::{ListOrder, RecordIdentity};
+use crate::record::{ListOrder, Metadata, RecordIdentity};
 use crate::record_checks::{bad_value, check_record};
-use crate::split;
+use crate::spelling::misspelled;
 use crate::value::{Mapping, Value};
 
 /// All mistakes in a file, in the order of the lines. A key in `own_keys` is never a misspelling.
 pub fn lint(parsed: &ParsedFile, own_keys: &[String]) -> Vec<Finding> {
-    let file = &parsed.file;
-    let mut findings = parsed.findings.clone();
-    lint_file(file, &mut findings);
-    lint_metadata(file, own_keys, &mut findings);
-    for entry in file.records() {
-        lint_record(file, entry, own_keys, &mut findings);
+    let mut linter = Linter::new(&parsed.file.path, own_keys);
+    let mut findings = vec![];
+    for document in parsed.documents() {
+        findings.append(&mut linter.see(&document));
     }
-    lint_order(file, &mut findings);
     findings.sort_by_key(|finding| (finding.line, finding.column));
     findings
 }
 
-/// The mistakes that change the meaning of a promise: mistakes in the file name, in the metadata and
-/// in single records ([`lint_promise`]), and records that contradict an earlier record for the same request. [`lint`]
-/// reports them too, beside mistakes of form.
-pub fn lint_values(file: &DomainFile, own_keys: &[String]) -> Vec<Finding> {
-    let mut findings = vec![];
-    check_file_name(file, &mut findings);
-    if let Some(head) = &file.head {
-        check_metadata(file, head, own_keys, &mut findings);
+/// Finds the mistakes in a domain file, document by document.
+#[derive(Debug)]
+pub struct Linter<'a> {
+    path: PathBuf,
+    host: String,
+    own_keys: &'a [String],
+    checks: Checks,
+    /// Warns of each record whose `mute-until` is not after this day.
+    today: Option<Date>,
+    /// Whether a line so far ends in CR LF.
+    has_crlf: bool,
+    /// Whether the last line so far lacks its line break.
+    is_line_open: bool,
+    /// The last record of a file whose records are not in order.
+    last: Option<RecordIdentity>,
+}
+
+/// The mistakes that are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Checks {
+    All,
+    /// Those that change the meaning of a promise.
+    Values,
+}
+
+impl<'a> Linter<'a> {
+    /// Finds all mistakes in the file at `path`. A key in `own_keys` is never a misspelling.
+    pub fn new(path: &Path, own_keys: &'a [String]) -> Self {
+        Self {
+            path: path.to_owned(),
+            host: host_of(path),
+            own_keys,
+            checks: Checks::All,
+            today: None,
+            has_crlf: false,
+            is_line_open: false,
+            last: None,
+        }
     }
-    for entry in file.records() {
-        findings.extend(lint_promise(entry, own_keys));
+
+    /// Finds only what reading finds, and the mistakes that change the meaning of a promise: mistakes in the file
+    /// name, in the metadata and in single records ([`lint_promise`]), and records that contradict an earlier
+    /// record for the same request.
+    pub fn of_values(path: &Path, own_keys: &'a [String]) -> Self {
+        Self {
+            checks: Checks::Values,
+            ..Self::new(path, own_keys)
+        }
     }
-    let contradicted = repeated(file).into_iter();
-    let contradicted = contradicted.filter(|(first, again)| !first.says_the_same_as(again));
-    findings.extend(contradicted.map(|(first, again)| duplicate_record(first, again)));
-    findings
+
+    /// Warns also of each record whose `mute-until` has passed on this day.
+    #[must_use]
+    pub fn with_expired(mut self, today: Date) -> Self {
+        self.today = Some(today);
+        self
+    }
+
+    /// The mistakes in the next document of the file, those of its reader included, in the order of the lines.
+    pub fn see(&mut self, document: &DocumentRef<'_>) -> Vec<Finding> {
+        let mut findings = document.findings.to_vec();
+        if document.metadata().is_some() {
+            findings.extend(check_file_name(&self.path));
+        }
+        match self.checks {
+            Checks::All => self.check_all(document, &mut findings),
+            Checks::Values => self.check_values(document, &mut findings),
+        }
+        findings.sort_by_key(|finding| (finding.line, finding.column));
+        findings
+    }
+
+    fn check_all(&mut self, document: &DocumentRef<'_>, findings: &mut Vec<Finding>) {
+        let (text, line) = (document.text, document.start.line);
+        if !self.has_crlf
+            && !document.is_plain()
+            && let Some(at) = text.find("\r\n")
+        {
+            self.has_crlf = true;
+            let line = line + text[..at].matches('\n').count();
+            let finding = Finding::new(Code::NotCanonical, line, "lines end in CR LF");
+            findings.push(finding.with_help("end them in LF alone; formatting does so"));
+        }
+        match &document.content {
+            Content::Head(head) => {
+                if let Some(layout) = head.layout {
+                    self.check_metadata(head.metadata, layout, findings);
+                    lint_list("cnames", &head.metadata.cnames, layout, findings);
+                    if !document.is_blocked() {
+                        lint_form(layout, head.metadata.fields(ListOrder::Source), findings);
+                    }
+                }
+            }
+            Content::Footer => {
+                let finding = check_footer(text, self.is_line_open);
+                findings.extend(finding.map(|(message, help)| {
+                    Finding::new(Code::NotCanonical, line, message).with_help(help)
+                }));
+            }
+            Content::Broken => {}
+            Content::Plain(_) | Content::Read(_) | Content::Stored(_) => {
+                self.check_record(document, findings);
+            }
+        }
+        if !text.is_empty() {
+            self.is_line_open = !text.ends_with('\n');
+        }
+    }
+
+    fn check_record(&mut self, document: &DocumentRef<'_>, findings: &mut Vec<Finding>) {
+        if document.is_plain() && !document.may_repeat {
+            return;
+        }
+        let Some(entry) = document.to_entry() else {
+            return;
+        };
+        if !document.is_plain() {
+            let (record, layout) = (&entry.record, &entry.layout);
+            findings.extend(lint_promise(&entry, self.own_keys));
+            lint_list("categories", &record.categories, layout, findings);
+            if entry.intact && !document.is_blocked() {
+                lint_form(layout, record.fields(ListOrder::Source), findings);
+            }
+        }
+        findings.extend(document.first.map(|first| duplicate_record(first, &entry)));
+        if document.may_repeat {
+            findings.extend(self.check_order(&entry));
+        }
+        findings.extend(self.today.and_then(|today| expired_mute(&entry, today)));
+    }
+
+    /// The finding that a record should come before the last one.
+    fn check_order(&mut self, entry: &RecordEntry) -> Option<Finding> {
+        let identity = entry.record.identity();
+        let before = self.last.replace(identity.clone());
+        let before = before.filter(|before| *before > identity)?;
+        let message = format!(
+            "the record for {} should come before {}",
+            identity.path, before.path
+        );
+        let finding = Finding::new(Code::UnsortedRecords, entry.line(), message);
+        Some(finding.with_help("records are sorted by `_path`; formatting sorts them"))
+    }
+
+    fn check_values(&self, document: &DocumentRef<'_>, findings: &mut Vec<Finding>) {
+        match &document.content {
+            Content::Head(head) => {
+                if let Some(layout) = head.layout {
+                    self.check_metadata(head.metadata, layout, findings);
+                }
+            }
+            Content::Read(_) | Content::Stored(_) => {
+                let Some(entry) = document.to_entry() else {
+                    return;
+                };
+                findings.extend(lint_promise(&entry, self.own_keys));
+                let first = document.first;
+                let contradicted = first.filter(|first| !first.says_the_same_as(&entry));
+                findings.extend(contradicted.map(|first| duplicate_record(first, &entry)));
+            }
+            Content::Plain(_) | Content::Broken | Content::Footer => {}
+        }
+    }
+
+    /// Checks the values of the metadata against their keys.
+    fn check_metadata(&self, metadata: &Metadata, head: &Layout, findings: &mut Vec<Finding>) {
+        lint_cnames(&self.host, metadata, head, findings);
+        for (key, value) in metadata.extra.iter() {
+            let bad = |wanted| bad_value(key, value, wanted, head.line_of(key));
+            match key {
+                "cnames" if *value == Value::List(Vec::new()) => {}
+                "cnames" => findings.push(bad("a list of host names")),
+                "http" | "https" | "case-sensitive-paths" if !matches!(value, Value::Bool(_)) => {
+                    findings.push(bad("true or false"));
+                }
+                _ => {}
+            }
+        }
+        for (key, offset) in &head.keys {
+            let line = head.start + offset;
+            findings.extend(unknown_key(key, keys::METADATA, self.own_keys, line));
+        }
+    }
 }
 
 /// The mistakes that change the meaning of one record: wrong values, and misspelled keys and
@@ -74,175 +236,72 @@ pub fn lint_promise(entry: &RecordEntry, own_keys: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// A warning for each record whose `mute-until` has passed.
-pub fn lint_expired(file: &DomainFile, today: Date) -> Vec<Finding> {
-    let expired = file.records().filter_map(|entry| {
-        let until = entry
-            .record()
-            .muted_until()
-            .filter(|until| *until <= today)?;
-        let line = entry.key_line("mute-until").unwrap_or_else(|| entry.line());
-        let message = format!("`mute-until` has passed: people are notified again since {until}");
-        let finding = Finding::new(Code::ExpiredMute, line, message);
-        Some(finding.with_help("remove `mute-until` and `mute-reason`, or write a later date"))
-    });
-    expired.collect()
+/// The warning about a record whose `mute-until` has passed.
+fn expired_mute(entry: &RecordEntry, today: Date) -> Option<Finding> {
+    let until = entry.record.muted_until().filter(|until| *until <= today)?;
+    let line = entry.key_line("mute-until").unwrap_or_else(|| entry.line());
+    let message = format!("`mute-until` has passed: people are notified again since {until}");
+    let finding = Finding::new(Code::ExpiredMute, line, message);
+    Some(finding.with_help("remove `mute-until` and `mute-reason`, or write a later date"))
 }
 
-/// Checks that the file is named after a host; the finding is one of its first part.
-fn check_file_name(file: &DomainFile, findings: &mut Vec<Finding>) {
-    if file.first_line > 1 {
-        return;
-    }
-    let name = file
-        .path
+/// Checks that the file is named after a host.
+fn check_file_name(path: &Path) -> Option<Finding> {
+    let name = path
         .file_name()
         .map(|name| name.to_string_lossy())
         .unwrap_or_default();
+    let host = host_of(path);
+    let finding = |message| Finding::new(Code::BadFileName, 1, message);
     if !name.ends_with(".yaml") {
         let message = format!("the file name `{name}` does not end in `.yaml`");
-        findings.push(
-            Finding::new(Code::BadFileName, 1, message)
-                .with_help(format!("name it {}.yaml", name.trim_end_matches(".yml"))),
-        );
-    } else if !is_domain_file(&file.path) {
+        let help = format!("name it {}.yaml", name.trim_end_matches(".yml"));
+        Some(finding(message).with_help(help))
+    } else if !is_domain_file(path) {
         let message =
             format!("the file name `{name}` begins with a dot, so urldb does not read it");
-        let host = file.host.trim_start_matches('.');
-        findings.push(
-            Finding::new(Code::BadFileName, 1, message)
-                .with_help(format!("name the file {host}.yaml, or remove it")),
-        );
-    } else if let Err(bad) = check_host(&file.host) {
-        let message = format!(
-            "the host in the file name, `{}`, {}",
-            file.host, bad.problem
-        );
-        let mut finding = Finding::new(Code::BadFileName, 1, message);
-        if let Some(name) = bad.suggestion {
-            finding = finding.with_help(format!("name the file {name}.yaml"));
-        }
-        findings.push(finding);
+        let host = host.trim_start_matches('.');
+        Some(finding(message).with_help(format!("name the file {host}.yaml, or remove it")))
+    } else if let Err(bad) = check_host(&host) {
+        let message = format!("the host in the file name, `{host}`, {}", bad.problem);
+        let help = bad
+            .suggestion
+            .map(|name| format!("name the file {name}.yaml"));
+        let finding = finding(message);
+        Some(match help {
+            Some(help) => finding.with_help(help),
+            None => finding,
+        })
+    } else {
+        None
     }
 }
 
 /// The finding for a file of the database if its name ends in `.yml`: [`is_misnamed`].
 pub fn lint_misnamed(path: &Path) -> Vec<Finding> {
-    let mut findings = vec![];
-    if is_misnamed(path) {
-        check_file_name(&DomainFile::parse(path, b"").file, &mut findings);
-    }
-    findings
+    let finding = is_misnamed(path).then(|| check_file_name(path));
+    finding.flatten().into_iter().collect()
 }
 
-fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
-    check_file_name(file, findings);
-    if let Some(line) = line_with_carriage_return(file) {
-        let finding = Finding::new(Code::NotCanonical, line, "lines end in CR LF");
-        findings.push(finding.with_help("end them in LF alone; formatting does so"));
-    }
-    lint_footer(file, findings);
-}
-
-/// The first line that ends in CR LF, unless an earlier part of the file has one.
-fn line_with_carriage_return(file: &DomainFile) -> Option<usize> {
-    if file.crlf_before {
-        return None;
-    }
-    let sources = file.head.iter().map(|head| head.source.as_str());
-    let sources = sources
-        .chain(file.segments.iter().map(Segment::source))
-        .chain([file.footer.as_str()]);
-    let mut lines = file.first_line;
-    for source in sources {
-        if let Some(at) = source.find("\r\n") {
-            return Some(lines + source[..at].matches('\n').count());
-        }
-        lines += source.matches('\n').count();
-    }
-    None
-}
-
-/// The number of line breaks in all documents, without the footer.
-fn line_count(file: &DomainFile) -> usize {
-    let head = file.head.as_ref().map_or(0, Layout::line_count);
-    let breaks = |segment: &Segment| segment.source().matches('\n').count();
-    head + file.segments.iter().map(breaks).sum::<usize>()
-}
-
-/// Checks the comments at the end of the file, and the line break after the last line.
-fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
-    let last = file.segments.last().map(Segment::source);
-    let last = last
-        .or(file.head.as_ref().map(|head| head.source.as_str()))
-        .unwrap_or_default();
-    let canonical: String = split::comments(&file.footer)
-        .into_iter()
-        .flat_map(|comment| [comment, "\n"])
-        .collect();
-    if file.footer.replace("\r\n", "\n") != canonical {
-        let line = file.first_line + line_count(file);
-        let finding = Finding::new(
-            Code::NotCanonical,
-            line,
-            "the comments at the end are not in canonical form",
-        );
-        findings.push(finding.with_help("one line each, without blank lines; formatting does so"));
-    } else if file.footer.is_empty() && !last.is_empty() && !last.ends_with('\n') {
-        let line = file.first_line + line_count(file);
-        let finding = Finding::new(
-            Code::NotCanonical,
-            line,
-            "the last line lacks its line break",
-        );
-        findings.push(finding.with_help("formatting adds it"));
-    }
-}
-
-fn lint_metadata(file: &DomainFile, own_keys: &[String], findings: &mut Vec<Finding>) {
-    let Some(head) = &file.head else { return };
-    let metadata = &file.metadata;
-    check_metadata(file, head, own_keys, findings);
-    lint_list("cnames", &metadata.cnames, head, findings);
-    lint_form(file, head, metadata.fields(ListOrder::Source), findings);
-}
-
-/// Checks the values of the metadata against their keys.
-fn check_metadata(
-    file: &DomainFile,
-    head: &Layout,
-    own_keys: &[String],
-    findings: &mut Vec<Finding>,
-) {
-    let metadata = &file.metadata;
-    lint_cnames(file, head, findings);
-    for (key, value) in metadata.extra.iter() {
-        let bad = |wanted| bad_value(key, value, wanted, head.line_of(key));
-        match key {
-            "cnames" if *value == Value::List(Vec::new()) => {}
-            "cnames" => findings.push(bad("a list of host names")),
-            "http" | "https" | "case-sensitive-paths" if !matches!(value, Value::Bool(_)) => {
-                findings.push(bad("true or false"));
-            }
-            _ => {}
-        }
-    }
-    for (key, offset) in &head.keys {
-        findings.extend(unknown_key(
-            key,
-            keys::METADATA,
-            own_keys,
-            head.start + offset,
-        ));
+/// Message and help about the comments at the end of the file, or about its last line.
+fn check_footer(footer: &str, is_line_open: bool) -> Option<(&'static str, &'static str)> {
+    if footer.replace("\r\n", "\n") != canonical_comments(footer) {
+        let message = "the comments at the end are not in canonical form";
+        let help = "one line each, without blank lines; formatting does so";
+        Some((message, help))
+    } else if footer.is_empty() && is_line_open {
+        Some(("the last line lacks its line break", "formatting adds it"))
+    } else {
+        None
     }
 }
 
 /// Checks the names in `cnames`. A finding is at the line of the name if the list has one line for
 /// each name, else at the line of the key.
-fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
-    let list_line = file.metadata_line("cnames");
+fn lint_cnames(host: &str, metadata: &Metadata, head: &Layout, findings: &mut Vec<Finding>) {
+    let list_line = head.line_of("cnames");
     let mut lines = head.source.lines().skip(list_line - head.start + 1);
-    for (index, name) in file.metadata.cnames.iter().enumerate() {
+    for (index, name) in metadata.cnames.iter().enumerate() {
         let has_own_line = lines
             .next()
             .is_some_and(|line| line.contains(name.as_str()));
@@ -251,7 +310,7 @@ fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
                 bad.problem,
                 bad.suggestion.map(|name| format!("write {name}")),
             ),
-            Ok(()) if *name == file.host => (
+            Ok(()) if name == host => (
                 "is the domain of the file itself",
                 Some("remove it".to_owned()),
             ),
@@ -264,28 +323,6 @@ fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
             finding = finding.with_help(help);
         }
         findings.push(finding);
-    }
-}
-
-fn lint_record(
-    file: &DomainFile,
-    entry: &RecordEntry,
-    own_keys: &[String],
-    findings: &mut Vec<Finding>,
-) {
-    if entry.is_plain {
-        return;
-    }
-    let record = &entry.record;
-    findings.extend(lint_promise(entry, own_keys));
-    lint_list("categories", &record.categories, &entry.layout, findings);
-    if entry.intact {
-        lint_form(
-            file,
-            &entry.layout,
-            record.fields(ListOrder::Source),
-            findings,
-        );
     }
 }
 
@@ -313,17 +350,6 @@ fn unknown_category(category: &str, layout: &Layout) -> Option<Finding> {
     Some(finding.with_help(format!("did you mean `{other}`?")))
 }
 
-/// The known word that `word` probably misspells; `None` for a known word.
-pub(crate) fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    if known.contains(&word) {
-        return None;
-    }
-    // `sha256` promises nothing, and looks as if it did.
-    let mut promises = known.iter().copied();
-    let promise = promises.find(|key| key.strip_prefix("content-") == Some(word));
-    promise.or_else(|| urldb_text::nearest(word, known.iter().copied()))
-}
-
 fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Finding>) {
     if let Some(pair) = items.windows(2).find(|pair| pair[0] >= pair[1]) {
         let message = if pair[0] == pair[1] {
@@ -341,21 +367,8 @@ fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Fi
     }
 }
 
-/// Checks the order of the keys and the text of one document, unless it has a blocking finding.
-fn lint_form(
-    file: &DomainFile,
-    layout: &Layout,
-    fields: Vec<(&str, ValueRef)>,
-    findings: &mut Vec<Finding>,
-) {
-    // Blocking findings are in the order of their lines.
-    let before = file
-        .blocking
-        .partition_point(|finding| finding.line < layout.start);
-    let next = file.blocking.get(before);
-    if next.is_some_and(|finding| finding.line < layout.start + layout.line_count()) {
-        return;
-    }
+/// Checks the order of the keys and the text of one document.
+fn lint_form(layout: &Layout, fields: Vec<(&str, ValueRef)>, findings: &mut Vec<Finding>) {
     lint_key_order(layout, &fields, findings);
     lint_text(layout, fields, findings);
 }
@@ -423,49 +436,5 @@ fn is_sorted(value: &Value) -> bool {
         Value::Map(mapping) => is_sorted_mapping(mapping),
         Value::List(items) => items.iter().all(is_sorted),
         _ => true,
-    }
-}
-
-/// The records for the same request as an earlier record, each with the first such record.
-fn repeated(file: &DomainFile) -> Vec<(&RecordEntry, &RecordEntry)> {
-    let paths = file.records().map(|entry| &entry.record.path);
-    if !file.metadata.ignores_case() && paths.is_sorted_by(|one, other| one < other) {
-        return vec![];
-    }
-    let mut seen: HashMap<RecordIdentity, &RecordEntry> = HashMap::new();
-    let mut repeated = vec![];
-    for entry in file.records() {
-        match seen.entry(file.identity_of(&entry.record)) {
-            Slot::Occupied(first) => repeated.push((*first.get(), entry)),
-            Slot::Vacant(slot) => {
-                slot.insert(entry);
-            }
-        }
-    }
-    repeated
-}
-
-/// Checks the order of the records, and reports records for the same request.
-fn lint_order(file: &DomainFile, findings: &mut Vec<Finding>) {
-    let repeated = repeated(file).into_iter();
-    findings.extend(repeated.map(|(first, again)| duplicate_record(first, again)));
-    let paths = file.records().map(|entry| &entry.record.path);
-    if paths.is_sorted_by(|one, other| one < other) {
-        return;
-    }
-    let mut previous: Option<(RecordIdentity, &RecordEntry)> = None;
-    for entry in file.records() {
-        let identity = entry.record.identity();
-        if let Some((before, other)) = previous.replace((identity.clone(), entry))
-            && before > identity
-        {
-            let message = format!(
-                "the record for {} should come before {}",
-                identity.path, other.record.path
-            );
-            let finding = Finding::new(Code::UnsortedRecords, entry.line(), message);
-            findings
-                .push(finding.with_help("records are sorted by `_path`; formatting sorts them"));
-        }
     }
 }

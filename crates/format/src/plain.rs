@@ -4,15 +4,15 @@
 //! line. The module never calls another record plain. It leaves some canonical records to the general
 //! reader: those with quotes, folded lines, comments, mappings, a method, a date, or keys of the user.
 
-use crate::domain_file::RecordEntry;
+use crate::entry::RecordEntry;
 use crate::keys::{self, Key};
 use crate::layout::Layout;
-use crate::lint::misspelled;
+use crate::path_check::check_path;
 use crate::record::{Record, is_sha256};
-use crate::record_checks::check_path;
 use crate::resolve::reads_as_text;
 use crate::scalar::{self, ScalarRole, ScalarStyle};
 use crate::scan;
+use crate::spelling::misspelled;
 use crate::value::parse_integer;
 
 /// The keys of plain records, sorted. No other key changes the request of a record, so plain records with
@@ -50,6 +50,7 @@ pub(crate) struct PlainRecord<'a> {
     /// The value of each of [`KEYS`]; empty if the record lacks the key. The value of `categories` is the
     /// lines of the list.
     values: [&'a str; KEYS.len()],
+    line_count: usize,
 }
 
 impl<'a> PlainRecord<'a> {
@@ -58,6 +59,7 @@ impl<'a> PlainRecord<'a> {
     pub(crate) fn at_start_of(text: &'a str) -> Option<Self> {
         let mut values = [""; KEYS.len()];
         let mut rest = text.strip_prefix("---\n")?;
+        let mut line_count = 1;
         let mut next = PATH;
         while !rest.is_empty() && !rest.starts_with("---\n") {
             let mut keys = next..KEYS.len();
@@ -72,6 +74,7 @@ impl<'a> PlainRecord<'a> {
             let start = rest.len() - value.len();
             let (line, after) = next_line(rest)?;
             rest = after;
+            line_count += 1;
             values[key] = if key == CATEGORIES {
                 let list = if line.len() == start {
                     list(rest)
@@ -79,6 +82,7 @@ impl<'a> PlainRecord<'a> {
                     None
                 }?;
                 rest = &rest[list.len()..];
+                line_count += items(list).count();
                 list
             } else {
                 let value = line[start..].strip_prefix(' ')?;
@@ -86,7 +90,21 @@ impl<'a> PlainRecord<'a> {
             };
         }
         let source = &text[..text.len() - rest.len()];
-        (next > PATH).then_some(Self { source, values })
+        (next > PATH).then_some(Self {
+            source,
+            values,
+            line_count,
+        })
+    }
+
+    /// The document, from its `---`.
+    pub(crate) fn source(&self) -> &'a str {
+        self.source
+    }
+
+    /// The number of lines of the document.
+    pub(crate) fn line_count(&self) -> usize {
+        self.line_count
     }
 
     /// The `_path`.
@@ -94,7 +112,8 @@ impl<'a> PlainRecord<'a> {
         self.values[PATH]
     }
 
-    fn is_deprecated(&self) -> bool {
+    /// Whether the record is of category `deprecated`.
+    pub(crate) fn is_deprecated(&self) -> bool {
         let categories = self.values[CATEGORIES];
         !categories.is_empty() && items(categories).any(|category| category == "deprecated")
     }
@@ -134,39 +153,6 @@ impl<'a> PlainRecord<'a> {
             is_plain: true,
         }
     }
-}
-
-/// Plain records that the reader of a file left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Number of records.
-    pub records: u64,
-    /// Number of those that are of category `deprecated`.
-    pub deprecated: u64,
-}
-
-/// The last path and the number of the records in a text of plain records alone, whose paths ascend from
-/// `before` on; `None` for any other text, and if `wants` wants one of the paths.
-pub(crate) fn leave_out<'a>(
-    text: &'a str,
-    before: Option<&str>,
-    wants: impl Fn(&str) -> bool,
-) -> Option<(&'a str, LeftOut)> {
-    let mut rest = text;
-    let mut last = None;
-    let mut left_out = LeftOut::default();
-    while !rest.is_empty() {
-        let record = PlainRecord::at_start_of(rest)?;
-        let path = record.path();
-        if wants(path) || last.or(before).is_some_and(|last| last >= path) {
-            return None;
-        }
-        last = Some(path);
-        left_out.records += 1;
-        left_out.deprecated += u64::from(record.is_deprecated());
-        rest = &rest[record.source.len()..];
-    }
-    Some((last?, left_out))
 }
 
 /// The first line of `text` without its line break, and the text after it.
@@ -267,7 +253,8 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain_file::{DomainFile, ParsedFile, Segment, read_record};
+    use crate::domain_file::{DomainFile, ParsedFile};
+    use crate::entry::Segment;
     use crate::lint;
     use crate::read::DocumentReader;
     use crate::split::split;
@@ -519,10 +506,9 @@ pub(crate) mod tests {
 
     /// The documents after the first, as the general reader reads them.
     fn read_generally(text: &str) -> Vec<Segment> {
-        let stream = split(1, text);
         let mut reader = DocumentReader::new((1, text), &Schema::DOMAIN_FILE, &mut false);
-        let documents = stream.documents[1..].iter();
-        let segments = documents.map(|raw| read_record(reader.read(raw), text, &mut vec![]));
+        let documents = split(1, text).skip(1);
+        let segments = documents.map(|raw| Segment::read(reader.read(&raw), text, &mut vec![]));
         segments.collect()
     }
 

@@ -9,9 +9,8 @@ use crate::value::{Mapping, Schema};
 
 /// Reads all documents of `text`. Mistakes become findings, and reading continues after them.
 pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Finding>) {
-    let stream = split::split(1, text);
     let mut reader = DocumentReader::new((1, text), schema, &mut false);
-    let documents = stream.documents.iter().map(|raw| reader.read(raw));
+    let documents = split::split(1, text).map(|raw| reader.read(&raw));
     (documents.collect(), reader.findings)
 }
 

@@ -318,6 +318,12 @@ impl Metadata {
         self.case_sensitive_paths == Some(false)
     }
 
+    /// The identity of a record in a file with these metadata. With `case-sensitive-paths: false` the case of the
+    /// path makes no difference; the case of the query does.
+    pub fn identity_of(&self, record: &Record) -> RecordIdentity {
+        record.identity_with(self.ignores_case())
+    }
+
     /// The metadata in a document.
     pub fn from_mapping(mapping: Mapping) -> Self {
         let mut metadata = Self::default();

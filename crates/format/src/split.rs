@@ -22,12 +22,6 @@ impl SourceLine<'_> {
     pub(crate) fn is_blank(&self) -> bool {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
     }
-
-    /// Whether the line starts a document: `---`, perhaps with text after a space.
-    fn is_marker(&self) -> bool {
-        let rest = self.text.strip_prefix("---");
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
-    }
 }
 
 /// The lines of a text; `\n` and `\r\n` end a line.
@@ -72,96 +66,109 @@ pub(crate) struct RawDocument<'a> {
     pub(crate) range: Range<usize>,
 }
 
-/// A text split into documents.
-#[derive(Debug)]
-pub(crate) struct RawStream<'a> {
-    pub(crate) documents: Vec<RawDocument<'a>>,
-    /// The comments after the last document.
-    pub(crate) footer: Range<usize>,
+/// The start of a line: its offset in the text, and its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineStart {
+    pub(crate) offset: usize,
+    pub(crate) line: usize,
 }
 
 /// The start of a document whose end is not known yet.
-struct DocumentStart<'a> {
-    start: LineStart,
+struct OpenDocument<'a> {
     above: Vec<&'a str>,
     inline: &'a str,
     body: LineStart,
 }
 
-/// The start of a line.
-#[derive(Clone, Copy)]
-struct LineStart {
-    offset: usize,
-    line: usize,
+/// The role of a line for the cuts between documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineKind {
+    /// Starts a document: `---`, perhaps with text after a space.
+    Marker,
+    /// A comment from the start of the line on.
+    Comment,
+    /// Nothing but spaces and tabs.
+    Blank,
+    /// Any other line of a document.
+    Content,
 }
 
-impl<'a> DocumentStart<'a> {
-    fn close(self, text: &'a str, end: LineStart) -> RawDocument<'a> {
-        RawDocument {
-            above: self.above,
-            inline: self.inline,
-            body: &text[self.body.offset.min(end.offset)..end.offset],
-            body_line: self.body.line,
-            lines: self.start.line..end.line,
-            range: self.start.offset..end.offset,
+impl LineKind {
+    /// The kind of a line, which may have its line break.
+    pub fn of(line: &[u8]) -> Self {
+        let text = line
+            .strip_suffix(b"\n")
+            .map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text));
+        match text {
+            [b'-', b'-', b'-'] | [b'-', b'-', b'-', b' ' | b'\t', ..] => Self::Marker,
+            [b'#', ..] => Self::Comment,
+            _ if text.iter().all(|byte| matches!(byte, b' ' | b'\t')) => Self::Blank,
+            _ => Self::Content,
         }
     }
 }
 
-/// Splits `text`, whose first line has the number `first_line`, into documents.
-pub(crate) fn split(first_line: usize, text: &str) -> RawStream<'_> {
-    let mut documents = Vec::new();
-    let mut open: Option<DocumentStart> = None;
-    // The first of the comments after the last content.
-    let mut pending: Option<LineStart> = None;
-    let first = LineStart {
+/// The documents of `text`, whose first line has the number `first_line`. Comments at the end belong to none.
+pub(crate) fn split(first_line: usize, text: &str) -> impl Iterator<Item = RawDocument<'_>> {
+    let mut next = LineStart {
         offset: 0,
         line: first_line,
     };
-    let mut last = first;
-    for line in lines_from(first_line, text) {
+    std::iter::from_fn(move || {
+        let document = next_document(text, next)?;
+        next = LineStart {
+            offset: document.range.end,
+            line: document.lines.end,
+        };
+        Some(document)
+    })
+}
+
+/// The document of `text` that starts at `start`, with the comments above it; `None` if only comments follow.
+pub(crate) fn next_document(text: &str, start: LineStart) -> Option<RawDocument<'_>> {
+    let mut open: Option<OpenDocument> = None;
+    // The first of the comments after the last content.
+    let mut pending: Option<LineStart> = None;
+    let mut last = start;
+    for line in lines_from(start.line, &text[start.offset..]) {
         let here = LineStart {
-            offset: line.start,
+            offset: start.offset + line.start,
             line: line.number,
         };
         last = LineStart {
-            offset: line.end,
+            offset: start.offset + line.end,
             line: line.number + 1,
         };
-        let marker = line.is_marker();
-        if marker || (open.is_none() && !is_comment_or_blank(&line)) {
-            let start = match open.take() {
-                Some(previous) => {
-                    let start = pending.unwrap_or(here);
-                    documents.push(previous.close(text, start));
-                    start
-                }
-                None => first,
-            };
-            open = Some(DocumentStart {
-                start,
-                above: comments(&text[start.offset..here.offset]),
-                inline: if marker { line.text[3..].trim() } else { "" },
-                body: if marker { last } else { here },
-            });
-            pending = None;
-        } else if line.text.starts_with('#') {
-            pending.get_or_insert(here);
-        } else if !line.is_blank() {
-            pending = None;
+        match (LineKind::of(line.text.as_bytes()), &open) {
+            (LineKind::Marker, Some(_)) => {
+                last = here;
+                break;
+            }
+            (kind @ (LineKind::Marker | LineKind::Content), None) => {
+                let is_marker = kind == LineKind::Marker;
+                open = Some(OpenDocument {
+                    above: comments(&text[start.offset..here.offset]),
+                    inline: if is_marker { line.text[3..].trim() } else { "" },
+                    body: if is_marker { last } else { here },
+                });
+                pending = None;
+            }
+            (LineKind::Comment, _) => {
+                pending.get_or_insert(here);
+            }
+            (LineKind::Blank, _) => {}
+            (LineKind::Content, Some(_)) => pending = None,
         }
     }
     let end = pending.unwrap_or(last);
-    documents.extend(open.map(|open| open.close(text, end)));
-    let footer = if documents.is_empty() { 0 } else { end.offset };
-    RawStream {
-        documents,
-        footer: footer..text.len(),
-    }
-}
-
-fn is_comment_or_blank(line: &SourceLine) -> bool {
-    line.text.starts_with('#') || line.is_blank()
+    open.map(|open| RawDocument {
+        above: open.above,
+        inline: open.inline,
+        body: &text[open.body.offset.min(end.offset)..end.offset],
+        body_line: open.body.line,
+        lines: start.line..end.line,
+        range: start.offset..end.offset,
+    })
 }
 
 /// The comments in a text of nothing but comments and blank lines.

@@ -1,11 +1,11 @@
-//! Reads the documents of a stream in parts, so that memory does not grow with the stream.
+//! Reads the documents of a stream in chunks, so that memory does not grow with the stream.
 
 use std::io::{self, Read};
 
 use urldb_text::Finding;
 
+use crate::chunks::{CHUNK_SIZE, ChunkReader};
 use crate::document::Document;
-use crate::parts::{PART_SIZE, PartReader};
 use crate::read::DocumentReader;
 use crate::split::split;
 use crate::value::Schema;
@@ -14,7 +14,7 @@ use crate::value::Schema;
 #[derive(Debug)]
 pub struct DocumentParts<'a, R> {
     /// `None` after an error.
-    reader: Option<PartReader<R>>,
+    reader: Option<ChunkReader<R>>,
     schema: &'a Schema,
     /// The number of lines in the parts before.
     lines: usize,
@@ -25,7 +25,7 @@ pub struct DocumentParts<'a, R> {
 /// those of the whole stream.
 pub fn read_documents_from<R: Read>(source: R, schema: &Schema) -> DocumentParts<'_, R> {
     DocumentParts {
-        reader: Some(PartReader::new(source, PART_SIZE)),
+        reader: Some(ChunkReader::new(source, CHUNK_SIZE)),
         schema,
         lines: 0,
         in_conflict: false,
@@ -37,8 +37,8 @@ impl<R: Read> Iterator for DocumentParts<'_, R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let reader = self.reader.as_mut()?;
-        let text = reader.next_part(self.lines).and_then(|part| {
-            let text = part.map(std::str::from_utf8).transpose();
+        let text = reader.next_chunk(vec![], self.lines).and_then(|chunk| {
+            let text = chunk.map(String::from_utf8).transpose();
             text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
         });
         let text = match text {
@@ -48,12 +48,12 @@ impl<R: Read> Iterator for DocumentParts<'_, R> {
                 return Some(Err(error));
             }
         };
+        let text = text.as_str();
         let first_line = self.lines + 1;
         self.lines += memchr::memchr_iter(b'\n', text.as_bytes()).count();
-        let stream = split(first_line, text);
         let source = (first_line, text);
         let mut documents = DocumentReader::new(source, self.schema, &mut self.in_conflict);
-        let read = stream.documents.iter().map(|raw| documents.read(raw));
+        let read = split(first_line, text).map(|raw| documents.read(&raw));
         let read = read.collect();
         Some(Ok((read, documents.findings)))
     }

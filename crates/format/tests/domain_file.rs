@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use urldb_format::{DomainFile, Error, Metadata, Record, RecordIdentity, Value, lint, lint_values};
+use urldb_format::{DomainFile, Error, Linter, Metadata, Record, RecordIdentity, Value, lint};
 use urldb_text::Code;
 
 fn file(text: &str) -> DomainFile {
@@ -335,8 +335,12 @@ fn misspelled_promises_are_errors_unless_declared() {
     10:1: error[unknown-key]: `state` means nothing here (did you mean `status`? If the key is your own, name it in urldb.toml: [lint] keys = ["state"])
     "#);
     let parsed = DomainFile::parse("example.com.yaml", text.as_bytes());
-    let left = lint_values(&parsed.file, &["state".to_owned(), "sha256".to_owned()]);
-    let codes: Vec<_> = left.iter().map(|finding| finding.code).collect();
+    let own_keys = ["state".to_owned(), "sha256".to_owned()];
+    let mut linter = Linter::of_values(parsed.file.path(), &own_keys);
+    let left = parsed
+        .documents()
+        .flat_map(|document| linter.see(&document));
+    let codes: Vec<_> = left.map(|finding| finding.code).collect();
     assert_eq!(codes, [Code::UnknownCategory, Code::UnknownKey]);
 }
 

@@ -61,8 +61,8 @@ pub use observation::{
 };
 pub use options::VerdictOptions;
 pub use plan::{
-    ChangedRecords, Cnames, FileOptions, InvalidShard, KeptBodies, NamedRecord, PastRuns,
-    PlanOptions, Rehash, Rotation, Selection, Shard, SkippedRecords,
+    ChangedRecords, Cnames, DomainPlan, FileOptions, InvalidShard, KeptBodies, NamedRecord,
+    PastRuns, PlanOptions, Rehash, Rotation, Selection, Shard, SkippedRecords,
 };
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use promise::Promise;

@@ -43,7 +43,7 @@ pub(super) fn check(
     for (path, id) in &index.domain_files {
         let has_rules = domains.contains(registrable_domain(&host_of(path)));
         if has_rules && rules.holding().is_some() {
-            across.add(&DomainFile::parse(path, &repository.read_blob(id)?).file, 0);
+            across.add_bytes(path, &repository.read_blob(id)?);
         } else if with_heads && !staged.iter().any(|file| file.path() == path) {
             across.add_head(&DomainFile::parse_head(path, &repository.read_blob(id)?));
         }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::domain_file::{DomainFile, RecordEntry};
+use crate::domain_file::DomainFile;
+use crate::entry::RecordEntry;
 use crate::record::RecordIdentity;
 
 /// One record in the three versions: base, ours, theirs.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Conflict;
 use super::document::{Dispute, MergedDocument, MergedFile};
 use crate::canonical::render_equal;
-use crate::domain_file::RecordEntry;
+use crate::entry::RecordEntry;
 use crate::record::RecordIdentity;
 
 /// The marker lines around a conflict.

@@ -9,18 +9,18 @@ use super::options::{Cnames, PastRuns, PlanOptions};
 use crate::job::{BodyUse, Job, JobKey, Keep, spread};
 use crate::promise::Promise;
 
-/// The place of a part of a domain file among all requests of the domain that can be made to its
+/// The position of some records of a domain among all requests of the domain that can be made to its
 /// cnames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
     /// Number of these requests.
     turns: u64,
-    /// Number of these requests in earlier parts.
+    /// Number of these requests for earlier records.
     passed: u64,
 }
 
 impl Rotation {
-    /// The rotation over this number of requests, before the first part. Without requests nothing
+    /// The rotation over this number of requests, before the first record. Without requests nothing
     /// has its turn.
     pub fn over(turns: u64) -> Self {
         Self { turns, passed: 0 }
@@ -31,12 +31,12 @@ impl Rotation {
         jobs.iter().filter(|job| has_aliases(job)).count() as u64
     }
 
-    /// Goes on to the next part.
+    /// Goes on to the next records.
     pub(super) fn pass(&mut self, jobs: &[Job]) {
         self.passed += Self::turns_of(jobs);
     }
 
-    /// The index, among the requests of this part, of the request whose turn it is at `cname` today.
+    /// The index, among the requests of these records, of the request whose turn it is at `cname` today.
     /// Every request has one turn before any request has a second one. Neighbours in the file are no
     /// neighbours in time, and cnames have different turns.
     fn turn(self, cname: &str, day: u64) -> Option<u64> {
@@ -66,7 +66,7 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The jobs of one cname, made from those of the domain itself for a part of its file.
+/// The jobs of one cname, made from those of the domain itself for some of its records.
 pub(super) fn jobs_of(
     cname: &str,
     jobs: &[Job],

@@ -1,24 +1,21 @@
 //! Turns records into [`Job`]s. Pure.
 
 mod aliases;
+mod domain_plan;
 mod options;
+mod record_job;
 mod rehash;
 mod selection;
 mod shard;
 mod skipped;
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use urldb_format::{DomainFile, Metadata, Record};
 
-use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DomainFile, Metadata, Record, RecordEntry, lint_promise};
-use urldb_text::Finding;
-
-use crate::job::{BodyUse, Job, JobKey, Keep};
-use crate::promise::Promise;
-use crate::request::Request;
+use self::record_job::promise;
+use crate::job::Job;
 
 pub use aliases::Rotation;
+pub use domain_plan::DomainPlan;
 pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
 pub use selection::{ChangedRecords, NamedRecord, Selection};
@@ -35,47 +32,18 @@ pub fn jobs_of(
     options: FileOptions<'_>,
     past: &impl PastRuns,
 ) -> Vec<Job> {
-    let jobs = jobs_of_part(file, selection, options, past);
-    let mut rotation = Rotation::over(Rotation::turns_of(&jobs));
     let metadata = file.metadata();
+    let mut domain = DomainPlan::new(file.host(), metadata, selection, options);
+    let may_repeat = !file.has_ascending_paths();
+    let records = file.records();
+    let jobs = records.flat_map(|entry| domain.jobs_of_record(entry, may_repeat, past));
+    let jobs: Vec<Job> = jobs.collect();
+    let mut rotation = Rotation::over(Rotation::turns_of(&jobs));
     with_aliases(jobs, metadata, selection, options.plan, &mut rotation, past)
 }
 
-/// The jobs of the domain itself for a part of its file. [`with_aliases`] adds those of its cnames.
-pub fn jobs_of_part(
-    file: &DomainFile,
-    selection: &Selection,
-    options: FileOptions<'_>,
-    past: &impl PastRuns,
-) -> Vec<Job> {
-    let host = file.host();
-    if !selection.wants_domain(host) {
-        return vec![];
-    }
-    let schemes = file.metadata().schemes().into_iter();
-    let roots = schemes.filter_map(|scheme| Some((scheme, RequestUrl::new(scheme, host, "/")?)));
-    let roots: Vec<_> = roots.collect();
-    let records = file.records().size_hint().1.unwrap_or_default();
-    let mut identities = HashSet::new();
-    let are_unique = file.has_ascending_paths();
-    let mut jobs = Vec::with_capacity(records * roots.len());
-    for entry in file.records() {
-        let record = entry.record();
-        let is_asked = selection.asks_for(host, record)
-            && (are_unique || identities.insert(file.identity_of(record)));
-        if is_asked && is_sound(entry, options.own_keys) {
-            jobs.extend(
-                roots
-                    .iter()
-                    .filter_map(|(scheme, root)| job_of(entry, *scheme, root, options, past)),
-            );
-        }
-    }
-    jobs
-}
-
-/// Adds the jobs of the cnames to the jobs of a domain for a part of its file. `rotation` is over all
-/// parts, and goes from part to part.
+/// Adds the jobs of the cnames to the jobs of a domain for some of its records. `rotation` is over all
+/// records, and goes on to the next ones.
 pub fn with_aliases(
     mut jobs: Vec<Job>,
     metadata: &Metadata,
@@ -99,109 +67,9 @@ pub fn with_aliases(
     jobs
 }
 
-/// Whether the whole record was understood and has no error.
-fn is_sound(entry: &RecordEntry, own_keys: &[String]) -> bool {
-    let findings = lint_promise(entry, own_keys);
-    entry.is_intact() && !findings.iter().any(Finding::is_error)
-}
-
 /// Whether cnames are asked for this record too: they are not, if it promises a redirect.
 pub fn is_asked_of_cnames(record: &Record) -> bool {
     !aliases::is_about_redirects(&promise(record, ""))
-}
-
-/// The job of one record over one scheme, at the host with this root; `None` if its path makes no URL.
-fn job_of(
-    entry: &RecordEntry,
-    scheme: Scheme,
-    root: &RequestUrl,
-    options: FileOptions<'_>,
-    past: &impl PastRuns,
-) -> Option<Job> {
-    let record = entry.record();
-    let FileOptions { name, plan, .. } = options;
-    let key = JobKey {
-        domain: root.host().to_owned(),
-        path: record.path.clone(),
-        request: record.request_key(),
-        alias: None,
-        scheme,
-    };
-    let url = root.at_path(&record.path)?;
-    let promise = promise(record, url.as_str());
-    let is_archived = promise
-        .sha256
-        .is_some_and(|digest| past.is_archived(&key, &digest));
-    let request = Request::of(record);
-    // A request that may change something is not repeated: its only response is kept.
-    let is_known = is_archived && request.is_safe();
-    let body = body_use(&promise, plan, is_known);
-    let digest = promise.sha256.filter(|_| !plan.rehash.is_due(&key));
-    let validators = digest.and_then(|digest| past.validators(&key, &digest));
-    Some(Job {
-        key,
-        url,
-        file: Arc::clone(name),
-        line: entry.line(),
-        categories: match record.categories.as_slice() {
-            // Empty lists share one.
-            [] => Arc::default(),
-            categories => categories.into(),
-        },
-        promise,
-        request,
-        body,
-        muted: record.mute_until.is_some() && record.is_muted(plan.today()),
-        validators: validators.map(Box::new),
-    })
-}
-
-/// The use of a body; `is_known` says that the archive holds the promised content, and that a
-/// changed one is fetched again.
-fn body_use(promise: &Promise, options: PlanOptions, is_known: bool) -> BodyUse {
-    let promised = promise.length.filter(|_| !options.whole);
-    let keep = match (promise.is_static(), options.kept_bodies) {
-        (true, KeptBodies::None) => Keep::Nothing,
-        (true, KeptBodies::Static | KeptBodies::All) if is_known => Keep::Changes,
-        (true, KeptBodies::Static | KeptBodies::All) | (false, KeptBodies::All) => Keep::Everything,
-        (false, KeptBodies::None | KeptBodies::Static) => return BodyUse::Skip,
-    };
-    BodyUse::Hash {
-        at_most: promised.map_or(options.max_body, |length| length.min(options.max_body)),
-        keep,
-        beyond: options.max_capture,
-    }
-}
-
-fn promise(record: &Record, url: &str) -> Promise {
-    Promise {
-        length: record.content_length,
-        sha256: record.sha256(),
-        content_type: record.content_type.clone(),
-        redirect_status: record.content_type.as_deref().and_then(pseudo_type),
-        status: record.status,
-        redirects_to: record
-            .redirects_to
-            .as_deref()
-            .map(|target| absolute(url, target)),
-        canonical: None,
-        redirect_ok: record.has_category("redirect-ok"),
-        content_type_change_ok: record.has_category("content-type-change-ok"),
-    }
-}
-
-/// The status of a pseudo type such as `X-301-Redirect`.
-fn pseudo_type(content_type: &str) -> Option<u16> {
-    content_type
-        .strip_prefix("X-")?
-        .strip_suffix("-Redirect")?
-        .parse()
-        .ok()
-}
-
-fn absolute(url: &str, target: &str) -> String {
-    let joined = url::Url::parse(url).and_then(|base| base.join(target));
-    joined.map_or_else(|_| target.to_owned(), String::from)
 }
 
 #[cfg(test)]
@@ -209,6 +77,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::job::{BodyUse, JobKey, Keep};
 
     const FILE: &str = "\
 ---

@@ -1,37 +1,28 @@
-//! Reads the part of a domain file that an edit concerns, and writes the file with that part changed.
-//! Memory and time for parsing do not grow with the file.
+//! Reads the part of a domain file that an edit concerns. Memory and time for parsing do not grow with the
+//! file.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use crate::domain_file::{DomainFile, PartStart};
+use crate::chunks::CHUNK_SIZE;
+use crate::disk::{open, read_error};
+use crate::document_ref::DocumentStart;
+use crate::domain_file::DomainFile;
+use crate::edit_window::{EditWindow, version_of};
 use crate::error::Error;
-use crate::parts::{Parts, ScannedPart, open};
+use crate::reader::DomainReader;
+use crate::record::Metadata;
 
-/// The file around the documents that were read.
-#[derive(Debug, Clone)]
-pub(crate) struct Surroundings {
-    file: Arc<File>,
-    version: FileVersion,
-    /// The bytes that were read.
-    window: Range<u64>,
-    /// The paths between which records may be: the last one before the window, and the last one in it.
-    /// `None` at the ends of the file.
-    paths: (Option<String>, Option<String>),
-}
-
-/// Tells whether a file was changed since: its length, and when it was last written.
-type FileVersion = (u64, Option<SystemTime>);
-
-/// The documents to read.
-struct Window {
-    start: PartStart,
+/// The documents that edits concern.
+#[derive(Debug)]
+struct Documents {
+    start: DocumentStart,
     end: u64,
+    /// The paths of the first record and of the last one; `None` at the ends of the file.
     paths: (Option<String>, Option<String>),
+    metadata: Metadata,
     /// Whether the first line of the file ends in `\r\n`.
     crlf: bool,
 }
@@ -49,149 +40,74 @@ impl DomainFile {
         path: impl AsRef<Path>,
         paths: RangeInclusive<&str>,
     ) -> Result<Self, Error> {
-        Self::read_window(path.as_ref(), &paths, Parts::to_scan)
+        Self::read_window(path.as_ref(), &paths, CHUNK_SIZE)
     }
 
     fn read_window(
         path: &Path,
         paths: &RangeInclusive<&str>,
-        to_parts: impl Fn(&Path, Arc<File>) -> Parts<Arc<File>>,
+        chunk_size: usize,
     ) -> Result<Self, Error> {
         let file = Arc::new(open(path)?);
-        let read = || {
-            let version = version_of(&file)?;
-            let window = find(&mut to_parts(path, Arc::clone(&file)), paths)?;
-            let Some(mut window) = window else {
-                return Ok(None);
-            };
-            let bytes = window.start.bytes as u64..window.end;
-            let text = read_range(&file, &bytes)?;
-            let mut read = Self::parse_part(path, &text, &mut window.start).file;
-            read.crlf = window.crlf;
-            read.surroundings = Some(Surroundings {
-                file: Arc::clone(&file),
-                version,
-                window: bytes,
-                paths: window.paths,
-            });
-            Ok(Some(read))
+        let version = version_of(&file).map_err(|source| read_error(path, source))?;
+        let reader = DomainReader::with_chunks(path, &*file, chunk_size)?;
+        let Some(found) = find(reader, paths)? else {
+            return Self::read(path).map(|parsed| parsed.file);
         };
-        let read = read().map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
-        })?;
-        read.map_or_else(|| Self::read(path).map(|parsed| parsed.file), Ok)
-    }
-
-    /// Writes the file with all edits, also what was not read.
-    ///
-    /// # Errors
-    /// If `out` cannot be written, if the file was changed since, or if records were edited that
-    /// [`Self::read_for_edit`] was not asked for.
-    pub fn write_to(&self, out: &mut File) -> io::Result<()> {
-        let text = self.text();
-        let Some(surroundings) = &self.surroundings else {
-            return out.write_all(text.as_bytes());
+        let bytes = found.start.byte..found.end;
+        let window = EditWindow::new(Arc::clone(&file), version, bytes, found.paths);
+        let source = window.source();
+        let source = source.map_err(|source| read_error(path, source))?;
+        let reader = if found.start.byte == 0 {
+            DomainReader::with_chunks(path, source, chunk_size)?
+        } else {
+            DomainReader::at(path, source, chunk_size, found.start, found.metadata)
         };
-        let Surroundings {
-            file,
-            version,
-            window,
-            paths,
-        } = surroundings;
-        let is_inside = |path: &String| {
-            paths.0.as_ref().is_none_or(|first| first <= path)
-                && paths.1.as_ref().is_none_or(|last| path <= last)
-        };
-        let has_new_head = window.start > 0 && self.head.is_some();
-        if has_new_head || !self.records().all(|entry| is_inside(&entry.record.path)) {
-            return Err(io::Error::other(
-                "the edit reaches beyond the records that were read",
-            ));
-        }
-        copy(file, &(0..window.start), out)?;
-        out.write_all(text.as_bytes())?;
-        copy(file, &(window.end..version.0), out)?;
-        if version_of(file)? != *version {
-            return Err(io::Error::other(
-                "another program has changed the file meanwhile",
-            ));
-        }
-        Ok(())
+        let mut read = Self::collect(reader, 0)?.file;
+        read.crlf = found.crlf;
+        read.window = Some(window);
+        Ok(read)
     }
 }
 
-/// The parts that edits of records with `paths` concern; `None` if the whole file matters.
-fn find<R: Read>(parts: &mut Parts<R>, paths: &RangeInclusive<&str>) -> io::Result<Option<Window>> {
-    let mut window: Option<Window> = None;
-    let mut crlf = false;
-    loop {
-        let (start, before) = (parts.start.clone(), parts.last.clone());
-        let Some(part) = parts.scan_next(|_| false)? else {
-            break;
+/// The documents from the records of the last path before `paths` to those of the first one after; `None` if the whole file matters.
+fn find(
+    mut reader: DomainReader<&File>,
+    paths: &RangeInclusive<&str>,
+) -> Result<Option<Documents>, Error> {
+    let mut start = DocumentStart { byte: 0, line: 1 };
+    let mut first: Option<String> = None;
+    let mut last: Option<(u64, String)> = None;
+    while let Some(document) = reader.next()? {
+        // Equal paths need not be neighbours without case.
+        if document.may_repeat() {
+            return Ok(None);
+        }
+        let Some(path) = document.path() else {
+            continue;
         };
-        if let ScannedPart::Parsed {
-            parsed,
-            is_in_order,
-        } = part
-        {
-            let file = &parsed.file;
-            if start.bytes == 0 {
-                crlf = file.crlf;
+        if path < *paths.start() {
+            if first.as_deref() != Some(path) {
+                start = document.start();
+                let first = first.get_or_insert_default();
+                first.clear();
+                first.push_str(path);
             }
-            // Equal paths need not be neighbours without case, and bytes that are not UTF-8 would change.
-            if !is_in_order || file.metadata.ignores_case() || parts.start.has_invalid_utf8 {
-                return Ok(None);
-            }
-        }
-        let end = parts.start.bytes as u64;
-        let last = parts.last.as_ref().map(|last| &last.path);
-        match &mut window {
-            // All records with these paths, and the first one after them, were before.
-            Some(window) if window.paths.1.is_some() => {}
-            // The part goes on with them.
-            Some(window)
-                if before
-                    .as_ref()
-                    .is_some_and(|last| last.path.as_str() >= *paths.start()) =>
-            {
-                window.end = end;
-            }
-            _ => {
-                window = Some(Window {
-                    start,
-                    end,
-                    paths: (before.map(|last| last.path), None),
-                    crlf,
-                });
-            }
-        }
-        let is_behind = last.filter(|last| last.as_str() > *paths.end());
-        if let Some(window) = &mut window
-            && window.paths.1.is_none()
-        {
-            window.paths.1 = is_behind.cloned();
+        } else if path > *paths.end() && last.as_ref().is_none_or(|last| last.1 == path) {
+            let end = document.start().byte + document.text().len() as u64;
+            last = Some((end, path.to_owned()));
         }
     }
-    Ok(window)
-}
-
-fn version_of(file: &File) -> io::Result<FileVersion> {
-    let metadata = file.metadata()?;
-    Ok((metadata.len(), metadata.modified().ok()))
-}
-
-fn read_range(mut file: &File, bytes: &Range<u64>) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(bytes.start))?;
-    let mut read = Vec::new();
-    file.take(bytes.end - bytes.start).read_to_end(&mut read)?;
-    Ok(read)
-}
-
-fn copy(mut file: &File, bytes: &Range<u64>, out: &mut File) -> io::Result<()> {
-    file.seek(SeekFrom::Start(bytes.start))?;
-    io::copy(&mut file.take(bytes.end - bytes.start), out)?;
-    Ok(())
+    // Bytes that are not UTF-8 would change.
+    Ok(reader.is_utf8().then(|| Documents {
+        start,
+        end: last
+            .as_ref()
+            .map_or(reader.next_start().byte, |last| last.0),
+        paths: (first, last.map(|last| last.1)),
+        metadata: reader.metadata().clone(),
+        crlf: reader.has_crlf(),
+    }))
 }
 
 #[cfg(test)]
@@ -260,7 +176,7 @@ mod tests {
     /// bytes that were not read.
     fn check(
         bytes: &[u8],
-        part_size: usize,
+        chunk_size: usize,
         edits: &[(Change, String)],
     ) -> Result<usize, TestCaseError> {
         let folder = tempfile::tempdir().unwrap();
@@ -271,8 +187,7 @@ mod tests {
         fs::write(&path, bytes).unwrap();
         let paths = edits.iter().map(|(_, path)| path.as_str());
         let paths = paths.clone().min().unwrap()..=paths.max().unwrap();
-        let to_parts = |path: &Path, file| Parts::new(path, file, part_size);
-        let part = DomainFile::read_window(&path, &paths, to_parts).unwrap();
+        let part = DomainFile::read_window(&path, &paths, chunk_size).unwrap();
         let unread = bytes.len().saturating_sub(part.text().len());
         let whole = DomainFile::read(&path).unwrap().file;
         prop_assert_eq!(part.metadata(), whole.metadata());
@@ -314,23 +229,23 @@ mod tests {
 
         #[test]
         fn edits_of_a_part_are_those_of_the_whole(
-            (text, edits) in with_edits(plain_file()), part_size in 1_usize..300,
+            (text, edits) in with_edits(plain_file()), chunk_size in 1_usize..300,
         ) {
-            check(text.as_bytes(), part_size, &edits)?;
+            check(text.as_bytes(), chunk_size, &edits)?;
         }
 
         #[test]
         fn edits_of_a_part_of_any_file_are_those_of_the_whole(
-            (text, edits) in with_edits(any_file()), part_size in 1_usize..200,
+            (text, edits) in with_edits(any_file()), chunk_size in 1_usize..200,
         ) {
-            check(text.as_bytes(), part_size, &edits)?;
+            check(text.as_bytes(), chunk_size, &edits)?;
         }
 
         #[test]
         fn edits_of_a_part_of_a_mutated_file_are_those_of_the_whole(
-            (bytes, edits) in with_edits(mutated(plain_file())), part_size in 1_usize..300,
+            (bytes, edits) in with_edits(mutated(plain_file())), chunk_size in 1_usize..300,
         ) {
-            check(&bytes, part_size, &edits)?;
+            check(&bytes, chunk_size, &edits)?;
         }
     }
 

@@ -1,0 +1,12 @@
+//! Finds misspelled keys and categories.
+
+/// The known word that `word` probably misspells; `None` for a known word.
+pub(crate) fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    if known.contains(&word) {
+        return None;
+    }
+    // `sha256` promises nothing, and looks as if it did.
+    let mut promises = known.iter().copied();
+    let promise = promises.find(|key| key.strip_prefix("content-") == Some(word));
+    promise.or_else(|| urldb_text::nearest(word, known.iter().copied()))
+}
