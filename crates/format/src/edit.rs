@@ -8,6 +8,7 @@ use crate::entry::{RecordEntry, Segment};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
+use crate::split::{LineKind, lines};
 
 impl DomainFile {
     /// The first record with this identity.
@@ -138,6 +139,9 @@ impl DomainFile {
             None => self.head.as_mut().map(|head| &mut head.source),
         };
         previous.into_iter().for_each(end_line);
+        if !self.segments.is_empty() {
+            segment.complete_marker(self.crlf);
+        }
         self.segments.push(segment);
     }
 
@@ -209,6 +213,7 @@ impl DomainFile {
         let lines = head.line_count();
         head.rewrite(&metadata.fields(ListOrder::Sorted), self.crlf);
         let added = head.line_count();
+        self.complete_first_marker();
         (self.metadata, self.head) = (metadata, Some(head));
         self.shift_lines(0, lines, added);
         Ok(())
@@ -242,6 +247,9 @@ impl DomainFile {
         if self.segments.is_empty() {
             self.complete_head();
         }
+        if index == 0 {
+            self.complete_first_marker();
+        }
         let previous = match index
             .checked_sub(1)
             .and_then(|index| self.segments.get_mut(index))
@@ -272,6 +280,15 @@ impl DomainFile {
         end_line(&mut head.source);
         head.source.push_str("---\n");
         self.head = Some(head);
+    }
+
+    /// Adds the marker of the first segment, so that a document can come before it.
+    fn complete_first_marker(&mut self) {
+        let crlf = self.crlf;
+        let first = self.segments.first_mut();
+        if first.is_some_and(|segment| segment.complete_marker(crlf)) {
+            self.shift_lines(1, 0, 1);
+        }
     }
 
     fn replace(&mut self, index: usize, mut entry: RecordEntry) {
@@ -318,6 +335,30 @@ impl DomainFile {
             path: self.path.clone(),
             record: identity.path.clone(),
         }
+    }
+}
+
+impl Segment {
+    /// Adds the line `---` below the comments above the document, if it lacks one: only the first document of
+    /// a file may. Returns whether it did.
+    fn complete_marker(&mut self, crlf: bool) -> bool {
+        let first = lines(self.source())
+            .map(|line| (LineKind::of(line.text.as_bytes()), line.start))
+            .find(|(kind, _)| matches!(kind, LineKind::Marker | LineKind::Content));
+        let Some((LineKind::Content, start)) = first else {
+            return false;
+        };
+        let source = match self {
+            Self::Record(RecordEntry { layout, .. }) => {
+                for (_, line) in &mut layout.keys {
+                    *line += 1;
+                }
+                &mut layout.source
+            }
+            Self::Broken(source) => source,
+        };
+        source.insert_str(start, if crlf { "---\r\n" } else { "---\n" });
+        true
     }
 }
 

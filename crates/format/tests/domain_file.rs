@@ -580,6 +580,65 @@ fn edits() {
 }
 
 #[test]
+fn a_document_before_a_record_without_marker_does_not_swallow_it() {
+    let record = |path: &str| Record {
+        content_length: Some(7),
+        ..Record::new(path)
+    };
+    let inserted = |text: &str| {
+        let mut edited = file(text);
+        edited.insert(record("/")).unwrap();
+        let mut put = file(text);
+        put.put_all([record("/")]).unwrap();
+        assert_eq!(put.text(), edited.text());
+        let paths_and_lines = |file: &DomainFile| {
+            let records = file.records();
+            let lines = records.map(|entry| (entry.record().path.clone(), entry.line()));
+            lines.collect::<Vec<_>>()
+        };
+        let read = file(&edited.text());
+        for file in [&edited, &put] {
+            assert_eq!(paths_and_lines(file), paths_and_lines(&read));
+        }
+        edited.text()
+    };
+    let new = "---\n_path: /\ncontent-length: 7\n";
+    for (before, after) in [
+        ("_path: /b\n", "---\n_path: /b\n"),
+        ("_path: /b", "---\n_path: /b"),
+        ("# b\n\n_path: /b\n", "# b\n\n---\n_path: /b\n"),
+        ("---9---\n_path: /b\n", "---\n---9---\n_path: /b\n"),
+        (
+            "_path: /b\n---\n_path: /c\n# end\n",
+            "---\n_path: /b\n---\n_path: /c\n# end\n",
+        ),
+    ] {
+        assert_eq!(inserted(before), format!("{new}{after}"));
+    }
+    let crlf = inserted("_path: /b\r\nname: b\r\n");
+    let new = new.replace('\n', "\r\n");
+    assert_eq!(crlf, format!("{new}---\r\n_path: /b\r\nname: b\r\n"));
+    for text in ["_path: /b\n---\n_path: /c\n", "_path: [b]\n"] {
+        let mut edited = file(text);
+        edited
+            .update_metadata(|metadata| metadata.https = true)
+            .unwrap();
+        assert_eq!(edited.text(), format!("---\nhttps: true\n---\n{text}"));
+    }
+    let mut renamed = file("_path: /b\n---\n_path: /c\n");
+    renamed
+        .update(&RecordIdentity::get("/c"), |record| {
+            record.path = "/a".to_owned();
+        })
+        .unwrap();
+    assert_eq!(renamed.text(), "---\n_path: /a\n---\n_path: /b\n");
+    // The edit of another record leaves it alone.
+    let mut edited = file("_path: /b\n");
+    edited.insert(Record::new("/c")).unwrap();
+    assert_eq!(edited.text(), "_path: /b\n---\n_path: /c\n");
+}
+
+#[test]
 fn a_damaged_record_is_not_edited() {
     let mut file = file("---\n---\n_path: /\nname: *x\n---\n_path: /b\n---\n_path: /b\n");
     for path in ["/", "/b"] {
