@@ -10,7 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use urldb::config::{self, Config};
 use urldb::ledger::{
-    BaseRun, HistoryLine, SoughtUrl, VerificationsBuilder, is_known, lines, merge_history, past_runs,
+    BaseRun, HistoryLine, SoughtUrl, VerificationsBuilder, is_known, lines, merge_history,
+    past_runs,
 };
 use urldb::overview::{Scope, Sources};
 use urldb_canon::Scheme;

@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use tempfile::TempDir;
 use urldb::config::{self, Config};
-use urldb::notify::{Notifiers, Outbox, NotifierStatus, merge};
+use urldb::notify::{NotifierStatus, Notifiers, Outbox, merge};
 use urldb_format::Versions;
 
 /// A project with one notifier, whose program is never started.
@@ -61,18 +61,18 @@ fn is_read(config: &Config, ledger: &Path, bytes: &[u8]) -> bool {
         support::write(&ledger.join(format!("outbox/{notifier}/1.json")), bytes);
     }
     let notifiers = Notifiers::new(config);
-    let standings = notifiers
-        .standings(&Outbox::new(&config.ledger_root()))
+    let statuses = notifiers
+        .statuses(&Outbox::new(&config.ledger_root()))
         .expect("an outbox");
-    assert_eq!(standings.len(), 2);
-    for NotifierStatus { errors, asides, .. } in &standings {
+    assert_eq!(statuses.len(), 2);
+    for NotifierStatus { errors, asides, .. } in &statuses {
         let lines = errors.iter().map(|line| &**line);
         for line in lines.chain(asides.iter().map(|line| &**line)) {
             let is_unsafe = |char: char| char.is_control() && char != '\t';
             assert!(!line.contains(is_unsafe), "{line:?}");
         }
     }
-    standings[0].errors.is_empty()
+    statuses[0].errors.is_empty()
 }
 
 /// The ids of the deliveries that a message says were made.
