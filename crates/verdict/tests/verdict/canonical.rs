@@ -1,42 +1,25 @@
-//! Which URL a page calls its canonical one, and whether that is the official one.
+//! The URL that a page calls its canonical one, compared with the official one.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_verdict::{Beginning, Hop, Observation, PAGE, Sent};
-use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
 use urldb_verdict::{CanonicalMismatch, Warning, canonical_mismatch};
+use urldb_verdict::{Job, Promise};
 
 const URL: &str = "http://example.test/dir/page?a=1";
 
+/// The record of a page with an official URL.
 fn job() -> Job {
+    let promise = Promise {
+        canonical: Some(URL.into()),
+        ..Promise::default()
+    };
     Job {
-        key: JobKey {
-            domain: "example.test".into(),
-            path: "/dir/page?a=1".into(),
-            request: None,
-            alias: None,
-            scheme: Scheme::Http,
-        },
         url: RequestUrl::new(Scheme::Http, "example.test", "/dir/page?a=1").unwrap(),
-        file: "urldb/example.test.yaml".into(),
-        line: 2,
-        categories: [].into(),
-        promise: Promise {
-            canonical: Some(URL.into()),
-            ..Promise::default()
-        },
-        request: Arc::new(Request {
-            method: "GET".into(),
-            headers: vec![],
-            body: None,
-        }),
-        body: BodyUse::Skip,
-        muted: false,
-        validators: None,
+        ..crate::job(&promise, "/dir/page?a=1")
     }
 }
 
