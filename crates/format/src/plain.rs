@@ -76,13 +76,9 @@ impl<'a> PlainRecord<'a> {
             rest = after;
             line_count += 1;
             values[key] = if key == CATEGORIES {
-                let list = if line.len() == start {
-                    list(rest)
-                } else {
-                    None
-                }?;
+                let (list, items) = list(rest).filter(|_| line.len() == start)?;
                 rest = &rest[list.len()..];
-                line_count += items(list).count();
+                line_count += items;
                 list
             } else {
                 let value = line[start..].strip_prefix(' ')?;
@@ -172,10 +168,10 @@ fn is_sound(key: usize, value: &str, line: &str) -> bool {
     }
 }
 
-/// The lines of a list of categories at the start of `text`, if the list is not empty, sorted, and without
-/// repeats.
-fn list(text: &str) -> Option<&str> {
-    let mut rest = text;
+/// The lines of a list of categories at the start of `text`, and their number, if the list is not empty, sorted,
+/// and without repeats.
+fn list(text: &str) -> Option<(&str, usize)> {
+    let (mut rest, mut items) = (text, 0);
     let mut previous = "";
     while rest.starts_with("- ") {
         let (line, after) = next_line(rest)?;
@@ -185,9 +181,10 @@ fn list(text: &str) -> Option<&str> {
             return None;
         }
         (previous, rest) = (item, after);
+        items += 1;
     }
     let list = &text[..text.len() - rest.len()];
-    (!list.is_empty()).then_some(list)
+    (items > 0).then_some((list, items))
 }
 
 /// The items in the lines of a list.

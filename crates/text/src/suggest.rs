@@ -48,30 +48,46 @@ fn is_far(typed: &str, candidate: &str) -> bool {
     if !typed.is_ascii() || !candidate.is_ascii() {
         return false;
     }
-    let [typed, candidate] = [typed, candidate].map(|name| name.trim_matches(['-', '_', ' ']));
+    let [typed, candidate] = [typed, candidate].map(trimmed);
     let allowed = allowed(candidate.len());
     if typed.len().abs_diff(candidate.len()) > allowed {
         return true;
     }
     // A mistake takes away at most one letter, and adds at most one.
-    let (typed, candidate) = (letters(typed), letters(candidate));
+    let [typed, candidate] = [typed, candidate].map(letters);
     let most = (typed & !candidate)
         .count_ones()
         .max((candidate & !typed).count_ones());
     most as usize > allowed
 }
 
-/// A bit for each ASCII letter and digit of a name, without case.
-fn letters(name: &str) -> u64 {
-    name.bytes().fold(0, |bits, byte| {
-        let letter = match byte.to_ascii_lowercase() {
-            byte @ b'a'..=b'z' => 1 << (byte - b'a'),
-            byte @ b'0'..=b'9' => 1 << (26 + byte - b'0'),
-            _ => 0,
-        };
-        bits | letter
-    })
+/// The name without separators at its ends.
+fn trimmed(name: &str) -> &[u8] {
+    let mut name = name.as_bytes();
+    while let [b'-' | b'_' | b' ', rest @ ..] | [rest @ .., b'-' | b'_' | b' '] = name {
+        name = rest;
+    }
+    name
 }
+
+/// A bit for each ASCII letter and digit of a name, without case.
+fn letters(name: &[u8]) -> u64 {
+    name.iter()
+        .fold(0, |bits, byte| bits | LETTER_BITS[usize::from(*byte)])
+}
+
+/// The bit of each ASCII letter and digit.
+const LETTER_BITS: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        if let Some(digit) = (byte as char).to_digit(36) {
+            table[byte as usize] = 1 << digit;
+        }
+        byte += 1;
+    }
+    table
+};
 
 /// The number of typing mistakes that a name of this length may have.
 fn allowed(length: usize) -> usize {
