@@ -11,6 +11,7 @@ use urldb_verdict::Selection;
 use super::Context;
 use super::args::{
     ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, UncommittedChanges, find_records,
+    find_records_for_edit,
 };
 use super::print::style;
 use crate::cli::print::output;
@@ -56,8 +57,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     };
     let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
     // The lookup of all URLs comes before the first removal: a typo in one URL must change no file.
-    let selection = selection(args, uncommitted.as_mut(), context)?;
-    let (removed, mut urls) = remove(&selection, edit.as_mut(), context)?;
+    let (selection, file) = selection(args, uncommitted.as_mut(), context)?;
+    let (removed, mut urls) = remove(&selection, file, edit.as_mut(), context)?;
     if let Some(uncommitted) = &mut uncommitted {
         for (host, url) in uncommitted.removed(&selection)? {
             urls.add(&host, || url);
@@ -92,9 +93,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Removes the selected records from their domain files; without `edit`, only lists them.
+/// Removes the selected records from their domain files, of which `read` may be one; without `edit`, only lists
+/// them.
 fn remove(
     selection: &Selection,
+    mut read: Option<DomainFile>,
     mut edit: Option<&mut Edit>,
     context: &Context,
 ) -> anyhow::Result<(RemovedPaths, ChangedUrls)> {
@@ -104,9 +107,11 @@ fn remove(
         if !selection.wants_domain(&host) {
             continue;
         }
-        let mut file = match selection.named_paths(&host) {
-            Some(paths) => DomainFile::read_for_edit(path, paths)?,
-            None => DomainFile::read(path)?.file,
+        let read = read.take_if(|file| file.host() == host);
+        let mut file = match (read, selection.named_paths(&host)) {
+            (Some(file), _) => file,
+            (None, Some(paths)) => DomainFile::read_for_edit(path, paths)?,
+            (None, None) => DomainFile::read(path)?.file,
         };
         let records = file.records().map(RecordEntry::record);
         // A URL may have a record for each of several requests.
@@ -132,7 +137,7 @@ fn remove(
     Ok((removed, urls))
 }
 
-/// The records that the arguments select.
+/// The records that the arguments select, and their domain file if it was read.
 ///
 /// # Errors
 /// When a URL has no record, nor one that waits for its removal to be committed, or is an alias: its
@@ -141,9 +146,9 @@ fn selection(
     args: &Args,
     uncommitted: Option<&mut UncommittedChanges<'_>>,
     context: &Context,
-) -> anyhow::Result<Selection> {
+) -> anyhow::Result<(Selection, Option<DomainFile>)> {
     let (mut urls, mut removed) = (args.urls.clone(), vec![]);
-    let found = match (find_records(context, &urls), uncommitted) {
+    let found = match (find_records_for_edit(context, &urls), uncommitted) {
         (Err(_), Some(uncommitted)) => {
             let mut present = vec![];
             for url in urls {
@@ -153,11 +158,11 @@ fn selection(
                 }
             }
             urls = present;
-            find_records(context, &urls)
+            find_records(context, &urls).map(|records| (records, None))
         }
         (found, _) => found,
     };
-    let mut records = found?;
+    let (mut records, file) = found?;
     for (url, named) in urls.iter().zip(&records) {
         anyhow::ensure!(
             named.alias.is_none(),
@@ -169,11 +174,12 @@ fn selection(
         );
     }
     records.append(&mut removed);
-    Ok(Selection {
+    let selection = Selection {
         records,
         changed: args.changed.records(context)?,
         ..args.select.resolve(context)?
-    })
+    };
+    Ok((selection, file))
 }
 
 fn print(removed: &RemovedPaths, dry_run: bool, context: &Context) -> io::Result<()> {

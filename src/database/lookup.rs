@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use urldb_canon::Scheme;
-use urldb_format::DomainReader;
+use urldb_format::{DomainFile, DomainReader, Metadata, RecordEntry};
 use urldb_verdict::plan::is_asked_of_cnames;
 
 /// The records of one domain file, by path.
@@ -41,34 +41,49 @@ impl DomainIndex {
     /// # Errors
     /// As [`Self::read`].
     pub(crate) fn read_where(path: &Path, wants: impl Fn(&str) -> bool) -> anyhow::Result<Self> {
-        let mut index = Self::default();
         if !urldb_files::is_there(path) {
-            return Ok(index);
+            return Ok(Self::default());
         }
         let mut file = DomainReader::open(path)?;
-        index.schemes = file.metadata().schemes();
-        index.ignores_case = file.metadata().case_sensitive_paths == Some(false);
+        let mut index = Self::new(file.metadata());
         while let Some(document) = file.next()? {
-            if !document.path().is_some_and(&wants) {
-                continue;
+            if document.path().is_some_and(&wants)
+                && let Some(entry) = document.to_entry()
+            {
+                index.add(&entry);
             }
-            let Some(entry) = document.to_entry() else {
-                continue;
-            };
-            let record = entry.record();
-            if index.ignores_case {
-                let key = urldb_format::without_case(&record.path);
-                let spelling = index.spellings.entry(key.into_owned());
-                spelling.or_insert_with(|| record.path.clone());
-            }
-            let known = index.records.entry(record.path.clone());
-            let known = known.or_insert_with(|| IndexedRecord {
-                line: entry.line(),
-                is_asked_of_cnames: false,
-            });
-            known.is_asked_of_cnames |= is_asked_of_cnames(record);
         }
         Ok(index)
+    }
+
+    /// The index of the records that were read of `file`.
+    pub(crate) fn of(file: &DomainFile) -> Self {
+        let mut index = Self::new(file.metadata());
+        file.records().for_each(|entry| index.add(entry));
+        index
+    }
+
+    fn new(metadata: &Metadata) -> Self {
+        Self {
+            schemes: metadata.schemes(),
+            ignores_case: metadata.case_sensitive_paths == Some(false),
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, entry: &RecordEntry) {
+        let record = entry.record();
+        if self.ignores_case {
+            let key = urldb_format::without_case(&record.path);
+            let spelling = self.spellings.entry(key.into_owned());
+            spelling.or_insert_with(|| record.path.clone());
+        }
+        let known = self.records.entry(record.path.clone());
+        let known = known.or_insert_with(|| IndexedRecord {
+            line: entry.line(),
+            is_asked_of_cnames: false,
+        });
+        known.is_asked_of_cnames |= is_asked_of_cnames(record);
     }
 
     /// The spelling of `path` in the file, and its record. With `case-sensitive-paths: false`, a record

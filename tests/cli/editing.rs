@@ -228,6 +228,17 @@ fn rm_removes_all_or_nothing() {
 }
 
 #[test]
+fn rm_finds_a_record_whose_path_is_not_canonical() {
+    let sandbox = Sandbox::new("");
+    let others = [("/a", "y"), ("/b", "z"), ("/c", "z")];
+    let all = [&[("/%7Eb", "x")], &others[..]].concat();
+    sandbox.write(FILE, promises(&all));
+    // The canonical path, `/~b`, would be far from the record.
+    sandbox.ok("rm http://example.test/%7Eb").says("removed");
+    sandbox.assert_file(FILE, &promises(&others));
+}
+
+#[test]
 fn of_several_files_all_are_changed_or_none() {
     let sandbox = Sandbox::new("");
     sandbox.write("urldb/a.test.yaml", promises(&[("/a", "x")]));

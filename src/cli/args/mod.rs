@@ -15,6 +15,8 @@ pub use context::{Context, GlobalArgs};
 pub(crate) use context::{MapArgs, TrustArgs};
 pub(crate) use request::{RecordArgs, RequestArgs};
 pub(crate) use search::{Rank, SearchArgs};
-pub(crate) use select::{SelectArgs, TargetArgs, find_records, resolve_domains};
+pub(crate) use select::{
+    SelectArgs, TargetArgs, find_records, find_records_for_edit, resolve_domains,
+};
 pub(crate) use uncommitted::{UncommittedChanges, UncommittedRecord};
 pub(crate) use url_or_host::UrlOrHost;

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use clap::Args;
 use urldb_canon::rules::SiteRules;
 use urldb_canon::{Identity, RequestUrl};
-use urldb_format::Database;
+use urldb_format::{Database, DomainFile};
 use urldb_text::nearest;
 use urldb_verdict::{NamedRecord, Selection};
 
@@ -126,14 +126,30 @@ pub(crate) fn find_records(context: &Context, urls: &[String]) -> anyhow::Result
     if urls.is_empty() {
         return Ok(vec![]);
     }
+    RecordLookup::new(context, urls)?.find_all(urls)
+}
+
+/// The same records, and their domain file, read for edits of them: `None` if they are in several files.
+///
+/// # Errors
+/// As [`find_records`].
+pub(crate) fn find_records_for_edit(
+    context: &Context,
+    urls: &[String],
+) -> anyhow::Result<(Vec<NamedRecord>, Option<DomainFile>)> {
+    if urls.is_empty() {
+        return Ok((vec![], None));
+    }
     let mut lookup = RecordLookup::new(context, urls)?;
-    urls.iter()
-        .map(|url| {
-            let (identity, named) = lookup.find(url)?;
-            lookup.require_asked(&identity, &named)?;
-            Ok(named)
-        })
-        .collect()
+    let file = lookup.read_for_edit()?;
+    let records = lookup.find_all(urls)?;
+    // A path in the file need not be canonical, and so may be beyond the part that was read.
+    let is_read = |named: &NamedRecord| {
+        let domain = lookup.domains.get(&named.domain);
+        domain.is_some_and(|domain| domain.find(&named.path).is_some())
+    };
+    let file = file.filter(|_| records.iter().all(is_read));
+    Ok((records, file))
 }
 
 /// Looks records up by URL; caches what it reads of each domain file.
@@ -141,8 +157,9 @@ struct RecordLookup<'a> {
     context: &'a Context,
     rules: SiteRules,
     aliases: Aliases,
-    /// The paths in lower case of all URLs to look up, as typed and of their pages, in the order of
-    /// [`by_length`].
+    /// All URLs to look up, as typed and of their pages.
+    wanted: Vec<Identity>,
+    /// Their paths in lower case, in the order of [`by_length`].
     paths: Vec<String>,
     /// The records of these paths.
     domains: HashMap<String, DomainIndex>,
@@ -156,16 +173,46 @@ impl<'a> RecordLookup<'a> {
             .iter()
             .filter_map(|url| urldb_canon::identify(url).ok());
         let pages = urls.iter().filter_map(|url| page_of(&rules, url));
-        let paths = typed.chain(pages).map(|url| url.path.to_ascii_lowercase());
+        let wanted: Vec<Identity> = typed.chain(pages).collect();
+        let paths = wanted.iter().map(|url| url.path.to_ascii_lowercase());
         let mut paths: Vec<String> = paths.collect();
         paths.sort_by(|one, other| by_length(one, other));
         Ok(Self {
             context,
+            wanted,
             paths,
             rules,
             aliases: Aliases::load_readable(&context.config)?,
             domains: HashMap::new(),
         })
+    }
+
+    /// Reads the domain file of all URLs for edits of their records; `None` if there is not exactly one.
+    fn read_for_edit(&mut self) -> anyhow::Result<Option<DomainFile>> {
+        let hosts = self.wanted.iter().map(|url| &url.host);
+        let mut hosts: Vec<String> = hosts.map(|it| self.aliases.primary_host(it)).collect();
+        hosts.dedup();
+        let paths = || self.wanted.iter().map(|url| url.path.as_str());
+        let (Some(first), Some(last), [host]) = (paths().min(), paths().max(), &*hosts) else {
+            return Ok(None);
+        };
+        let path = self.context.domain_file(host);
+        if !urldb_files::is_there(&path) {
+            return Ok(None);
+        }
+        let file = DomainFile::read_for_edit(path, first..=last)?;
+        self.domains.insert(host.clone(), DomainIndex::of(&file));
+        Ok(Some(file))
+    }
+
+    /// The records of all URLs, which runs ask for.
+    fn find_all(&mut self, urls: &[String]) -> anyhow::Result<Vec<NamedRecord>> {
+        let find = |url: &String| {
+            let (identity, named) = self.find(url)?;
+            self.require_asked(&identity, &named)?;
+            Ok(named)
+        };
+        urls.iter().map(find).collect()
     }
 
     /// The URL of the database that `typed` means, and its record.
