@@ -55,8 +55,8 @@ pub(crate) struct PlainRecord<'a> {
 
 impl<'a> PlainRecord<'a> {
     /// The record at the start of `text`; `None` if it is not plain. The record ends at the next line
-    /// `---`, or with the text.
-    pub(crate) fn at_start_of(text: &'a str) -> Option<Self> {
+    /// `---`, or with the text. `known` has the lines of the last list of categories.
+    pub(crate) fn at_start_of(text: &'a str, known: &mut String) -> Option<Self> {
         let mut values = [""; KEYS.len()];
         let mut rest = text.strip_prefix("---\n")?;
         let mut line_count = 1;
@@ -76,9 +76,9 @@ impl<'a> PlainRecord<'a> {
             rest = after;
             line_count += 1;
             values[key] = if key == CATEGORIES {
-                let (list, items) = list(rest).filter(|_| line.len() == start)?;
+                let list = list(rest, known).filter(|_| line.len() == start)?;
                 rest = &rest[list.len()..];
-                line_count += items;
+                line_count += memchr::memchr_iter(b'\n', list.as_bytes()).count();
                 list
             } else {
                 let value = line[start..].strip_prefix(' ')?;
@@ -168,10 +168,17 @@ fn is_sound(key: usize, value: &str, line: &str) -> bool {
     }
 }
 
-/// The lines of a list of categories at the start of `text`, and their number, if the list is not empty, sorted,
-/// and without repeats.
-fn list(text: &str) -> Option<(&str, usize)> {
-    let (mut rest, mut items) = (text, 0);
+/// The lines of a list of categories at the start of `text`, if the list is not empty, sorted, and without
+/// repeats. They replace `known`, the lines of such a list before.
+fn list<'a>(text: &'a str, known: &mut String) -> Option<&'a str> {
+    // Neighbours often have the same categories.
+    if let Some(after) = text.strip_prefix(known.as_str())
+        && !after.starts_with("- ")
+        && !known.is_empty()
+    {
+        return Some(&text[..known.len()]);
+    }
+    let mut rest = text;
     let mut previous = "";
     while rest.starts_with("- ") {
         let (line, after) = next_line(rest)?;
@@ -181,10 +188,10 @@ fn list(text: &str) -> Option<(&str, usize)> {
             return None;
         }
         (previous, rest) = (item, after);
-        items += 1;
     }
     let list = &text[..text.len() - rest.len()];
-    (items > 0).then_some((list, items))
+    list.clone_into(known);
+    (!list.is_empty()).then_some(list)
 }
 
 /// The items in the lines of a list.

@@ -62,6 +62,8 @@ struct State {
     chunk_end: u64,
     head: Head,
     last: Option<RecordIdentity>,
+    /// The lines of the last list of categories of a plain record.
+    categories: String,
     /// Whether each record comes after the one before.
     is_ascending: bool,
     records: u64,
@@ -126,6 +128,7 @@ impl<R: Read> DomainReader<R> {
                     ..Head::default()
                 },
                 last: None,
+                categories: String::new(),
                 is_ascending: true,
                 records: 0,
                 in_conflict: false,
@@ -212,7 +215,7 @@ impl<R: Read> DomainReader<R> {
                 (None, source.len(), line_count(source))
             }
             Next::Document => {
-                if let Some(record) = PlainRecord::at_start_of(rest) {
+                if let Some(record) = PlainRecord::at_start_of(rest, &mut state.categories) {
                     state.pass_plain(record.path());
                     let (length, lines) = (record.source().len(), record.line_count());
                     (Some(Content::Plain(record)), length, lines)
@@ -288,7 +291,8 @@ impl<R: Read> DomainReader<R> {
             offset: self.at,
             line: 1,
         };
-        let is_plain = PlainRecord::at_start_of(&self.text[self.at..]).is_some();
+        let rest = &self.text[self.at..];
+        let is_plain = PlainRecord::at_start_of(rest, &mut state.categories).is_some();
         let raw = next_document(&self.text, start).filter(|_| !is_plain);
         if let Some(raw) = raw {
             let mut in_conflict = false;
@@ -327,7 +331,7 @@ impl State {
         let length = raw.range.len();
         let source = &text[raw.range.clone()];
         // Comments may follow, or a `---` with a text after it.
-        if let Some(record) = PlainRecord::at_start_of(source) {
+        if let Some(record) = PlainRecord::at_start_of(source, &mut self.categories) {
             self.pass_plain(record.path());
             return (Content::Plain(record), length);
         }
