@@ -7,21 +7,21 @@
 //! | [`sanitize`] | text from outside, which must not control a terminal or another output |
 //! | [`Shown`] | such text where it is kept: sanitized and bounded |
 //! | [`Secrets`], [`register_secret`], [`redact`] | secrets, which no text may show |
+//! | [`named_enum`] | enums whose variants have names |
 //! | [`nearest`] | "did you mean …?" |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod code;
 mod finding;
-mod position;
+mod named;
 mod sanitize;
 mod secrets;
 mod shown;
 mod suggest;
 
 pub use code::{Code, Severity, Subject};
-pub use finding::{Excerpt, Finding};
-pub use position::{Cursor, lines};
+pub use finding::{Cursor, Excerpt, Finding, lines};
 pub use sanitize::{has_unsafe, is_unsafe, sanitize, sanitize_lines};
 pub use secrets::{
     REDACTED, Secrets, redact, register_credentials, register_secret, secret_variable,

@@ -25,7 +25,6 @@ const MIN_PATH: usize = 16;
 /// Words of a value that name how it is used (RFC 9110, section 11), in lower case.
 const SCHEMES: [&str; 3] = ["bearer", "digest", "negotiate"];
 
-/// The secrets of this process.
 static REGISTRY: RwLock<Secrets> = RwLock::new(Secrets { values: Vec::new() });
 
 /// Whether [`REGISTRY`] has any: most processes, and most tests, have none.

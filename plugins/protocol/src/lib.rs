@@ -34,8 +34,8 @@ pub use overview::{
     UrlDetails, UrlOverview, WaitingMessages,
 };
 pub use promise::{Observed, Promised};
-pub use reason::{Reason, UnknownReason};
-pub use state::{State, UnknownState};
+pub use reason::Reason;
+pub use state::{State, UnknownName};
 pub use urldb_text::{Severity, Shown};
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.

@@ -19,8 +19,11 @@ pub type ReportDelivery<'a> = &'a (dyn Fn(Delivery) + Send + Sync);
 /// The caller keeps each report until every delivery was made: delivery is at least once. The caller
 /// has removed from the envelope what the notifier is not asked to tell.
 pub trait Notifier: Send + Sync {
-    /// The deliveries that the report needs. The same report and the same settings give the same ids.
-    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery>;
+    /// The deliveries that the report needs: by default one. The same report and the same settings give the
+    /// same ids.
+    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
+        vec![PlannedDelivery::of_report(envelope, self.destination())]
+    }
 
     /// Tries the deliveries with the ids in `pending`, and reports the result of each at once, so that
     /// no result is lost when the process ends.

@@ -5,69 +5,39 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The state of one URL, as the verdict table in docs/verdicts.md lists them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// The promise holds.
-    Ok,
-    /// The server answers, but with other bytes or another content type than promised.
-    Changed,
-    /// The body ended before the end that its framing announced.
-    Truncated,
-    /// Status 404 or 410.
-    Gone,
-    /// The URL redirects otherwise than promised, or does not redirect.
-    Redirected,
-    /// Status 401, 403 or 451.
-    Forbidden,
-    /// Another 4xx status.
-    ClientError,
-    /// A 5xx status.
-    ServerError,
-    /// No valid HTTP response arrived. The reason says why.
-    Unreachable,
-    /// The server refuses robots: throttling, challenges, parking pages.
-    Blocked,
-    /// The check reached no conclusion: refused by policy, out of time, or the local network is
-    /// down.
-    Inconclusive,
+urldb_text::named_enum! {
+    /// The state of one URL, as the verdict table in docs/verdicts.md lists them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum State {
+        /// The promise holds.
+        Ok = "ok",
+        /// The server answers, but with other bytes or another content type than promised.
+        Changed = "changed",
+        /// The body ended before the end that its framing announced.
+        Truncated = "truncated",
+        /// Status 404 or 410.
+        Gone = "gone",
+        /// The URL redirects otherwise than promised, or does not redirect.
+        Redirected = "redirected",
+        /// Status 401, 403 or 451.
+        Forbidden = "forbidden",
+        /// Another 4xx status.
+        ClientError = "client-error",
+        /// A 5xx status.
+        ServerError = "server-error",
+        /// No valid HTTP response arrived. The reason says why.
+        Unreachable = "unreachable",
+        /// The server refuses robots: throttling, challenges, parking pages.
+        Blocked = "blocked",
+        /// The check reached no conclusion: refused by policy, out of time, or the local network is
+        /// down.
+        Inconclusive = "inconclusive",
+    }
 }
 
 impl State {
-    /// Every state, in the order of the verdict table.
-    pub const ALL: [Self; 11] = [
-        Self::Ok,
-        Self::Changed,
-        Self::Truncated,
-        Self::Gone,
-        Self::Redirected,
-        Self::Forbidden,
-        Self::ClientError,
-        Self::ServerError,
-        Self::Unreachable,
-        Self::Blocked,
-        Self::Inconclusive,
-    ];
-
-    /// The stable kebab-case name, which is also the code of the finding.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Changed => "changed",
-            Self::Truncated => "truncated",
-            Self::Gone => "gone",
-            Self::Redirected => "redirected",
-            Self::Forbidden => "forbidden",
-            Self::ClientError => "client-error",
-            Self::ServerError => "server-error",
-            Self::Unreachable => "unreachable",
-            Self::Blocked => "blocked",
-            Self::Inconclusive => "inconclusive",
-        }
-    }
-
     /// Whether the state says that the promise is broken (exit code 1).
     pub const fn is_broken(self) -> bool {
         !matches!(self, Self::Ok | Self::Blocked | Self::Inconclusive)
@@ -79,32 +49,32 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// A text that names no state.
+/// A text that names no state or no reason of this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownState(pub String);
+pub struct UnknownName {
+    /// `state` or `reason`.
+    pub kind: &'static str,
+    /// The text.
+    pub name: String,
+}
 
-impl fmt::Display for UnknownState {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown state {:?}", self.0)
+        write!(f, "unknown {} {:?}", self.kind, self.name)
     }
 }
 
-impl std::error::Error for UnknownState {}
+impl std::error::Error for UnknownName {}
 
 impl FromStr for State {
-    type Err = UnknownState;
+    type Err = UnknownName;
 
-    fn from_str(text: &str) -> Result<Self, UnknownState> {
-        Self::ALL
-            .into_iter()
-            .find(|state| state.as_str() == text)
-            .ok_or_else(|| UnknownState(text.to_owned()))
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let found = Self::ALL.into_iter().find(|state| state.as_str() == name);
+        found.ok_or_else(|| UnknownName {
+            kind: "state",
+            name: name.to_owned(),
+        })
     }
 }
 
