@@ -15,24 +15,18 @@ use crate::error::{PathError, UrlError, redact, redact_part, secret_span};
 use crate::host::canonical_host;
 use crate::path::{canonical_path, check_characters, without_fragment};
 
-/// The scheme of a URL that can be watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scheme {
-    /// `http`, port 80.
-    Http,
-    /// `https`, port 443.
-    Https,
+urldb_text::named_enum! {
+    /// The scheme of a URL that can be watched.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Scheme {
+        /// `http`, port 80.
+        Http = "http",
+        /// `https`, port 443.
+        Https = "https",
+    }
 }
 
 impl Scheme {
-    /// The scheme as spelled in a URL.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-
     /// The port of a URL that names none.
     pub fn default_port(self) -> u16 {
         match self {
@@ -45,12 +39,6 @@ impl Scheme {
         [Self::Http, Self::Https]
             .into_iter()
             .find(|s| s.as_str().eq_ignore_ascii_case(name))
-    }
-}
-
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -4,7 +4,6 @@
 use super::compat::Compat;
 use super::limits::{MAX_JSON_DEPTH, MAX_VALUES};
 
-/// A JSON value.
 #[derive(Debug, PartialEq)]
 pub(super) enum Value<'a> {
     /// `true`, `false` or `null`.

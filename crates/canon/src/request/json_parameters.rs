@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use super::encode;
 use super::json::Value;
 use super::limits::MAX_QUERY;
 use super::parameters::Parameters;
-use super::{encode, number};
 
 /// The parameters by the specification; `None` if they would be longer than [`MAX_QUERY`].
 pub(super) fn by_specification(value: &Value) -> Option<String> {
@@ -17,7 +17,7 @@ pub(super) fn by_specification(value: &Value) -> Option<String> {
     visit(value, "", &all_members, &mut |name, leaf| {
         let value = match leaf {
             Value::String(text) => Cow::Owned(encode::percent_plus(text.as_bytes())),
-            Value::Number(literal) => Cow::Owned(number::javascript(literal)),
+            Value::Number(literal) => Cow::Owned(javascript_number(literal)),
             _ => Cow::Borrowed(leaf.literal()),
         };
         let count = counts.entry(name).or_default();
@@ -46,7 +46,7 @@ pub(super) fn pywb(value: &Value) -> Option<String> {
         }
         let value = match leaf {
             Value::String(text) => text.clone(),
-            Value::Number(literal) => number::pywb(literal)?,
+            Value::Number(literal) => pywb_number(literal)?,
             _ => leaf.literal().to_owned(),
         };
         parameters.add(name, value);
@@ -61,7 +61,7 @@ pub(super) fn warcio_js(value: &Value) -> String {
     visit(value, "", &numbers_first, &mut |name, leaf| {
         let value = match leaf {
             Value::String(text) => text.clone(),
-            Value::Number(literal) => number::javascript(literal),
+            Value::Number(literal) => javascript_number(literal),
             _ => leaf.literal().to_owned(),
         };
         if !value.is_empty() {
@@ -135,4 +135,46 @@ fn numbers_first<'a, 'v>(object: &'a [(String, Value<'v>)]) -> MemberRefs<'a, 'v
     };
     members.sort_by_key(|(name, _)| array_index(name).map_or((1, 0), |number| (0, number)));
     members
+}
+
+/// The most digits of an integer that Python converts.
+const PYTHON_DIGITS: usize = 4300;
+
+/// The number `literal` as `toString` of JavaScript writes it.
+pub(super) fn javascript_number(literal: &str) -> String {
+    let number: f64 = literal.parse().unwrap_or(f64::NAN);
+    ryu_js::Buffer::new().format(number).to_owned()
+}
+
+/// The number `literal` as pywb writes it: whole numbers with all digits, others as in Python.
+/// `None` where Python raises an exception.
+pub(super) fn pywb_number(literal: &str) -> Option<String> {
+    let digits = literal.strip_prefix('-').unwrap_or(literal);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let text = if digits == "0" { digits } else { literal };
+        return (digits.len() <= PYTHON_DIGITS).then(|| text.to_owned());
+    }
+    let number: f64 = literal.parse().ok()?;
+    if number.is_nan() {
+        return Some("nan".to_owned());
+    }
+    if number.is_infinite() {
+        return None;
+    }
+    if number == 0.0 {
+        return Some("0".to_owned());
+    }
+    if number.fract() == 0.0 {
+        return Some(format!("{number:.0}"));
+    }
+    if number.abs() >= 1e-4 {
+        // Of two shortest texts that are equally close, both languages choose the even one; Rust does not.
+        return Some(ryu_js::Buffer::new().format(number).to_owned());
+    }
+    let scientific = format!("{number:e}");
+    let (mantissa, exponent) = scientific.split_once("e-")?;
+    let mut text = format!("{mantissa}e-");
+    // Writing to a string does not fail.
+    let _ = write!(text, "{exponent:0>2}");
+    Some(text)
 }

@@ -9,12 +9,10 @@
 
 mod compat;
 mod encode;
-mod field_storage;
 mod json;
 mod json_parameters;
 mod limits;
 mod multipart;
-mod number;
 mod parameters;
 mod pywb;
 mod specification;

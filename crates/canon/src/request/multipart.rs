@@ -11,7 +11,6 @@ pub(super) struct Multipart<'a> {
     pub(super) is_closed: bool,
 }
 
-/// A body part of a multipart.
 #[derive(Debug, PartialEq)]
 pub(super) struct BodyPart<'a> {
     /// The name of the form field.
@@ -21,7 +20,6 @@ pub(super) struct BodyPart<'a> {
     pub(super) content: PartContent<'a>,
 }
 
-/// The content of a body part.
 #[derive(Debug, PartialEq)]
 pub(super) enum PartContent<'a> {
     /// The value of a field, or a file.

@@ -5,12 +5,11 @@ use std::collections::{HashMap, HashSet};
 use urldb_text::{Code, Cursor};
 
 use super::lex::StringLiteral;
-use super::namespace::Namespace;
 use super::parse::{Declaration, ParsedRule, RuleItem, Spanned};
 use super::pattern::{Matcher, RulePattern};
 use super::report::Report;
 use super::script::{Protocol, QueryVariable, VariableSequence};
-use super::trace::RuleRef;
+use super::trace::{Namespace, RuleRef};
 use super::url_parts::UrlPart;
 use super::variable::CompiledVariable;
 use crate::identity::Scheme;

@@ -3,9 +3,9 @@
 use urldb_text::Code;
 
 use super::check::Checker;
-use super::namespace::Namespace;
 use super::parse::{Declaration, VariableFunction};
 use super::pattern::{Pattern, RulePattern};
+use super::trace::Namespace;
 use super::url_parts::UrlPart;
 use super::variable::{CompiledVariable, VariableKind, without_separator};
 use crate::identity::check_path;

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::error::ResolveError;
-use super::names::registrable_domain;
-use super::namespace::Namespace;
 use super::query::{lower_case, parameters};
 use super::script::{DomainScript, Protocol, QueryVariable, WebsiteRule, WebsiteScript};
-use super::set::SiteRules;
-use super::trace::{MatchResult, RuleAttempt, RuleRef, Variable};
+use super::set::{SiteRules, registrable_domain};
+use super::trace::{MatchResult, Namespace, RuleAttempt, RuleRef, Variable};
 use super::url_parts::UrlParts;
 use super::variable::BoundVariable;
 use crate::host::canonical_host;

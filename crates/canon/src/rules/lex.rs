@@ -10,7 +10,6 @@ use urldb_text::Code;
 
 use super::report::Report;
 
-/// The kind of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     Name,

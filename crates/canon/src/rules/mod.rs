@@ -15,8 +15,6 @@ mod compile;
 mod error;
 mod evaluate;
 mod lex;
-mod names;
-mod namespace;
 mod parse;
 mod pattern;
 mod query;
@@ -31,11 +29,10 @@ mod write;
 
 pub use compile::Compilation;
 pub use error::{RejectedUrl, ResolveError};
-pub use names::{ScriptFile, registrable_domain};
-pub use namespace::Namespace;
 pub use script::{DomainScript, WebsiteScript};
-pub use set::SiteRules;
+pub use set::{ScriptFile, SiteRules, registrable_domain};
 pub use trace::{
-    MatchResult, Resolution, RuleAttempt, RuleRef, Trace, ValueSource, Variable, VariableRole,
+    MatchResult, Namespace, Resolution, RuleAttempt, RuleRef, Trace, ValueSource, Variable,
+    VariableRole,
 };
 pub use url_parts::{UrlPart, UrlParts};

@@ -9,7 +9,6 @@ use super::lex::{StringLiteral, Token, TokenKind, tokenize};
 use super::report::Report;
 use super::url_parts::UrlPart;
 
-/// The language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Domain,
@@ -38,7 +37,6 @@ pub(crate) enum RuleItem {
     Port(Spanned<StringLiteral>),
 }
 
-/// The declaration of a variable.
 #[derive(Debug)]
 pub(crate) struct Declaration {
     pub(crate) part: UrlPart,

@@ -17,7 +17,6 @@ use super::url_parts::UrlPart;
 
 /// The largest compiled regular expression of a rule, in bytes.
 const SIZE_LIMIT: usize = 64 << 10;
-/// The deepest nesting of a pattern.
 const NEST_LIMIT: u32 = 32;
 /// The deepest nesting of the joined patterns of a rule.
 const RULE_NEST_LIMIT: u32 = NEST_LIMIT + 8;
@@ -165,7 +164,6 @@ pub(crate) struct Matcher {
     groups: Vec<(usize, bool)>,
 }
 
-/// The match of one pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PatternMatch<'a> {
     pub(crate) text: &'a str,
@@ -173,7 +171,6 @@ pub(crate) struct PatternMatch<'a> {
     pub(crate) value: &'a str,
 }
 
-/// The match of all patterns of a rule.
 #[derive(Debug)]
 pub(crate) struct RuleMatch<'a> {
     /// The match of each pattern, if it matched.
@@ -218,7 +215,6 @@ impl Matcher {
         })
     }
 
-    /// The match of the patterns in `text`.
     pub(crate) fn matches<'a>(&self, text: &'a str) -> Option<RuleMatch<'a>> {
         let strict = self.strict.captures(text.as_bytes());
         let with_separators = strict.is_none();

@@ -4,7 +4,6 @@ use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
 use crate::escape;
 
-/// A parameter of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QueryParameter<'a> {
     /// The parameter as written.

@@ -3,8 +3,7 @@
 
 use super::error::{RejectedUrl, ResolveError};
 use super::evaluate::{Evaluation, TraceSteps, evaluate};
-use super::names::registrable_domain;
-use super::set::SiteRules;
+use super::set::{SiteRules, registrable_domain};
 use super::trace::{Resolution, Trace};
 use super::url_parts::UrlParts;
 use super::write::FlagSpelling;

@@ -72,14 +72,12 @@ impl VariableSequence {
 }
 
 impl DomainScript {
-    /// The variables of all rules.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &CompiledVariable> {
         self.rules.iter().flat_map(|rule| &rule.host.variables)
     }
 }
 
 impl WebsiteScript {
-    /// The variables of all rules.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &CompiledVariable> {
         self.rules.iter().flat_map(|rule| {
             let query = rule.query.iter().map(|parameter| &parameter.variable);

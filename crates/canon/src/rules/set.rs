@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+pub use urldb_suffix::registrable_domain;
 use urldb_text::{Code, Finding};
 
-use super::names::registrable_domain;
-use super::namespace::Namespace;
 use super::script::{DomainScript, WebsiteScript};
+use super::trace::Namespace;
 use super::variable::CompiledVariable;
 
 /// The scripts of a database. An empty set resolves every URL as
@@ -71,9 +71,34 @@ impl SiteRules {
     }
 }
 
-/// The variables with an official position.
 fn official<'r>(
     variables: impl Iterator<Item = &'r CompiledVariable>,
 ) -> impl Iterator<Item = &'r CompiledVariable> {
     variables.filter(|variable| variable.namespace == Namespace::Official)
+}
+
+/// The subject of a rule file, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ScriptFile {
+    /// `DOMAIN.rules`: the script of a registrable domain.
+    Domain(String),
+    /// `WEBSITE.website.rules`: the script of a website.
+    Website(String),
+}
+
+impl ScriptFile {
+    /// The subject of the file `name`: `None` when the name does not end in `.rules`, or does not
+    /// begin with a registrable domain or a host in the spelling of [`identify`](crate::identify()).
+    ///
+    /// `example.website.rules` is about the domain `example.website`, since `website` is a public
+    /// suffix, and not about a website `example`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = name.strip_suffix(".rules")?;
+        let canonical = |name: &str| crate::host::canonical_host(name).as_deref() == Ok(name);
+        if canonical(name) && registrable_domain(name) == name {
+            return Some(Self::Domain(name.to_owned()));
+        }
+        let website = name.strip_suffix(".website")?;
+        canonical(website).then(|| Self::Website(website.to_owned()))
+    }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::error::{RejectedUrl, ResolveError};
-use super::namespace::Namespace;
 use super::url_parts::{UrlPart, UrlParts};
 use crate::identity::Identity;
 
@@ -106,25 +105,16 @@ pub struct Variable {
     pub line: usize,
 }
 
-/// The effect of a variable on the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum VariableRole {
-    /// A plain pattern: the matched text stays in the website or page.
-    Group,
-    /// `website()`: the replacement stays in the website or page.
-    Website,
-    /// `flag()`: an option, which the page does not include.
-    Flag,
-}
-
-impl VariableRole {
-    /// `group`, `website` or `flag`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Group => "group",
-            Self::Website => "website",
-            Self::Flag => "flag",
-        }
+urldb_text::named_enum! {
+    /// The effect of a variable on the page.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum VariableRole {
+        /// A plain pattern: the matched text stays in the website or page.
+        Group = "group",
+        /// `website()`: the replacement stays in the website or page.
+        Website = "website",
+        /// `flag()`: an option, which the page does not include.
+        Flag = "flag",
     }
 }
 
@@ -137,4 +127,31 @@ pub enum ValueSource {
     Default,
     /// No source, and so no value: the URL has no text for the variable, and the rule no default.
     Unset,
+}
+
+urldb_text::named_enum! {
+    /// The namespace of a variable.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Namespace {
+        /// `canonalize` itself: the official URL has the option at the position of this variable.
+        Official = "canonalize",
+        /// The default namespace of host variables.
+        Domain = "canonalize::domain",
+        /// The default namespace of path and query variables.
+        Site = "canonalize::site",
+        /// A further namespace, so that a rule can use a name twice.
+        Options = "canonalize::options",
+    }
+}
+
+impl Namespace {
+    /// The namespace `name` inside `canonalize`.
+    pub(crate) fn within(name: &str) -> Option<Self> {
+        match name {
+            "domain" => Some(Self::Domain),
+            "site" => Some(Self::Site),
+            "options" => Some(Self::Options),
+            _ => None,
+        }
+    }
 }

@@ -55,27 +55,20 @@ impl fmt::Display for UrlParts {
     }
 }
 
-/// The part of a URL that a variable matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum UrlPart {
-    /// The host, without the registrable domain.
-    Host,
-    /// The path.
-    Path,
-    /// The value of the query parameter that has the name of the variable.
-    Query,
+urldb_text::named_enum! {
+    /// The part of a URL that a variable matches.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum UrlPart {
+        /// The host, without the registrable domain.
+        Host = "host",
+        /// The path.
+        Path = "path",
+        /// The value of the query parameter that has the name of the variable.
+        Query = "query",
+    }
 }
 
 impl UrlPart {
-    /// `host`, `path` or `query`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Path => "path",
-            Self::Query => "query",
-        }
-    }
-
     /// The character that ends a label of a host or a segment of a path.
     pub(crate) fn separator(self) -> Option<char> {
         match self {

@@ -1,8 +1,7 @@
 //! The variables of a compiled rule, and their values for a URL.
 
-use super::namespace::Namespace;
 use super::pattern::PatternMatch;
-use super::trace::{ValueSource, Variable, VariableRole};
+use super::trace::{Namespace, ValueSource, Variable, VariableRole};
 use super::url_parts::UrlPart;
 
 /// A variable of a compiled rule, without its pattern.
@@ -74,7 +73,6 @@ impl BoundVariable<'_> {
         }
     }
 
-    /// The variable for a trace.
     pub(crate) fn to_variable(&self) -> Variable {
         let variable = self.variable;
         Variable {

@@ -1,14 +1,13 @@
 //! URLs written from an evaluation: the page, and the official URL.
 
 use super::evaluate::{Evaluation, host_below};
-use super::namespace::Namespace;
 use super::query::{format_parameter, lower_case, parameters};
 use super::script::Protocol;
+use super::trace::Namespace;
 use super::url_parts::UrlParts;
 use super::variable::{BoundVariable, VariableKind};
 use crate::identity::Scheme;
 
-/// The spelling of flags in a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlagSpelling {
     /// No flags: the page.
@@ -21,7 +20,6 @@ pub(crate) enum FlagSpelling {
 }
 
 impl Evaluation<'_> {
-    /// Path and query of the page.
     pub(crate) fn page(&self) -> String {
         let path = self.path(FlagSpelling::Omitted);
         match self.query(FlagSpelling::Omitted) {

@@ -9,7 +9,6 @@ use crate::escape::decode_escape;
 /// Characters that surt escapes, besides those outside of ASCII.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'#').add(b'%');
 
-/// Canonicalizes `url` in place.
 pub(super) fn canonicalize(url: &mut SurtUrl, host_massage: bool) {
     url.fragment = None;
     url.empty_query = false;
