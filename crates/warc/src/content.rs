@@ -33,14 +33,12 @@ pub(crate) fn read_http_head<'a>(
     }))
 }
 
-/// The digests to compute.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WantedDigests {
     pub(crate) block: Option<DigestAlgorithm>,
     pub(crate) payload: Option<DigestAlgorithm>,
 }
 
-/// The content of a block.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) block: Option<Digest>,
@@ -60,7 +58,6 @@ pub(crate) struct Content {
 pub(crate) struct HttpMessage {
     pub(crate) chunked: bool,
     pub(crate) framing: BodyFraming,
-    /// `Content-Length` in the head.
     pub(crate) length: Option<u64>,
     /// The length of the body as stored, in bytes.
     pub(crate) body: u64,

@@ -2,10 +2,11 @@
 //! operations that survive a crash: locks, atomic replacement, and sync of directories.
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,25 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// The lock file of a directory. It is never removed: two waiting processes could otherwise lock
 /// different files.
 const LOCK_FILE: &str = ".lock";
+
+/// An error about a file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct FileError<E: Error + 'static = io::Error> {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// The cause: by default an error of the system.
+    pub source: E,
+}
+
+/// Makes an error a [`FileError`] about this path.
+pub(crate) fn at<E: Error + 'static>(path: &Path) -> impl Fn(E) -> FileError<E> + use<E> {
+    let path = path.to_owned();
+    move |source| FileError {
+        path: path.clone(),
+        source,
+    }
+}
 
 /// An exclusive lock on a directory, held until dropped. The system releases it when the process dies.
 pub(crate) struct DirectoryLock {

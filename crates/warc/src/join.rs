@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use crate::cdxj::SortKeys;
 use crate::draft::RecordDraft;
 use crate::files::ARCHIVE_SUFFIX;
-use crate::fs::{DirectoryLock, copy_range, file, remove_if_there, sync_directory_of};
+use crate::fs::{
+    DirectoryLock, FileError, at, copy_range, file, remove_if_there, sync_directory_of,
+};
 use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
 use crate::index::{IndexError, forget_files, index_joined_file, merge_index};
@@ -52,32 +54,14 @@ pub enum JoinError {
         from: String,
     },
     /// The first record of the new file could not be written.
-    #[error("{}: {source}", path.display())]
-    Record {
-        /// The new file.
-        path: PathBuf,
-        /// The cause.
-        source: WriteError,
-    },
+    #[error(transparent)]
+    Record(#[from] FileError<WriteError>),
     /// The index could not be changed.
     #[error(transparent)]
     Index(#[from] IndexError),
     /// A file operation failed.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> JoinError + use<> {
-    let path = path.to_owned();
-    move |source| JoinError::Io {
-        path: path.clone(),
-        source,
-    }
+    #[error(transparent)]
+    Io(#[from] FileError),
 }
 
 /// A file that was joined from others.
@@ -157,7 +141,7 @@ impl FileJoiner {
         let path = self.dir.join(request.name);
         if !request.name.ends_with(ARCHIVE_SUFFIX) || urldb_files::is_there(&path) {
             let exists = io::Error::from(io::ErrorKind::AlreadyExists);
-            return Err(at(&path)(exists));
+            return Err(at(&path)(exists).into());
         }
         let mut parts = Vec::new();
         for source in request.sources {
@@ -203,10 +187,7 @@ impl FileJoiner {
         let mut writer =
             Writer::new(&draft.file, Compression::Gzip).with_version(self.options.version);
         let written = writer.write_draft(warcinfo, io::empty(), 0);
-        let extent = written.map_err(|source| JoinError::Record {
-            path: draft.path.clone(),
-            source,
-        })?;
+        let extent = written.map_err(at(&draft.path))?;
         let mut end = extent.offset + extent.length;
         let mut output = BufWriter::with_capacity(CHUNK, &draft.file);
         for part in parts {
@@ -217,7 +198,7 @@ impl FileJoiner {
             }
         }
         let flushed = output.flush().and_then(|()| draft.file.sync_all());
-        flushed.map_err(at(&draft.path))
+        Ok(flushed.map_err(at(&draft.path))?)
     }
 }
 

@@ -29,6 +29,7 @@ pub use digest::{Digest, DigestAlgorithm};
 pub use draft::RecordDraft;
 pub use extent::Extent;
 pub use finding::FindingCode;
+pub use fs::FileError;
 pub use header::{Header, RecordId, RecordType, Version, WarcDate};
 pub use reader::{Reader, Record};
 pub use writer::{Compression, Writer};

@@ -9,11 +9,9 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
-use std::ops::ControlFlow;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
-use std::thread;
+use std::{io, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
@@ -142,7 +140,6 @@ struct RangeJob<T> {
     result: Sender<RangeResult<T>>,
 }
 
-/// The events of a range.
 struct RangeResult<T> {
     /// The offset of the first record found.
     start: u64,

@@ -14,16 +14,13 @@ use crate::header::version::{NAMES_09, RELATED_09, profile_from_09, related_fiel
 use crate::header::{Header, MAX_RECORD_HEADER, RecordType, Version, WarcDate};
 use crate::writer::WriteErrorKind;
 
-/// The prefix of profile URIs in WARC/1.1.
 pub(crate) const PROFILES_11: &str = "http://netpreserve.org/warc/1.1/";
 
-/// The prefix of profile URIs in WARC/1.0.
 pub(crate) const PROFILES_10: &str = "http://netpreserve.org/warc/1.0/";
 
 /// The prefix of the subject of a WARC 0.9 `warcinfo` record; the file's name follows.
 pub(crate) const FILEDESC: &str = "filedesc:";
 
-/// The content type of HTTP messages in WARC 0.9.
 pub(crate) const MESSAGE_HTTP: &str = "message/http";
 
 /// The content type of a WARC 0.9 record whose type is not known; the version requires one.

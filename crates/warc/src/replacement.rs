@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use crate::files::hidden::{REPLACES_SUFFIX, replacements};
 use crate::files::names_in;
-use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};
-use crate::index::{IndexError, at, forget_files};
+use crate::fs::{DirectoryLock, at, remove_if_there, replace, sync_directory_of};
+use crate::index::{IndexError, forget_files};
 
 /// The suffix of such a list while it is written.
 const LIST_DRAFT_SUFFIX: &str = ".replaces.tmp";
@@ -96,7 +96,7 @@ pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<()
     for replacement in &found {
         remove(&format!("{}{REPLACES_SUFFIX}", replacement.new))?;
     }
-    sync_directory_of(&dir.join(LOCK_FILE)).map_err(at(dir))
+    Ok(sync_directory_of(&dir.join(LOCK_FILE)).map_err(at(dir))?)
 }
 
 /// The path of a new file while it is written.

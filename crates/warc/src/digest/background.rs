@@ -43,7 +43,6 @@ enum State {
 }
 
 impl BackgroundHasher {
-    /// Begins a digest.
     pub(crate) fn new(algorithm: DigestAlgorithm) -> Self {
         Self::with_thread_after(algorithm, *THREAD_AFTER)
     }

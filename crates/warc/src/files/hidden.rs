@@ -7,7 +7,6 @@ use std::path::Path;
 use super::names::{LARGEST_LIST, is_archive_name};
 use crate::fs;
 
-/// The suffix of the list of replaced files.
 pub(crate) const REPLACES_SUFFIX: &str = ".replaces";
 
 /// A file that replaces others.

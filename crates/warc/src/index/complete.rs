@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::lines::render;
 use super::merge::{lock_index, replace, write_merged};
 use super::scan::scan_file;
@@ -14,6 +14,7 @@ use super::update::IndexUpdate;
 use crate::cdxj::SortKeys;
 use crate::files::names::{ARCHIVE_SUFFIX, INDEX_DIRECTORY, file_name_of};
 use crate::files::{FileSource, archive_files};
+use crate::fs::at;
 use crate::replacement::finish_replacements;
 
 /// The finished files of an archive whose lines are not in its index, sorted. Such files are left over

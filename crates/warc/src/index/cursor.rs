@@ -4,9 +4,10 @@ use std::collections::btree_set;
 use std::io::{self, BufRead, Seek, SeekFrom};
 use std::path::Path;
 
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::lines::read_line;
 use super::zipnum::invalid;
+use crate::fs::at;
 
 /// A position in sorted lines.
 pub(crate) trait LineCursor {
@@ -45,7 +46,6 @@ impl<C: LineCursor + ?Sized> LineCursor for Box<C> {
     }
 }
 
-/// A cursor over lines in memory.
 pub(super) struct MemoryCursor {
     lines: btree_set::IntoIter<Vec<u8>>,
     line: Option<Vec<u8>>,
@@ -155,7 +155,7 @@ impl<C: LineCursor> MergedLines<C> {
         self.failure = match advanced {
             Ok(()) if !is_in_order => {
                 let path = cursor.position().0;
-                Some(at(path)(invalid("the lines of the index are out of order")))
+                Some(at(path)(invalid("the lines of the index are out of order")).into())
             }
             other => other.err(),
         };
@@ -189,7 +189,6 @@ impl<C: LineCursor> MergedLines<C> {
         }
     }
 
-    /// The cursor with this number.
     pub(crate) fn cursor(&self, number: usize) -> &C {
         &self.cursors[number]
     }

@@ -1,10 +1,10 @@
 //! Errors of making and reading an index.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::cdxj::InvalidCdxjLine;
+use crate::fs::FileError;
 use crate::header::Header;
 use crate::reader::{ReadError, ReadErrorKind};
 
@@ -12,29 +12,14 @@ use crate::reader::{ReadError, ReadErrorKind};
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// A file operation failed.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
     /// A line is not valid.
-    #[error("{}: {source}", path.display())]
-    Line {
-        /// The index.
-        path: PathBuf,
-        /// The line and its error.
-        source: InvalidCdxjLine,
-    },
+    #[error(transparent)]
+    Line(#[from] FileError<InvalidCdxjLine>),
     /// An archive file could not be read, for another reason than damage.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The archive file.
-        path: PathBuf,
-        /// The record and its error.
-        source: ReadError,
-    },
+    #[error(transparent)]
+    Read(#[from] FileError<ReadError>),
     /// Some records of an archive file have no line. The lines of all others were added.
     #[error("{}: {records}", path.display())]
     LeftOut {
@@ -60,8 +45,8 @@ impl IndexError {
     /// Whether the index itself is damaged, so that it must be rebuilt.
     pub fn is_damaged_index(&self) -> bool {
         match self {
-            Self::Io { source, .. } => matches!(
-                source.kind(),
+            Self::Io(error) => matches!(
+                error.source.kind(),
                 io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
             ),
             _ => false,
@@ -146,14 +131,5 @@ impl fmt::Display for LeftOutRecords {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }
-    }
-}
-
-/// Makes an I/O error of this path an [`IndexError`].
-pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> IndexError + use<> {
-    let path = path.to_owned();
-    move |source| IndexError::Io {
-        path: path.clone(),
-        source,
     }
 }

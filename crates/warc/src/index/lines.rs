@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::error::IndexError;
 use crate::cdxj::CdxjLine;
+use crate::fs::at;
 
 /// Length limit of an index line, in bytes. The line of a 64 KiB URL is shorter, even with every byte
 /// escaped in key and JSON.
@@ -25,11 +26,7 @@ pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Res
 
 /// The text of a line for the index in this directory.
 pub(super) fn render(index_dir: &Path, line: &CdxjLine) -> Result<Vec<u8>, IndexError> {
-    let rendered = line.render().map_err(|source| IndexError::Line {
-        path: index_dir.to_owned(),
-        source,
-    });
-    rendered.map(String::into_bytes)
+    Ok(line.render().map_err(at(index_dir))?.into_bytes())
 }
 
 /// The archive file that an index line names; `None` for an invalid line.

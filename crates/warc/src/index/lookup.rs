@@ -2,16 +2,16 @@
 
 use std::borrow::BorrowMut;
 use std::collections::BTreeSet;
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use super::cursor::{BoxedCursor, LineCursor, MergedLines};
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::lines::file_name_in;
 use super::segment_cursor::cursors;
 use crate::cdxj::CdxjLine;
 use crate::files::names::INDEX_DIRECTORY;
 use crate::files::{FileSource, is_index_file};
+use crate::fs::{FileError, at};
 
 /// Attempts at listing the segments, which another process may merge meanwhile.
 const ATTEMPTS: usize = 5;
@@ -33,7 +33,7 @@ impl CdxjIndex {
         let mut attempts = 1;
         loop {
             match open_all(source) {
-                Err(IndexError::Io { source, .. })
+                Err(IndexError::Io(FileError { source, .. }))
                     if source.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS =>
                 {
                     attempts += 1;
@@ -86,7 +86,7 @@ fn open_all(source: &dyn FileSource) -> Result<Vec<BoxedCursor>, IndexError> {
     let names = source.names().map_err(at(&path))?;
     if !has_index(&names) {
         let absent = io::Error::new(io::ErrorKind::NotFound, "there is no index");
-        return Err(at(&path)(absent));
+        return Err(at(&path)(absent).into());
     }
     cursors(source, &names)
         .map(|cursor| Ok(Box::new(cursor?) as BoxedCursor))
@@ -149,9 +149,6 @@ impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
                 Ok(Some(_)) => {}
             }
         };
-        Some(line.map_err(|source| IndexError::Line {
-            path: lines.cursor(number).position().0.to_owned(),
-            source,
-        }))
+        Some(line.map_err(|error| at(lines.cursor(number).position().0)(error).into()))
     }
 }

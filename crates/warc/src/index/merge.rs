@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 
 use super::cursor::{LineCursor, MergedLines, SeekCursor};
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::lines::file_name_in;
 use super::segment::{Segment, list};
 use super::segment_cursor::SegmentCursor;
 use super::segment_draft::{MergeLock, Purpose, SegmentDraft, clean_up};
 use super::statuses;
 use crate::files::names::{INDEX_DIRECTORY, file_name_of};
-use crate::fs::{self, DirectoryLock};
+use crate::fs::{self, DirectoryLock, at};
 
 /// Number of segments from which an update merges the small ones.
 const MAX_SEGMENTS: usize = 16;
@@ -30,7 +30,7 @@ pub(super) fn create_directory(index_dir: &Path) -> Result<(), IndexError> {
 /// The lock for merges, in the directory of the index, which is created if missing.
 pub(super) fn lock_index(index_dir: &Path) -> Result<DirectoryLock, IndexError> {
     create_directory(index_dir)?;
-    DirectoryLock::acquire(index_dir).map_err(at(index_dir))
+    Ok(DirectoryLock::acquire(index_dir).map_err(at(index_dir))?)
 }
 
 /// Merges all segments into one, and returns their number before.
@@ -151,7 +151,7 @@ pub(super) fn write_merged<C: LineCursor>(
     SegmentDraft::write(index_dir, Purpose::Merged, files, |add| {
         statuses::pass_on_filled(lines, &mut |line| {
             if is_kept(line) {
-                add(line).map_err(at(index_dir))
+                Ok(add(line).map_err(at(index_dir))?)
             } else {
                 Ok(())
             }
@@ -172,5 +172,5 @@ pub(super) fn replace(
     for segment in old.iter().filter(|segment| Some(*segment) != new.as_ref()) {
         segment.remove().map_err(at(&index_dir))?;
     }
-    clean_up(&index_dir, MergeLock::Held).map_err(at(&index_dir))
+    Ok(clean_up(&index_dir, MergeLock::Held).map_err(at(&index_dir))?)
 }

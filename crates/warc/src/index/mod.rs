@@ -16,7 +16,6 @@ mod error;
 mod lines;
 mod lookup;
 mod merge;
-mod pending;
 mod request_matcher;
 mod scan;
 mod segment;
@@ -31,12 +30,10 @@ pub use self::complete::{
     IndexRebuild, complete_index, rebuild_index, rebuild_index_from, unindexed_files,
 };
 pub(crate) use self::cursor::{LineCursor, MergedLines, SeekCursor};
-pub(crate) use self::error::at;
 pub use self::error::{IndexError, LeftOutCause, LeftOutRecords};
 pub use self::lookup::{CdxjIndex, CdxjLines};
 pub use self::merge::merge_index;
 pub(crate) use self::merge::{forget_file, forget_files};
-pub use self::pending::PendingLines;
 pub(crate) use self::request_matcher::RequestMatcher;
 pub use self::segment::files_of_segment;
 pub(crate) use self::segment_cursor::cursors as segment_cursors;
@@ -44,3 +41,4 @@ pub(crate) use self::update::index_joined_file;
 pub use self::update::{IndexUpdate, add_segment_files, index_lines_of, merge_into_index};
 pub use self::zipnum::{IdxDialect, ZipNumWriter};
 pub use crate::files::names::{INDEX_DIRECTORY, LARGEST_LIST};
+pub use update::PendingLines;

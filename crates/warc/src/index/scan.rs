@@ -9,6 +9,7 @@ use super::request_matcher::RequestMatcher;
 use crate::cdxj::{CdxjLine, RecordLocation, SortKeys};
 use crate::content::read_http_head;
 use crate::digest::{Digest, DigestAlgorithm};
+use crate::fs::at;
 use crate::header::{Header, RecordType};
 use crate::http::{HeadBytes, StoredBody, StoredHead, StoredRequest};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
@@ -56,10 +57,7 @@ pub(super) fn scan_file(
     });
     added?;
     matcher.end_file().try_for_each(add_line)?;
-    scanned.map_err(|source| IndexError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    scanned.map_err(at(path))?;
     Ok(left_out)
 }
 

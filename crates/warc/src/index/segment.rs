@@ -14,16 +14,15 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::segment_cursor::SegmentCursor;
 use super::zipnum::invalid;
 use crate::files::names::{DATA_SUFFIX, IDX_SUFFIX, LARGEST_LIST, LOC_SUFFIX, PUBLICATION};
-use crate::fs::{self, remove_if_there};
+use crate::fs::{self, at, remove_if_there};
 
 /// The name of the data file in `.loc` and `.idx`.
 pub(super) const PART: &str = "cdxj";
 
-/// A segment of an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Segment {
     pub(super) dir: PathBuf,

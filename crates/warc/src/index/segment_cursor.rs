@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::GzDecoder;
 
 use super::cursor::{LineCursor, SeekCursor, seek_after};
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::lines::{MAX_LINE, read_line};
 use super::zipnum::{BlockPosition, invalid};
 use crate::files::names::{DATA_SUFFIX, IDX_SUFFIX};
 use crate::files::{ArchiveInput, FileSource, is_index_file};
+use crate::fs::at;
 
 /// Limit of the compressed length of a block, in bytes.
 const MAX_BLOCK: u64 = 16 * 1024 * 1024;
@@ -47,7 +48,6 @@ pub(crate) struct SegmentCursor {
     block: Option<BlockLines>,
     /// The key of the block after the current one, and its position; `None` at the end.
     next_block: Option<(Vec<u8>, BlockPosition)>,
-    /// The offset of the current block.
     block_offset: u64,
     line: Vec<u8>,
     has_line: bool,
@@ -214,7 +214,7 @@ impl LineCursor for SegmentCursor {
     }
 
     fn advance(&mut self) -> Result<(), IndexError> {
-        self.next_line().map_err(at(&self.path))
+        Ok(self.next_line().map_err(at(&self.path))?)
     }
 
     fn position(&self) -> (&Path, u64) {
@@ -224,7 +224,7 @@ impl LineCursor for SegmentCursor {
 
 impl SeekCursor for SegmentCursor {
     fn seek(&mut self, target: &[u8]) -> Result<(), IndexError> {
-        self.seek_to(target).map_err(at(&self.path))
+        Ok(self.seek_to(target).map_err(at(&self.path))?)
     }
 
     fn seek_forward(&mut self, target: &[u8]) -> Result<(), IndexError> {
@@ -241,6 +241,6 @@ impl SeekCursor for SegmentCursor {
         } else {
             self.seek_to(target)
         };
-        moved.map_err(at(&self.path))
+        Ok(moved.map_err(at(&self.path))?)
     }
 }

@@ -6,14 +6,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::segment::{PART, Segment, list};
 use super::zipnum::{IdxDialect, ZipNumWriter, key_and_timestamp};
 use crate::digest::{DigestAlgorithm, DigestHasher};
 use crate::files::names::{DATA_SUFFIX, LOC_SUFFIX, PUBLICATION};
-use crate::fs::{self, DirectoryLock, remove_if_there, sync_directory_of};
+use crate::fs::{self, DirectoryLock, at, remove_if_there, sync_directory_of};
 
-/// The suffix of the temporary files of an index.
 pub(super) const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// The purpose of a new segment. The temporary files of different purposes have different names.
@@ -114,12 +113,12 @@ impl Drop for SegmentDraft {
 }
 
 fn create(path: &Path) -> Result<BufWriter<File>, IndexError> {
-    fs::create(path).map(BufWriter::new).map_err(at(path))
+    Ok(fs::create(path).map(BufWriter::new).map_err(at(path))?)
 }
 
 fn sync(output: BufWriter<File>, path: &Path) -> Result<(), IndexError> {
     let written = output.into_inner().map_err(io::IntoInnerError::into_error);
-    written.and_then(|file| file.sync_all()).map_err(at(path))
+    Ok(written.and_then(|file| file.sync_all()).map_err(at(path))?)
 }
 
 /// The lines of a `.loc` file about these archive files.

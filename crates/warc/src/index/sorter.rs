@@ -10,10 +10,10 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::cursor::{LineCursor, MemoryCursor, MergedLines};
-use super::error::{IndexError, at};
+use super::error::IndexError;
 use super::lines::{read_line, write_line};
 use super::segment_draft::{Purpose, TEMPORARY_SUFFIX};
-use crate::fs::{create, file, remove_if_there};
+use crate::fs::{at, create, file, remove_if_there};
 
 /// Bytes of lines in memory. More lines go into sorted temporary files.
 pub(super) const CHUNK: usize = 32 * 1024 * 1024;

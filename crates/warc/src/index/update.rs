@@ -1,12 +1,18 @@
 //! Adds lines to an index.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::fmt;
+use std::io::{self, BufReader, BufWriter, IntoInnerError, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+use tempfile::SpooledTempFile;
+
 use super::cursor::BoxedCursor;
-use super::error::{IndexError, at};
-use super::lines::render;
+use super::error::IndexError;
+use super::lines::{read_line, render, write_line};
 use super::merge::{create_directory, merge_small_segments};
 use super::scan::scan_file;
 use super::segment::{Segment, place_in_publication};
@@ -16,7 +22,7 @@ use super::statuses;
 use crate::cdxj::{CdxjLine, SortKeys};
 use crate::files::FileSource;
 use crate::files::names::{INDEX_DIRECTORY, file_name_of};
-use crate::fs::{self, DirectoryLock};
+use crate::fs::{self, DirectoryLock, at};
 
 /// Bytes of lines that an update holds in memory. More lines go into several segments.
 const UPDATE: usize = 16 * 1024 * 1024;
@@ -130,7 +136,9 @@ impl IndexUpdate {
         let lines = &self.lines;
         let draft = SegmentDraft::write(&index_dir, Purpose::Added, &self.files, |add| {
             let mut lines = lines.iter();
-            lines.try_for_each(|line| add(line)).map_err(at(&index_dir))
+            Ok(lines
+                .try_for_each(|line| add(line))
+                .map_err(at(&index_dir))?)
         })?;
         if let Some(draft) = draft {
             self.written.push(draft.publish()?);
@@ -146,7 +154,7 @@ impl IndexUpdate {
         let dir = self.dir.as_path();
         let names = dir.names().map_err(at(dir))?;
         // Another process may have merged a segment since the files were listed.
-        let is_gone = |error: &IndexError| matches!(error, IndexError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
+        let is_gone = |error: &IndexError| matches!(error, IndexError::Io(error) if error.source.kind() == io::ErrorKind::NotFound);
         statuses::fill(&mut self.lines, || {
             let segments = cursors(&dir, &names);
             let segments = segments.filter(|cursor| !cursor.as_ref().is_err_and(is_gone));
@@ -188,5 +196,72 @@ pub fn add_segment_files(dir: &Path, copies: &[PathBuf]) -> Result<(), IndexErro
             .and_then(|()| copy.rename(&fs::file(&path)))
             .map_err(at(&path))?;
     }
-    fs::sync_directory_of(&index_dir.join("any")).map_err(at(&index_dir))
+    Ok(fs::sync_directory_of(&index_dir.join("any")).map_err(at(&index_dir))?)
+}
+
+/// Bytes of compressed lines in memory. More lines go into a temporary file.
+const IN_MEMORY: usize = 1024 * 1024;
+
+/// The lines of records, which wait for the end of their archive files: an index refers to finished files
+/// only. Memory does not grow with the number of lines. The lines are lost with the process; then
+/// [`complete_index`](super::complete_index) reads the files.
+pub struct PendingLines {
+    dir: PathBuf,
+    /// Buffered, since the encoder clears its own buffer at each write.
+    lines: BufWriter<GzEncoder<SpooledTempFile>>,
+    files: BTreeSet<String>,
+}
+
+impl PendingLines {
+    /// No lines for the index in the directory of an archive. The directory must exist once there are many
+    /// lines.
+    pub fn new(dir: &Path) -> Self {
+        let file = SpooledTempFile::new_in(IN_MEMORY, dir);
+        Self {
+            dir: dir.to_owned(),
+            lines: BufWriter::new(GzEncoder::new(file, Compression::fast())),
+            files: BTreeSet::new(),
+        }
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// When the line cannot be in an index, or the temporary file cannot be written.
+    pub fn add(&mut self, line: &CdxjLine) -> Result<(), IndexError> {
+        let rendered = render(&self.dir.join(INDEX_DIRECTORY), line)?;
+        write_line(&mut self.lines, &rendered).map_err(at(&self.dir))?;
+        if !self.files.contains(&line.filename) {
+            self.files.insert(line.filename.clone());
+        }
+        Ok(())
+    }
+
+    /// Adds all lines to the index, which is created if missing. Afterwards their archive files count as
+    /// indexed.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read, or the index cannot be written.
+    pub fn merge_into_index(self) -> Result<(), IndexError> {
+        let mut update = IndexUpdate::new(&self.dir);
+        let lines = self.lines.into_inner();
+        let lines = lines.map_err(IntoInnerError::into_error);
+        let mut file = lines.and_then(GzEncoder::finish).map_err(at(&self.dir))?;
+        file.seek(SeekFrom::Start(0)).map_err(at(&self.dir))?;
+        let mut lines = BufReader::new(GzDecoder::new(BufReader::new(file)));
+        let mut line = Vec::new();
+        while read_line(&mut lines, &mut line).map_err(at(&self.dir))? > 0 {
+            update.add_rendered(std::mem::take(&mut line))?;
+        }
+        update.files = self.files;
+        update.finish()
+    }
+}
+
+impl fmt::Debug for PendingLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingLines")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
 }

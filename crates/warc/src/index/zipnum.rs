@@ -60,7 +60,6 @@ pub struct ZipNumWriter<D, I> {
     data: D,
     idx: I,
     dialect: IdxDialect,
-    /// The lines of the current block.
     block: Vec<u8>,
     lines: usize,
     /// The blocks that are being compressed, in order, and the limit of their number.
@@ -217,14 +216,12 @@ impl PendingBlock {
     }
 }
 
-/// The gzip member of a block.
 fn compress(block: &[u8]) -> io::Result<Vec<u8>> {
     let mut member = GzEncoder::new(Vec::new(), Compression::default());
     member.write_all(block)?;
     member.finish()
 }
 
-/// The key and the timestamp at the beginning of a line.
 pub(super) fn key_and_timestamp(line: &[u8]) -> Option<&[u8]> {
     let mut blanks = memchr::memchr_iter(b' ', line);
     let (key, end) = (blanks.next()?, blanks.next()?);

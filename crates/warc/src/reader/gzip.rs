@@ -25,7 +25,6 @@ pub(super) struct SkipLengths {
     pub(super) uncompressed: u32,
 }
 
-/// The header of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MemberHeader {
     /// In bytes.

@@ -16,7 +16,6 @@ mod error;
 mod gzip;
 mod head;
 mod inflated;
-mod named;
 mod read_head;
 mod resync;
 mod seek;

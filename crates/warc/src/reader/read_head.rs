@@ -1,10 +1,11 @@
 //! Recognizes and reads heads of all formats.
 
 use super::error::ReadErrorKind;
-use super::head::{Head, beginning};
+use super::head::{Head, Lines, beginning, read_fields};
 use super::window::{Window, WindowInput};
-use super::{arc, named, warc09};
-use crate::header::MAX_RECORD_HEADER;
+use super::{arc, warc09};
+use crate::finding::FindingCode;
+use crate::header::{Header, MAX_RECORD_HEADER, Version};
 
 /// The form of a record's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,6 @@ fn first_line(bytes: &[u8]) -> &[u8] {
     memchr::memchr(b'\n', window).map_or(window, |end| &window[..end])
 }
 
-/// Reads a head and consumes it.
 pub(super) fn read_head<S: WindowInput>(input: &mut Window<S>) -> Result<Head, ReadErrorKind> {
     let lines_end = |bytes: &[u8]| memchr::memchr(b'\n', bytes).map(|at| at + 1);
     let first = fill_to_end(input, lines_end)?;
@@ -61,7 +61,7 @@ pub(super) fn read_head<S: WindowInput>(input: &mut Window<S>) -> Result<Head, R
         let bytes = &input.bytes()[..length];
         match form {
             HeadForm::Positional => warc09::read(bytes)?,
-            _ => named::read(bytes)?,
+            _ => read(bytes)?,
         }
     };
     input.consume(head.length);
@@ -114,4 +114,34 @@ fn no_record(bytes: &[u8]) -> ReadErrorKind {
     ReadErrorKind::NoRecord {
         found: beginning(&String::from_utf8_lossy(&line[..line.len().min(240)])),
     }
+}
+
+/// Reads a head that is all of `bytes`.
+pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {
+    let mut lines = Lines::new(bytes);
+    let version_line = lines.next().unwrap_or_default();
+    let mut deviations = Vec::new();
+    let known = std::str::from_utf8(version_line).ok();
+    let version = known.and_then(Version::from_line).unwrap_or_else(|| {
+        deviations.push(FindingCode::UnknownVersion);
+        Version::Warc11
+    });
+    let mut header = Header::default();
+    read_fields(&mut lines, &mut header, &mut deviations);
+    let block = header.content_length().ok_or(ReadErrorKind::NoLength)?;
+    if let Some(uri) = header.get("WARC-Target-URI") {
+        if version >= Version::Warc11 && uri.starts_with('<') {
+            deviations.push(FindingCode::UriBrackets);
+        }
+        if uri.contains([' ', '\t']) {
+            deviations.push(FindingCode::UriSpace);
+        }
+    }
+    Ok(Head {
+        version,
+        header,
+        block,
+        length: bytes.len(),
+        deviations,
+    })
 }

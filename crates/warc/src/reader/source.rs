@@ -16,7 +16,6 @@ pub(super) enum Source<R> {
     Gzip(Box<Window<Members<R>>>),
 }
 
-/// The beginning of a record.
 #[derive(Clone, Copy)]
 pub(super) struct RecordStart {
     /// In the file: the first byte of the record, or of its gzip member.

@@ -17,7 +17,6 @@ pub(super) trait WindowInput {
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind>;
 }
 
-/// The raw bytes of a file.
 pub(super) struct RawBytes<R>(pub(super) R);
 
 impl<R: Read> WindowInput for RawBytes<R> {
@@ -63,7 +62,6 @@ impl<S: WindowInput> Window<S> {
         self.position
     }
 
-    /// The bytes in the window.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }

@@ -9,21 +9,26 @@
 //! either finds the file not indexed and indexes it, or finds the damage and repairs it again.
 
 pub(crate) mod recover;
-mod shared_members;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use self::recover::damaged_path;
 pub use self::recover::{RecoverError, RecoveredFile, recover};
 use crate::cdxj::SortKeys;
+use crate::extent::Extent;
 use crate::files::archive_files;
 use crate::finding::FindingCode;
-use crate::fs::{DirectoryLock, copy_range, file, remove_if_there, replace, sync_directory_of};
+use crate::fs::{
+    DirectoryLock, FileError, at, copy_range, file, remove_if_there, replace, sync_directory_of,
+};
 use crate::index::{IndexError, forget_file, rebuild_index};
-use crate::reader::{ReadError, Reader};
+use crate::reader::{InflatedMembers, ReadError, Reader};
 use crate::replacement::finish_replacements;
 
 /// The outcome of a repair.
@@ -58,13 +63,8 @@ pub enum RepairError {
     #[error(transparent)]
     Index(#[from] IndexError),
     /// A file operation failed.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
 }
 
 /// Repairs the files in an archive's directory and rebuilds its index.
@@ -84,14 +84,6 @@ pub fn repair(dir: &Path, keys: &impl SortKeys) -> Result<RepairReport, RepairEr
         recovered,
         repaired,
     })
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> RepairError + use<> {
-    let path = path.to_owned();
-    move |source| RepairError::Io {
-        path: path.clone(),
-        source,
-    }
 }
 
 /// `None` if the file is not damaged.
@@ -117,7 +109,7 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<RepairedFile>> {
     if contents.has_shared_members {
         let ranges = contents.ranges_between_faults(length);
         replace(path, |output| {
-            repaired.records = shared_members::write_separately(path, &ranges, output)?;
+            repaired.records = write_separately(path, &ranges, output)?;
             Ok(())
         })?;
     } else if contents.readable.is_empty() {
@@ -207,4 +199,57 @@ impl FileContents {
         let ends = self.resumed.iter().copied().chain([length]);
         starts.zip(ends).map(|(start, end)| start..end).collect()
     }
+}
+
+/// Writes the readable records of each range of the file, up to the first damage in the range.
+/// Returns their number.
+pub(super) fn write_separately(
+    path: &Path,
+    ranges: &[Range<u64>],
+    output: &mut impl Write,
+) -> io::Result<u64> {
+    let mut records = 0;
+    for range in ranges {
+        let mut input = inflated(path, range)?;
+        let mut position = 0;
+        for Extent { offset, length } in record_extents(path, range)? {
+            copy_exactly(&mut input, offset - position, &mut io::sink())?;
+            let mut member = GzEncoder::new(&mut *output, Compression::new(6));
+            copy_exactly(&mut input, length, &mut member)?;
+            member.finish()?;
+            position = offset + length;
+            records += 1;
+        }
+    }
+    Ok(records)
+}
+
+/// The positions of the readable records in the decompressed range.
+fn record_extents(path: &Path, range: &Range<u64>) -> io::Result<Vec<Extent>> {
+    let mut extents = Vec::new();
+    let read = Reader::new(inflated(path, range)?).and_then(|mut reader| {
+        while let Some(record) = reader.next_record()? {
+            extents.push(record.finish()?);
+        }
+        Ok::<_, ReadError>(())
+    });
+    match read {
+        Err(error) if !error.is_damage() => Err(io::Error::other(error)),
+        _ => Ok(extents),
+    }
+}
+
+fn inflated(path: &Path, range: &Range<u64>) -> io::Result<InflatedMembers<io::Take<File>>> {
+    let mut file = file(path).open()?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let length = range.end.saturating_sub(range.start);
+    InflatedMembers::new(file.take(length)).map_err(io::Error::other)
+}
+
+fn copy_exactly(input: &mut impl Read, length: u64, output: &mut impl Write) -> io::Result<()> {
+    let copied = io::copy(&mut input.take(length), output)?;
+    if copied < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(())
 }

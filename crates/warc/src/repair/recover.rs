@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::names::OPEN_SUFFIX;
 use crate::files::{ARCHIVE_SUFFIX, names_in};
-use crate::fs::{self, DirectoryLock, remove_if_there, replace};
+use crate::fs::{self, DirectoryLock, FileError, at, remove_if_there, replace};
 use crate::reader::{ReadError, Reader};
 use crate::writer::archive_file::publish;
 
@@ -30,21 +30,11 @@ pub struct RecoveredFile {
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     /// A file operation failed.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
     /// The file could not be read, for another reason than damage.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: ReadError,
-    },
+    #[error(transparent)]
+    Read(#[from] FileError<ReadError>),
     /// A finished file of the same name exists, which must not be overwritten.
     #[error("{}: cannot take this name for the recovered file, it exists; move one of them away", path.display())]
     Exists {
@@ -56,12 +46,8 @@ pub enum RecoverError {
 /// Recovers every unlocked `.open` file in the directory, sorted by name. A file without any readable
 /// record becomes a `.damaged` file as a whole.
 pub fn recover(dir: &Path) -> Result<Vec<RecoveredFile>, RecoverError> {
-    let failed = |source| RecoverError::Io {
-        path: dir.to_owned(),
-        source,
-    };
-    let _lock = DirectoryLock::acquire(dir).map_err(failed)?;
-    let names = names_in(dir).map_err(failed)?;
+    let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
+    let names = names_in(dir).map_err(at(dir))?;
     let open = names.iter().filter(|name| is_open(name));
     open.filter_map(|name| recover_file(&dir.join(name)).transpose())
         .collect()
@@ -74,38 +60,31 @@ fn is_open(name: &str) -> bool {
 
 /// `None` if a running process has the file locked, or has just finished it.
 fn recover_file(open_path: &Path) -> Result<Option<RecoveredFile>, RecoverError> {
-    let failed = |source| RecoverError::Io {
-        path: open_path.to_owned(),
-        source,
-    };
     let file = match fs::file(open_path).open_to_write() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(failed)?,
+        other => other.map_err(at(open_path))?,
     };
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(None),
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
+        Err(TryLockError::Error(error)) => return Err(at(open_path)(error).into()),
     }
     if !fs::file(open_path).is_file() {
         return Ok(None);
     }
     let final_path = open_path.with_extension("");
     // Its process was about to remove an empty file, because the name is taken.
-    if urldb_files::is_there(&final_path) && file.metadata().map_err(failed)?.len() > 0 {
+    if urldb_files::is_there(&final_path) && file.metadata().map_err(at(open_path))?.len() > 0 {
         return Err(RecoverError::Exists { path: final_path });
     }
-    let readable = readable_part(&file).map_err(|source| RecoverError::Read {
-        path: open_path.to_owned(),
-        source,
-    })?;
-    let damaged = set_aside(&file, &final_path, readable.length).map_err(failed)?;
+    let readable = readable_part(&file).map_err(at(open_path))?;
+    let damaged = set_aside(&file, &final_path, readable.length).map_err(at(open_path))?;
     if readable.records > 0 {
         file.set_len(readable.length)
             .and_then(|()| publish(&file, open_path, &final_path))
-            .map_err(failed)?;
+            .map_err(at(open_path))?;
     } else {
-        remove_if_there(open_path).map_err(failed)?;
+        remove_if_there(open_path).map_err(at(open_path))?;
     }
     let file = (readable.records > 0).then_some(final_path);
     Ok(Some(RecoveredFile {

@@ -92,7 +92,6 @@ impl ExpectedCaptures {
         self.captures.extend(ready.map(|it| (it.at, it.capture)));
     }
 
-    /// Ends the records of a file.
     pub(super) fn end_file(&mut self) {
         let rest = self.pending.end_file().map(|it| (it.at, it.capture));
         self.captures.extend(rest);

@@ -27,7 +27,7 @@ use crate::cdxj::SortKeys;
 use crate::extent::Extent;
 use crate::files::{FileSource, is_archive_name, is_unread_name, open_at};
 use crate::finding::FindingCode;
-use crate::fs;
+use crate::fs::{self, FileError};
 use crate::header::Header;
 use crate::header::id::strip_brackets;
 use crate::http::StoredRequest;
@@ -147,7 +147,7 @@ impl<'r> Verifier<'r> {
         );
         for fault in faults {
             let (path, message) = match fault {
-                IndexError::Io { path, source } => (path, source.to_string()),
+                IndexError::Io(FileError { path, source }) => (path, source.to_string()),
                 other => (self.source.path_of(INDEX_DIRECTORY), other.to_string()),
             };
             self.reporter.enter(&path);

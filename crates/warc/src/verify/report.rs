@@ -47,7 +47,6 @@ pub struct VerifySummary {
     pub warnings: u64,
 }
 
-/// The location of the next finding.
 #[derive(Default)]
 pub(super) struct FindingLocation {
     pub(super) file: PathBuf,

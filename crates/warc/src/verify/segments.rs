@@ -15,7 +15,6 @@ use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
 use crate::segment::{SegmentBlocks, SegmentPosition, number, whole_header};
 
-/// All segmented records of an archive.
 #[derive(Default)]
 pub(super) struct SegmentedRecords {
     hash_state: RandomState,
@@ -23,7 +22,6 @@ pub(super) struct SegmentedRecords {
     records: HashMap<u64, SegmentedRecord>,
 }
 
-/// The segments of one record.
 #[derive(Default)]
 pub(super) struct SegmentedRecord {
     segments: Vec<Segment>,

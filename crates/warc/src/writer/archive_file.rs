@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::draft::RecordDraft;
 use crate::extent::Extent;
 use crate::files::names::{ARCHIVE_SUFFIX, OPEN_SUFFIX, is_safe};
-use crate::fs::{self, DirectoryLock, remove_if_there, sync_directory_of};
+use crate::fs::{self, DirectoryLock, FileError, at, remove_if_there, sync_directory_of};
 use crate::writer::{Compression, PackedRecord, WriteError, WriteOptions, Writer};
 
 /// Why a file could not be created, added to or finished.
@@ -31,21 +31,11 @@ pub enum ArchiveFileError {
         path: PathBuf,
     },
     /// A file operation failed.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
     /// The record was not written; the file is unchanged and stays usable.
-    #[error("{}: {source}", path.display())]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: WriteError,
-    },
+    #[error(transparent)]
+    Record(#[from] FileError<WriteError>),
 }
 
 /// An unfinished archive file. It stays `.open` if dropped without [`ArchiveFile::finish`].
@@ -129,10 +119,7 @@ impl ArchiveFile {
         if self.cut_back().is_ok() {
             self.writer.resume();
         }
-        ArchiveFileError::Record {
-            path: self.open_path.clone(),
-            source,
-        }
+        at(&self.open_path)(source).into()
     }
 
     fn cut_back(&mut self) -> io::Result<()> {
@@ -167,11 +154,9 @@ impl ArchiveFile {
     }
 }
 
-/// Removes a file for good.
 pub(crate) fn remove(path: &Path) -> Result<(), ArchiveFileError> {
-    remove_if_there(path)
-        .and_then(|()| sync_directory_of(path))
-        .map_err(at(path))
+    let removed = remove_if_there(path).and_then(|()| sync_directory_of(path));
+    Ok(removed.map_err(at(path))?)
 }
 
 fn create_new(path: &Path) -> Result<File, ArchiveFileError> {
@@ -180,7 +165,7 @@ fn create_new(path: &Path) -> Result<File, ArchiveFileError> {
         io::ErrorKind::AlreadyExists => ArchiveFileError::Exists {
             path: path.to_owned(),
         },
-        _ => at(path)(source),
+        _ => at(path)(source).into(),
     })
 }
 
@@ -189,9 +174,4 @@ pub(crate) fn publish(file: &File, open_path: &Path, final_path: &Path) -> io::R
     file.sync_all()?;
     fs::file(open_path).rename(&fs::file(final_path))?;
     sync_directory_of(final_path)
-}
-
-fn at(path: &Path) -> impl FnOnce(io::Error) -> ArchiveFileError + use<> {
-    let path = path.to_owned();
-    move |source| ArchiveFileError::Io { path, source }
 }

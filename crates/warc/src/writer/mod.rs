@@ -6,7 +6,6 @@
 pub(crate) mod archive_file;
 mod error;
 mod member;
-mod options;
 mod packer;
 mod series;
 
@@ -15,13 +14,13 @@ use std::io::{Read, Seek, Write};
 pub use self::archive_file::{ArchiveFile, ArchiveFileError};
 pub use self::error::{WriteError, WriteErrorKind};
 use self::member::Member;
-pub use self::options::WriteOptions;
 pub use self::packer::{PackedRecord, Packer};
 pub use self::series::FileSeries;
 use crate::draft::RecordDraft;
 use crate::extent::Extent;
 use crate::header::{Header, Version};
 use crate::render::render;
+pub use packer::WriteOptions;
 
 /// The compression of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::io::{Cursor, Read};
 use crate::draft::RecordDraft;
 use crate::header::Version;
 use crate::render::render;
+use crate::writer::WriteErrorKind;
 use crate::writer::member::Member;
-use crate::writer::{WriteErrorKind, WriteOptions};
 
 /// A whole record, compressed: one gzip member for an [`ArchiveFile`](super::ArchiveFile).
 pub struct PackedRecord {
@@ -47,5 +47,24 @@ impl Packer {
             .write(&head, draft.head.as_slice().chain(body), length)?;
         let bytes = std::mem::take(self.member.output_mut()).into_inner();
         Ok(PackedRecord { bytes })
+    }
+}
+
+/// Options for the records of an archive file. Default: WARC/1.1 without skip lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// The version. Only WARC/1.1, WARC/1.0 and WARC/0.9 are written.
+    pub version: Version,
+    /// Whether each gzip member states its length: see
+    /// [`Writer::with_skip_lengths`](crate::Writer::with_skip_lengths).
+    pub skip_lengths: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            version: Version::Warc11,
+            skip_lengths: false,
+        }
     }
 }

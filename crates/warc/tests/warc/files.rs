@@ -139,7 +139,7 @@ fn a_failed_record_is_cut_off_and_the_file_goes_on() {
     let before = file.length();
     let failed = file.append(&drafts()[2].0, Failing(300_000), 400_000);
     assert!(
-        matches!(failed, Err(ArchiveFileError::Record { source, .. }) if source.offset == before)
+        matches!(failed, Err(ArchiveFileError::Record(error)) if error.source.offset == before)
     );
     assert_eq!(
         fs::metadata(open_path(dir.path())).expect("there").len(),

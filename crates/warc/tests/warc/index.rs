@@ -87,7 +87,7 @@ fn a_bad_line_leaves_the_index_as_it_was() {
     let before = (read(path), index_files(path));
     assert!(matches!(
         merge_into_index(path, &[line("b", 1), line("c d", 1)]),
-        Err(IndexError::Line { .. })
+        Err(IndexError::Line(_))
     ));
     assert_eq!((read(path), index_files(path)), before);
 }

@@ -93,10 +93,10 @@ fn a_bad_line_is_an_error_when_it_is_come_upon() {
     write_index(dir.path(), "a)/ 20261120060000 {}\n");
     let mut index = CdxjIndex::open(&dir.path()).expect("an index");
     let lines: Vec<_> = index.captures("a)/").expect("looked up").collect();
-    assert!(matches!(lines[..], [Err(IndexError::Line { .. })]));
+    assert!(matches!(lines[..], [Err(IndexError::Line(_))]));
     assert!(matches!(
         CdxjIndex::open(&dir.path().join("none").as_path()),
-        Err(IndexError::Io { .. })
+        Err(IndexError::Io(_))
     ));
 }
 

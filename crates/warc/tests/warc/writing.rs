@@ -362,7 +362,7 @@ fn a_series_without_records_leaves_no_file() {
     );
     let mut series = FileSeries::new(std::path::Path::new("/nowhere"), "urldb", "host");
     let refused = current(&mut series);
-    assert!(matches!(refused.err(), Some(ArchiveFileError::Io { .. })));
+    assert!(matches!(refused.err(), Some(ArchiveFileError::Io(_))));
 }
 
 /// Counts what is written, and keeps none of it.
