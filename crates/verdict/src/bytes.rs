@@ -3,11 +3,10 @@
 use data_encoding::HEXLOWER;
 use urldb_protocol::{Reason, State};
 
-use crate::classification::Classification;
 use crate::coding::{self, Coding};
+use crate::job::Promise;
 use crate::observation::{Body, BodyEnd, Damage, Decoded, Hop, Observation, ServedBytes};
-use crate::promise::Promise;
-use crate::warning::Warning;
+use crate::verdict::{Classification, Warning};
 
 /// Compares the promised length with the `Content-Length` of a response to HEAD, which has no body.
 pub(super) fn announced_length(promise: &Promise, last: &Hop) -> Classification {
@@ -54,7 +53,6 @@ pub(super) fn promised_bytes(promise: &Promise, last: &Hop, body: Option<&Body>)
     }
 }
 
-/// Compares the body with the promised bytes.
 pub(super) fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
     let Some(body) = body else {
         return Classification::new(

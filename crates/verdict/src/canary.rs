@@ -19,9 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 use urldb_protocol::State;
 
-use crate::classification::Classification;
 use crate::observation::{FailureKind, Observation};
-use crate::verdict::{JudgedJob, Verdict};
+use crate::verdict::{Classification, JudgedJob, Verdict};
 
 /// Most wrong answers that are held back.
 const MOST_HELD: usize = 1000;

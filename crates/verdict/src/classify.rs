@@ -6,10 +6,9 @@ use urldb_protocol::{Reason, State};
 
 use crate::bytes::{announced_length, compare_bytes, promise_kept, promised_bytes, truncated};
 use crate::challenge::{self, ChallengeRule};
-use crate::classification::Classification;
+use crate::job::Promise;
 use crate::observation::{Body, Failure, FailureKind, Hop, Observation};
-use crate::promise::Promise;
-use crate::warning::Warning;
+use crate::verdict::{Classification, Warning};
 use crate::{backoff, media_type};
 
 /// Classifies `seen` against `promise`. The rules `challenges` come before the built-in ones.

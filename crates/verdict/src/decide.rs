@@ -5,15 +5,12 @@ use std::time::Duration;
 use urldb_protocol::{Reason, State};
 
 use crate::backoff::{backoff, retry_after};
-use crate::classification::Classification;
 use crate::classify::classify;
-use crate::job::{BodyUse, Job};
+use crate::job::{BodyUse, Job, Promise};
 use crate::observation::{FailureKind, Observation};
 use crate::options::VerdictOptions;
 use crate::page;
-use crate::promise::Promise;
-use crate::verdict::{JudgedJob, Verdict};
-use crate::warning::Warning;
+use crate::verdict::{Classification, JudgedJob, Verdict, Warning};
 
 /// A verdict, or the need for another observation.
 #[derive(Debug, Clone, PartialEq, Eq)]

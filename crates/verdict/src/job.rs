@@ -1,14 +1,13 @@
-//! One request to make, and its key between runs.
+//! The request of a job, its promise, and its identity.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::Record;
 
 use crate::encoding;
-use crate::promise::Promise;
-use crate::request::Request;
 
 /// Identifies one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -125,4 +124,90 @@ pub enum Keep {
     Changes,
     /// All.
     Everything,
+}
+
+/// The promise of a record about the response.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Promise {
+    /// Length of the body in bytes.
+    pub length: Option<u64>,
+    /// SHA-256 of the body.
+    pub sha256: Option<[u8; 32]>,
+    /// Media type of the last response.
+    pub content_type: Option<String>,
+    /// Status that the pseudo type `X-NNN-Redirect` names.
+    pub redirect_status: Option<u16>,
+    /// Status of the last response.
+    pub status: Option<u16>,
+    /// The target of the redirect that the first response must be, as an absolute URL.
+    pub redirects_to: Option<String>,
+    /// The official URL that an HTML page must name as canonical, where that is checked.
+    pub canonical: Option<Box<str>>,
+    /// Category `redirect-ok`.
+    pub redirect_ok: bool,
+    /// Category `content-type-change-ok`.
+    pub content_type_change_ok: bool,
+}
+
+impl Promise {
+    /// Whether the record promises bytes.
+    pub fn is_static(&self) -> bool {
+        self.length.is_some() || self.sha256.is_some()
+    }
+}
+
+/// The request of most records.
+static PLAIN_GET: LazyLock<Arc<Request>> = LazyLock::new(|| {
+    Arc::new(Request {
+        method: "GET".to_owned(),
+        headers: vec![],
+        body: None,
+    })
+});
+
+/// Method, headers and body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The method, upper case.
+    pub method: String,
+    /// The record's own headers.
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    pub body: Option<String>,
+}
+
+impl Request {
+    /// The request that a record describes. Records that ask for nothing but a plain GET share theirs.
+    pub fn of(record: &Record) -> Arc<Self> {
+        let is_plain = record.method.is_none()
+            && record.request_headers.is_empty()
+            && record.request_content_type.is_none()
+            && record.request_body.is_none();
+        if is_plain {
+            return Arc::clone(&PLAIN_GET);
+        }
+        let own = record.request_headers.iter();
+        let mut headers: Vec<(String, String)> = own
+            .filter_map(|(name, value)| Some((name.to_owned(), value.as_text()?.to_owned())))
+            .collect();
+        if let Some(content_type) = &record.request_content_type {
+            headers.push(("content-type".to_owned(), content_type.clone()));
+        }
+        Arc::new(Self {
+            method: record.method.clone().unwrap_or_else(|| "GET".to_owned()),
+            headers,
+            body: record.request_body.clone(),
+        })
+    }
+
+    /// Whether the request may be sent without `unsafe-methods`, and repeated.
+    pub fn is_safe(&self) -> bool {
+        is_safe_method(&self.method)
+    }
+}
+
+/// Whether a request with this method changes nothing on the server (RFC 9110, 9.2.1). TRACE does
+/// not count as safe: its response repeats the request, secrets included.
+pub fn is_safe_method(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS")
 }

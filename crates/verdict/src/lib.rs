@@ -21,7 +21,6 @@ mod bytes;
 mod canary;
 mod canonical;
 mod challenge;
-mod classification;
 mod classify;
 mod clock;
 mod coding;
@@ -30,31 +29,26 @@ mod encoding;
 mod expiry;
 pub mod incident;
 mod job;
-mod links;
 mod media_type;
 mod observation;
 mod options;
 mod page;
 pub mod plan;
 mod promisable;
-mod promise;
 mod redirect;
-mod request;
 mod status;
 mod verdict;
-mod warning;
 
 pub use bytes::{observed_bytes, observed_length};
 pub use canary::Canary;
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use challenge::{ChallengeRule, known_challenges};
-pub use classification::Classification;
 pub use classify::classify;
 pub use clock::{ClockVotes, WrongClock};
 pub use coding::{Coding, coding_of};
 pub use decide::{Decide, Decision, decide, decide_promise, judge, not_asked, undecided};
 pub use expiry::{Expiry, expiring};
-pub use job::{BodyUse, Job, JobKey, Keep, Validators};
+pub use job::{BodyUse, Job, JobKey, Keep, Promise, Request, Validators, is_safe_method};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
     PAGE, Sent, ServedBytes,
@@ -65,9 +59,6 @@ pub use plan::{
     PastRuns, PlanOptions, Rehash, Rotation, Selection, Shard, SkippedRecords,
 };
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
-pub use promise::Promise;
 pub use redirect::{becomes_get, location_text};
-pub use request::{Request, is_safe_method};
 pub use status::{Doubt, Pending, Transition, UrlStatus};
-pub use verdict::{JudgedJob, Verdict};
-pub use warning::Warning;
+pub use verdict::{Classification, JudgedJob, Verdict, Warning};

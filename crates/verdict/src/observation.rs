@@ -238,10 +238,29 @@ pub struct Failure {
     pub certificate: Option<Box<Certificate>>,
 }
 
-/// The kinds of failure. [`FailureKind::reason`] gives the [`Reason`] of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureKind {
+/// Declares [`FailureKind`]: each kind has a reason of the same name.
+macro_rules! failure_kinds {
+    ($($(#[$doc:meta])* $kind:ident,)*) => {
+        /// The kinds of failure. [`FailureKind::reason`] gives the [`Reason`] of each.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum FailureKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl FailureKind {
+            /// Every kind.
+            pub const ALL: [Self; [$(stringify!($kind)),*].len()] = [$(Self::$kind),*];
+
+            /// The reason that this kind of failure is for a fetch without a body.
+            pub const fn reason(self) -> Reason {
+                match self { $(Self::$kind => Reason::$kind,)* }
+            }
+        }
+    };
+}
+
+failure_kinds! {
     /// The name did not resolve.
     Dns,
     /// No connection.
@@ -281,52 +300,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Every kind.
-    pub const ALL: [Self; 18] = [
-        Self::Dns,
-        Self::Connect,
-        Self::TlsExpired,
-        Self::TlsNotYetValid,
-        Self::TlsUntrusted,
-        Self::TlsWrongHost,
-        Self::Tls,
-        Self::Timeout,
-        Self::Protocol,
-        Self::Disconnected,
-        Self::RedirectLoop,
-        Self::RedirectLimit,
-        Self::RedirectInvalid,
-        Self::Refused,
-        Self::UnsafeMethod,
-        Self::RunEnded,
-        Self::HostSilent,
-        Self::OwnLimit,
-    ];
-
-    /// The reason that this kind of failure is for a fetch without a body.
-    pub const fn reason(self) -> Reason {
-        match self {
-            Self::Dns => Reason::Dns,
-            Self::Connect => Reason::Connect,
-            Self::Disconnected => Reason::Disconnected,
-            Self::TlsExpired => Reason::TlsExpired,
-            Self::TlsNotYetValid => Reason::TlsNotYetValid,
-            Self::TlsUntrusted => Reason::TlsUntrusted,
-            Self::TlsWrongHost => Reason::TlsWrongHost,
-            Self::Tls => Reason::Tls,
-            Self::Timeout => Reason::Timeout,
-            Self::Protocol => Reason::Protocol,
-            Self::RedirectLoop => Reason::RedirectLoop,
-            Self::RedirectLimit => Reason::RedirectLimit,
-            Self::RedirectInvalid => Reason::RedirectInvalid,
-            Self::Refused => Reason::Refused,
-            Self::UnsafeMethod => Reason::UnsafeMethod,
-            Self::RunEnded => Reason::RunEnded,
-            Self::HostSilent => Reason::HostSilent,
-            Self::OwnLimit => Reason::OwnLimit,
-        }
-    }
-
     /// The kebab-case name, which is that of the reason.
     pub const fn as_str(self) -> &'static str {
         self.reason().as_str()

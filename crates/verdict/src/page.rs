@@ -5,8 +5,8 @@
 
 use url::Url;
 
+use crate::job::Promise;
 use crate::observation::{Hop, Observation};
-use crate::promise::Promise;
 
 /// The endings of paths that servers use for HTML pages.
 const PAGE_ENDINGS: [&str; 16] = [

@@ -3,10 +3,10 @@
 use urldb_protocol::{Reason, State};
 
 use crate::challenge::ChallengeRule;
-use crate::classification::Classification;
 use crate::classify::{end_of_chain, last_answer};
+use crate::job::Promise;
 use crate::observation::{Body, Observation, ServedBytes};
-use crate::promise::Promise;
+use crate::verdict::Classification;
 use crate::{coding, page};
 
 /// The bytes at the end of the redirects, decoded, if a record can promise them.

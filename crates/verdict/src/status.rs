@@ -3,9 +3,8 @@
 use jiff::Timestamp;
 use urldb_protocol::State;
 
-use crate::classification::Classification;
 use crate::options::VerdictOptions;
-use crate::verdict::Verdict;
+use crate::verdict::{Classification, Verdict};
 
 /// The believed state of one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use urldb_protocol::{Reason, State};
 
-use crate::classification::Classification;
 use crate::job::Job;
 use crate::observation::Observation;
 
@@ -56,5 +55,146 @@ impl AsRef<Self> for JudgedJob {
 impl AsMut<Self> for JudgedJob {
     fn as_mut(&mut self) -> &mut Self {
         self
+    }
+}
+
+/// The classification of one observation against the promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Classification {
+    /// The state.
+    pub state: State,
+    /// The reason, where the state has several.
+    pub reason: Option<Reason>,
+    /// The promise, for people; absent where `observed` says enough.
+    pub expected: Option<String>,
+    /// The observation, for people.
+    pub observed: String,
+    /// A remark besides the state.
+    pub warning: Option<Warning>,
+}
+
+impl Classification {
+    pub(super) fn ok() -> Self {
+        Self {
+            state: State::Ok,
+            reason: None,
+            expected: None,
+            observed: "as promised".into(),
+            warning: None,
+        }
+    }
+
+    pub(super) fn new(
+        state: State,
+        reason: impl Into<Option<Reason>>,
+        observed: impl Into<String>,
+    ) -> Self {
+        Self {
+            state,
+            reason: reason.into(),
+            expected: None,
+            observed: observed.into(),
+            warning: None,
+        }
+    }
+
+    pub(super) fn given_up() -> Self {
+        Self::new(
+            State::Inconclusive,
+            Reason::RunEnded,
+            "the run ended before it could be judged",
+        )
+    }
+
+    pub(super) fn not_asked(cause: &str) -> Self {
+        Self::new(
+            State::Inconclusive,
+            Reason::NotAsked,
+            format!("was not asked: {cause}"),
+        )
+    }
+
+    pub(super) fn own_network(observed: &str) -> Self {
+        Self::new(
+            State::Inconclusive,
+            Reason::OwnNetwork,
+            format!("no host answered in this run, so it may be our own network: {observed}"),
+        )
+    }
+
+    pub(super) fn same_page(observed: &str, domains: usize) -> Self {
+        Self::new(
+            State::Inconclusive,
+            Reason::OwnNetwork,
+            format!(
+                "hosts of {domains} domains answer with the same page and no promised bytes \
+                 arrived in this run, so it may be our own network: {observed}"
+            ),
+        )
+    }
+
+    pub(super) fn expecting(self, expected: impl Into<String>) -> Self {
+        Self {
+            expected: Some(expected.into()),
+            ..self
+        }
+    }
+
+    pub(super) fn warning(self, warning: Warning) -> Self {
+        Self {
+            warning: Some(warning),
+            ..self
+        }
+    }
+
+    /// One sentence for people.
+    pub fn message(&self) -> String {
+        match &self.expected {
+            Some(expected) => format!("{}, promised {expected}", self.observed),
+            None => self.observed.clone(),
+        }
+    }
+}
+
+urldb_text::named_enum! {
+    /// A remark about a URL whose promise holds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Warning {
+        /// One of three fetches has other bytes than the other two.
+        ContentUnstable = "content-unstable",
+        /// The server added a content coding; the decoded bytes are right.
+        ContentEncoded = "content-encoded",
+        /// The bytes are right, but the connection ended before the response's framing said so.
+        FramingBroken = "framing-broken",
+        /// The promised redirect leads to an error.
+        RedirectToBroken = "redirect-to-broken",
+        /// The server's certificate expires soon.
+        CertificateExpiresSoon = "certificate-expires-soon",
+        /// The URL fails often, but never in two runs in a row.
+        Intermittent = "intermittent",
+        /// The page names no canonical URL.
+        CanonicalMissing = "canonical-missing",
+        /// The page names another canonical URL than its official one.
+        CanonicalDiffers = "canonical-differs",
+    }
+}
+
+impl Warning {
+    /// One sentence for people.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::ContentUnstable => "one of three fetches brought other bytes than promised",
+            Self::ContentEncoded => {
+                "the server compresses what nobody asked it to; undone, the bytes are as promised"
+            }
+            Self::FramingBroken => {
+                "the bytes are as promised, but the server does not end them properly"
+            }
+            Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
+            Self::CertificateExpiresSoon => "the server's certificate expires soon",
+            Self::Intermittent => "it fails often",
+            Self::CanonicalMissing => "the page names no canonical URL",
+            Self::CanonicalDiffers => "the page names another canonical URL than its official one",
+        }
     }
 }

@@ -5,10 +5,9 @@ use proptest::prelude::*;
 use urldb_protocol::{ClosedBecause, Evidence, Incident, Phase, Reason, Shown, State};
 
 use super::*;
-use crate::classification::Classification;
 use crate::options::VerdictOptions;
 use crate::status::UrlStatus;
-use crate::verdict::Verdict;
+use crate::verdict::{Classification, Verdict};
 
 /// Runs over a database of a few hosts.
 #[derive(Default)]

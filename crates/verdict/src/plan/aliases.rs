@@ -6,8 +6,7 @@
 use urldb_canon::RequestUrl;
 
 use super::options::{Cnames, PastRuns, PlanOptions};
-use crate::job::{BodyUse, Job, JobKey, Keep, spread};
-use crate::promise::Promise;
+use crate::job::{BodyUse, Job, JobKey, Keep, Promise, spread};
 
 /// The position of some records of a domain among all requests of the domain that can be made to its
 /// cnames.

@@ -1,23 +1,22 @@
 //! Plans the jobs of one domain, record by record.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::AddAssign;
+use std::sync::Arc;
 
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DocumentRef, Metadata, RecordEntry, RecordIdentity, lint_promise};
+use urldb_format::{DocumentRef, Metadata, Record, RecordEntry, RecordIdentity, lint_promise};
 use urldb_text::Finding;
 
-use super::options::{FileOptions, PastRuns};
-use super::record_job::job_of;
+use super::options::{FileOptions, KeptBodies, PastRuns, PlanOptions};
 use super::selection::Selection;
-use super::skipped::SkippedRecords;
-use crate::job::Job;
+use crate::job::{BodyUse, Job, JobKey, Keep, Promise, Request};
 
 /// Plans the jobs of the records of one domain file.
 #[derive(Debug)]
 pub struct DomainPlan<'a> {
     host: String,
     metadata: Metadata,
-    /// The root of the domain over each scheme.
     roots: Vec<(Scheme, RequestUrl)>,
     selection: &'a Selection,
     wants_domain: bool,
@@ -122,4 +121,120 @@ impl<'a> DomainPlan<'a> {
 fn is_sound(entry: &RecordEntry, own_keys: &[String]) -> bool {
     let findings = lint_promise(entry, own_keys);
     entry.is_intact() && !findings.iter().any(Finding::is_error)
+}
+
+/// Number of records that a run does not check, by cause.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SkippedRecords {
+    /// Selected records of category `deprecated` that are not named.
+    pub deprecated: u64,
+    /// Records that are not selected.
+    pub not_selected: u64,
+    /// Number of URLs of those that are not selected and not deprecated, by host.
+    pub urls_not_selected: BTreeMap<String, u64>,
+}
+
+impl AddAssign for SkippedRecords {
+    fn add_assign(&mut self, other: Self) {
+        self.deprecated += other.deprecated;
+        self.not_selected += other.not_selected;
+        for (host, urls) in other.urls_not_selected {
+            *self.urls_not_selected.entry(host).or_default() += urls;
+        }
+    }
+}
+
+/// The job of one record over one scheme, at the host with this root; `None` if its path makes no URL.
+pub(super) fn job_of(
+    entry: &RecordEntry,
+    scheme: Scheme,
+    root: &RequestUrl,
+    options: FileOptions<'_>,
+    past: &impl PastRuns,
+) -> Option<Job> {
+    let record = entry.record();
+    let FileOptions { name, plan, .. } = options;
+    let key = JobKey {
+        domain: root.host().to_owned(),
+        path: record.path.clone(),
+        request: record.request_key(),
+        alias: None,
+        scheme,
+    };
+    let url = root.at_path(&record.path)?;
+    let promise = promise(record, url.as_str());
+    let is_archived = promise
+        .sha256
+        .is_some_and(|digest| past.is_archived(&key, &digest));
+    let request = Request::of(record);
+    // A request that may change something is not repeated: its only response is kept.
+    let is_known = is_archived && request.is_safe();
+    let body = body_use(&promise, plan, is_known);
+    let digest = promise.sha256.filter(|_| !plan.rehash.is_due(&key));
+    let validators = digest.and_then(|digest| past.validators(&key, &digest));
+    Some(Job {
+        key,
+        url,
+        file: Arc::clone(name),
+        line: entry.line(),
+        categories: match record.categories.as_slice() {
+            // Empty lists share one.
+            [] => Arc::default(),
+            categories => categories.into(),
+        },
+        promise,
+        request,
+        body,
+        muted: record.mute_until.is_some() && record.is_muted(plan.today()),
+        validators: validators.map(Box::new),
+    })
+}
+
+/// The use of a body; `is_known` says that the archive holds the promised content, and that a
+/// changed one is fetched again.
+fn body_use(promise: &Promise, options: PlanOptions, is_known: bool) -> BodyUse {
+    let promised = promise.length.filter(|_| !options.whole);
+    let keep = match (promise.is_static(), options.kept_bodies) {
+        (true, KeptBodies::None) => Keep::Nothing,
+        (true, KeptBodies::Static | KeptBodies::All) if is_known => Keep::Changes,
+        (true, KeptBodies::Static | KeptBodies::All) | (false, KeptBodies::All) => Keep::Everything,
+        (false, KeptBodies::None | KeptBodies::Static) => return BodyUse::Skip,
+    };
+    BodyUse::Hash {
+        at_most: promised.map_or(options.max_body, |length| length.min(options.max_body)),
+        keep,
+        beyond: options.max_capture,
+    }
+}
+
+/// The promise of a record that is served at `url`.
+pub(super) fn promise(record: &Record, url: &str) -> Promise {
+    Promise {
+        length: record.content_length,
+        sha256: record.sha256(),
+        content_type: record.content_type.clone(),
+        redirect_status: record.content_type.as_deref().and_then(pseudo_type),
+        status: record.status,
+        redirects_to: record
+            .redirects_to
+            .as_deref()
+            .map(|target| absolute(url, target)),
+        canonical: None,
+        redirect_ok: record.has_category("redirect-ok"),
+        content_type_change_ok: record.has_category("content-type-change-ok"),
+    }
+}
+
+/// The status of a pseudo type such as `X-301-Redirect`.
+fn pseudo_type(content_type: &str) -> Option<u16> {
+    content_type
+        .strip_prefix("X-")?
+        .strip_suffix("-Redirect")?
+        .parse()
+        .ok()
+}
+
+fn absolute(url: &str, target: &str) -> String {
+    let joined = url::Url::parse(url).and_then(|base| base.join(target));
+    joined.map_or_else(|_| target.to_owned(), String::from)
 }

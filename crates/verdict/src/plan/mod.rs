@@ -3,24 +3,21 @@
 mod aliases;
 mod domain_plan;
 mod options;
-mod record_job;
 mod rehash;
 mod selection;
 mod shard;
-mod skipped;
 
 use urldb_format::{DomainFile, Metadata, Record};
 
-use self::record_job::promise;
 use crate::job::Job;
+use domain_plan::promise;
 
 pub use aliases::Rotation;
-pub use domain_plan::DomainPlan;
+pub use domain_plan::{DomainPlan, SkippedRecords};
 pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
 pub use selection::{ChangedRecords, NamedRecord, Selection};
 pub use shard::{InvalidShard, Shard};
-pub use skipped::SkippedRecords;
 
 /// The jobs of one domain file.
 ///

@@ -9,7 +9,6 @@ use jiff::tz::TimeZone;
 use super::rehash::Rehash;
 use crate::job::{JobKey, Validators};
 
-/// Seconds in a day.
 const DAY: i64 = 24 * 60 * 60;
 
 /// The options for turning records into jobs.

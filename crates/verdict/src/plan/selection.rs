@@ -40,7 +40,6 @@ pub struct ChangedRecords {
     domains: BTreeMap<String, ChangedDomain>,
 }
 
-/// The changed records of one domain file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChangedDomain {
     /// Every record, because the metadata of the file apply to all.
