@@ -3,8 +3,7 @@
 use urldb_files::Spool;
 use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
 
-use crate::decode::Decoder;
-use crate::hasher::BodyHasher;
+use crate::decode::{BodyHasher, Decoder};
 
 /// Bytes kept of the beginning of every HTML page and JSON document.
 const PREFIX: usize = 4 << 10;
@@ -193,7 +192,6 @@ impl BodyReader {
             .and_then(|mut spool| spool.push(bytes).ok().map(|()| spool));
     }
 
-    /// The body for the observation.
     pub(crate) fn finish(self, end: BodyEnd) -> Body {
         Body {
             length: self.length,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
-use urldb_tls::{CertificateNames, Trust, UNKNOWN_AUTHORITY, is_unknown_authority};
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::{CertificateError, OtherError};
+use urldb_tls::{CertificateNames, UNKNOWN_AUTHORITY, is_unknown_authority};
 use urldb_verdict::Certificate;
 
 /// Reads a certificate from DER; `None` if the bytes are no certificate.
@@ -28,7 +27,6 @@ fn timestamp(time: UnixTime) -> Option<Timestamp> {
 #[derive(Debug, thiserror::Error)]
 #[error("{}; the certificate is {certificate}", tls_fault(error))]
 pub(crate) struct RejectedCertificate {
-    /// The error of the verifier.
     pub(crate) error: rustls::Error,
     pub(crate) certificate: Certificate,
 }
@@ -68,54 +66,16 @@ impl RejectedCertificate {
     }
 }
 
-/// The verifier; adds the certificate to the error when it rejects one.
-#[derive(Debug)]
-pub(crate) struct RecordingVerifier(pub(crate) Trust);
-
-impl ServerCertVerifier for RecordingVerifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified =
-            self.0
-                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        verified.map_err(|error| match read_certificate(end_entity) {
-            None => error,
-            Some(certificate) => {
-                let rejected = Arc::new(RejectedCertificate { error, certificate });
-                rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(rejected)))
-            }
-        })
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0
-            .verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0
-            .verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
+/// Adds the rejected certificate to the error about it.
+pub(crate) fn with_certificate(
+    error: rustls::Error,
+    rejected: &CertificateDer<'_>,
+) -> rustls::Error {
+    let Some(certificate) = read_certificate(rejected) else {
+        return error;
+    };
+    let rejected = Arc::new(RejectedCertificate { error, certificate });
+    rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(rejected)))
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use urldb_verdict::{Body, BodyEnd, Failure, Hop, Job, Observation};
 
 use crate::body::{BodyReader, PagePrefix};
-use crate::deadline::deadline_in;
 use crate::exchange::{Exchange, Permit};
 use crate::hosts::Hosts;
 use crate::limits::Limits;
 use crate::options::FetchOptions;
 use crate::redirect::{NextRequest, Visited, locations};
 use crate::slots::Slots;
+use crate::stop::deadline_in;
 
 /// State that all fetches of a run share.
 #[derive(Debug)]
@@ -46,7 +46,6 @@ pub(crate) enum Step {
     Redirect(Chain),
 }
 
-/// The response to one request.
 enum Response {
     Redirect(NextRequest),
     Last(BodyEnd),
@@ -73,7 +72,6 @@ impl Chain {
         self.hops.len()
     }
 
-    /// The host of the next request.
     pub(crate) fn next_host(&self) -> &str {
         self.next.url.host_str().unwrap_or_default()
     }

@@ -30,11 +30,10 @@ use urldb_files::Limit;
 use urldb_text::secret_variable;
 use urldb_tls::Trust;
 
-use crate::certificate::RecordingVerifier;
-use crate::mapping::Mapping;
+use crate::certificate::with_certificate;
 use crate::options::NetworkOptions;
 use crate::policy::{AddressPolicy, ForbiddenAddress};
-use crate::proxy::Proxy;
+use crate::proxy::{Mapping, Proxy};
 use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
 use crate::setting::{SettingError, SetupError};
 
@@ -101,13 +100,11 @@ pub(crate) struct ConnectionPool {
 /// A complete request, before mappings apply.
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest {
-    /// Request method.
     pub(crate) method: reqwest::Method,
     /// URL of the record or of a redirect.
     pub(crate) url: Url,
     /// All request headers, `Host` included.
     pub(crate) headers: HeaderMap,
-    /// Request body.
     pub(crate) body: Option<String>,
 }
 
@@ -188,7 +185,6 @@ impl Clients {
         })
     }
 
-    /// The mapping of a URL and its target.
     fn mapping(&self, url: &Url) -> Option<(&Mapping, &Target)> {
         let port = url.port_or_known_default();
         let mapping = self
@@ -251,7 +247,6 @@ impl Clients {
     }
 }
 
-/// The target of a URL.
 struct Route<'a> {
     /// The target host of the mapping, if there is one.
     mapped_to: Option<&'a String>,
@@ -305,7 +300,7 @@ fn tls(network: &NetworkOptions) -> Result<ClientConfig, SetupError> {
         Some(path) => trust(path)?,
         None => Trust::new(None).map_err(SetupError::Trust)?,
     };
-    let mut config = urldb_tls::client_config(Arc::new(RecordingVerifier(trust)))
+    let mut config = urldb_tls::client_config(trust.on_rejection(with_certificate))
         .map_err(SetupError::in_step("TLS cannot be set up"))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session shows no certificate, and an observation records the current one.

@@ -1,9 +1,8 @@
 //! Decodes an unrequested Content-Encoding, with a size limit.
 
 use flate2::{Decompress, FlushDecompress, Status};
+use ring::digest::{Context, SHA256};
 use urldb_verdict::{Coding, Damage, Decoded, coding_of};
-
-use crate::hasher::BodyHasher;
 
 /// Most decoded bytes, unless the record promises more: a few kilobytes may decode to gigabytes, and
 /// their hashing delays other requests.
@@ -60,7 +59,6 @@ impl Decoder {
         })
     }
 
-    /// Decodes the next bytes.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) {
         while let [first, rest @ ..] = bytes {
             match &mut self.stream {
@@ -184,6 +182,24 @@ impl Content {
         self.length += bytes.len() as u64;
         self.hasher.update(bytes);
         self.length <= self.limit
+    }
+}
+
+/// Computes the SHA-256 of a body.
+pub(crate) struct BodyHasher(Context);
+
+impl BodyHasher {
+    pub(crate) fn new() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        let digest = self.0.finish();
+        digest.as_ref().try_into().expect("32 bytes")
     }
 }
 

@@ -15,12 +15,12 @@ use urldb_verdict::{
 
 use crate::chain::{Chain, FetchContext, Step};
 use crate::client::ConnectionPool;
-use crate::deadline::deadline_in;
 use crate::exchange::Permit;
 use crate::limits::Limits;
 use crate::queue::{HostId, Queue};
 use crate::slots::SLOT_WAIT;
 use crate::sources::Sources;
+use crate::stop::deadline_in;
 use crate::unresponsive::UnresponsiveHosts;
 
 /// Most jobs that are queued ahead, in search of hosts that may be asked.

@@ -17,7 +17,6 @@ use urldb_verdict::{
 use crate::body::{BodyLimits, BodyReader, PagePrefix};
 use crate::certificate::read_certificate;
 use crate::client::{ConnectionPool, OutgoingRequest};
-use crate::deadline::deadline_in;
 use crate::decode::Decoder;
 use crate::failure::failure_of;
 use crate::headers::add_validators;
@@ -25,6 +24,7 @@ use crate::hosts::HostSettings;
 use crate::limits::Limits;
 use crate::redirect::NextRequest;
 use crate::slots::Slots;
+use crate::stop::deadline_in;
 use crate::unresponsive::ResponseFlag;
 
 /// Bytes of an unwanted body that are read, so that its connection can be reused.
@@ -43,7 +43,6 @@ pub(crate) struct Permit {
     pub(crate) slot_wait: Duration,
     /// Set once the head of the response has come.
     pub(crate) has_response: ResponseFlag,
-    /// The connections to the host.
     pub(crate) pool: Arc<ConnectionPool>,
 }
 

@@ -12,7 +12,6 @@ use crate::options::{HeaderSource, HostOptions};
 use crate::redirect::NextRequest;
 use crate::setting::{SettingError, SettingSection};
 
-/// Replaces the value of a secret header.
 const REDACTED: &[u8] = b"[redacted]";
 
 /// Headers whose values are always secret.
@@ -197,7 +196,6 @@ fn configured(
     headers.iter().map(read).collect()
 }
 
-/// The request headers of a record.
 fn record_headers(
     request: &Request,
     with_body: bool,

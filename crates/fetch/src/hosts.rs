@@ -12,7 +12,6 @@ use crate::queue::RateLimit;
 use crate::resolve::Lookup;
 use crate::setting::{SettingSection, SetupError};
 
-/// The settings of all hosts of a run.
 #[derive(Debug)]
 pub(crate) struct Hosts {
     default: HostSettings,
@@ -20,7 +19,6 @@ pub(crate) struct Hosts {
     longest_idle: Duration,
 }
 
-/// The settings of one host.
 #[derive(Debug)]
 pub(crate) struct HostSettings {
     pub(crate) options: HostOptions,
@@ -83,7 +81,6 @@ impl Hosts {
 }
 
 impl HostSettings {
-    /// The rate limit of the host.
     pub(crate) fn rate_limit(&self) -> RateLimit {
         RateLimit {
             concurrency: self.options.host_concurrency,

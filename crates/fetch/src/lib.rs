@@ -12,15 +12,15 @@
 //! | `queue` | which host's job starts next, within rate limits |
 //! | `slots` | how many requests run at once |
 //! | `unresponsive` | hosts that do not answer, and when to stop asking them |
-//! | `limits`, `stop`, `deadline` | when a run ends before its jobs do |
+//! | `limits`, `stop` | when a run ends before its jobs do |
 //! | `chain` | one fetch: a request and its redirects |
 //! | `exchange` | one request and its response |
 //! | `hosts`, `client` | settings and HTTP clients for each host; mappings, proxy, TLS |
 //! | `resolve`, `policy` | names to addresses; which addresses may be contacted |
 //! | `headers`, `redirect` | what a request sends; where a redirect leads |
-//! | `body`, `hasher`, `decode` | length, digest, prefix and content coding of a response body |
+//! | `body`, `decode` | length, digest, prefix and content coding of a response body |
 //! | `certificate`, `failure` | what a certificate says; which failure an error means |
-//! | `options`, `mapping`, `proxy` | types of the public API |
+//! | `options`, `proxy` | types of the public API |
 //!
 //! Six modules are pure, without network and clock: `policy`, `redirect`, `headers`, `sources`,
 //! `queue` and `unresponsive`; callers pass the time.
@@ -37,17 +37,14 @@ mod body;
 mod certificate;
 mod chain;
 mod client;
-mod deadline;
 mod decode;
 mod driver;
 mod exchange;
 mod failure;
 mod fetcher;
-mod hasher;
 mod headers;
 mod hosts;
 mod limits;
-mod mapping;
 mod open_files;
 mod options;
 mod policy;
@@ -63,10 +60,9 @@ mod unresponsive;
 
 pub use client::LARGEST_CA_FILE;
 pub use fetcher::Fetcher;
-pub use mapping::{InvalidMapping, Mapping};
 pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
 pub use policy::{AddressPolicy, ForbiddenAddress};
-pub use proxy::{Proxy, ProxyAddress};
+pub use proxy::{InvalidMapping, Mapping, Proxy, ProxyAddress};
 pub use resolve::{Lookup, SystemLookup};
 pub use setting::{SettingError, SettingSection, SetupError};
 pub use stop::Stop;

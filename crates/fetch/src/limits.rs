@@ -6,9 +6,8 @@ use std::time::Instant;
 use futures_util::future::OptionFuture;
 use urldb_verdict::{Failure, FailureKind};
 
-use crate::deadline::deadline_in;
 use crate::options::FetchOptions;
-use crate::stop::Stop;
+use crate::stop::{Stop, deadline_in};
 
 /// The limits of one run, and the bytes read so far.
 #[derive(Debug)]

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::mapping::Mapping;
-use crate::proxy::Proxy;
+use crate::proxy::{Mapping, Proxy};
 
 /// Limits of a whole run, and the options of each host.
 #[derive(Debug, Clone)]

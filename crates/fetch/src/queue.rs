@@ -14,13 +14,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::deadline::LONGEST_WAIT;
+use crate::stop::LONGEST_WAIT;
 
 /// A host's number in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HostId(usize);
 
-/// The rate limit of one host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateLimit {
     /// Most requests under way at once; at least one.
@@ -244,7 +243,6 @@ impl<T> Queue<T> {
         paused.into_iter().chain(delayed).chain(closing).min()
     }
 
-    /// The name of a host.
     pub(crate) fn name_of(&self, id: HostId) -> &str {
         &self.hosts[id.0].name
     }

@@ -8,7 +8,6 @@ use urldb_verdict::{Failure, FailureKind, becomes_get, location_text};
 /// One request of a fetch: the first one, or the target of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NextRequest {
-    /// The method.
     pub(crate) method: Method,
     /// The URL, without fragment.
     pub(crate) url: Url,

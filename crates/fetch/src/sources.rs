@@ -11,7 +11,6 @@ use urldb_verdict::Job;
 
 use crate::queue::HostId;
 
-/// All sources of a run.
 pub(crate) struct Sources<S, J: Iterator> {
     /// Sources that have not begun.
     new: Fuse<S>,

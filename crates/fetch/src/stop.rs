@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -61,4 +61,12 @@ impl Stop {
             .unwrap_or_else(PoisonError::into_inner);
         self.is_set()
     }
+}
+
+/// Longest wait that is ever computed: longer than any run, and safe to add to an [`Instant`].
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_hours(24 * 365);
+
+/// The point in time this long from now, capped at [`LONGEST_WAIT`].
+pub(crate) fn deadline_in(wait: Duration) -> Instant {
+    Instant::now() + wait.min(LONGEST_WAIT)
 }

@@ -5,13 +5,14 @@
 //! often says that it belongs to an authority, as `openssl req -x509` writes it, and no library takes an
 //! authority for a server. So a certificate that the file names is compared byte for byte; its dates and
 //! its names count all the same.
+
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
-mod certificate;
-
 use std::sync::Arc;
 
+use der::asn1::{AnyRef, GeneralizedTime, ObjectIdentifier, UtcTime};
+use der::{Decode, Reader, SliceReader, Tag, Tagged};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
@@ -20,8 +21,6 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use rustls_platform_verifier::Verifier;
-
-pub use certificate::CertificateNames;
 
 /// The fault of a certificate from an unknown authority, and the remedy, for a sentence about the
 /// certificate.
@@ -51,7 +50,11 @@ pub struct Trust {
     system: Verifier,
     /// The certificates that the user names.
     named: Vec<CertificateDer<'static>>,
+    on_rejection: RejectionError,
 }
+
+/// Makes the error about a rejected certificate.
+pub type RejectionError = fn(rustls::Error, &CertificateDer<'_>) -> rustls::Error;
 
 impl Trust {
     /// Trusts the authorities of the system, and the certificates in `pem`.
@@ -67,19 +70,30 @@ impl Trust {
         }
         let system = Verifier::new_with_extra_roots(named.iter().cloned(), provider())
             .map_err(Error::NoAuthorities)?;
-        Ok(Self { system, named })
+        Ok(Self {
+            system,
+            named,
+            on_rejection: |error, _| error,
+        })
+    }
+
+    /// Changes the error of each rejected certificate.
+    #[must_use]
+    pub fn on_rejection(mut self, change: RejectionError) -> Self {
+        self.on_rejection = change;
+        self
     }
 }
 
-/// The settings of TLS connections with this verifier.
+/// The settings of TLS connections to servers that `trust` verifies.
 ///
 /// # Errors
 /// When the cryptography has no protocol that is safe.
-pub fn client_config(verifier: Arc<dyn ServerCertVerifier>) -> Result<ClientConfig, rustls::Error> {
+pub fn client_config(trust: Trust) -> Result<ClientConfig, rustls::Error> {
     Ok(ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(verifier)
+        .with_custom_certificate_verifier(Arc::new(trust))
         .with_no_client_auth())
 }
 
@@ -122,11 +136,18 @@ impl ServerCertVerifier for Trust {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.named.iter().any(|named| named == end_entity) {
-            return verify_named(end_entity, server_name, now);
-        }
-        self.system
-            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        let verified = if self.named.iter().any(|named| named == end_entity) {
+            verify_named(end_entity, server_name, now)
+        } else {
+            self.system.verify_server_cert(
+                end_entity,
+                intermediates,
+                server_name,
+                ocsp_response,
+                now,
+            )
+        };
+        verified.map_err(|error| (self.on_rejection)(error, end_entity))
     }
 
     fn verify_tls12_signature(
@@ -154,11 +175,129 @@ impl ServerCertVerifier for Trust {
     }
 }
 
+/// The names and the dates of a certificate (RFC 5280, 4.1), for people. Nothing else is verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateNames {
+    /// Name of the server, such as `CN=example.org`.
+    pub subject: String,
+    /// Name of the authority, such as `C=US, O=Example Trust, CN=Example CA`.
+    pub issuer: String,
+    /// Begin of the validity.
+    pub not_before: UnixTime,
+    /// End of the validity.
+    pub not_after: UnixTime,
+}
+
+impl CertificateNames {
+    /// Reads them from DER; `None` if the bytes are no certificate.
+    pub fn read(der: &[u8]) -> Option<Self> {
+        read_certificate(der).ok()
+    }
+}
+
+fn read_certificate(der: &[u8]) -> der::Result<CertificateNames> {
+    let mut certificate = nested(&mut SliceReader::new(der)?, Tag::Sequence)?;
+    let mut fields = nested(&mut certificate, Tag::Sequence)?;
+    let version_or_serial = AnyRef::decode(&mut fields)?;
+    if version_or_serial.tag() != Tag::Integer {
+        let _serial = AnyRef::decode(&mut fields)?;
+    }
+    let _signature_algorithm = nested(&mut fields, Tag::Sequence)?;
+    let issuer = read_name(&mut fields)?;
+    let mut validity = nested(&mut fields, Tag::Sequence)?;
+    Ok(CertificateNames {
+        issuer,
+        not_before: read_time(&mut validity)?,
+        not_after: read_time(&mut validity)?,
+        subject: read_name(&mut fields)?,
+    })
+}
+
+/// A reader of the next value's content.
+fn nested<'a>(reader: &mut SliceReader<'a>, tag: Tag) -> der::Result<SliceReader<'a>> {
+    let value = AnyRef::decode(reader)?;
+    value.tag().assert_eq(tag)?;
+    SliceReader::new(value.value())
+}
+
+fn read_time(reader: &mut SliceReader<'_>) -> der::Result<UnixTime> {
+    let time = AnyRef::decode(reader)?;
+    let since_1970 = match time.tag() {
+        Tag::UtcTime => time.decode_as::<UtcTime>()?.to_unix_duration(),
+        _ => time.decode_as::<GeneralizedTime>()?.to_unix_duration(),
+    };
+    Ok(UnixTime::since_unix_epoch(since_1970))
+}
+
+/// Reads a name, such as `C=US, O=Example, CN=example.org + serialNumber=1`.
+fn read_name(reader: &mut SliceReader<'_>) -> der::Result<String> {
+    let mut sets = nested(reader, Tag::Sequence)?;
+    let mut parts = Vec::new();
+    while !sets.is_finished() {
+        let mut set = nested(&mut sets, Tag::Set)?;
+        let mut attributes = Vec::new();
+        while !set.is_finished() {
+            let mut attribute = nested(&mut set, Tag::Sequence)?;
+            let id: ObjectIdentifier = attribute.decode()?;
+            let value = attribute_text(AnyRef::decode(&mut attribute)?);
+            attributes.push(format!("{}={value}", attribute_name(&id.to_string())));
+        }
+        parts.push(attributes.join(" + "));
+    }
+    Ok(parts.join(", "))
+}
+
+fn attribute_text(value: AnyRef<'_>) -> String {
+    match value.tag() {
+        Tag::BmpString => {
+            let (pairs, _) = value.value().as_chunks();
+            let units: Vec<_> = pairs.iter().map(|&pair| u16::from_be_bytes(pair)).collect();
+            String::from_utf16_lossy(&units)
+        }
+        _ => String::from_utf8_lossy(value.value()).into_owned(),
+    }
+}
+
+/// The usual abbreviation of an attribute, or its name in X.520 and PKCS #9.
+fn attribute_name(id: &str) -> String {
+    let name = match id {
+        "2.5.4.3" => "CN",
+        "2.5.4.6" => "C",
+        "2.5.4.7" => "L",
+        "2.5.4.8" => "ST",
+        "2.5.4.10" => "O",
+        "2.5.4.11" => "OU",
+        "0.9.2342.19200300.100.1.25" => "DC",
+        "1.2.840.113549.1.9.1" => "Email",
+        "0.9.2342.19200300.100.1.1" => "uid",
+        "1.2.840.113549.1.9.2" => "unstructuredName",
+        "1.3.6.1.4.1.311.60.2.1.1" => "msJurisdictionLocality",
+        "1.3.6.1.4.1.311.60.2.1.2" => "msJurisdictionStateOrProvince",
+        "1.3.6.1.4.1.311.60.2.1.3" => "msJurisdictionCountry",
+        "2.5.4.4" => "surname",
+        "2.5.4.5" => "serialNumber",
+        "2.5.4.9" => "streetAddress",
+        "2.5.4.12" => "title",
+        "2.5.4.13" => "description",
+        "2.5.4.15" => "businessCategory",
+        "2.5.4.16" => "postalAddress",
+        "2.5.4.17" => "postalCode",
+        "2.5.4.41" => "name",
+        "2.5.4.42" => "givenName",
+        "2.5.4.46" => "dnQualifier",
+        other => return format!("OID({other})"),
+    };
+    name.to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
+    use proptest::prelude::*;
+    use rcgen::{
+        BasicConstraints, CertificateParams, DnType, DnValue, IsCa, KeyPair, date_time_ymd,
+    };
 
     use super::*;
 
@@ -226,5 +365,42 @@ mod tests {
             Trust::new(Some(cut.as_bytes())),
             Err(Error::Pem(_))
         ));
+    }
+
+    fn certificate() -> Vec<u8> {
+        let mut params = CertificateParams::new(vec!["example.test".to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2020, 1, 2);
+        params.not_after = date_time_ymd(2060, 1, 2);
+        let bmp = rcgen::string::BmpString::try_from("Zoë").unwrap();
+        let name = &mut params.distinguished_name;
+        name.push(DnType::CountryName, "DE");
+        name.push(DnType::OrganizationName, DnValue::BmpString(bmp));
+        name.push(DnType::CustomDnType(vec![2, 5, 4, 5]), "17");
+        name.push(DnType::CustomDnType(vec![2, 5, 4, 97]), "other");
+        let key = KeyPair::generate().unwrap();
+        params.self_signed(&key).unwrap().der().to_vec()
+    }
+
+    #[test]
+    fn names_and_dates_are_read() {
+        let read = CertificateNames::read(&certificate()).unwrap();
+        assert_eq!(
+            read.subject,
+            "CN=rcgen self signed cert, C=DE, O=Zoë, serialNumber=17, OID(2.5.4.97)=other"
+        );
+        assert_eq!(read.issuer, read.subject);
+        let seconds = (read.not_before.as_secs(), read.not_after.as_secs());
+        assert_eq!(seconds, (1_577_923_200, 2_840_227_200));
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_certificates_do_not_panic(at: prop::sample::Index, byte: u8, cut: prop::sample::Index) {
+            let mut der = certificate();
+            let at = at.index(der.len());
+            der[at] = byte;
+            CertificateNames::read(&der);
+            CertificateNames::read(&der[..cut.index(der.len())]);
+        }
     }
 }

@@ -9,10 +9,8 @@ pub(crate) struct Letter {
     pub(crate) recipients: Vec<Recipient>,
 }
 
-/// A recipient of a mail.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipient {
-    /// The id of the delivery.
     pub(crate) delivery: String,
     pub(crate) address: lettre::Address,
 }

@@ -54,12 +54,10 @@ impl Composer {
         })
     }
 
-    /// The name of the notifier.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The addresses of the recipients.
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Address> {
         self.to.iter().map(|to| &to.email)
     }

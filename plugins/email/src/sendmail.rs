@@ -29,7 +29,6 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// error, input or output error, temporary failure.
 const TEMPORARY: [i32; 5] = [69, 71, 72, 74, 75];
 
-/// A program with the interface of sendmail.
 #[derive(Debug)]
 pub(crate) struct Sendmail {
     program: PathBuf,

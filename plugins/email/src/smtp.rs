@@ -25,7 +25,6 @@ const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// section 3.8).
 const CLOSING: u16 = 421;
 
-/// A mail server.
 pub(crate) struct Smtp {
     mail_server: MailServer,
     credentials: Option<LoginData>,

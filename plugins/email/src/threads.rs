@@ -8,7 +8,6 @@ use urldb_protocol::{Delivery, Envelope, Incident, Phase, Remembered, State};
 const MESSAGE_ID: &str = "message-id";
 const SUBJECT: &str = "subject";
 
-/// One mail of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Thread {
     /// Identifies the mail within the report: `news`, `reminders`, or the id of an incident.
@@ -22,7 +21,6 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// The ids of the incidents.
     pub(crate) fn ids(&self) -> Vec<&str> {
         self.incidents.iter().map(String::as_str).collect()
     }
@@ -33,7 +31,6 @@ impl Thread {
 pub(crate) struct Opening {
     /// The Message-ID, without angle brackets.
     pub(crate) message_id: String,
-    /// The subject.
     pub(crate) subject: String,
 }
 

@@ -7,17 +7,13 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
-mod answer;
 mod budget;
 mod client;
 mod conversation;
-mod endpoint;
 mod request;
 
-pub use answer::Answer;
 pub use budget::{Budget, Ended};
-pub use client::{Client, Error, Options, Proxy};
-pub use conversation::{Conversation, Incoming, SLOWEST};
-pub use endpoint::{endpoint, is_loopback};
+pub use client::{Client, Error, Options, Proxy, endpoint, is_loopback};
+pub use conversation::{Answer, Conversation, Incoming, SLOWEST};
 pub use request::{Method, Request, SendError};
 pub use url::Url;
