@@ -51,7 +51,6 @@ fn is_no_archive(error: &WarcError) -> bool {
     matches!(error.kind, ReadErrorKind::NotAnArchive { .. })
 }
 
-/// The next record of a file.
 enum NextRecord {
     /// A capture, taken or left out.
     Capture(ReadEvent),

@@ -22,7 +22,6 @@ use urldb_text::sanitize;
 /// The largest part of a failure's text that is read, in bytes.
 const LARGEST_FAILURE: usize = 64 << 10;
 
-/// The running conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CurrentConversation(Arc<Mutex<State>>);
 

@@ -30,7 +30,6 @@ impl Location {
         &self.prefix
     }
 
-    /// The key of a file.
     pub(crate) fn key(&self, name: &str) -> String {
         if self.prefix.is_empty() {
             name.to_owned()

@@ -50,7 +50,6 @@ fn retries() -> RetryConfig {
     }
 }
 
-/// Access to the bucket.
 pub(crate) struct BucketAccess<'a> {
     pub(crate) location: &'a Location,
     pub(crate) endpoint: Option<&'a str>,

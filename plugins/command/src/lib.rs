@@ -74,10 +74,6 @@ impl CommandNotifier {
 }
 
 impl Notifier for CommandNotifier {
-    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
-        vec![PlannedDelivery::of_report(envelope, self.destination())]
-    }
-
     fn deliver<'a>(
         &'a self,
         envelope: &'a Envelope,

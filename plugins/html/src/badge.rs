@@ -11,7 +11,6 @@ const LABEL: &str = "promises";
 /// Width of the label, in pixels.
 const LABEL_WIDTH: u64 = 63;
 
-/// A badge.
 pub(crate) struct Badge {
     mark: Mark,
     message: String,

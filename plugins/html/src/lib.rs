@@ -6,7 +6,6 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod badge;
-mod error;
 mod feed;
 mod file_names;
 mod folder;
@@ -16,10 +15,9 @@ mod site;
 mod source;
 mod strip;
 
-pub use error::SiteError;
 pub use folder::SiteChanges;
 pub use site::{Asset, SiteBuilder, SiteTemplates, TEMPLATES};
-pub use source::{ListedUrl, SiteSource};
+pub use source::{ListedUrl, SiteError, SiteSource};
 use urldb_files::Root;
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,

@@ -11,8 +11,7 @@ use urldb_protocol::{
     RunSummary, Shown, State, TextDifference, Totals, UrlBelief, UrlDetails, UrlOverview,
 };
 
-use crate::error::SiteError;
-use crate::source::{ListedUrl, SiteSource};
+use crate::source::{ListedUrl, SiteError, SiteSource};
 
 const HOST: &str = "data.example.org";
 const FILE: &str = "urldb/data.example.org.yaml";

@@ -8,21 +8,18 @@ use urldb_protocol::{HostOverview, IncidentOverview, Overview};
 use urldb_render::{PromiseCounts, Renderer, status_document};
 
 use crate::badge::badge;
-use crate::error::SiteError;
 use crate::feed::feed;
 use crate::file_names::{host_name, host_page, numbered, url_page};
 use crate::folder::{SiteChanges, SiteFolder};
 use crate::pages::{MOST_HOSTS, Views, row_size};
 use crate::sample::{self, Sample};
-use crate::source::{ListedUrl, SiteSource};
+use crate::source::{ListedUrl, SiteError, SiteSource};
 
-/// Rows of a page of URLs.
 const ROWS: usize = 1_000;
 
 /// Most bytes of the rows of a page of URLs, so that a page opens at once.
 const LARGEST_TABLE: usize = 290_000;
 
-/// Rows of a page of incidents.
 const INCIDENT_ROWS: usize = 500;
 
 /// Most pages of URLs: hosts of static sites limit the number and the size of files.

@@ -3,8 +3,6 @@
 use jiff::Timestamp;
 use urldb_protocol::{HostOverview, LogEntry, UrlDetails, UrlOverview};
 
-use crate::error::SiteError;
-
 /// Facts that the pages of a site show beside the overview.
 pub trait SiteSource {
     /// Why something cannot be read, or a page cannot be written.
@@ -41,4 +39,15 @@ pub struct ListedUrl {
     pub changed: Option<Timestamp>,
     /// Whether an incident has ever affected the URL.
     pub had_incident: bool,
+}
+
+/// A fault that ends the build of a site.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// A template does not parse or cannot be rendered.
+    #[error(transparent)]
+    Template(#[from] urldb_render::Error),
+    /// A file cannot be written.
+    #[error("cannot write {0}: {1}")]
+    Io(String, #[source] std::io::Error),
 }

@@ -3,14 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{Delivery, Envelope, Incident, Phase, Remembered, ReportDelivery, Scope};
 
-use crate::IssuesNotifier;
 use crate::fault::{Fault, FaultKind};
 use crate::marker::{self, Marker};
-use crate::model::{Edit, Issue, User};
-use crate::service::Listed;
+use crate::service::{Edit, Issue, Listed, User};
 use crate::session::Session;
-use crate::text;
 use crate::thread::{ISSUE, Thread};
+use crate::{IssuesNotifier, text};
 
 /// The largest expected difference between the clocks of this machine and of the service.
 const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_hours(24);
@@ -56,7 +54,6 @@ pub(crate) async fn deliver(
     }
 }
 
-/// The delivery of a test.
 pub(crate) const TEST: &str = "test";
 
 /// Opens an issue and closes it, for `urldb notify test`.
@@ -116,7 +113,6 @@ struct Index {
     issues: Vec<Issue>,
 }
 
-/// One delivery of a report.
 struct Desk<'a> {
     notifier: &'a IssuesNotifier,
     envelope: &'a Envelope,

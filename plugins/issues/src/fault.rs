@@ -12,7 +12,6 @@ pub(crate) struct Fault {
     pub(crate) status: u16,
 }
 
-/// The kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultKind {
     /// No connection.

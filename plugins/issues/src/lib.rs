@@ -14,7 +14,6 @@
 mod delivery;
 mod fault;
 mod marker;
-mod model;
 mod repository;
 mod service;
 mod session;

@@ -4,7 +4,6 @@
 //! see. A closed incident has `urldb:closed` instead. Only the lines before all other text count, so
 //! no text from outside can pass for a marker.
 
-/// The mark of one incident.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub(crate) id: String,
@@ -41,7 +40,6 @@ pub(crate) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The body with its markers in front.
 pub(crate) fn join(markers: &[Marker], text: &str) -> String {
     let mut body: String = markers.iter().map(|marker| marker.line() + "\n").collect();
     body.push_str(text);

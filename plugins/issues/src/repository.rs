@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use urldb_http::Method;
 
 use crate::fault::{Fault, FaultKind};
-use crate::model::{Edit, Issue, User};
-use crate::service::{Comment, Dialect, Label, Listed};
+use crate::service::{Comment, Dialect, Edit, Issue, Label, Listed, User};
 use crate::session::Session;
 use crate::settings::Service;
 
@@ -129,7 +128,6 @@ impl Session<'_> {
         Ok(comments.iter().any(is_ours))
     }
 
-    /// Writes a comment.
     pub(crate) async fn comment(&mut self, number: u64, body: &str) -> Result<(), Fault> {
         let url = self.dialect().comments(number);
         let answer = self

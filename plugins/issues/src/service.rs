@@ -5,7 +5,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use urldb_http::{Method, Url};
 
-use crate::model::{Edit, Issue, User};
 use crate::settings::Service;
 
 /// Issues that are asked for at once: the most that a service gives (Forgejo: by default).
@@ -15,7 +14,6 @@ const PER_PAGE: [(Service, &str); 3] = [
     (Service::Forgejo, "50"),
 ];
 
-/// The issues in a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Listed {
     /// The open ones.
@@ -49,7 +47,6 @@ struct RawIssue {
     pull_request: Option<serde::de::IgnoredAny>,
 }
 
-/// An issue of GitLab.
 #[derive(Debug, Deserialize)]
 struct RawGitLabIssue {
     iid: u64,
@@ -76,7 +73,6 @@ struct RawUser {
     username: String,
 }
 
-/// A comment.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Comment {
     #[serde(default)]
@@ -85,7 +81,6 @@ pub(crate) struct Comment {
     user: Option<RawUser>,
 }
 
-/// A label of Forgejo.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Label {
     pub(crate) id: u64,
@@ -220,12 +215,10 @@ impl Dialect {
         url
     }
 
-    /// The URL of one issue.
     pub(crate) fn issue(&self, number: u64) -> Url {
         self.in_repository(&["issues", &number.to_string()])
     }
 
-    /// The URL to which new issues go.
     pub(crate) fn issues(&self) -> Url {
         self.in_repository(&["issues"])
     }
@@ -273,7 +266,6 @@ impl Dialect {
         (method, Value::Object(fields))
     }
 
-    /// The URL to which comments go.
     pub(crate) fn comments(&self, number: u64) -> Url {
         let name = if self.service == Service::GitLab {
             "notes"
@@ -340,9 +332,49 @@ impl Dialect {
         })
     }
 
-    /// Reads a user.
     pub(crate) fn read_user(value: Value) -> serde_json::Result<User> {
         let raw: RawUser = serde_json::from_value(value)?;
         Ok(raw.into())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Issue {
+    /// The number that people see.
+    pub(crate) number: u64,
+    pub(crate) title: String,
+    pub(crate) body: String,
+    pub(crate) open: bool,
+    pub(crate) author: User,
+    pub(crate) page: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct User {
+    /// 0 if unknown.
+    pub(crate) id: u64,
+    pub(crate) login: String,
+}
+
+impl User {
+    /// Whether both are the same user. Logins ignore case.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        if self.id != 0 && other.id != 0 {
+            return self.id == other.id;
+        }
+        !self.login.is_empty() && self.login.eq_ignore_ascii_case(&other.login)
+    }
+}
+
+/// A change of an issue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub(crate) body: Option<String>,
+    pub(crate) close: bool,
+}
+
+impl Edit {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.body.is_none() && !self.close
     }
 }

@@ -12,8 +12,7 @@ use urldb_http::{
 use urldb_text::register_secret;
 
 use crate::fault::{Fault, FaultKind};
-use crate::model::Issue;
-use crate::service::Dialect;
+use crate::service::{Dialect, Issue};
 use crate::settings::{Error, Service, Settings, Token};
 
 /// The wait for a rate limit that names none, as GitHub asks for.

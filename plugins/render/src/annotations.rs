@@ -10,7 +10,6 @@ use crate::text::{Text, capitalized};
 /// A step shows no more annotations than these.
 const MOST: usize = 10;
 
-/// One annotation.
 struct Annotation {
     level: &'static str,
     place: Option<(String, usize)>,
@@ -94,7 +93,6 @@ fn with_command(block: &Block, brief: &Text, command: Option<usize>) -> String {
     format!("{brief}{gap}{purpose}: {}", command.line)
 }
 
-/// One annotation for each host of a block.
 fn of_hosts(block: &Block) -> Vec<Annotation> {
     let rows = block.hosts.iter();
     rows.map(|row| {

@@ -16,12 +16,12 @@
 //! Every text from outside is sanitized where it enters a message, and quoted by the renderer.
 //! [`Renderer`] renders minijinja templates, which users may override; [`template_data`] is the report as
 //! their data.
+
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod annotations;
 mod compose;
-mod data;
 mod filters;
 mod layout;
 mod log;
@@ -39,12 +39,14 @@ mod status;
 mod terminal;
 mod text;
 
+use serde_json::Value;
+use urldb_protocol::Envelope;
+
 pub use annotations::annotations;
 pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
     project_commit_link, project_file_link, stuck_blocks, subject,
 };
-pub use data::template_data;
 pub use layout::wrap;
 pub use log::{commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
@@ -74,4 +76,22 @@ pub use text::{Span, Text, capitalized, one_line, shorten};
 #[cfg(feature = "schemars")]
 pub fn status_schema() -> serde_json::Value {
     schemars::schema_for!(StatusDocument).into()
+}
+
+/// The envelope with the names of its JSON, and every text as one sanitized line.
+pub fn template_data(envelope: &Envelope) -> Value {
+    harmless(serde_json::to_value(envelope).unwrap_or_default())
+}
+
+/// The same data with every text made harmless.
+fn harmless(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(one_line(&text)),
+        Value::Array(items) => items.into_iter().map(harmless).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, field)| (name, harmless(field)))
+            .collect(),
+        other => other,
+    }
 }

@@ -164,7 +164,6 @@ fn footer(envelope: &Envelope, notifier: &str) -> Vec<Text> {
     vec![line, why]
 }
 
-/// The text part.
 fn text(message: &Message, late: Option<&Text>, footer: &[Text]) -> String {
     let mut page = Page(Vec::new());
     let headline = &message.headline;

@@ -36,7 +36,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// Changes every text.
     pub(crate) fn each_text(&mut self, mut change: impl FnMut(&mut Text)) {
         change(&mut self.headline.text);
         for block in self.stuck.iter_mut().chain(&mut self.blocks) {
@@ -85,40 +84,29 @@ pub enum Tone {
     Good,
 }
 
-/// The topic of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// A message could not be sent.
-    Error,
-    /// A confirmed broken promise.
-    Broken,
-    /// Something wrong in a domain file.
-    Mistake,
-    /// Something that is solved.
-    Recovered,
-    /// A kept promise with a remark.
-    Warning,
-    /// A failure that a second run must confirm.
-    Unconfirmed,
-    /// No conclusion.
-    Unknown,
+urldb_text::named_enum! {
+    /// The topic of a block.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Class {
+        /// A message could not be sent.
+        Error = "error",
+        /// A confirmed broken promise.
+        Broken = "broken",
+        /// Something wrong in a domain file.
+        Mistake = "mistake",
+        /// Something that is solved.
+        Recovered = "recovered",
+        /// A kept promise with a remark.
+        Warning = "warning",
+        /// A failure that a second run must confirm.
+        Unconfirmed = "unconfirmed",
+        /// No conclusion.
+        Unknown = "unknown",
+    }
 }
 
 impl Class {
-    /// The word in front of a title.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Broken => "broken",
-            Self::Mistake => "mistake",
-            Self::Recovered => "recovered",
-            Self::Warning => "warning",
-            Self::Unconfirmed => "unconfirmed",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// The colour of the word.
     pub const fn tone(self) -> Tone {
         match self {

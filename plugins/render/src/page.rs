@@ -34,7 +34,6 @@ impl Default for TerminalOptions {
     }
 }
 
-/// The style of a tone.
 pub(crate) fn style(tone: Tone) -> Style {
     let colour = match tone {
         Tone::Bad => AnsiColor::Red,

@@ -6,14 +6,13 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod body;
-mod settings;
 
 use urldb_http::{Answer, Budget, Client, Method, Request, SendError, Url, endpoint};
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
 
-pub use settings::{Error, Settings, Template};
+pub use body::{Error, Settings, Template};
 
 use body::Body;
 use urldb_text::register_secret;
@@ -130,10 +129,6 @@ fn judge(host: &str, answer: &Answer) -> Delivery {
 }
 
 impl Notifier for WebhookNotifier {
-    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
-        vec![PlannedDelivery::of_report(envelope, self.destination())]
-    }
-
     fn deliver<'a>(
         &'a self,
         envelope: &'a Envelope,

@@ -40,7 +40,6 @@ pub(super) const OURS: [&str; 8] = [
 /// In [`SYNTHESIZED`]: the record had no position of its own.
 pub(super) const POSITION: &str = "POSITION";
 
-/// The key of `catalogue` for a field.
 pub(super) fn key_of(field: &StandardField) -> String {
     field.name.to_ascii_lowercase()
 }

@@ -5,7 +5,6 @@ use urldb_protocol::Promised;
 use urldb_render::command_line;
 use urldb_render::numbers::digest;
 
-/// A command and its purpose.
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandRow {
     pub(crate) purpose: &'static str,

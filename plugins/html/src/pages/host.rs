@@ -18,7 +18,6 @@ use crate::strip::chart;
 /// Most closed incidents on the page of a host.
 const MOST_CLOSED: usize = 12;
 
-/// A page of the URLs of one host.
 #[derive(Debug, Serialize)]
 pub(crate) struct HostPage {
     pub(crate) frame: Frame,
@@ -41,7 +40,6 @@ pub(crate) struct HostPage {
     file_link: Option<String>,
 }
 
-/// A row of the table of URLs.
 #[derive(Debug, Serialize)]
 struct UrlRow {
     class: &'static str,

@@ -16,7 +16,6 @@ use crate::strip::strip;
 /// Most hosts on one page.
 pub(crate) const MOST_HOSTS: usize = 250;
 
-/// A page of all hosts.
 #[derive(Debug, Serialize)]
 pub(crate) struct HostsPage {
     pub(crate) frame: Frame,
@@ -27,7 +26,6 @@ pub(crate) struct HostsPage {
     pages: Vec<PageLink>,
 }
 
-/// The table of hosts.
 #[derive(Debug, Serialize)]
 pub(super) struct HostTable {
     rows: Vec<HostRow>,
@@ -36,7 +34,6 @@ pub(super) struct HostTable {
     last_day: String,
 }
 
-/// A host in a table.
 #[derive(Debug, Serialize)]
 struct HostRow {
     class: &'static str,

@@ -16,7 +16,6 @@ use crate::file_names::{host_page, url_page};
 /// Most URLs on the page of an incident.
 const MOST_URLS: usize = 100;
 
-/// The page of one incident.
 #[derive(Debug, Serialize)]
 pub(crate) struct IncidentPage {
     pub(crate) frame: Frame,
@@ -48,7 +47,6 @@ struct FaceRow {
     is_digest: bool,
 }
 
-/// An event of the incident.
 #[derive(Debug, Serialize)]
 struct StepRow {
     at: Time,
@@ -57,7 +55,6 @@ struct StepRow {
     text: String,
 }
 
-/// An affected URL and its record.
 #[derive(Debug, Serialize)]
 struct AffectedRow {
     url: String,

@@ -11,7 +11,6 @@ use super::{Frame, PageLink, Views, page_links};
 use crate::file_names::numbered;
 use crate::strip::year;
 
-/// The list of all incidents.
 #[derive(Debug, Serialize)]
 pub(crate) struct IncidentsPage {
     pub(crate) frame: Frame,
@@ -22,7 +21,6 @@ pub(crate) struct IncidentsPage {
     pages: Vec<PageLink>,
 }
 
-/// An incident in a list.
 #[derive(Debug, Serialize)]
 pub(crate) struct IncidentRow {
     id: String,
@@ -65,7 +63,6 @@ impl Views<'_> {
         }
     }
 
-    /// The row of an incident.
     pub(super) fn incident_row(&self, it: &IncidentOverview) -> IncidentRow {
         let incident = &it.incident;
         let urls = incident.urls.len() as u64;

@@ -24,10 +24,8 @@ pub(crate) use hosts::MOST_HOSTS;
 use crate::source::SiteSource;
 use values::Time;
 
-/// Days of a strip.
 const STRIP_DAYS: usize = 90;
 
-/// Digits of the id of a commit.
 const COMMIT_DIGITS: usize = 7;
 
 /// Head and foot of a page.
@@ -74,7 +72,6 @@ pub(crate) struct PageLink {
     is_current: bool,
 }
 
-/// The site of one overview.
 pub(crate) struct Views<'a> {
     pub(crate) overview: &'a Overview,
     titles: Titles,
@@ -171,7 +168,6 @@ impl<'a> Views<'a> {
         )
     }
 
-    /// The title of an incident.
     pub(crate) fn title(&self, it: &IncidentOverview) -> String {
         self.titles.of(it).plain()
     }
@@ -186,7 +182,6 @@ fn page_links(pages: usize, current: usize, page: impl Fn(usize) -> String) -> V
     (1..=pages).map(link).collect()
 }
 
-/// The days of a strip.
 fn last_days(days: &[Day]) -> &[Day] {
     &days[days.len().saturating_sub(STRIP_DAYS)..]
 }

@@ -26,7 +26,6 @@ const MOST_OTHER_HOSTS: usize = 100;
 /// Most events on the overview.
 const MOST_EVENTS: usize = 30;
 
-/// The overview.
 #[derive(Debug, Serialize)]
 pub(crate) struct OverviewPage {
     pub(crate) frame: Frame,

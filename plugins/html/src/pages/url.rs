@@ -20,7 +20,6 @@ use crate::strip::{Stretch, timeline};
 /// Failures among the last runs from which on the headline speaks of them.
 const FAILURES: u64 = 3;
 
-/// The page of one URL.
 #[derive(Debug, Serialize)]
 pub(crate) struct UrlPage {
     pub(crate) frame: Frame,
@@ -56,7 +55,6 @@ struct FactRow {
     is_digest: bool,
 }
 
-/// A row of the table of states.
 #[derive(Debug, Serialize)]
 struct StretchRow {
     class: &'static str,
@@ -65,7 +63,6 @@ struct StretchRow {
     state: String,
 }
 
-/// A capture in the archive.
 #[derive(Debug, Serialize)]
 struct CaptureRow {
     date: String,
@@ -77,7 +74,6 @@ struct CaptureRow {
 }
 
 impl Views<'_> {
-    /// The page of a URL.
     pub(crate) fn url_page(&self, url: &UrlOverview, details: &UrlDetails) -> UrlPage {
         let (headline, past) = self.headline(url);
         let (class, _) = state_of(url);

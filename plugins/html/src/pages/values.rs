@@ -50,7 +50,6 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// A number of bytes.
     pub(crate) fn bytes(name: &'static str, bytes: u64) -> Self {
         let unit = if bytes == 1 { "byte" } else { "bytes" };
         Self::new(name, number(bytes), unit)

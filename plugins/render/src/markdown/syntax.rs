@@ -3,7 +3,6 @@
 use crate::numbers::with_spaces;
 use crate::text::{Span, Text};
 
-/// Text in Markdown.
 pub(super) fn inline(text: &Text) -> String {
     let span = |span: &Span| match span {
         Span::Own(text) => with_spaces(text),

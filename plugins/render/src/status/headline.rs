@@ -32,7 +32,6 @@ impl Counts {
         }
     }
 
-    /// The counts of one host.
     pub(super) fn of_host(host: &HostOverview, incidents: usize, mistakes: usize) -> Self {
         Self {
             urls: host.urls,

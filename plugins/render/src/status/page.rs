@@ -368,7 +368,6 @@ fn of_run(run: &RunSummary) -> String {
     }
 }
 
-/// The state of a URL in one word.
 fn state(url: &UrlOverview) -> String {
     match (url.standing, url.state, url.pending) {
         (_, None, _) => "not checked".to_owned(),
