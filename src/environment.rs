@@ -47,7 +47,6 @@ pub(crate) fn os_variable(name: &str) -> Option<OsString> {
     env::var_os(name)
 }
 
-/// The names of all variables.
 pub(crate) fn names() -> impl Iterator<Item = OsString> {
     env::vars_os().map(|(name, _)| name)
 }

@@ -84,7 +84,6 @@ impl Project {
     }
 }
 
-/// The project of a configuration.
 pub(crate) fn project_info(config: &Config) -> ProjectInfo {
     let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
     let folder = root.file_name().unwrap_or_default().to_string_lossy();

@@ -32,7 +32,6 @@ pub struct Bag {
     files: Vec<BagFile>,
 }
 
-/// One file of the bag.
 #[derive(Debug)]
 struct BagFile {
     name: String,

@@ -101,7 +101,6 @@ impl ArchiveFiles {
         ))
     }
 
-    /// The files of the store.
     fn manifest(&self) -> Option<&Manifest> {
         self.remote.as_ref().map(|remote| &remote.manifest)
     }

@@ -2,10 +2,13 @@
 
 use std::net::IpAddr;
 
-use urldb_verdict::{Hop, Job};
+use sha2::{Digest as _, Sha256};
+use urldb_verdict::{Hop, Job, Observation};
 use urldb_warc::draft::Exchange;
 use urldb_warc::http::{HttpVersion, ResponseHead, StoredRequest, render_request_head};
 use urldb_warc::{Digest, WarcDate};
+
+use super::completeness::truncation;
 
 /// A response, and the job that it answers.
 pub(super) struct JobResponse<'a> {
@@ -43,7 +46,6 @@ impl JobResponse<'_> {
         Ok(head.render()?)
     }
 
-    /// The head of the request.
     pub(super) fn request_head(&self) -> anyhow::Result<Vec<u8>> {
         let url = url::Url::parse(&self.hop.url)?;
         let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
@@ -70,4 +72,47 @@ impl JobResponse<'_> {
         let sent = body.filter(|_| self.hop.sent.with_body);
         sent.unwrap_or_default().as_bytes()
     }
+}
+
+/// The responses before the final one: all of them, without a final one.
+pub(super) fn redirects(seen: &Observation) -> &[Hop] {
+    match (&seen.body, seen.hops.split_last()) {
+        (Some(_), Some((_, redirects))) => redirects,
+        _ => &seen.hops,
+    }
+}
+
+/// A digest of a chain of redirects: URLs, statuses and targets. Bodies and other fields may differ
+/// each time.
+pub(super) fn fingerprint(redirects: &[Hop]) -> Option<String> {
+    let parts = redirects.iter().flat_map(|hop| {
+        let location = hop.header("location").unwrap_or_default().to_owned();
+        [hop.url.clone(), hop.status.to_string(), location]
+    });
+    (!redirects.is_empty()).then(|| digest_of(parts))
+}
+
+/// A digest of an error page or an incomplete body: its redirects, URL, status and bytes, and the
+/// reason why the body is not whole. `None` without a body.
+pub(super) fn bad_response_digest(seen: &Observation) -> Option<String> {
+    let (hop, body) = (seen.last()?, seen.body.as_ref()?);
+    let truncated = truncation(body, seen.failure.as_ref());
+    let truncated = truncated.map(|(reason, _)| reason.name().to_owned());
+    Some(digest_of([
+        fingerprint(redirects(seen)).unwrap_or_default(),
+        hop.url.clone(),
+        hop.status.to_string(),
+        Digest::sha256(body.sha256).to_string(),
+        truncated.unwrap_or_default(),
+    ]))
+}
+
+/// The SHA-256 of texts, each with its length in front.
+fn digest_of(parts: impl IntoIterator<Item = String>) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    Digest::sha256(hasher.finalize().into()).to_string()
 }

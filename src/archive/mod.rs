@@ -29,7 +29,6 @@ pub mod date;
 pub mod difference;
 mod digest_prefix;
 pub mod files;
-mod fingerprints;
 mod hashing;
 mod job_response;
 pub mod keys;

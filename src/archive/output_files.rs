@@ -24,7 +24,6 @@ const LONGEST_HOST: usize = 50;
 
 const NOT_INDEXED: &str = "cannot update the archive's index";
 
-/// A record on its way into a file.
 pub(super) struct PendingRecord<'a> {
     pub(super) draft: RecordDraft,
     pub(super) block: RecordBlock<'a>,
@@ -32,7 +31,6 @@ pub(super) struct PendingRecord<'a> {
     pub(super) request: Option<StoredRequest>,
 }
 
-/// The block of a record.
 pub(super) enum RecordBlock<'a> {
     /// Compressed already.
     Packed(PackedRecord),
@@ -249,7 +247,6 @@ fn labelled_host(label: &str) -> String {
     format!("{host}-{label}")
 }
 
-/// Options for the records of the files.
 pub(super) fn write_options(options: &config::Archive) -> WriteOptions {
     WriteOptions {
         version: options.version,
@@ -265,7 +262,6 @@ fn http_head(draft: &RecordDraft) -> anyhow::Result<Option<StoredHead>> {
     Ok(StoredHead::read(&mut draft.head.as_slice())?)
 }
 
-/// An id for a record.
 pub(super) fn random_id(ambient: Ambient) -> RecordId {
     RecordId::from_random((ambient.random)())
 }
@@ -283,7 +279,6 @@ fn warcinfo(
     Ok(urldb_warc::draft::warcinfo(id, date, name, &fields)?)
 }
 
-/// The value of `software` in a `warcinfo` record.
 pub(super) const SOFTWARE: &str = concat!("urldb/", env!("CARGO_PKG_VERSION"));
 
 /// The value of `format` in a `warcinfo` record.

@@ -15,8 +15,7 @@ use urldb_store::{
 };
 
 use crate::config::{ArchiveStore, Config};
-use crate::environment;
-use crate::limits;
+use crate::{environment, limits};
 
 /// The age of a temporary file in the cache that no process can be writing any more.
 const UNUSED: Duration = Duration::from_hours(24);
@@ -120,7 +119,6 @@ impl RemoteStore {
         }))
     }
 
-    /// Opens a file of the manifest.
     pub(super) fn open_file(&self, file: StoredFile) -> io::Result<RemoteInput> {
         if let Some((_, copy)) = self.cache.find(&file) {
             return Ok(RemoteInput::Cached(copy));

@@ -21,8 +21,7 @@ use urldb_warc::writer::{Packer, WriteOptions};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
 use super::completeness::{MAX_BAD_RESPONSES, Missing, is_good, missing_rest, truncation};
-use super::fingerprints::{bad_response_digest, fingerprint, redirects};
-use super::job_response::JobResponse;
+use super::job_response::{JobResponse, bad_response_digest, fingerprint, redirects};
 use super::keys::lookup_url;
 use super::output_files::{
     OutputFiles, PendingRecord, Provenance, random_id, warc_date, write_options,

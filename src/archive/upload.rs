@@ -428,7 +428,6 @@ fn remove(file: &RootFile) -> anyhow::Result<()> {
         .with_context(|| format!("cannot remove {file}"))
 }
 
-/// The archive files in the list of a segment.
 fn files_of(list: &RootFile) -> io::Result<BTreeSet<String>> {
     files_of_segment(&list.read(LARGEST_LIST)?)
 }

@@ -10,16 +10,14 @@
 //!
 //! A bundle is input from outside: reading it takes bounded memory for each line, and never panics.
 
-mod inputs;
 mod line;
 mod manifest;
 mod reading;
 mod search;
 mod writing;
 
-pub use inputs::digest_of_inputs;
 pub use line::{BundleLine, Captured};
-pub use manifest::{BundleFile, Manifest};
+pub use manifest::{BundleFile, Manifest, digest_of_inputs};
 pub use reading::{Bundle, Bundles};
 pub use search::Expected;
 pub use writing::BundleWriter;

@@ -257,13 +257,11 @@ impl Bundle {
     }
 }
 
-/// The WARC files of a bundle.
 fn archives(manifest: &Manifest) -> impl Iterator<Item = &BundleFile> {
     let files = manifest.files.iter();
     files.filter(|file| file.name != OBSERVATIONS)
 }
 
-/// Verifies a file.
 fn verify(folder: &Root, file: &BundleFile) -> anyhow::Result<()> {
     let mut content = HashingWriter::new(io::sink());
     let mut input = open(folder, file)?;

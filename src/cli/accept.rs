@@ -95,11 +95,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         writeln!(output::stdout(), "{}", counts.line())?;
     }
     let exit = counts.exit_code();
-    written.extend(
-        uncommitted
-            .into_iter()
-            .flat_map(UncommittedChanges::into_files),
-    );
+    let found = uncommitted.map(UncommittedChanges::into_files);
+    written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         let serve = if changed.is_one() { "serves" } else { "serve" };
         let subject = || format!("Accept what {} {serve}", changed.phrase());
@@ -205,7 +202,6 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
 /// A record with the answer of its URL.
 struct FetchedRecord {
     result: JobResult,
-    /// The identity of its record in the file.
     identity: RecordIdentity,
     /// The reason why the answer should not become the promise.
     doubt: Option<String>,

@@ -114,11 +114,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         committed.add(identity, result.change, earlier);
         print(identity, result, &asked, context)?;
     }
-    written.extend(
-        uncommitted
-            .into_iter()
-            .flat_map(UncommittedChanges::into_files),
-    );
+    let found = uncommitted.map(UncommittedChanges::into_files);
+    written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         commit.finish(&written, || committed.text(), exit, context)?;
     }
@@ -244,7 +241,6 @@ fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(urls)
 }
 
-/// A URL to add.
 struct Candidate {
     identity: Identity,
     /// The parts of the answer that become a promise.
@@ -260,7 +256,6 @@ impl Candidate {
     }
 }
 
-/// The result of fetching.
 struct FetchResult {
     /// The URLs that can be added.
     candidates: Vec<Candidate>,
@@ -314,7 +309,6 @@ fn fetch(
     Ok(fetched)
 }
 
-/// The change of the record of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RecordChange {
     Added,
@@ -332,7 +326,6 @@ impl std::fmt::Display for RecordChange {
     }
 }
 
-/// The result of adding a URL.
 struct AddResult {
     change: RecordChange,
     /// Whether runs request the domain over the URL's scheme.
@@ -384,7 +377,6 @@ fn write<'a>(
 
 /// The keys that all new records get.
 struct RecordKeys<'a> {
-    /// The request.
     asked: &'a Record,
     categories: &'a [String],
 }

@@ -81,11 +81,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             writeln!(output::stdout(), "no selected record has changed")?;
         }
     }
-    written.extend(
-        uncommitted
-            .into_iter()
-            .flat_map(UncommittedChanges::into_files),
-    );
+    let found = uncommitted.map(UncommittedChanges::into_files);
+    written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         let subject = || format!("Remove {}", urls.phrase());
         commit.finish(&written, subject, ExitCode::Success, context)?;

@@ -109,7 +109,6 @@ const VERSIONS: [(&str, Version); 3] = [
     ("0.9", Version::Warc09),
 ];
 
-/// The names of digest algorithms.
 const DIGESTS: [(&str, DigestAlgorithm); 2] = [
     ("sha256", DigestAlgorithm::Sha256),
     ("sha1", DigestAlgorithm::Sha1),
@@ -133,7 +132,6 @@ impl Default for Archive {
     }
 }
 
-/// Reads `[archive]`.
 pub(super) fn archive(section: Section<'_>) -> Archive {
     let default = Archive::default();
     let line = |key| section.line(key, "a text", MOST_TEXT);

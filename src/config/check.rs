@@ -4,12 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use url::Host;
-use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions};
-use urldb_verdict::{Cnames, VerdictOptions};
+use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions, Proxy};
+use urldb_verdict::{ChallengeRule, Cnames, VerdictOptions};
 
-use super::challenge;
 use super::headers::headers;
-use super::proxy;
 use super::section::Section;
 
 /// `[check]`: how URLs are fetched and judged.
@@ -40,7 +38,6 @@ impl Default for Check {
     }
 }
 
-/// Reads `[check]`.
 pub(super) fn check(section: Section<'_>) -> Check {
     let default = Check::default();
     let check = Check {
@@ -94,7 +91,7 @@ fn verdict_options(section: &Section<'_>, default: &VerdictOptions) -> VerdictOp
         blocked_after: section
             .duration("blocked-after")
             .unwrap_or(default.blocked_after),
-        challenges: challenge::read_all(section),
+        challenges: challenges(section),
     }
 }
 
@@ -140,7 +137,6 @@ fn small(count: Option<u64>) -> Option<usize> {
     count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// Reads `[network]`.
 pub(super) fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
     let network = NetworkOptions {
         allow: section
@@ -150,8 +146,68 @@ pub(super) fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
         map: section
             .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
             .unwrap_or_default(),
-        proxy: proxy::read(&section),
+        proxy: proxy(&section),
     };
     section.finish();
     network
+}
+
+/// The rules `[[challenge]]` below a section.
+fn challenges(section: &Section<'_>) -> Vec<ChallengeRule> {
+    let rules = section.sections("challenge");
+    rules.into_iter().map(challenge).collect()
+}
+
+fn challenge(section: Section<'_>) -> ChallengeRule {
+    let lower = |key| section.text(key).map(|text| text.to_ascii_lowercase());
+    let name = section.text("name");
+    let rule = ChallengeRule {
+        name: name.clone().unwrap_or_default(),
+        status: section.numbers("status").unwrap_or_default(),
+        header: lower("header"),
+        prefix: lower("prefix"),
+        contains: lower("contains"),
+        body: lower("body"),
+        parked: section.flag("parked").unwrap_or_default(),
+    };
+    if name.is_none() {
+        section.problem("`name` is missing, such as name = \"a login page\"");
+    }
+    if rule.header.is_none() && rule.body.is_none() {
+        section.problem("one of `header` and `body` is needed: a status alone marks no challenge");
+    }
+    if rule.header.is_none() && (rule.prefix.is_some() || rule.contains.is_some()) {
+        section.problem("`prefix` and `contains` are about a `header`, which is missing");
+    }
+    section.finish();
+    rule
+}
+
+/// Prefix of the variables that may hold a proxy's password. Without it, a configuration from elsewhere
+/// could send another secret of the environment to a proxy of its choice.
+const PASSWORD_VARIABLE: &str = "URLDB_PROXY_";
+
+/// The proxy that a section names, if it names one.
+fn proxy(section: &Section<'_>) -> Option<Proxy> {
+    let address = section.parsed(
+        "proxy",
+        "the URL of a proxy, without user and password, such as \"http://127.0.0.1:3128\"",
+    );
+    let user = section.text("proxy-user");
+    let password_env = section.text("proxy-password-env");
+    if user.is_some() != password_env.is_some() {
+        section.problem("`proxy-user` and `proxy-password-env` go together");
+    }
+    let variable = password_env.as_deref().unwrap_or(PASSWORD_VARIABLE);
+    if !variable.starts_with(PASSWORD_VARIABLE) {
+        section.problem(format!(
+            "`proxy-password-env` names {variable}; a password for a proxy is read only from a \
+             variable whose name begins with {PASSWORD_VARIABLE}, such as {PASSWORD_VARIABLE}PASSWORD"
+        ));
+    }
+    Some(Proxy {
+        address: address?,
+        user,
+        password_env,
+    })
 }

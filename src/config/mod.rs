@@ -4,13 +4,11 @@
 //! command line overrides values of the result.
 
 mod archive;
-mod challenge;
 mod changed;
 mod check;
 mod headers;
 mod load;
 mod notify;
-mod proxy;
 mod roots;
 mod secrets;
 pub(crate) mod section;

@@ -224,7 +224,6 @@ pub struct NotifyHtml {
     pub templates: Option<PathBuf>,
 }
 
-/// Reads one `[notify.NAME]`.
 pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
     if !is_name(name) {
         section.problem(

@@ -136,7 +136,6 @@ impl<'a> Section<'a> {
         self.find(key).is_some()
     }
 
-    /// The lines of the section and its keys.
     fn lines(&self) -> SectionLines {
         let line = |offset| self.problems.line(offset);
         let keys = self.table.iter();
@@ -196,7 +195,6 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The names of environment variables.
     pub(super) fn variables(&self, key: &'static str) -> Vec<String> {
         let names = self.checked_list(key, |name| {
             check_variable(name)
@@ -295,7 +293,6 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// A TCP port.
     pub(super) fn port(&self, key: &'static str) -> Option<u16> {
         self.typed(key, "a port from 1 to 65535", |value| {
             u16::try_from(integer(value)?).ok().filter(|port| *port > 0)

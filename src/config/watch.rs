@@ -24,7 +24,6 @@ impl Watch {
     }
 }
 
-/// Reads `[watch]`.
 pub(super) fn watch(section: Section<'_>) -> Watch {
     let text = url(&section, "ping-url", false);
     let variable = section.variable("ping-url-env");

@@ -34,7 +34,6 @@ impl<'a> AcrossFiles<'a> {
         }
     }
 
-    /// Adds the metadata of a file.
     pub(crate) fn add_head(&mut self, file: &DomainFile) {
         let names = || OtherNames {
             path: file.path().to_owned(),

@@ -46,7 +46,6 @@ impl Aliases {
         Ok(Self(aliases))
     }
 
-    /// All cnames.
     pub(crate) fn cnames(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -35,7 +35,6 @@ impl Edit {
         Ok(edit)
     }
 
-    /// Waits for the lock.
     pub(crate) fn lock(database: &Path) -> anyhow::Result<Self> {
         // Not every system opens folders. Without a folder there is nothing to protect. Opening a
         // pipe in its place would wait for a writer.

@@ -10,7 +10,6 @@ use urldb_interchange::{ListItem, Location, Notice};
 
 use crate::database::aliases::read_if_there;
 
-/// The result for one URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MergeResult {
     Added,
@@ -18,7 +17,6 @@ pub(crate) enum MergeResult {
     Known,
 }
 
-/// A merge of list items into one domain file.
 pub(crate) struct ListMerge<'a> {
     file: DomainFile,
     is_new: bool,
@@ -30,7 +28,6 @@ pub(crate) struct ListMerge<'a> {
 pub(crate) struct MergedFile {
     file: DomainFile,
     records: Vec<(Record, MergeResult)>,
-    /// Notices for the user.
     pub(crate) notices: Vec<Notice>,
     /// The scheme of an item that the domain's metadata does not enable.
     pub(crate) unasked: Option<Scheme>,
@@ -70,7 +67,6 @@ impl<'a> ListMerge<'a> {
         })
     }
 
-    /// Merges all items. `name` is the file's name in notices.
     pub(crate) fn all(self, items: Vec<ListItem>, name: &str) -> MergedFile {
         let mut notices = vec![];
         let asked = self.file.metadata().schemes();
@@ -140,12 +136,10 @@ impl<'a> ListMerge<'a> {
 }
 
 impl MergedFile {
-    /// The host of the domain.
     pub(crate) fn host(&self) -> &str {
         self.file.host()
     }
 
-    /// The result for each URL.
     pub(crate) fn done(&self) -> impl Iterator<Item = (MergeResult, RequestUrl)> {
         let records = self.records.iter();
         records.filter_map(|(record, done)| Some((*done, self.url(record)?)))

@@ -99,7 +99,6 @@ impl DomainIndex {
         Some((spelling, *record))
     }
 
-    /// All paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.records.keys().map(String::as_str)
     }

@@ -22,7 +22,6 @@ pub struct PageCheck<'a> {
     findings: Vec<Finding>,
 }
 
-/// The place of a record.
 #[derive(Debug, Clone)]
 struct RecordLocation {
     path: PathBuf,

@@ -123,7 +123,6 @@ struct ProjectSetup<'a> {
     /// The user's directory: commands work there.
     directory: &'a Path,
     config: Config,
-    /// The repository of the project.
     repository: Option<Repository>,
     now: Timestamp,
 }
@@ -189,12 +188,10 @@ impl ProjectSetup<'_> {
         relative.to_string_lossy().into_owned()
     }
 
-    /// The path of a file for people.
     fn name(&self, path: &Path) -> String {
         self.config.relative_name(path)
     }
 
-    /// The path of a folder for people.
     fn folder_name(&self, path: &Path) -> String {
         format!("{}/", self.name(path))
     }

@@ -240,7 +240,7 @@ impl ProjectSetup<'_> {
 
 /// The check of hooks that another program manages.
 fn managed(manager: HookManager, configuration: Option<&Path>, is_installed: bool) -> Check {
-    let name = manager.name();
+    let name = manager.as_str();
     match (configuration, is_installed) {
         (Some(file), true) => {
             let file = file.display();

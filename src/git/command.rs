@@ -84,7 +84,6 @@ pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
         .map(drop)
 }
 
-/// The command for people.
 fn shown(git: &Command) -> String {
     let args: Vec<_> = git.get_args().map(|a| a.to_string_lossy()).collect();
     format!("`git {}`", args.join(" "))

@@ -43,7 +43,6 @@ impl Hook {
         )
     }
 
-    /// The shim for this hook and a project.
     pub(super) fn shim(self, project: &str, has_before: bool) -> String {
         let parts = SHIM.split_inclusive("\n\n");
         let parts = parts.filter(|part| has_before || !part.starts_with(CHAIN));

@@ -50,7 +50,6 @@ pub(super) fn exists(file: &Path) -> bool {
     fs::symlink_metadata(file).is_ok()
 }
 
-/// Removes a hook.
 pub(super) fn remove_hook(file: &Path) -> io::Result<()> {
     fs::remove_file(file)
 }

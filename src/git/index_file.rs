@@ -35,7 +35,6 @@ const ASSUME_UNCHANGED: u16 = 0x8000;
 const INTENT_TO_ADD: u16 = 0x2000;
 const SKIP_WORKTREE: u16 = 0x4000;
 
-/// An index.
 #[derive(Debug)]
 pub(super) struct IndexFile {
     bytes: Vec<u8>,
@@ -45,7 +44,6 @@ pub(super) struct IndexFile {
     cached: std::ops::Range<usize>,
 }
 
-/// An entry of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) path: &'a [u8],

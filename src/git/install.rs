@@ -241,7 +241,7 @@ fn is_of_husky(dir: &Path) -> bool {
 }
 
 fn managed(place: &Path, manager: HookManager) -> String {
-    let (name, remedy) = (manager.name(), manager.remedy());
+    let (name, remedy) = (manager.as_str(), manager.remedy());
     format!("{} is managed by {name}; {remedy}", paths::shown(place))
 }
 

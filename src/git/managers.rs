@@ -5,45 +5,27 @@ use std::path::{Path, PathBuf};
 
 use crate::limits;
 
-/// A program that manages the hooks of a repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HookManager {
-    /// <https://pre-commit.com>
-    PreCommit,
-    /// <https://prek.j178.dev>, which reads the configuration of pre-commit.
-    Prek,
-    /// <https://lefthook.dev>
-    Lefthook,
-    /// <https://typicode.github.io/husky>
-    Husky,
-    /// <https://github.com/sds/overcommit>
-    Overcommit,
+urldb_text::named_enum! {
+    /// A program that manages the hooks of a repository.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum HookManager {
+        /// <https://pre-commit.com>
+        PreCommit = "pre-commit",
+        /// <https://prek.j178.dev>, which reads the configuration of pre-commit.
+        Prek = "prek",
+        /// <https://lefthook.dev>
+        Lefthook = "lefthook",
+        /// <https://typicode.github.io/husky>
+        Husky = "husky",
+        /// <https://github.com/sds/overcommit>
+        Overcommit = "overcommit",
+    }
 }
 
 /// The configuration of pre-commit, which prek reads too.
 const FRAMEWORK: &[&str] = &[".pre-commit-config.yaml", ".pre-commit-config.yml"];
 
 impl HookManager {
-    /// All programs.
-    pub const ALL: [Self; 5] = [
-        Self::PreCommit,
-        Self::Prek,
-        Self::Lefthook,
-        Self::Husky,
-        Self::Overcommit,
-    ];
-
-    /// The name of the program.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PreCommit => "pre-commit",
-            Self::Prek => "prek",
-            Self::Lefthook => "lefthook",
-            Self::Husky => "husky",
-            Self::Overcommit => "overcommit",
-        }
-    }
-
     /// The program that wrote the hook `text`.
     pub(super) fn of_hook(text: &str) -> Option<Self> {
         let is_written_by = |manager: &Self| {

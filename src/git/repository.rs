@@ -182,7 +182,6 @@ impl Repository {
         self.lib.as_ref()
     }
 
-    /// The environment of the repository.
     pub(super) fn env(&self) -> &GitEnv {
         &self.env
     }
@@ -201,7 +200,6 @@ impl Repository {
     }
 }
 
-/// The folders of a repository.
 struct RepositoryPaths {
     git_dir: PathBuf,
     common_dir: PathBuf,

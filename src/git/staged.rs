@@ -426,7 +426,6 @@ fn unverified<T>(read: impl FnOnce() -> T) -> T {
     value
 }
 
-/// The id of the tree of the folder `dir` in the base.
 fn folder_in(base: Option<&Tree<'_>>, dir: &[u8]) -> Result<Option<Oid>, git2::Error> {
     let Some(base) = base else {
         return Ok(None);

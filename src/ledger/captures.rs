@@ -24,7 +24,6 @@ pub fn folder(ledger: &Root) -> Root {
     ledger.folder("captures")
 }
 
-/// The file of one domain.
 pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
     let digest = HEXLOWER.encode(&Sha256::digest(domain)[..4]);
     let end = domain.floor_char_boundary(LONGEST);

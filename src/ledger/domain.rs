@@ -7,7 +7,6 @@ use urldb_protocol::CertificateDates;
 use super::entry;
 use super::pages::Pages;
 
-/// The ledger of one domain.
 #[derive(Debug, Default)]
 pub(super) struct Domain {
     /// The names of the mistakes in the domain file, sorted.
@@ -40,7 +39,6 @@ impl Domain {
     }
 }
 
-/// The file of statuses of a domain.
 pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
     ledger.file(format!("{domain}.yaml"))
 }

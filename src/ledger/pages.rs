@@ -29,7 +29,6 @@ const MOST_READINGS: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     list: Vec<Page>,
-    /// Number of pages in memory.
     in_memory: usize,
     /// Number of times that a page was used.
     uses: u64,
@@ -52,7 +51,6 @@ struct Page {
     used: u64,
 }
 
-/// An entry in memory.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) entry: Entry,
@@ -89,7 +87,6 @@ impl Pages {
         self.list.get_mut(index)?.entries.as_mut()?.get_mut(key)
     }
 
-    /// The jobs in memory.
     pub(super) fn keys(&self) -> impl Iterator<Item = &JobKey> {
         let entries = self.list.iter().filter_map(|page| page.entries.as_ref());
         entries.flat_map(BTreeMap::keys)

@@ -71,7 +71,6 @@ impl Contents<()> {
 }
 
 impl<D: Iterator<Item = anyhow::Result<Document>>> Contents<D> {
-    /// The content of a job.
     fn of(&mut self, key: &JobKey) -> anyhow::Result<Option<Content>> {
         while self.next.as_ref().is_some_and(|(of, _)| of < key) {
             let passed = self.pass()?;

@@ -178,7 +178,6 @@ fn plain(text: &str) -> String {
     quoted.map_or_else(|| text.to_owned(), |text| text.replace("''", "'"))
 }
 
-/// A domain file at one commit.
 #[derive(Debug, Default)]
 struct FileLines {
     lines: Vec<Line>,

@@ -84,7 +84,6 @@ impl Calendar {
 }
 
 impl IncidentDays {
-    /// Adds the affected URLs of each day.
     pub(super) fn add_to(&self, affected: &mut [u64]) {
         let days = affected.iter_mut().skip(self.from);
         for (sum, urls) in days.zip(&self.affected) {

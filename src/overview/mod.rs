@@ -24,7 +24,6 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod urls;
 mod whole_database;
 
 use std::path::Path;

@@ -213,7 +213,6 @@ impl Replay {
         self.future_run
     }
 
-    /// The latest run.
     pub(super) fn last_run(&self) -> Option<RunSummary> {
         self.runs.last().map(|run| self.summary(run))
     }
@@ -257,7 +256,6 @@ impl Replay {
         self.runs.iter().map(|run| run.at)
     }
 
-    /// The different selections of the runs.
     pub(super) fn selections(&self) -> &[SelectionRuns] {
         &self.selections
     }

@@ -34,7 +34,6 @@ pub struct Sources<'a> {
     pub(super) incidents: BTreeMap<String, Incident>,
     /// Absent if this machine has no index.
     pub(super) archive: Option<Catalogue>,
-    /// The open incident of each affected URL.
     pub(super) affected: HashMap<UrlKey, String>,
     /// The days of incidents, by the host of the domain file.
     pub(super) days: BTreeMap<String, Vec<IncidentDays>>,

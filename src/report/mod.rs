@@ -1,25 +1,26 @@
 //! Turns verdicts into the report of a run: findings, changes, totals, exit code.
 
 mod findings;
-mod results;
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, PROTOCOL,
-    RunInfo, Severity, State, Summary, Totals,
+    Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, Observed,
+    PROTOCOL, Promised, RunInfo, Severity, State, Summary, Totals,
 };
-use urldb_verdict::{CanonicalMismatch, Expiry, JudgedJob, Observation, SkippedRecords, Warning};
+use urldb_verdict::{
+    CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords, Verdict,
+    Warning,
+};
 
 use crate::exit::ExitCode;
 use crate::ledger::{JobRecord, StatusUpdate, Verification};
-
-use findings::{canonical_mismatch, change, intermittent, state_finding, warning_finding};
-use results::result;
-
 pub use findings::ALIAS_DIFFERS;
-pub(crate) use results::{observed, promised};
+use findings::{
+    canonical_mismatch, change, intermittent, message, shown, state_finding, warning_finding,
+};
 
 /// Mistakes in domain files.
 #[derive(Debug, Default)]
@@ -288,5 +289,86 @@ fn weighed(judged: &JudgedJob, update: Option<&StatusUpdate<'_>>) -> State {
         seen
     } else {
         State::Inconclusive
+    }
+}
+
+/// The result of a job, as JSON has it.
+pub(super) fn result(record: &JobRecord, mismatch: Option<&CanonicalMismatch>) -> JobResult {
+    let judged = &record.judged;
+    let Verdict {
+        classification,
+        observation,
+        ..
+    } = &judged.verdict;
+    let severity = match classification.state {
+        State::Ok => None,
+        state if state.is_broken() => Some(Severity::Error),
+        _ => Some(Severity::Warning),
+    };
+    JobResult {
+        url: judged.job.url.to_string(),
+        file: judged.job.file.to_string(),
+        line: judged.job.line,
+        method: judged.job.request.method.clone(),
+        state: classification.state,
+        reason: classification.reason.map(|reason| reason.to_string()),
+        message: message(judged),
+        promised: promised(&judged.job.promise),
+        observed: judged
+            .observations
+            .get(*observation)
+            .map(|seen| observed(&judged.job, seen))
+            .unwrap_or_default(),
+        not_archived: record.archived.not_archived.as_deref().map(shown),
+        warnings: classification
+            .warning
+            .into_iter()
+            .chain(mismatch.map(|mismatch| mismatch.warning))
+            .map(|warning| warning.as_str().to_owned())
+            .collect(),
+        attempts: judged.observations.len(),
+        severity,
+    }
+}
+
+/// A promise, for reports.
+pub(crate) fn promised(promise: &Promise) -> Promised {
+    Promised {
+        length: promise.length,
+        sha256: promise
+            .sha256
+            .as_ref()
+            .map(|digest| HEXLOWER.encode(digest)),
+        content_type: promise.content_type.clone(),
+        status: promise.status,
+        redirects_to: promise.redirects_to.clone(),
+    }
+}
+
+/// An observation, for reports.
+pub(crate) fn observed(job: &Job, seen: &Observation) -> Observed {
+    let last = seen.last();
+    let body = seen.body.as_ref();
+    let served = urldb_verdict::observed_bytes(&job.promise, seen);
+    let redirect = seen
+        .first()
+        .and_then(|hop| Some((hop.status, hop.shown_redirect_target()?)));
+    Observed {
+        status: last.map(|hop| hop.status),
+        final_url: last
+            .map(|hop| hop.url.as_str())
+            .filter(|url| *url != job.url.as_str())
+            .map(shown),
+        length: served
+            .map(|served| served.length)
+            .or_else(|| last.and_then(urldb_verdict::observed_length))
+            .or(body.map(|body| body.length)),
+        sha256: served.map(|served| HEXLOWER.encode(&served.sha256)),
+        content_type: last.and_then(|hop| hop.header("content-type")).map(shown),
+        redirect_status: redirect.as_ref().map(|(status, _)| *status),
+        redirect: redirect.map(|(_, target)| shown(&target)),
+        address: last
+            .and_then(|hop| hop.address)
+            .map(|address| address.to_string()),
     }
 }

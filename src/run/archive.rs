@@ -39,7 +39,6 @@ struct ArchiveTask {
 
 /// The archive of a run after its last job.
 pub(super) struct RunArchive {
-    /// The archive files of the run.
     pub(super) files: anyhow::Result<Vec<PathBuf>>,
     /// Lines for people.
     pub(super) messages: Messages,

@@ -86,7 +86,6 @@ fn adopt_files(bundles: &Bundles, prepared: &Prepared<'_>) -> anyhow::Result<Vec
     Ok(adopted)
 }
 
-/// The lines of all bundles.
 struct Lines<'a> {
     bundles: &'a mut Bundles,
     prepared: &'a Prepared<'a>,

@@ -25,7 +25,6 @@ use crate::notify::{Notifiers, Outbox};
 pub(super) struct Conclusion {
     pub(super) envelope: Envelope,
     pub(super) results: Option<Vec<JobResult>>,
-    /// The exit code of the verdicts.
     pub(super) exit_code: ExitCode,
     pub(super) notifiers: Notifiers,
     pub(super) outbox: Outbox,

@@ -42,7 +42,6 @@ pub(super) struct FirstReading<'a> {
 
 /// A domain file that was read.
 pub(super) struct ReadFile {
-    /// Its host.
     pub(super) host: String,
     /// Its path from the root of the repository, with `/`.
     pub(super) name: Arc<str>,
@@ -62,7 +61,6 @@ impl<'a> DomainFiles<'a> {
         })
     }
 
-    /// The files of one shard.
     pub(super) fn of_shard(mut self, shard: Shard) -> Self {
         let is_of_shard = |path: &PathBuf| shard.has_host(&urldb_format::host_of(path));
         self.files.retain(is_of_shard);
@@ -71,7 +69,6 @@ impl<'a> DomainFiles<'a> {
         self
     }
 
-    /// The hosts of the selection.
     pub(super) fn hosts(&self) -> Vec<String> {
         // The ledger remembers the mistake of a misnamed file under its whole name.
         let files = self.files.iter().chain(&self.misnamed);

@@ -24,7 +24,6 @@
 
 mod archive;
 mod bundles;
-mod canonical;
 mod commit;
 mod conclude;
 mod diagnose;
@@ -45,7 +44,6 @@ mod planner;
 mod pool;
 mod prepare;
 mod record;
-mod second_reading;
 mod served;
 mod shard;
 mod shared_ledger;

@@ -20,7 +20,6 @@ pub(super) struct Plan<'a> {
     pub(super) skipped: SkippedRecords,
     /// Mistakes in domain files, until the report takes them.
     pub(super) mistakes: Mistakes,
-    /// The URLs of the database.
     pub(super) urls: PlannedUrls,
     /// The hosts whose files have no mistakes: a record that such a file does not have is gone.
     pub(super) understood: Vec<String>,

@@ -7,7 +7,6 @@ use super::options::RunOptions;
 use crate::config::ArchiveRecords;
 use crate::ledger::PastRun;
 
-/// Seconds in a day.
 const DAY: i64 = 24 * 60 * 60;
 
 /// The options of the plan: of all domain files, or of those of each shard.

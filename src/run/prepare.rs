@@ -36,12 +36,10 @@ pub(super) struct Prepared<'a> {
     pub(super) run: RunInfo,
     pub(super) finished: Option<Timestamp>,
     pub(super) domain_files: DomainFiles<'a>,
-    /// The hosts of the selection.
     pub(super) hosts: Vec<String>,
     pub(super) notifiers: Notifiers,
     pub(super) outbox: Outbox,
     pub(super) ledger: SharedLedger,
-    /// The open incidents.
     pub(super) incidents: Incidents,
     /// Earlier runs, in their order.
     pub(super) past: Vec<PastRun>,

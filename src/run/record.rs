@@ -46,7 +46,6 @@ impl RunTally {
         }
     }
 
-    /// The tally of a run.
     pub(super) fn of_run(prepared: &mut Prepared<'_>, plan: &mut Plan<'_>) -> Self {
         let tally = Self::of_check(prepared.options, plan);
         let unverified = std::mem::take(&mut prepared.base.unverified);

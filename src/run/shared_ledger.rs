@@ -62,7 +62,6 @@ impl SharedLedger {
         self.opened(|ledger| ledger.open_at(key))
     }
 
-    /// The captures of a job.
     pub(super) fn known_captures(&self, key: &JobKey) -> KnownCaptures {
         KnownCaptures::of(self.of(key).get(key))
     }

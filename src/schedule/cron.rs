@@ -172,7 +172,6 @@ const YEAR_2000: i64 = 946_684_799;
 const DAY: usize = 3;
 const WEEKDAY: usize = 5;
 
-/// The six fields of an expression.
 fn fields(expression: &str) -> Result<[Field; 6], CronError> {
     let trimmed = expression.trim();
     let written = if trimmed.starts_with('@') {

@@ -217,7 +217,6 @@ async fn wake<C: Clock>(watcher: &Watcher, next: Option<Timestamp>, clock: &C, s
     }
 }
 
-/// The next time of each schedule.
 struct DueTimes<'a> {
     schedules: &'a [Cron],
     next: Vec<Option<Timestamp>>,

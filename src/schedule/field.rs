@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 /// One kind of field: its name, its numbers and their names.
 #[derive(Debug)]
 pub(super) struct FieldKind {
-    /// The name in messages.
     pub(super) name: &'static str,
-    /// The smallest number.
     min: u32,
     /// The largest number.
     max: u32,
@@ -58,7 +56,6 @@ pub struct FieldError {
     pub allowed: String,
 }
 
-/// A parsed field.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     /// Whether the text begins with `*`, which crontab(5) calls unrestricted.

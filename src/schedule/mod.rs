@@ -4,8 +4,6 @@
 //! lists domain files with new contents, and [`RepositoryLock`] keeps a second
 //! urldb off the repository meanwhile.
 
-mod change_source;
-mod contents;
 mod cron;
 mod daemon;
 mod field;

@@ -284,7 +284,6 @@ fn main_page(catalogue: &Catalogue, url: &str) -> anyhow::Result<Option<MainPage
     }))
 }
 
-/// Writes to a spool.
 struct SpoolWriter<'a>(&'a mut Spool);
 
 impl Write for SpoolWriter<'_> {

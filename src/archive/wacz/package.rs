@@ -22,7 +22,6 @@ const PACKAGE_DIGEST: &str = "datapackage-digest.json";
 /// A regular file that everybody may read.
 const FILE_MODE: u32 = 0o100_644;
 
-/// The version of the WACZ specification.
 const WACZ_VERSION: &str = "1.1.1";
 
 /// The description of a package in `datapackage.json`, without its files.

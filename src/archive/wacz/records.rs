@@ -256,7 +256,6 @@ impl RecentRecords {
     }
 }
 
-/// The problems of a file.
 #[derive(Default)]
 struct ProblemList {
     texts: Vec<String>,

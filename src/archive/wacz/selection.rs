@@ -35,9 +35,7 @@ pub enum Answers {
 /// Captures, by their position in the archive.
 #[derive(Debug, Default)]
 pub(super) struct SelectedCaptures {
-    /// The index keys of the captures.
     keys: BTreeSet<String>,
-    /// The offsets of the captures in each file.
     offsets: BTreeMap<String, HashSet<u64>>,
 }
 
@@ -154,7 +152,6 @@ impl SelectedCaptures {
         self.offsets.keys().map(String::as_str)
     }
 
-    /// The offsets of the captures in a file.
     pub(super) fn in_file(&self, name: &str) -> Option<&HashSet<u64>> {
         self.offsets.get(name)
     }
@@ -166,7 +163,6 @@ impl SelectedCaptures {
     }
 }
 
-/// Adds the target of a redirect.
 fn add_target(
     catalogue: &Catalogue,
     line: &CdxjLine,

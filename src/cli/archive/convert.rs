@@ -15,8 +15,7 @@ use super::{Context, ExitCode, archive_files};
 use crate::archive::Keys;
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
-use crate::cli::print::style::ListFormat;
-use crate::cli::print::style::{count, print_error, print_warning};
+use crate::cli::print::style::{ListFormat, count, print_error, print_warning};
 use crate::database::edit::Edit;
 use crate::explain::explain;
 
@@ -61,7 +60,6 @@ impl From<TargetVersion> for Version {
     }
 }
 
-/// One line of `--format jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum JsonLine<'a> {
@@ -191,7 +189,6 @@ impl ConvertReport {
     }
 }
 
-/// Writes a line of `--format jsonl`.
 fn write_line(format: ListFormat, line: &JsonLine<'_>) -> io::Result<()> {
     match format {
         ListFormat::Human => Ok(()),

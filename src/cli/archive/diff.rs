@@ -135,7 +135,6 @@ fn ensure_nothing_truncated(payloads: &[&Payload<'_>]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The two captures to compare.
 struct ComparedCaptures<'a> {
     /// Absent if there is only one content.
     old: Option<Payload<'a>>,

@@ -158,7 +158,6 @@ fn copy(
     }
 }
 
-/// Prints the findings of the verifier in the bytes.
 fn print_findings(copied: &CopiedPayload) {
     let is_about_bytes = |code: FindingCode| {
         matches!(

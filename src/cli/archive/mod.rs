@@ -83,7 +83,6 @@ fn truncation(capture: &Capture) -> String {
     )
 }
 
-/// The captures in the repository's archive.
 fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
     Catalogue::open(archive_files(context)?)
 }

@@ -11,8 +11,7 @@ use urldb_warc::repair::{RepairReport, repair};
 use super::{Context, ExitCode, archive_files};
 use crate::archive::{Keys, describe_recovered};
 use crate::cli::print::output;
-use crate::cli::print::style::ListFormat;
-use crate::cli::print::style::{GOOD, count, paint, print_warning};
+use crate::cli::print::style::{GOOD, ListFormat, count, paint, print_warning};
 
 /// Set aside the damaged parts of the archive, keep the rest, and rebuild the index
 ///
@@ -30,7 +29,6 @@ pub(super) struct Args {
     format: ListFormat,
 }
 
-/// One line of `--format jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum JsonLine<'a> {

@@ -25,7 +25,6 @@ pub(super) struct RewriteArgs {
     format: ListFormat,
 }
 
-/// One line of `--format jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum JsonLine<'a> {

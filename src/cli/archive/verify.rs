@@ -14,8 +14,7 @@ use super::{Context, ExitCode, archive_files};
 use crate::archive::{Keys, StoreDifference};
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
-use crate::cli::print::style::ListFormat;
-use crate::cli::print::style::{BAD, DIM, WARN, count, paint};
+use crate::cli::print::style::{BAD, DIM, ListFormat, WARN, count, paint};
 
 /// Read every byte of the archive, and report what is wrong
 ///
@@ -32,7 +31,6 @@ pub(super) struct Args {
     format: ListFormat,
 }
 
-/// One line of `--format jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum JsonLine<'a> {

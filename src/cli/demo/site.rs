@@ -38,7 +38,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// The response to one request.
 pub(super) enum Response {
     /// 200 with this content type and body.
     Page(&'static str, Vec<u8>),
@@ -96,7 +95,6 @@ pub(super) fn listen(
     Ok(address)
 }
 
-/// The response for a path with its query.
 fn response(path: &str, is_broken: bool) -> Response {
     match (path, is_broken) {
         ("/", _) => page("Demo", "Pictures of the sky."),

@@ -1,12 +1,10 @@
 //! The demo's temporary folder, and commands that run there as a user would run them.
 
-use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{BufRead, BufReader, pipe};
-use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs, iter};
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
@@ -85,7 +83,6 @@ impl Workspace {
         self.folder.disable_cleanup(keep);
     }
 
-    /// Removes the folder.
     pub(super) fn remove(self) -> Result<()> {
         let path = self.folder().to_owned();
         self.folder

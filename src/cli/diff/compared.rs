@@ -18,7 +18,6 @@ pub(super) struct Versions {
     status: FileStatus,
 }
 
-/// The change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileStatus {
     Added,
@@ -93,7 +92,6 @@ impl Versions {
     }
 }
 
-/// The content of a version.
 enum VersionBytes {
     Bytes(Vec<u8>),
     OnDisk,
@@ -131,7 +129,6 @@ impl<'a> ComparedFile<'a> {
         is_new_or_gone || !metadata.is_empty() || !records.is_empty() || mistakes.next().is_some()
     }
 
-    /// The host of the domain.
     pub(super) fn host(&self) -> &'a str {
         self.after.host()
     }

@@ -6,9 +6,8 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use urldb_format::{DifferenceKind, KeyChange, RecordDifference};
 
-use super::Writer;
 use super::compared::{ComparedFile, FileStatus, Side, Totals, method};
-use super::values;
+use super::{Writer, values};
 use crate::cli::print::output;
 use crate::config::ChangedKeys;
 use crate::git::{Commit, Comparison, Snapshot};
@@ -20,7 +19,6 @@ pub(super) struct JsonWriter<W> {
     has_files: bool,
 }
 
-/// One of the two states.
 #[derive(Serialize)]
 struct StateObject<'a> {
     kind: &'static str,

@@ -10,9 +10,8 @@ use urldb_render::numbers::number;
 use urldb_render::{LARGEST_BODY, code, shorten};
 use urldb_text::sanitize;
 
-use super::Writer;
 use super::compared::{ComparedFile, FileStatus, Side, Totals, count, method};
-use super::values;
+use super::{Writer, values};
 use crate::config::{ChangedKeys, FILE_NAME};
 use crate::environment;
 use crate::git::{Commit, Comparison, Snapshot};
@@ -64,7 +63,6 @@ pub(super) struct MarkdownWriter<W> {
     sections: [Items; SECTIONS.len()],
 }
 
-/// The items of a section.
 #[derive(Default)]
 struct Items {
     kept: Vec<String>,

@@ -53,7 +53,6 @@ pub(super) struct Args {
     format: DiffFormat,
 }
 
-/// The form of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DiffFormat {
     /// Text for a terminal.

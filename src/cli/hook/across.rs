@@ -14,7 +14,6 @@ use crate::database::across::AcrossFiles;
 use crate::database::site_rules::{self, LoadedRules};
 use crate::git::{RejectedFile, Repository};
 
-/// The files of a database in the index.
 struct IndexedFiles<'a> {
     repository: &'a Repository,
     /// Path and blob of each domain file.

@@ -96,11 +96,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         written.extend(filled.written);
         (exit, promised) = (filled.exit, filled.promised);
     }
-    written.extend(
-        uncommitted
-            .into_iter()
-            .flat_map(UncommittedChanges::into_files),
-    );
+    let found = uncommitted.map(UncommittedChanges::into_files);
+    written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         let changed = report.changed();
         let subject = || {

@@ -36,9 +36,7 @@ pub(super) enum Format {
     Cdxj,
 }
 
-/// The options of reading lists.
 pub(super) struct ReadOptions<'a> {
-    /// The format of all lists.
     pub(super) format: Format,
     /// The URL of the folder with the files that a list of digests names.
     pub(super) base: Option<&'a str>,
@@ -164,7 +162,6 @@ pub(in crate::cli) fn parse_base(text: &str) -> Result<String, String> {
     Ok(identity.to_string())
 }
 
-/// `--column KEY=NAME`.
 pub(super) fn parse_column(text: &str) -> Result<(String, String), String> {
     let (key, name) = text
         .split_once('=')

@@ -39,7 +39,6 @@ impl Spool {
         })
     }
 
-    /// The number of items.
     pub(super) fn len(&self) -> u64 {
         self.items
     }

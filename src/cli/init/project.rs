@@ -130,12 +130,10 @@ impl<'a> ProjectFacts<'a> {
         sites.next().transpose()
     }
 
-    /// The folder of the archive.
     pub(super) fn archive(&self) -> anyhow::Result<String> {
         text_of(&self.config.archive.path)
     }
 
-    /// The folder of the ledger.
     pub(super) fn ledger(&self) -> anyhow::Result<String> {
         text_of(&self.config.ledger.path)
     }

@@ -13,7 +13,6 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// docs/releasing.md says when this changes.
 pub(super) const IS_RELEASED: bool = false;
 
-/// A file to write.
 pub(super) struct NewFile {
     pub(super) path: PathBuf,
     pub(super) text: String,

@@ -1,6 +1,5 @@
 //! Fills templates of the folder `templates/init`, whose places are `@NAME@`.
 
-/// The values of the places of a template.
 #[derive(Debug, Default)]
 pub(super) struct TemplateValues(Vec<(&'static str, String)>);
 

@@ -9,7 +9,6 @@ use urldb_text::{Excerpt, Finding, Severity, sanitize};
 use super::style::{BAD, DIM, WARN, paint};
 use crate::cli::Context;
 
-/// Writes a finding with its excerpt.
 pub(crate) fn write_finding(
     out: &mut impl Write,
     context: &Context,

@@ -27,7 +27,6 @@ enum Verdict<'a> {
     Error(&'a str),
 }
 
-/// A test case.
 struct TestCase<'a> {
     /// Unique within its suite: GitLab shows only the first of equal names.
     name: String,

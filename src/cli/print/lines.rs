@@ -12,7 +12,6 @@ use super::output::{self, write_json_line};
 use super::progress::ProgressLine;
 use crate::run::Progress;
 
-/// One line.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum ReportLine<'a> {

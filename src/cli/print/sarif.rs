@@ -101,7 +101,6 @@ fn automation_id(run: &RunInfo) -> String {
     }
 }
 
-/// The source of a result.
 enum Source<'a> {
     Finding(&'a Finding),
     Mistake(&'a Mistake),
@@ -138,7 +137,6 @@ impl Source<'_> {
 struct ResultWriter {
     /// The severity of each code that occurs, and its number in the list of rules.
     codes: BTreeMap<String, (usize, Severity)>,
-    /// The number of results with each fingerprint.
     fingerprints: HashMap<String, u64>,
 }
 
@@ -185,7 +183,6 @@ impl ResultWriter {
     }
 }
 
-/// The name of a severity in SARIF.
 fn level(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",

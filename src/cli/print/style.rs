@@ -24,7 +24,6 @@ pub(crate) enum ListFormat {
     Jsonl,
 }
 
-/// The form of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
     /// Text for a terminal.
@@ -67,7 +66,6 @@ pub(crate) fn terminal_width() -> usize {
     width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST)
 }
 
-/// Text in a style.
 pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }

@@ -9,8 +9,7 @@ use urldb_text::{Code, Finding};
 
 use crate::config::Config;
 use crate::git::{Resolution, TextStyle, text_merge};
-use crate::limits;
-use crate::{ledger, notify};
+use crate::{ledger, limits, notify};
 
 /// Why larger files are merged by lines.
 pub(super) const TOO_LARGE: &str =
@@ -57,7 +56,6 @@ impl FileKind {
     }
 }
 
-/// The result of merging one file.
 #[derive(Debug)]
 pub(super) struct MergeAttempt {
     /// `None` if the file stays as it is.
@@ -67,7 +65,6 @@ pub(super) struct MergeAttempt {
 }
 
 impl MergeAttempt {
-    /// A file with one finding.
     pub(super) fn new(resolution: Option<Resolution>, finding: Finding) -> Self {
         Self {
             resolution,

@@ -82,7 +82,6 @@ pub(super) struct Variable {
 
 #[derive(Debug, Serialize)]
 pub(super) struct RecordLocation {
-    /// The domain file.
     pub(super) file: String,
     /// The host of the page, where it is another name of the domain.
     pub(super) cname: Option<String>,

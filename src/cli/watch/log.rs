@@ -14,7 +14,6 @@ use crate::cli::print::output::{self, write_json_line};
 use crate::cli::print::style::{self, DIM, ReportFormat, paint};
 use crate::explain::explain;
 
-/// The form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
     /// Text for people.
@@ -24,7 +23,6 @@ pub(super) enum LogFormat {
 }
 
 impl LogFormat {
-    /// The form of reports in such a log.
     pub(super) const fn of_reports(self) -> ReportFormat {
         match self {
             Self::Human => ReportFormat::Human,

@@ -111,7 +111,6 @@ fn seconds(at: Timestamp) -> u64 {
     u64::try_from(at.as_second()).unwrap_or_default()
 }
 
-/// The text of the file.
 struct MetricsText(String);
 
 impl MetricsText {

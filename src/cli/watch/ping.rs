@@ -26,7 +26,6 @@ pub(super) enum Signal {
     Failure,
 }
 
-/// The monitor of a project.
 pub(super) struct Monitor {
     client: Client,
     url: Url,

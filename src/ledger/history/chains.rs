@@ -45,7 +45,6 @@ impl VerificationsBuilder {
         !self.runs.is_empty()
     }
 
-    /// Adds the runs of one file.
     pub(super) fn add_file(&mut self, file: RootFile) -> anyhow::Result<()> {
         for line in Lines::of_file(file) {
             if let HistoryLine::Run(line) = line? {

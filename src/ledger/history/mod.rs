@@ -31,7 +31,6 @@ pub use reading::{Lines, PastRun, PastRuns, is_history, lines, past_runs};
 pub use run_lines::{HistoryBase, Verification, run_lines};
 pub use verifications::{SoughtUrl, Verifications};
 
-/// The folder of the months.
 const FOLDER: &str = "history";
 
 /// The folder of the months.

@@ -222,7 +222,6 @@ pub(super) fn parse(line: &[u8]) -> Option<HistoryLine> {
     }
 }
 
-/// The kind of a line.
 fn kind_of(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Kind {

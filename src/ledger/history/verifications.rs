@@ -16,7 +16,6 @@ use urldb_verdict::{JobKey, Rehash, Selection};
 use super::RehashDays;
 use super::order::Starts;
 
-/// Seconds in a day.
 pub(super) const DAY: i64 = 24 * 60 * 60;
 
 /// When each static URL was verified last.

@@ -121,7 +121,6 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
 
 /// The responses of any URL that may have promised bytes.
 struct ArchivedResponses {
-    /// The responses with each promised digest.
     by_digest: HashMap<Digest, Vec<CdxjLine>>,
     /// Number of responses whose SHA-256 the index does not have.
     without_sha256: u64,
