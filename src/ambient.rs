@@ -1,6 +1,11 @@
 //! The clock and the random numbers of a run, which tests replace.
 
+use std::sync::OnceLock;
+
 use jiff::Timestamp;
+
+/// The sources of a program that plays histories, in place of the operating system's.
+static SCRIPT: OnceLock<Ambient> = OnceLock::new();
 
 /// The sources of the time and of random numbers.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +23,11 @@ impl Ambient {
         random: system_random,
     };
 
+    /// Makes this the sources of the process, once: [`Self::SYSTEM`] asks them from now on.
+    pub fn play(self) {
+        SCRIPT.get_or_init(|| self);
+    }
+
     /// The time in whole seconds, for files.
     pub fn now_in_seconds(&self) -> Timestamp {
         in_seconds((self.now)())
@@ -30,6 +40,9 @@ pub fn in_seconds(time: Timestamp) -> Timestamp {
 }
 
 fn system_now() -> Timestamp {
+    if let Some(script) = SCRIPT.get() {
+        return (script.now)();
+    }
     let now = Timestamp::now();
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
@@ -37,6 +50,9 @@ fn system_now() -> Timestamp {
 /// Random bytes of the system; without any, the time. Identities made of them
 /// must be unique, not secret.
 fn system_random() -> [u8; 16] {
+    if let Some(script) = SCRIPT.get() {
+        return (script.random)();
+    }
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {
         bytes = Timestamp::now().as_nanosecond().to_le_bytes();

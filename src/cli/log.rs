@@ -106,7 +106,8 @@ fn print(
     with_hosts: bool,
     context: &Context,
 ) -> anyhow::Result<()> {
-    let all = incidents::all(&context.ledger())?;
+    let all = incidents::all(&context.ledger())?.into_iter();
+    let all: Vec<_> = all.filter_map(|file| file.to_incident()).collect();
     let by_id: HashMap<&str, _> = all.iter().map(|it| (it.id.as_str(), it)).collect();
     let find = |id: &str| by_id.get(id).copied();
     let text = urldb_render::log(about, entries, find, with_hosts, context.terminal_options());

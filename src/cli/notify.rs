@@ -14,7 +14,7 @@ use super::print::standing::{self, channel};
 use super::print::style::{self, count};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
-use crate::notify::{Message, NotifierStatus, Notifiers, Outbox, TestResult};
+use crate::notify::{IncidentFacts, Message, NotifierStatus, Notifiers, Outbox, TestResult};
 use crate::project::project_info;
 use crate::run::IncidentMemory;
 
@@ -342,6 +342,9 @@ fn drop_message(context: &Context, outbox: &Outbox, id: &str) -> anyhow::Result<
             sanitize(id)
         ),
         [(notifier, message)] => {
+            // The notifier is not told what a person dropped.
+            let memory = IncidentMemory::of_ledger(&context.ledger());
+            memory.hear(notifier, message.heard())?;
             message.remove()?;
             let line = format!("{notifier}: message {} dropped.", message.id());
             writeln!(output::stdout(), "{}", sanitize(&line))?;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Schema, Value};
 use urldb_protocol::{CertificateDates, Shown, State};
+use urldb_verdict::incident::{Mark, RunResult};
 use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
 /// The keys of a ledger file whose values are not text.
@@ -28,11 +29,10 @@ pub struct Entry {
     pub added: Timestamp,
     /// When the entry last changed.
     pub updated: Timestamp,
-    /// The ids of the last runs in which the URL failed without being believed to be broken, oldest
-    /// first.
-    pub failures: Vec<String>,
-    /// Since when the warning `intermittent` is reported.
-    pub intermittent: Option<Timestamp>,
+    /// The ids of the last runs in which the URL broke, oldest first.
+    pub breaks: Vec<String>,
+    /// The mark of a URL that comes and goes.
+    pub intermittent: Option<Mark>,
     /// The id of the open incident that affects the URL.
     pub incident: Option<String>,
 }
@@ -88,11 +88,13 @@ impl Entry {
         let mut mapping = identity(key);
         put_time(&mut mapping, "added", Some(self.added));
         put_time(&mut mapping, "updated", Some(self.updated));
-        put_time(&mut mapping, "intermittent", self.intermittent);
+        if let Some(mark) = &self.intermittent {
+            mapping.insert("intermittent", mark_mapping(mark));
+        }
         put(&mut mapping, "incident", self.incident.as_deref());
-        if !self.failures.is_empty() {
-            let failures = self.failures.iter().map(|run| run.as_str().into());
-            mapping.insert("failures", Value::List(failures.collect()));
+        if !self.breaks.is_empty() {
+            let breaks = self.breaks.iter().map(|run| run.as_str().into());
+            mapping.insert("breaks", Value::List(breaks.collect()));
         }
         let url_status = &self.url_status;
         mapping.insert("state", url_status.state.as_str());
@@ -129,20 +131,21 @@ impl Entry {
             count: count(mapping, "bad-response-count").into(),
             file: text(mapping, "bad-response-file").unwrap_or_default(),
         });
-        let failures = match mapping.get("failures") {
+        let breaks = match mapping.get("breaks") {
             Some(Value::List(runs)) => runs.iter(),
             _ => [].iter(),
         };
+        let mark = mapping.get("intermittent").and_then(Value::as_map);
         let entry = Self {
             url_status,
             content: None,
             bad_response,
             added: timestamp(mapping, "added")?,
             updated: timestamp(mapping, "updated")?,
-            failures: failures
+            breaks: breaks
                 .filter_map(|run| run.as_text().map(str::to_owned))
                 .collect(),
-            intermittent: optional_time(mapping, "intermittent")?,
+            intermittent: mark.map(mark_of).transpose()?,
             incident: text(mapping, "incident"),
         };
         Ok((key, entry))
@@ -266,6 +269,29 @@ fn pending(mapping: &Mapping) -> anyhow::Result<Option<Pending>> {
     }))
 }
 
+fn mark_mapping(mark: &Mark) -> Mapping {
+    let mut mapping = Mapping::new();
+    put_time(&mut mapping, "from", Some(mark.from));
+    mapping.insert("result", mark.result.as_str());
+    mapping.insert("runs", u64::from(mark.runs));
+    mapping.insert("since", mark.since.as_str());
+    mapping
+}
+
+fn mark_of(mapping: &Mapping) -> anyhow::Result<Mark> {
+    let result = needed(mapping, "result")?;
+    Ok(Mark {
+        since: needed(mapping, "since")?,
+        result: RunResult::ALL
+            .into_iter()
+            .find(|known| known.as_str() == result)
+            .with_context(|| format!("unknown result {result:?}"))?,
+        // Not at the top of a document, a number is a text.
+        runs: needed(mapping, "runs")?.parse()?,
+        from: timestamp(mapping, "from")?,
+    })
+}
+
 fn count(mapping: &Mapping, key: &str) -> u32 {
     let count = mapping.get(key).and_then(Value::as_int).unwrap_or(1);
     u32::try_from(count).unwrap_or(u32::MAX)
@@ -281,11 +307,6 @@ fn put_time(mapping: &mut Mapping, key: &str, time: Option<Timestamp>) {
     if let Some(time) = time {
         mapping.insert(key, time.to_string());
     }
-}
-
-fn optional_time(mapping: &Mapping, key: &str) -> anyhow::Result<Option<Timestamp>> {
-    let is_there = mapping.get(key).is_some();
-    is_there.then(|| timestamp(mapping, key)).transpose()
 }
 
 fn text(mapping: &Mapping, key: &str) -> Option<String> {

@@ -14,7 +14,6 @@ mod captures;
 mod documents;
 mod domain;
 mod entry;
-mod failures;
 mod history;
 pub mod incidents;
 mod merge;
@@ -37,7 +36,6 @@ pub(crate) const FOLDERS: [&str; 5] = ["", "captures", "history", "incidents", "
 
 pub use captures::folder as captures_folder;
 pub use entry::{BadResponse, Capture, Content, Entry};
-pub use failures::{FailureLog, Intermittent};
 #[cfg(test)]
 pub(crate) use history::tests::{any_time, hostile_lines};
 pub use history::{
@@ -46,10 +44,10 @@ pub use history::{
     append, folder as history_folder, is_history, is_known, lines, past_runs, run_lines,
     take_future,
 };
-pub use incidents::Incidents;
+pub use incidents::{Heard, IncidentFile, Incidents};
 pub use merge::{merge, merge_history};
 pub use record::{Archived, JobRecord, KnownCaptures};
-pub use update::{StatusUpdate, update};
+pub use update::{RunPoint, StatusUpdate, update};
 
 use domain::{Domain, file_of};
 use pages::Pages;
@@ -513,7 +511,7 @@ mod tests {
             close(&mut ledger);
             let [a, b] = keys(&ledger);
             let mut entry = ledger.get(&b).unwrap().clone();
-            entry.failures.push("a run".to_owned());
+            entry.breaks.push("a run".to_owned());
             ledger.set(&b, entry, Timestamp::UNIX_EPOCH);
             close(&mut ledger);
             ledger.set_planned(&b);
@@ -521,7 +519,7 @@ mod tests {
                 ledger.unplanned("example.org").unwrap(),
                 std::slice::from_ref(&a)
             );
-            assert_eq!(ledger.get(&b).unwrap().failures, ["a run"]);
+            assert_eq!(ledger.get(&b).unwrap().breaks, ["a run"]);
             assert!(ledger.get(&a).unwrap().content.is_some());
             ledger.close("example.org");
             ledger.replace_mistakes("example.org", vec!["one".to_owned()]);

@@ -380,7 +380,7 @@ mod tests {
             bad_response: None,
             added: Timestamp::UNIX_EPOCH,
             updated: Timestamp::UNIX_EPOCH,
-            failures: vec![],
+            breaks: vec![],
             intermittent: None,
             incident: number.is_multiple_of(7).then(|| number.to_string()),
         }

@@ -1,11 +1,21 @@
 //! Turns the record of a job into the change of its URL's status.
 
+use jiff::Timestamp;
 use urldb_protocol::State;
+use urldb_verdict::incident::{Mark, RunResult, breaks_after};
 use urldb_verdict::{Classification, Transition, UrlStatus, VerdictOptions};
 
-use super::entry::{Capture, Content, Entry};
-use super::failures::{FailureLog, Intermittent};
+use super::entry::{Capture, Entry};
 use super::record::JobRecord;
+
+/// The id and the start of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct RunPoint<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// When it began.
+    pub started: Timestamp,
+}
 
 /// The status of one URL after a run, and before.
 #[derive(Debug)]
@@ -18,8 +28,12 @@ pub struct StatusUpdate<'a> {
     pub status: UrlStatus,
     /// The change of the believed state, if there was one.
     pub transition: Option<Transition>,
-    /// In how many of its last runs the URL failed, if that is worth a warning.
-    pub intermittent: Option<Intermittent>,
+    /// The result of the run; absent if it learned nothing about the URL.
+    pub result: Option<RunResult>,
+    /// The ids of the last runs in which the URL broke, oldest first.
+    pub breaks: Vec<String>,
+    /// The mark of a URL that comes and goes.
+    pub mark: Option<Mark>,
     /// Whether an open incident affects the URL, although this run may not have asked it.
     pub is_affected: bool,
 }
@@ -32,7 +46,7 @@ pub fn update<'a>(
     before: Option<&'a Entry>,
     record: &JobRecord,
     is_affected: bool,
-    runs: &FailureLog<'_>,
+    run: RunPoint<'_>,
     options: &VerdictOptions,
 ) -> StatusUpdate<'a> {
     let JobRecord {
@@ -43,7 +57,15 @@ pub fn update<'a>(
     let (job, verdict) = (&judged.job, &judged.verdict);
     let known = before.map(|entry| &entry.url_status);
     let (status, transition) = UrlStatus::after(known, verdict, *at, options);
-    let failures = runs.after(before, record, &status);
+    let result = RunResult::of(verdict, &status);
+    let was_good = before.is_some_and(|entry| entry.url_status.is_untroubled());
+    let breaks = before.map_or_else(Vec::new, |entry| entry.breaks.clone());
+    let breaks = breaks_after(breaks, was_good, result, run.id);
+    let mark = before.and_then(|entry| entry.intermittent.clone());
+    let mark = match result {
+        Some(result) => mark.map(|mark| mark.after(result, run.started)),
+        None => mark,
+    };
     let content = archived.captures.content.clone();
     // The ledger of a URL that is as promised has no error page.
     let bad_response = archived.captures.bad_response.clone();
@@ -52,7 +74,7 @@ pub fn update<'a>(
         || bad_response.is_some()
         || verdict.state() != State::Inconclusive
         || status.pending.is_some();
-    let is_good_alias = job.key.alias.is_some() && status.is_untroubled();
+    let is_good_alias = job.key.alias.is_some() && status.is_untroubled() && mark.is_none();
     let has_entry = !is_good_alias && (before.is_some() || is_seen);
     let entry = has_entry.then(|| Entry {
         url_status: status.clone(),
@@ -60,8 +82,8 @@ pub fn update<'a>(
         bad_response,
         added: before.map_or(*at, |entry| entry.added),
         updated: before.map_or(*at, |entry| entry.updated),
-        failures: failures.runs,
-        intermittent: failures.since,
+        breaks: breaks.clone(),
+        intermittent: mark.clone(),
         // A URL gets the id of a new incident once all URLs are recorded.
         incident: before
             .and_then(|entry| entry.incident.clone())
@@ -72,7 +94,9 @@ pub fn update<'a>(
         entry,
         status,
         transition,
-        intermittent: failures.warning,
+        result,
+        breaks,
+        mark,
         is_affected,
     }
 }
@@ -83,21 +107,24 @@ impl StatusUpdate<'_> {
         let Classification { state, reason, .. } = &record.judged.verdict.classification;
         let broken = Some(*state).filter(|state| state.is_broken());
         let state = broken.unwrap_or(State::Ok);
+        let status = UrlStatus {
+            state,
+            since: record.at,
+            reason: reason.filter(|_| broken.is_some()).map(|it| it.to_string()),
+            pending: None,
+        };
         Self {
             before: None,
             entry: None,
-            status: UrlStatus {
-                state,
-                since: record.at,
-                reason: reason.filter(|_| broken.is_some()).map(|it| it.to_string()),
-                pending: None,
-            },
             transition: Some(Transition {
                 from: State::Ok,
                 from_since: None,
                 to: state,
             }),
-            intermittent: None,
+            result: RunResult::of(&record.judged.verdict, &status),
+            breaks: vec![],
+            mark: None,
+            status,
             is_affected: false,
         }
     }
@@ -111,17 +138,6 @@ impl StatusUpdate<'_> {
     /// The capture of the content that the ledger had before the run.
     pub fn known_capture(&self) -> Option<&Capture> {
         self.before?.content.as_ref()?.capture.as_ref()
-    }
-
-    /// Whether people changed the promise: the bytes that broke it are as promised now.
-    pub fn is_accepted(&self, record: &JobRecord) -> bool {
-        let was_changed = |entry: &Entry| entry.url_status.state == State::Changed;
-        let digest = |content: Option<&Content>| content.map(|content| content.digest.clone());
-        let known = digest(self.before.and_then(|entry| entry.content.as_ref()));
-        self.status.state == State::Ok
-            && self.before.is_some_and(was_changed)
-            && known.is_some()
-            && known == digest(record.archived.captures.content.as_ref())
     }
 
     /// The archive files of captures that the ledger did not have before the run.
@@ -139,14 +155,14 @@ impl StatusUpdate<'_> {
 
 #[cfg(test)]
 mod tests {
-    use jiff::{SignedDuration, Timestamp};
+    use jiff::SignedDuration;
     use urldb_canon::{RequestUrl, Scheme};
     use urldb_format::Record;
     use urldb_protocol::Reason;
     use urldb_verdict::{BodyUse, Job, JobKey, JudgedJob, Pending, Promise, Request, Verdict};
 
     use super::*;
-    use crate::ledger::{Archived, BadResponse, KnownCaptures, PastRun};
+    use crate::ledger::{Archived, BadResponse, Content, KnownCaptures};
 
     fn at(hour: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hour)
@@ -244,7 +260,7 @@ mod tests {
             bad_response: None,
             added: at(1),
             updated: at(2),
-            failures: vec![],
+            breaks: vec![],
             intermittent: None,
             incident: Some("1f".to_owned()),
         }
@@ -252,15 +268,15 @@ mod tests {
 
     /// The state, the transition, whether there is an entry, its error page, and the new files.
     fn shown(before: Option<&Entry>, record: &JobRecord) -> String {
-        let runs = FailureLog {
-            run: "now",
-            past: &[],
+        let run = RunPoint {
+            id: "now",
+            started: at(9),
         };
         let options = VerdictOptions {
             confirm: 2,
             ..VerdictOptions::default()
         };
-        let update = update(before, record, true, &runs, &options);
+        let update = update(before, record, true, run, &options);
         let pending = update.status.pending.as_ref();
         let pending = pending.map(|it| format!("?{}", it.state));
         let news = update.transition.map(|it| format!(" from {}", it.from));
@@ -274,13 +290,8 @@ mod tests {
             }
             None => "no entry".to_owned(),
         };
-        let accepted = if update.is_accepted(record) {
-            " accepted"
-        } else {
-            ""
-        };
         format!(
-            "{}{}{}{accepted}: {}",
+            "{}{}{}: {}",
             update.status.state,
             pending.unwrap_or_default(),
             news.unwrap_or_default(),
@@ -337,7 +348,7 @@ mod tests {
             (
                 known(Changed, None),
                 (Ok, true, None),
-                "ok from changed accepted: entry 1f of 1",
+                "ok from changed: entry 1f of 1",
             ),
             // The ledger has an alias only while something is wrong with it.
             (None, (Ok, true, alias), "ok: no entry"),
@@ -369,51 +380,49 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_fails_often_is_a_warning_until_it_no_longer_fails() {
-        let past: Vec<PastRun> = (0..12)
-            .map(|run| PastRun {
-                id: run.to_string(),
-                at: at(run),
-                selection: None,
-                base: None,
-            })
-            .collect();
-        let after = |failures: &[&str], since, state| {
-            let before = Entry {
-                failures: failures.iter().map(|&run| run.to_owned()).collect(),
-                intermittent: since,
-                ..entry(State::Ok, None)
+    fn an_entry_counts_breaks_and_the_results_of_a_marked_url() {
+        let mark = |result, runs| Mark {
+            since: "one".to_owned(),
+            result,
+            runs,
+            from: at(if runs == 1 { 9 } else { 3 }),
+        };
+        let after = |before: Entry, state| {
+            let run = RunPoint {
+                id: "now",
+                started: at(9),
             };
-            let (run, past) = ("now", past.as_slice());
             let record = record(state, false, None, None);
-            let runs = FailureLog { run, past };
-            let update = update(
-                Some(&before),
-                &record,
-                false,
-                &runs,
-                &VerdictOptions::default(),
-            );
-            let entry = update.entry.unwrap();
-            let warning = update.intermittent.map(|it| (it.failures, it.runs, it.new));
-            (warning, entry.failures.join(" "), entry.intermittent)
+            let options = VerdictOptions::default();
+            let entry = update(Some(&before), &record, false, run, &options)
+                .entry
+                .unwrap();
+            (entry.breaks.join(" "), entry.intermittent)
+        };
+        let known = |pending, mark| Entry {
+            breaks: vec!["one".to_owned()],
+            intermittent: mark,
+            ..entry(State::Ok, pending)
         };
         let failing = State::Unreachable;
+        // A failure after a good run is a break, and one after a failure is none.
         assert_eq!(
-            after(&["5", "9"], None, failing),
-            (Some((3, 10, true)), "5 9 now".to_owned(), Some(at(9)))
+            after(known(None, None), failing),
+            ("one now".to_owned(), None)
+        );
+        let doubted = known(Some(failing), None);
+        assert_eq!(after(doubted, failing), ("one".to_owned(), None));
+        let marked = known(None, Some(mark(RunResult::Good, 4)));
+        let (breaks, after_failure) = after(marked.clone(), failing);
+        assert_eq!(breaks, "one now");
+        assert_eq!(after_failure, Some(mark(RunResult::Bad, 1)));
+        assert_eq!(
+            after(marked.clone(), State::Ok).1,
+            Some(mark(RunResult::Good, 5))
         );
         assert_eq!(
-            after(&["9"], None, failing),
-            (None, "9 now".to_owned(), None)
-        );
-        assert_eq!(
-            after(&["5", "7", "9"], Some(at(3)), State::Ok),
-            (Some((3, 10, false)), "5 7 9".to_owned(), Some(at(3)))
-        );
-        assert_eq!(
-            after(&["1"], Some(at(3)), State::Ok),
-            (None, String::new(), None)
+            after(marked, State::Inconclusive).1,
+            Some(mark(RunResult::Good, 4))
         );
     }
 

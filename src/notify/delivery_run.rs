@@ -37,6 +37,7 @@ struct NotifierFault {
 /// The results of the deliveries of one report.
 struct ReportResults<'a> {
     message: &'a mut Message,
+    planned: &'a [PlannedDelivery],
     delivered: Vec<Delivery>,
     errors: Vec<String>,
     /// Lines for the terminal alone.
@@ -134,7 +135,7 @@ impl<'a> DeliveryRun<'a> {
             message.follow_settings(&configured.settings, &planned);
             let due = message.due();
             if !stopped && began.elapsed() < TOTAL_LIMIT && !due.is_empty() {
-                stopped = self.try_message(configured, &mut message, &due, &mut status);
+                stopped = self.try_message(configured, (&mut message, &planned), &due, &mut status);
             }
             if message.is_done() {
                 status.sent += 1;
@@ -155,7 +156,7 @@ impl<'a> DeliveryRun<'a> {
     fn try_message(
         &self,
         configured: &ConfiguredNotifier,
-        message: &mut Message,
+        (message, planned): (&mut Message, &[PlannedDelivery]),
         due: &[String],
         status: &mut NotifierStatus,
     ) -> bool {
@@ -165,6 +166,7 @@ impl<'a> DeliveryRun<'a> {
         envelope.delay = message.delay((self.now)());
         let results = Mutex::new(ReportResults {
             message,
+            planned,
             delivered: vec![],
             errors: vec![],
             asides: vec![],
@@ -258,6 +260,12 @@ impl ReportResults<'_> {
         self.reported.push(delivery.id.clone());
         self.asides.extend(delivery.aside.clone());
         if delivery.outcome == DeliveryOutcome::Delivered {
+            let of_plan = self.planned.iter().filter(|plan| plan.id == delivery.id);
+            let remember: Vec<_> = of_plan.flat_map(|plan| plan.remember.clone()).collect();
+            let heard = facts
+                .remember(name, &remember)
+                .and_then(|()| facts.hear(name, self.message.heard()));
+            self.errors.extend(heard.err().map(|error| explain(&error)));
             self.delivered.push(delivery);
         } else {
             self.stopped |= delivery.scope == Scope::Notifier;

@@ -14,6 +14,7 @@ mod merge;
 mod notifiers;
 mod outbox;
 mod panic;
+mod report;
 mod section;
 mod services;
 mod status;

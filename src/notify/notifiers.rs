@@ -7,12 +7,14 @@ use super::audience;
 use super::configured::ConfiguredNotifier;
 use super::delivery_run::DeliveryRun;
 use super::incident_facts::IncidentFacts;
-use super::outbox::Outbox;
+use super::outbox::{Message, Outbox};
+use super::report::{has_mistakes, keep_mistakes, report_for};
 use super::status::NotifierStatus;
 use super::test_message;
 use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::environment;
+use crate::ledger::Heard;
 
 /// Most hosts that a line names.
 const MOST_HOSTS: usize = 5;
@@ -93,9 +95,10 @@ impl Notifiers {
                 .filter(|configured| !configured.replaces_earlier)
         };
         let is_news = |incident: &&Incident| {
-            matches!(incident.phase, Phase::Opened | Phase::Grown)
-                && !incident.silent
-                && incident.urls.iter().any(|url| !url.muted)
+            matches!(
+                incident.phase,
+                Phase::Opened | Phase::Reopened | Phase::Grown
+            ) && incident.urls.iter().any(|url| !url.muted)
         };
         let hears = |incident: &Incident| {
             telling().any(|configured| audience::hears(&configured.audience, incident))
@@ -121,35 +124,53 @@ impl Notifiers {
         ))
     }
 
-    /// Puts the report into the outbox of each notifier that has something to tell.
+    /// Puts the report into the outbox of each notifier that has something to tell. What nobody got yet is
+    /// told by the new message, as it is now.
     pub fn post(
         &self,
         outbox: &Outbox,
         envelope: &Envelope,
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<()> {
-        for configured in &self.0 {
-            let ConfiguredNotifier {
-                name,
-                audience,
-                settings,
-                ..
-            } = configured;
-            if configured.replaces_earlier {
+        for configured in self
+            .0
+            .iter()
+            .filter(|configured| !configured.replaces_earlier)
+        {
+            let name = &configured.name;
+            // A message that cannot be read is an error of its delivery.
+            let waiting = outbox.messages(name).into_iter().flatten();
+            let (heard, unheard): (Vec<_>, Vec<_>) = waiting.partition(Message::is_heard);
+            for message in heard {
+                // A run that was killed after a delivery has not stored this.
+                facts.hear(name, message.heard())?;
+            }
+            let report = report_for(envelope, &facts.incidents(), name, &configured.audience);
+            facts.hear(name, report.passed)?;
+            let mut told = report.envelope;
+            for message in &unheard {
+                keep_mistakes(&mut told, message.envelope());
+            }
+            if !report.has_news && !has_mistakes(&told) {
+                unheard.iter().try_for_each(Message::remove)?;
                 continue;
             }
-            let Some(report) = audience::report_for(envelope, name, audience) else {
-                continue;
-            };
+            // A notifier that has to hear of an incident hears of its end too.
+            let begun = report.heard.iter();
+            let begun = begun
+                .map(|(id, _)| (id.clone(), Heard::default()))
+                .collect();
+            facts.expect(name, begun)?;
             // The next try plans the deliveries of a notifier that crashes now.
-            let planned = configured.deliveries(&report.envelope).ok();
-            outbox.put(name, settings, &report.envelope, planned.as_deref())?;
-            let mut new_facts = report.remember;
-            let planned = planned.into_iter().flatten();
-            new_facts.extend(planned.flat_map(|plan| plan.remember));
-            new_facts.sort();
-            new_facts.dedup();
-            facts.remember(name, &new_facts)?;
+            let planned = configured.deliveries(&told).ok();
+            let message = (&told, report.heard);
+            outbox.put(
+                name,
+                &configured.settings,
+                message,
+                planned.as_deref(),
+                &unheard,
+            )?;
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Undelivered reports: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,7 @@ use urldb_protocol::{
 };
 use urldb_text::sanitize;
 
+use crate::ledger::Heard;
 use crate::limits;
 
 /// Most replies of a service that are stored for one delivery.
@@ -34,7 +37,28 @@ struct MessageFile {
     settings: String,
     /// Every delivery of the report; absent until they are planned.
     deliveries: Option<Vec<OutboxDelivery>>,
+    /// The earlier messages whose place this one takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    earlier: Option<EarlierTries>,
+    /// The position of the notifier in each incident after the first delivery, by the id of the incident.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    heard: BTreeMap<String, Heard>,
     envelope: Envelope,
+}
+
+/// The tries of earlier messages that nobody got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct EarlierTries {
+    /// The start of the run of the first message.
+    since: Timestamp,
+    /// The first try; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_tried: Option<Timestamp>,
+    /// The fault of the last try, for people.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    fault: Shown,
+    /// Number of tries.
+    attempts: u32,
 }
 
 /// One delivery of a report, and the result of its tries so far.
@@ -86,14 +110,15 @@ impl Outbox {
         Self(ledger.folder("outbox"))
     }
 
-    /// Adds a report for one notifier. Adding the same report twice changes nothing. The next try plans
-    /// the deliveries if they are not `planned`.
+    /// Adds a report for one notifier, in place of messages that nobody got. Adding the same report twice
+    /// changes nothing. The next try plans the deliveries if they are not `planned`.
     pub(super) fn put(
         &self,
         notifier: &str,
         settings: &str,
-        envelope: &Envelope,
+        (envelope, heard): (&Envelope, Vec<(String, Heard)>),
         planned: Option<&[PlannedDelivery]>,
+        unheard: &[Message],
     ) -> anyhow::Result<()> {
         let name = format!("{}.json", envelope.run.id);
         let file = self.0.folder(notifier).file(name);
@@ -101,9 +126,16 @@ impl Outbox {
             protocol: PROTOCOL,
             settings: settings.to_owned(),
             deliveries: planned.map(|planned| planned.iter().map(OutboxDelivery::new).collect()),
+            earlier: EarlierTries::of(unheard),
+            heard: heard.into_iter().collect(),
             envelope: envelope.clone(),
         };
-        Message { file, content }.save()
+        let path = file.path();
+        let mut message = Message { file, content };
+        message.keep_refusals(unheard);
+        message.save()?;
+        let others = unheard.iter().filter(|message| message.file.path() != path);
+        others.into_iter().try_for_each(Message::remove)
     }
 
     /// Whether the message of a notifier about a run waits.
@@ -204,6 +236,25 @@ impl Message {
         deliveries.filter(|delivery| delivery.outcome == OutboxOutcome::Delivered)
     }
 
+    /// Whether anybody got the message.
+    pub(super) fn is_heard(&self) -> bool {
+        self.delivered().next().is_some()
+    }
+
+    /// The position of the notifier in each incident after the first delivery.
+    pub(crate) fn heard(&self) -> Vec<(String, Heard)> {
+        let heard = self.content.heard.iter();
+        heard
+            .map(|(id, heard)| (id.clone(), heard.clone()))
+            .collect()
+    }
+
+    /// The start of the run of the first message that this one stands for.
+    pub(crate) fn since(&self) -> Timestamp {
+        let earlier = self.content.earlier.as_ref();
+        earlier.map_or(self.content.envelope.run.started, |earlier| earlier.since)
+    }
+
     /// The recipient of the delivery with this id.
     pub(super) fn recipient(&self, id: &str) -> &str {
         let mut deliveries = self.content.deliveries.iter().flatten();
@@ -214,7 +265,9 @@ impl Message {
     /// Number of tries of the delivery that was tried most often.
     pub(crate) fn attempts(&self) -> u32 {
         let attempts = self.waiting().map(|delivery| delivery.attempts);
-        attempts.max().unwrap_or_default()
+        let earlier = self.content.earlier.as_ref();
+        let earlier = earlier.map_or(0, |earlier| earlier.attempts);
+        earlier.saturating_add(attempts.max().unwrap_or_default())
     }
 
     /// Whether a person has to act before a further try makes sense.
@@ -230,15 +283,18 @@ impl Message {
 
     /// Why the message is late, if an earlier run has tried it.
     pub(super) fn delay(&self, now: Timestamp) -> Option<Delay> {
-        let first_tried = self
+        let earlier = self.content.earlier.as_ref();
+        let tried = self.waiting().filter_map(|delivery| delivery.first_tried);
+        let earlier_try = earlier.and_then(|earlier| earlier.first_tried);
+        let last = self
             .waiting()
-            .filter_map(|delivery| delivery.first_tried)
-            .min()?;
-        let last = self.waiting().max_by_key(|delivery| delivery.last_tried)?;
+            .filter(|delivery| delivery.last_tried.is_some());
+        let last = last.max_by_key(|delivery| delivery.last_tried);
+        let reason = last.map(|delivery| delivery.message.clone());
         Some(Delay {
-            first_tried,
+            first_tried: tried.chain(earlier_try).min()?,
             now,
-            reason: last.message.clone(),
+            reason: reason.or_else(|| Some(earlier?.fault.clone()))?,
         })
     }
 
@@ -262,6 +318,27 @@ impl Message {
             self.content.deliveries = Some(deliveries);
         }
         settings.clone_into(&mut self.content.settings);
+    }
+
+    /// Does not ask again for what a service refused with the same settings: a person must act first.
+    fn keep_refusals(&mut self, earlier: &[Self]) {
+        let settings = &self.content.settings;
+        let alike = earlier.iter().filter(|it| it.content.settings == *settings);
+        let refused: Vec<OutboxDelivery> = alike
+            .flat_map(Self::waiting)
+            .filter(|it| it.outcome == OutboxOutcome::Failed && it.scope == Scope::Delivery)
+            .cloned()
+            .collect();
+        for delivery in self.content.deliveries.iter_mut().flatten() {
+            if let Some(refused) = refused.iter().find(|it| it.to == delivery.to) {
+                let (id, about) = (delivery.id.clone(), delivery.about.clone());
+                *delivery = OutboxDelivery {
+                    id,
+                    about,
+                    ..refused.clone()
+                };
+            }
+        }
     }
 
     /// Makes the deliveries that failed due again.
@@ -307,6 +384,29 @@ impl Message {
         // A folder stays while it has other messages.
         self.file.root().remove_empty(2);
         Ok(())
+    }
+}
+
+impl EarlierTries {
+    /// The tries of messages that nobody got; `None` without messages.
+    fn of(unheard: &[Message]) -> Option<Self> {
+        let delays = || {
+            let now = |message: &Message| message.content.envelope.run.started;
+            unheard.iter().filter_map(move |it| it.delay(now(it)))
+        };
+        Some(Self {
+            since: unheard.iter().map(Message::since).min()?,
+            first_tried: delays().map(|delay| delay.first_tried).min(),
+            fault: delays()
+                .next_back()
+                .map(|delay| delay.reason)
+                .unwrap_or_default(),
+            attempts: unheard
+                .iter()
+                .map(Message::attempts)
+                .max()
+                .unwrap_or_default(),
+        })
     }
 }
 

@@ -87,11 +87,7 @@ impl NotifierStatus {
 
     /// When the run of the oldest waiting message began.
     pub fn waiting_since(&self) -> Option<Timestamp> {
-        let started = self
-            .waiting
-            .iter()
-            .map(|message| message.envelope().run.started);
-        started.min()
+        self.waiting.iter().map(Message::since).min()
     }
 
     /// Whether people have to act: for what waits, or for an error besides.

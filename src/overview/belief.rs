@@ -106,14 +106,14 @@ impl Sources<'_> {
         })
     }
 
-    /// In how many of the last runs that checked a URL it failed without being confirmed, and the number
+    /// In how many of the last runs that checked a URL it broke, and the number
     /// of these runs; `None` if in none.
     fn failures(&self, entry: &Entry, url: Selected<'_>) -> Option<(u64, u64)> {
-        if entry.failures.is_empty() {
+        if entry.breaks.is_empty() {
             return None;
         }
         let recent: Vec<&str> = self.replay.runs_of(url).take(RUNS).collect();
-        let failed = entry.failures.iter();
+        let failed = entry.breaks.iter();
         let failed = failed.filter(|run| recent.contains(&run.as_str())).count() as u64;
         (failed > 0).then_some((failed, recent.len() as u64))
     }

@@ -242,7 +242,7 @@ impl<'a> HostReading<'a> {
             self.days.promise_from(date_of(since), calendar);
         }
         let entry = self.ledger.get(&job.key);
-        let failed = entry.into_iter().flat_map(|entry| &entry.failures);
+        let failed = entry.into_iter().flat_map(|entry| &entry.breaks);
         let failed = failed.filter_map(|run| date_of_run(run));
         let pending = url.pending_since.map(date_of);
         let pending = pending.into_iter().flat_map(|first| {
@@ -264,7 +264,7 @@ impl<'a> HostReading<'a> {
             && failures >= FAILURES
             && url.standing != UrlBelief::Affected
         {
-            let message = format!("failed in {failures} of its last {runs} runs");
+            let message = format!("broke in {failures} of its last {runs} runs");
             let finding = warning(url, Warning::Intermittent, message);
             self.read.warnings.push(finding);
         }

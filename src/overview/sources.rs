@@ -55,6 +55,7 @@ impl<'a> Sources<'a> {
         let ledger = config.ledger_root();
         let replay = Replay::read(&ledger, now, wants)?;
         let all = incidents::all(&ledger)?.into_iter();
+        let all = all.filter_map(|file| file.to_incident());
         let all = all.filter(|incident| incident.merged_into.is_none());
         let incidents: BTreeMap<String, Incident> = all
             .map(|incident| (incident.id.clone(), incident))

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use urldb_files::Root;
-use urldb_protocol::{ClosedBecause, Overview, Phase, State};
+use urldb_protocol::{Because, Overview, Phase, State};
 
 use super::{Scope, Sources, site};
 use crate::config::{self, Config};
@@ -80,7 +80,7 @@ fn with_changes(runs: Vec<HistoryLine>, times: &[Timestamp]) -> Vec<HistoryLine>
             state: State::Gone,
             reason: None,
             urls: u64::MAX,
-            because: (!is_even).then_some(ClosedBecause::Recovered),
+            because: (!is_even).then_some(Because::Recovered),
         }));
         lines.push(HistoryLine::Run(line));
     }

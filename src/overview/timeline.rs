@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{ClosedBecause, Incident, LogEntry, LogEvent, Phase, State};
+use urldb_protocol::{Because, Incident, LogEntry, LogEvent, Phase, State};
 
 use super::{Commits, Sources, domain_of};
 use crate::ledger::{ChangeLine, IncidentLine};
@@ -134,7 +134,7 @@ impl Sources<'_> {
                 if let Some(line) = line {
                     let incident = self.incidents.get(&line.incident);
                     entry.notified = notified(line, incident, is_waiting);
-                    if line.because == Some(ClosedBecause::PromisesChanged) {
+                    if matches!(line.because, Some(Because::Accepted | Because::Removed)) {
                         entry.event = LogEvent::PromisesChanged;
                     }
                     if change.to.is_broken()
@@ -193,7 +193,7 @@ fn notified(
         Phase::Closed => "closed",
         _ => return vec![],
     };
-    let Some(incident) = incident.filter(|incident| !incident.silent) else {
+    let Some(incident) = incident else {
         return vec![];
     };
     let threads = incident.threads.iter();
@@ -230,7 +230,7 @@ fn unconfirmed(incident: &Incident, opened: &IncidentLine, host: &str) -> Option
 
 fn of_incident(line: &IncidentLine, host: &str, incident: Option<&Incident>) -> LogEntry {
     let event = match (line.phase, line.because) {
-        (Phase::Closed, Some(ClosedBecause::PromisesChanged)) => LogEvent::PromisesChanged,
+        (Phase::Closed, Some(Because::Accepted | Because::Removed)) => LogEvent::PromisesChanged,
         (Phase::Closed, _) => LogEvent::Recovered,
         (Phase::Grown, _) => LogEvent::Grown,
         (Phase::Shrunk, _) => LogEvent::Shrunk,

@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use urldb_protocol::{Change, Finding, Severity, State};
 use urldb_text::Shown;
+use urldb_verdict::incident::time_of;
 use urldb_verdict::{CanonicalMismatch, Job, JudgedJob, Transition, UrlStatus, Verdict, Warning};
 
-use crate::ledger::{Intermittent, JobRecord, StatusUpdate};
+use crate::ledger::{JobRecord, StatusUpdate};
 
 /// The code of a finding about a cname; the finding's state says how the cname differs.
 pub const ALIAS_DIFFERS: &str = "alias-differs";
@@ -67,19 +68,19 @@ pub(super) fn canonical_mismatch(judged: &JudgedJob) -> Option<CanonicalMismatch
     urldb_verdict::canonical_mismatch(&judged.job, seen).filter(|_| counts)
 }
 
-/// The warning about a URL that fails often.
-pub(super) fn intermittent(judged: &JudgedJob, often: Intermittent) -> Finding {
-    let Intermittent {
-        failures,
-        runs,
-        new,
-    } = often;
-    let message = format!("failed in {failures} of its last {runs} runs");
-    let finding = warning_finding(judged, Warning::Intermittent, &message);
-    Finding {
-        new: new && !judged.job.muted,
-        ..finding
-    }
+/// The warning about a URL that comes and goes, in a run that sees it as promised.
+pub(super) fn intermittent(judged: &JudgedJob, update: &StatusUpdate<'_>) -> Option<Finding> {
+    let is_good = judged.verdict.state() == State::Ok;
+    update.mark.as_ref().filter(|_| is_good)?;
+    let last = update.breaks.last().and_then(|run| time_of(run));
+    let message = match last {
+        Some(last) => format!(
+            "comes and goes, and broke on {} last",
+            last.strftime("%Y-%m-%d")
+        ),
+        None => "comes and goes".to_owned(),
+    };
+    Some(warning_finding(judged, Warning::Intermittent, &message))
 }
 
 /// A warning that is independent of the verdict.

@@ -97,9 +97,8 @@ impl Report {
         *self.weighed.entry(weighed(judged, update)).or_default() += 1;
         self.cover(judged);
         self.findings.extend(state_finding(record, update));
-        let often = update.and_then(|update| update.intermittent);
-        self.findings
-            .extend(often.map(|often| intermittent(judged, often)));
+        let unsteady = update.and_then(|update| intermittent(judged, update));
+        self.findings.extend(unsteady);
         let mismatch = canonical_mismatch(judged);
         let finding = |mismatch: &CanonicalMismatch| {
             warning_finding(judged, mismatch.warning, &mismatch.message)
@@ -244,6 +243,7 @@ impl Report {
             mistakes: self.mistakes.current,
             fixed: self.mistakes.fixed,
             changes: self.changes,
+            tells: None,
             delay: None,
             archived: self.archived,
             summary,

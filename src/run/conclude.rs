@@ -28,7 +28,7 @@ pub(super) struct Conclusion {
     pub(super) exit_code: ExitCode,
     pub(super) notifiers: Notifiers,
     pub(super) outbox: Outbox,
-    /// The open incidents before the run.
+    /// The incidents before the run.
     pub(super) incidents: Incidents,
     /// The incidents after the run.
     pub(super) memory: IncidentMemory,
@@ -80,8 +80,8 @@ pub(super) fn conclude(
     };
     let mut report = tally.report;
     let known = prepared.incidents;
-    let (incidents, totals) = incidents.finish(&known, &mut ledger, tally.outcomes)?;
-    report.set_incidents(incidents, totals);
+    let finished = incidents.finish(&known, &mut ledger, tally.outcomes)?;
+    report.set_incidents(finished.report, finished.totals);
     let (exit_code, verification) = (report.exit_code(), report.take_verification());
     let (envelope, results) = report.finish(run);
     if is_complete {
@@ -95,7 +95,7 @@ pub(super) fn conclude(
     let lines = run_lines(&envelope, options.selection, base, verification);
     let ledger_folder = options.config.ledger_root();
     Ok(Conclusion {
-        memory: IncidentMemory::of_run(&ledger_folder, envelope.incidents.clone()),
+        memory: IncidentMemory::of_run(&ledger_folder, finished.files),
         envelope,
         results,
         exit_code,

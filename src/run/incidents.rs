@@ -5,14 +5,17 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use urldb_protocol::{AffectedUrl, Incident, Phase, RunInfo, Totals};
-use urldb_verdict::incident::{RunFacts, UrlOutcome, incidents_after};
+use urldb_verdict::incident::{
+    Appended, IncidentLog, MarkChange, Member, MemberKey, Reader, RunFacts, RunResult, Runs,
+    UrlOutcome, append, time_of, unconfirmed_and_unknown, view,
+};
 use urldb_verdict::{Job, JobKey, SkippedRecords};
 
-use super::outcomes::{Outcomes, SeenJob, UrlKey, key_of, key_of_job};
+use super::outcomes::{Outcomes, key_of_job};
 use crate::ambient::in_seconds;
-use crate::archive::{ArchiveFiles, Catalogue, ContentPair};
+use crate::archive::{ArchiveFiles, Catalogue};
 use crate::config::Config;
-use crate::ledger::{Entry, Incidents, Ledger, PastRun};
+use crate::ledger::{IncidentFile, Incidents, Ledger, PastRun};
 
 /// Most incidents of one run whose contents are compared.
 const MOST_COMPARED: usize = 20;
@@ -21,16 +24,15 @@ const MOST_COMPARED: usize = 20;
 #[derive(Debug, Default)]
 pub(super) struct PlannedUrls {
     by_host: BTreeMap<String, u64>,
-    without_record: HashSet<UrlKey>,
+    without_record: HashSet<MemberKey>,
 }
 
 impl PlannedUrls {
-    /// Expects the affected URLs of the open incidents.
-    pub(super) fn expecting(open: &[Incident]) -> Self {
-        let urls = open.iter().flat_map(Incident::affected);
+    /// Expects the URLs that open incidents affect.
+    pub(super) fn expecting(members: HashSet<MemberKey>) -> Self {
         Self {
             by_host: BTreeMap::new(),
-            without_record: urls.map(key_of).collect(),
+            without_record: members,
         }
     }
 
@@ -49,6 +51,14 @@ impl PlannedUrls {
     }
 }
 
+/// The URLs that incidents affect.
+pub(super) fn members(known: &[IncidentFile]) -> HashSet<MemberKey> {
+    let members = known
+        .iter()
+        .flat_map(|file| file.log.state().members.into_keys());
+    members.collect()
+}
+
 /// The input for finishing the incidents of a run.
 pub(super) struct RunIncidents<'a> {
     pub(super) config: &'a Config,
@@ -61,6 +71,15 @@ pub(super) struct RunIncidents<'a> {
     pub(super) understood: &'a [String],
 }
 
+/// The incidents after a run.
+pub(super) struct FinishedIncidents {
+    /// Their files.
+    pub(super) files: Vec<IncidentFile>,
+    /// Those that are open or were closed by the run, and the groups that are none.
+    pub(super) report: Vec<Incident>,
+    pub(super) totals: Totals,
+}
+
 impl RunIncidents<'_> {
     /// The incidents after the run, and the totals of the whole database. The ledger gets the id of the
     /// incident of each URL.
@@ -69,67 +88,150 @@ impl RunIncidents<'_> {
     /// When the ledger cannot be read.
     pub(super) fn finish(
         &self,
-        open: &Incidents,
+        known: &Incidents,
         ledger: &mut Ledger,
-        outcomes: Outcomes,
-    ) -> anyhow::Result<(Vec<Incident>, Totals)> {
-        let Outcomes {
-            urls: outcomes,
-            jobs,
-            contents,
-            broken,
-            ..
-        } = outcomes;
-        let complete = self.past.iter().filter(|run| run.is_complete());
-        let understood: HashSet<&str> = self.understood.iter().map(String::as_str).collect();
-        let is_gone = |url: &AffectedUrl| {
-            let file = Path::new(&url.file);
-            let is_readable = || {
-                understood.contains(urldb_format::host_of(file).as_str())
-                    || !urldb_files::is_there(&self.config.root.join(file))
-            };
-            self.is_complete && self.planned.without_record.contains(&key_of(url)) && is_readable()
-        };
-        let facts = RunFacts {
-            id: &self.run.id,
-            project: &self.run.project,
-            started: self.run.started,
-            now: self.now,
-            last_complete: complete.map(|run| run.at).max(),
-            is_gone: &is_gone,
-            is_taken: &|id| open.is_taken(id),
-        };
-        let mut incidents = incidents_after(open.open().to_vec(), &outcomes, &facts);
-        for incident in &mut incidents {
-            self.complete(incident, &jobs, ledger)?;
+        mut outcomes: Outcomes,
+    ) -> anyhow::Result<FinishedIncidents> {
+        self.compare(&mut outcomes);
+        let logs: Vec<IncidentLog> = known.known().iter().map(|file| file.log.clone()).collect();
+        let appended = self.append(logs, &outcomes, &|id| known.is_taken(id));
+        self.note(&appended, &outcomes.jobs, ledger)?;
+        let mut report = self.report(&appended, &outcomes);
+        let files: Vec<IncidentFile> = appended
+            .incidents
+            .into_iter()
+            .map(|(log, _)| {
+                let before = known.known().iter().find(|file| file.log.id == log.id);
+                let notified = before.map(|file| file.notified.clone());
+                IncidentFile {
+                    log,
+                    notified: notified.unwrap_or_default(),
+                }
+            })
+            .collect();
+        for incident in &mut report {
+            let file = files.iter().find(|file| file.log.id == incident.id);
+            incident.threads = file.map(IncidentFile::facts).unwrap_or_default();
         }
-        self.compare(&mut incidents, &contents);
-        self.note(&incidents, &jobs, ledger)?;
-        let totals = self.totals(&incidents, &outcomes, broken);
-        Ok((incidents, totals))
+        let totals = self.totals(&report, &outcomes.urls, outcomes.broken);
+        Ok(FinishedIncidents {
+            files,
+            report,
+            totals,
+        })
     }
 
     /// The outcomes of `check`, grouped like incidents: without ids, since no later run knows of them.
     pub(super) fn of_check(&self, outcomes: &Outcomes) -> (Vec<Incident>, Totals) {
-        let facts = RunFacts {
-            id: &self.run.id,
-            project: &self.run.project,
-            started: self.run.started,
-            now: self.now,
-            last_complete: None,
-            is_gone: &|_| false,
-            is_taken: &|_| false,
-        };
-        let mut incidents = incidents_after(vec![], &outcomes.urls, &facts);
+        let appended = self.append(vec![], outcomes, &|_| false);
+        let mut incidents = self.report(&appended, outcomes);
         for incident in &mut incidents {
             incident.id.clear();
             incident.key.clear();
             incident.opened_by.clear();
             incident.opened = None;
-            incident.host_urls = self.host_urls(incident);
+            incident.chapters.clear();
+            incident.runs = 0;
+            for url in &mut incident.urls {
+                (url.since, url.last_good) = (None, None);
+            }
         }
         let totals = self.totals(&incidents, &outcomes.urls, outcomes.broken);
         (incidents, totals)
+    }
+
+    fn append(
+        &self,
+        known: Vec<IncidentLog>,
+        outcomes: &Outcomes,
+        is_taken: &dyn Fn(&str) -> bool,
+    ) -> Appended {
+        let understood: HashSet<&str> = self.understood.iter().map(String::as_str).collect();
+        let is_gone = |key: &MemberKey, member: &Member| {
+            let file = Path::new(&member.joining.file);
+            let is_readable = || {
+                understood.contains(urldb_format::host_of(file).as_str())
+                    || !urldb_files::is_there(&self.config.root.join(file))
+            };
+            self.is_complete && self.planned.without_record.contains(key) && is_readable()
+        };
+        let ids: Vec<&str> = self.past.iter().map(|run| run.id.as_str()).collect();
+        let counts = |run: usize, domain: &str, path: &str| {
+            let run = &self.past[run];
+            !run.incomplete && run.has_checked(domain, path)
+        };
+        let facts = RunFacts {
+            id: &self.run.id,
+            project: &self.run.project,
+            started: self.run.started,
+            runs: Runs {
+                past: &ids,
+                now: self.run.started,
+                counts: &counts,
+            },
+            is_gone: &is_gone,
+            is_taken,
+            last_good: &|outcome, since| self.last_good(outcome, since),
+            host_urls: &|host| self.planned.by_host.get(host).copied().unwrap_or_default(),
+            has_answered: &|host| outcomes.answered.contains(host),
+        };
+        append(known, &outcomes.urls, &facts)
+    }
+
+    /// The start of the last run before the trouble of a URL began at `since`, if the URL was in the database by then.
+    fn last_good(&self, outcome: &UrlOutcome, since: Timestamp) -> Option<Timestamp> {
+        let (domain, path) = &outcome.record;
+        let checked = self.past.iter().rev();
+        let mut checked = checked
+            .filter(|run| run.has_checked(domain, path))
+            .peekable();
+        let known_since = outcome.known_since?;
+        if outcome.was_good && outcome.result == Some(RunResult::Bad) {
+            // Exact also where runs are within one second.
+            return checked.next().map(|run| in_seconds(run.at));
+        }
+        let mut next = self.run.started;
+        while let Some(run) = checked.next_if(|run| in_seconds(run.at) > since) {
+            next = run.at;
+        }
+        if since < in_seconds(self.run.started) {
+            // This run saw the trouble first.
+            next = checked.next()?.at;
+        }
+        let good = checked.next()?;
+        (known_since < in_seconds(next)).then(|| in_seconds(good.at))
+    }
+
+    /// The incidents as the report of the run has them, then the groups that are none.
+    fn report(&self, appended: &Appended, outcomes: &Outcomes) -> Vec<Incident> {
+        let by_url: HashMap<MemberKey, &UrlOutcome> = outcomes
+            .urls
+            .iter()
+            .map(|outcome| (outcome.key(), outcome))
+            .collect();
+        let mut members = HashSet::new();
+        let mut incidents = vec![];
+        for (log, heard) in &appended.incidents {
+            members.extend(log.state().members.into_keys());
+            let reader = Reader {
+                heard: *heard,
+                takes: &|_| true,
+                sees_muted: true,
+            };
+            if let Some(mut incident) = view(log, &reader) {
+                self.complete(&mut incident, &by_url);
+                incidents.push(incident);
+            }
+        }
+        let rest = outcomes.urls.iter();
+        let rest = rest.filter(|outcome| !members.contains(&outcome.key()));
+        for mut group in unconfirmed_and_unknown(rest.collect(), self.now) {
+            group.host_urls = self.host_urls(&group);
+            incidents.push(group);
+        }
+        incidents.sort_by(|a, b| a.order().cmp(&b.order()));
+        incidents.sort_by_key(Incident::importance);
+        incidents
     }
 
     /// Number of URLs of the host in the database, as far as the run knows.
@@ -139,71 +241,56 @@ impl RunIncidents<'_> {
         planned.unwrap_or(incident.host_urls).max(affected)
     }
 
-    /// Adds what the history and the plan know. Points in time within files are whole seconds.
-    fn complete(
-        &self,
-        incident: &mut Incident,
-        jobs: &HashMap<UrlKey, SeenJob>,
-        ledger: &mut Ledger,
-    ) -> anyhow::Result<()> {
+    /// Adds what the run and the plan know.
+    fn complete(&self, incident: &mut Incident, by_url: &HashMap<MemberKey, &UrlOutcome>) {
         incident.host_urls = self.host_urls(incident);
-        if incident.id.is_empty() && incident.phase == Phase::Unknown {
-            return Ok(());
-        }
-        if !incident.id.is_empty() {
-            // By their order: a clock may have stepped back since.
-            let later = self.past.iter().rev().filter(|run| run.is_complete());
-            let later = later.take_while(|run| in_seconds(run.at) > incident.since);
-            // The first run that saw the cause began before it did.
-            let is_first = incident.since >= in_seconds(self.run.started);
-            let runs = if is_first { 1 } else { 2 + later.count() };
-            incident.runs = u32::try_from(runs).unwrap_or(u32::MAX);
-        }
-        let is_new = matches!(incident.phase, Phase::Opened | Phase::Unconfirmed);
-        if is_new && !incident.silent {
-            let first = incident.affected().next();
-            if let Some(job) = first.and_then(|url| jobs.get(&key_of(url))) {
-                ledger.open_at(&job.key)?;
-                incident.last_good = self.last_good(incident, job, ledger);
-                ledger.close(&job.key.domain);
+        let mut tried = 0;
+        let mut evidence = None;
+        for url in incident.urls.iter_mut().filter(|url| url.left.is_none()) {
+            let Some(outcome) = by_url.get(&key_of(url)) else {
+                continue;
+            };
+            url.line = outcome.line;
+            url.file = outcome.file.to_string();
+            url.categories = outcome.categories.to_vec();
+            url.not_tried = outcome.affected().not_tried;
+            url.seen = Some(outcome.seen).filter(|_| outcome.result.is_some());
+            if url.intermittent {
+                url.breaks = outcome
+                    .breaks
+                    .iter()
+                    .filter_map(|run| time_of(run))
+                    .collect();
             }
+            tried += u64::from(outcome.seen != urldb_protocol::State::Inconclusive);
+            let is_same = outcome.seen == incident.state;
+            evidence = evidence.or_else(|| outcome.evidence.as_deref().filter(|_| is_same));
         }
-        Ok(())
+        if let Some(evidence) = evidence {
+            incident.evidence = evidence.clone();
+        }
+        incident.evidence.tried = tried;
+        // By their order: a clock may have stepped back since.
+        let later = self.past.iter().rev().filter(|run| run.is_complete());
+        let later = later.take_while(|run| in_seconds(run.at) > incident.since);
+        // The first run that saw the cause began before it did.
+        let is_first = incident.since >= in_seconds(self.run.started);
+        let runs = if is_first { 1 } else { 2 + later.count() };
+        incident.runs = u32::try_from(runs).unwrap_or(u32::MAX);
     }
 
-    /// The start of the last run before the cause was first seen, if the first URL, that of `job`, was in
-    /// the database by then.
-    fn last_good(&self, incident: &Incident, job: &SeenJob, ledger: &Ledger) -> Option<Timestamp> {
-        let key = &job.key;
-        let checked = self.past.iter();
-        let checked = checked.filter(|run| run.has_checked(&key.domain, &key.path));
-        let starts: Vec<Timestamp> = checked.map(|run| in_seconds(run.at)).collect();
-        if job.was_good {
-            // Exact also where runs are within one second.
-            return starts.last().copied();
-        }
-        let added = ledger.get(key)?.added;
-        let before = starts.iter().rposition(|at| *at <= incident.since);
-        let mut until = before.map_or(0, |last| last + 1);
-        if incident.since < in_seconds(self.run.started) {
-            // The last of these runs saw the cause first.
-            until = until.saturating_sub(1);
-        }
-        let good = *starts[..until].last()?;
-        let next = starts.get(until).copied();
-        let was_there = added < next.unwrap_or_else(|| in_seconds(self.run.started));
-        was_there.then_some(good)
-    }
-
-    /// Compares promised and observed contents of the incidents that the run opened.
-    fn compare(&self, incidents: &mut [Incident], contents: &HashMap<String, ContentPair>) {
-        let opened = incidents.iter_mut();
-        let opened = opened.filter(|incident| incident.phase == Phase::Opened && !incident.silent);
-        let pairs = opened.filter_map(|incident| {
-            let pair = contents.get(&incident.evidence.url)?;
-            Some((incident, pair))
-        });
-        let mut pairs = pairs.take(MOST_COMPARED).peekable();
+    /// Compares promised and observed contents of URLs with evidence that no incident affects yet.
+    fn compare(&self, outcomes: &mut Outcomes) {
+        let Outcomes { urls, contents, .. } = outcomes;
+        let new = urls.iter_mut().filter(|outcome| outcome.was_good);
+        let mut pairs = new
+            .filter_map(|outcome| {
+                let pair = contents.get(&outcome.url)?;
+                Some((outcome.evidence.as_deref_mut()?, pair))
+            })
+            .filter(|(evidence, _)| evidence.observed.sha256 != evidence.promised.sha256)
+            .take(MOST_COMPARED)
+            .peekable();
         if pairs.peek().is_none() {
             return;
         }
@@ -211,39 +298,51 @@ impl RunIncidents<'_> {
         let Ok(catalogue) = ArchiveFiles::open(self.config).and_then(Catalogue::open) else {
             return;
         };
-        for (incident, pair) in pairs {
+        for (evidence, pair) in pairs {
             if let Ok(Some(difference)) = pair.compare(&catalogue) {
-                incident.evidence.first_difference = Some(difference.first);
-                incident.evidence.text = difference.text;
+                evidence.first_difference = Some(difference.first);
+                evidence.text = difference.text;
             }
         }
     }
 
-    /// Notes the incident of each URL in the ledger.
+    /// Notes the incident and the mark of each URL in the ledger.
     fn note(
         &self,
-        incidents: &[Incident],
-        jobs: &HashMap<UrlKey, SeenJob>,
+        appended: &Appended,
+        jobs: &HashMap<MemberKey, JobKey>,
         ledger: &mut Ledger,
     ) -> anyhow::Result<()> {
-        let open = incidents.iter().filter(|incident| incident.is_open());
-        let by_url: HashMap<UrlKey, &str> = open
-            .flat_map(|incident| {
-                let urls = incident.affected();
-                urls.map(|url| (key_of(url), incident.id.as_str()))
+        let by_url: HashMap<MemberKey, &str> = appended
+            .incidents
+            .iter()
+            .flat_map(|(log, _)| {
+                let members = log.state().members.into_keys();
+                members.map(|key| (key, log.id.as_str()))
             })
             .collect();
-        let mut keys: Vec<(&UrlKey, &JobKey)> =
-            jobs.iter().map(|(url, job)| (url, &job.key)).collect();
+        let marks: HashMap<&MemberKey, &MarkChange> = appended
+            .marks
+            .iter()
+            .map(|change| (&change.key, change))
+            .collect();
+        let mut keys: Vec<(&MemberKey, &JobKey)> = jobs.iter().collect();
         keys.sort_by_key(|(_, key)| *key);
         for of_domain in keys.chunk_by(|one, other| one.1.domain == other.1.domain) {
             let domain = &of_domain[0].1.domain;
             for (url, key) in of_domain {
                 ledger.open_at(key)?;
-                let incident = by_url.get(url).map(|id| (*id).to_owned());
-                if let Some(entry) = ledger.get(key).cloned() {
-                    ledger.set(key, Entry { incident, ..entry }, self.now);
+                let Some(mut entry) = ledger.get(key).cloned() else {
+                    continue;
+                };
+                entry.incident = by_url.get(*url).map(|id| (*id).to_owned());
+                if let Some(change) = marks.get(*url) {
+                    if change.mark.is_none() {
+                        entry.breaks.clear();
+                    }
+                    entry.intermittent.clone_from(&change.mark);
                 }
+                ledger.set(key, entry, self.now);
             }
             ledger.close(domain);
         }
@@ -268,10 +367,18 @@ impl RunIncidents<'_> {
         Totals {
             urls: self.planned.by_host.values().sum(),
             broken: broken + broken_elsewhere.count() as u64,
-            affected: affected().count() as u64,
+            affected: affected().filter(|url| !url.intermittent).count() as u64,
+            intermittent: affected().filter(|url| url.intermittent).count() as u64,
             muted: affected().filter(|url| url.muted).count() as u64,
             unconfirmed: of_phase(Phase::Unconfirmed),
             unknown: of_phase(Phase::Unknown),
         }
+    }
+}
+
+fn key_of(url: &AffectedUrl) -> MemberKey {
+    MemberKey {
+        url: url.url.clone(),
+        request: url.request.clone(),
     }
 }

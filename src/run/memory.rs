@@ -1,18 +1,18 @@
-//! The notifiers' memory of incidents between runs: `threads` in the files of incidents.
+//! The notifiers' memory of incidents between runs: `notified` in the files of incidents.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use urldb_files::Root;
-use urldb_protocol::{Envelope, Incident, Remembered};
+use urldb_protocol::{Envelope, Remembered};
 
-use crate::ledger::{Incidents, incidents};
+use crate::ledger::{Heard, IncidentFile, Incidents, incidents};
 use crate::notify::IncidentFacts;
 
 /// Stores facts of notifiers in the files of incidents.
 pub struct IncidentMemory {
     ledger: Root,
     /// The incidents of a run until their files are written.
-    unsaved: Mutex<Vec<Incident>>,
+    unsaved: Mutex<Vec<IncidentFile>>,
 }
 
 impl IncidentMemory {
@@ -22,7 +22,7 @@ impl IncidentMemory {
     }
 
     /// The memory of a run whose incidents have no files yet. [`Self::save`] writes them.
-    pub(super) fn of_run(ledger: &Root, incidents: Vec<Incident>) -> Self {
+    pub(super) fn of_run(ledger: &Root, incidents: Vec<IncidentFile>) -> Self {
         Self {
             ledger: ledger.clone(),
             unsaved: Mutex::new(incidents),
@@ -36,7 +36,23 @@ impl IncidentMemory {
         Ok(())
     }
 
-    fn unsaved(&self) -> MutexGuard<'_, Vec<Incident>> {
+    /// Changes incidents, by their ids: those that are not written yet, or else the files.
+    fn each(
+        &self,
+        changes: Vec<(String, Heard)>,
+        change: impl Fn(&mut IncidentFile, Heard),
+    ) -> anyhow::Result<()> {
+        let mut unsaved = self.unsaved();
+        for (id, heard) in changes {
+            match unsaved.iter_mut().find(|incident| incident.log.id == id) {
+                Some(incident) => change(incident, heard),
+                None => incidents::change(&self.ledger, &id, |incident| change(incident, heard))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn unsaved(&self) -> MutexGuard<'_, Vec<IncidentFile>> {
         self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -45,14 +61,28 @@ impl IncidentFacts for IncidentMemory {
     fn recall(&self, notifier: &str, envelope: &mut Envelope) {
         for incident in &mut envelope.incidents {
             // A report about an incident without a file is delivered as it is.
-            let threads = incidents::threads(&self.ledger, &incident.id);
-            if let Some(thread) = threads
-                .ok()
-                .and_then(|mut threads| threads.remove(notifier))
-            {
-                incident.threads.insert(notifier.to_owned(), thread);
+            let heard = incidents::notified(&self.ledger, &incident.id);
+            if let Some(heard) = heard.ok().and_then(|mut it| it.remove(notifier)) {
+                incident.threads.insert(notifier.to_owned(), heard.facts);
             }
         }
+    }
+
+    fn incidents(&self) -> Vec<IncidentFile> {
+        self.unsaved().clone()
+    }
+
+    fn hear(&self, notifier: &str, heard: Vec<(String, Heard)>) -> anyhow::Result<()> {
+        self.each(heard, |incident, heard| incident.hear(notifier, heard))
+    }
+
+    fn expect(&self, notifier: &str, expected: Vec<(String, Heard)>) -> anyhow::Result<()> {
+        self.each(expected, |incident, heard| {
+            incident
+                .notified
+                .entry(notifier.to_owned())
+                .or_insert(heard);
+        })
     }
 
     fn remember(&self, notifier: &str, facts: &[Remembered]) -> anyhow::Result<()> {
@@ -64,12 +94,15 @@ impl IncidentFacts for IncidentMemory {
                     .iter()
                     .map(|fact| (fact.key.clone(), fact.value.clone()))
             };
-            match unsaved.iter_mut().find(|incident| incident.id == *id) {
+            match unsaved.iter_mut().find(|incident| incident.log.id == *id) {
                 Some(incident) => {
-                    let thread = incident.threads.entry(notifier.to_owned());
-                    thread.or_default().extend(values());
+                    let heard = incident.notified.entry(notifier.to_owned());
+                    heard.or_default().facts.extend(values());
                 }
-                None => incidents::remember(&self.ledger, id, notifier, values())?,
+                None => incidents::change(&self.ledger, id, |incident| {
+                    let heard = incident.notified.entry(notifier.to_owned());
+                    heard.or_default().facts.extend(values());
+                })?,
             }
         }
         Ok(())

@@ -2,52 +2,47 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urldb_protocol::{AffectedUrl, CertificateDates, Evidence, Incident, Observed, Reason, State};
+use urldb_protocol::{CertificateDates, Evidence, Observed, Reason, State};
 use urldb_text::Shown;
-use urldb_verdict::incident::UrlOutcome;
-use urldb_verdict::{Certificate, Job, JobKey, JudgedJob, Observation};
+use urldb_verdict::incident::{MemberKey, RunResult, UrlOutcome};
+use urldb_verdict::{Certificate, Job, JobKey, JudgedJob, Observation, Promise};
 
 use super::doubt::doubt;
 use crate::archive::ContentPair;
 use crate::ledger::{JobRecord, StatusUpdate};
 use crate::report;
 
-/// A URL and its canonical request.
-pub(super) type UrlKey = (String, Option<String>);
+/// Most URLs of one host and cause with evidence: the first of each set of categories.
+const MOST_EVIDENCE: usize = 5;
 
 /// Collects the outcomes of a run.
 #[derive(Debug)]
 pub(super) struct Outcomes {
     /// The affected URLs of the open incidents.
-    members: HashSet<UrlKey>,
+    members: HashSet<MemberKey>,
     pub(super) urls: Vec<UrlOutcome>,
-    pub(super) jobs: HashMap<UrlKey, SeenJob>,
-    /// The first URL of each host and cause: it has the evidence.
-    first: HashMap<CauseKey, usize>,
+    pub(super) jobs: HashMap<MemberKey, JobKey>,
+    /// The hosts that answered.
+    pub(super) answered: HashSet<String>,
+    /// The first URL of each host, cause and set of categories: it has the evidence.
+    first: HashMap<CauseKey, Vec<usize>>,
     /// The contents of URLs with evidence, which the archive may have.
     pub(super) contents: HashMap<String, ContentPair>,
     /// Number of URLs that are believed to be broken.
     pub(super) broken: u64,
 }
 
-/// A job among the outcomes.
-#[derive(Debug)]
-pub(super) struct SeenJob {
-    pub(super) key: JobKey,
-    /// The URL was as promised before the run.
-    pub(super) was_good: bool,
-}
-
 /// Host, state, reason and target of the redirect.
 type CauseKey = (String, State, Option<Reason>, Option<Shown>);
 
 impl Outcomes {
-    pub(super) fn of(open: &[Incident]) -> Self {
-        let members = open.iter().flat_map(Incident::affected);
+    /// The outcomes of a run, before which incidents affect these URLs.
+    pub(super) fn of(members: HashSet<MemberKey>) -> Self {
         Self {
-            members: members.map(key_of).collect(),
+            members,
             urls: vec![],
             jobs: HashMap::new(),
+            answered: HashSet::new(),
             first: HashMap::new(),
             contents: HashMap::new(),
             broken: 0,
@@ -68,86 +63,141 @@ impl Outcomes {
         } = &record.judged;
         let status = &update.status;
         self.broken += u64::from(status.state.is_broken());
+        let seen = observations.get(verdict.observation);
+        if seen.is_some_and(|seen| !seen.hops.is_empty()) && !self.answered.contains(job.host()) {
+            self.answered.insert(job.host().to_owned());
+        }
+        let is_member = self.is_member(job);
         let is_fine = status.is_untroubled() && verdict.state() == State::Ok;
-        if is_fine && !self.is_member(job) {
+        let may_come_and_go = update.mark.is_some() || update.result == Some(RunResult::Mixed);
+        if is_fine && !is_member && !may_come_and_go {
             return;
         }
-        let seen = observations.get(verdict.observation);
         let reason = verdict.classification.reason;
         let redirect = seen.and_then(|seen| redirect(verdict.state(), seen));
         let host = job.host().to_owned();
-        let seen_job = SeenJob {
-            key: job.key.clone(),
-            was_good: update.was_good(),
-        };
-        self.jobs.insert(key_of_job(job), seen_job);
+        self.jobs.insert(key_of_job(job), job.key.clone());
         self.urls.push(UrlOutcome {
             url: job.url.to_string(),
             request: job.key.request.clone(),
+            record: (job.key.domain.as_str().into(), job.key.path.clone()),
             categories: job.categories.clone(),
             file: job.file.clone(),
             line: job.line,
             host: host.clone(),
             muted: job.muted,
+            promise: promise_text(&job.promise),
+            known_since: update.before.map(|entry| entry.added),
+            was_good: update.was_good(),
             status: status.clone(),
-            is_news: update.transition.is_some(),
+            result: update.result,
+            breaks: update.breaks.clone(),
+            mark: update.mark.clone(),
             seen: verdict.state(),
             seen_reason: reason.map(|reason| reason.to_string()),
             redirect: redirect.clone(),
-            is_accepted: update.is_accepted(record),
             evidence: None,
         });
-        if verdict.state() != State::Ok && reason != Some(Reason::HostSilent) {
+        let has_evidence = verdict.state() != State::Ok || is_member;
+        if has_evidence && reason != Some(Reason::HostSilent) {
             let cause = (host, verdict.state(), reason, redirect);
             self.add_evidence(cause, record, update);
         }
     }
 
-    /// Gives the last outcome evidence if it is the first URL of its cause, and takes that of the URL
-    /// that was the first until now.
+    /// Gives the last outcome evidence if it is the first URL of its cause and categories, and takes that of
+    /// the URL that was the first until now.
     fn add_evidence(&mut self, cause: CauseKey, record: &JobRecord, update: &StatusUpdate<'_>) {
         let index = self.urls.len() - 1;
         let place = |index: usize| {
             let outcome = &self.urls[index];
             (&outcome.file, outcome.line, &outcome.url)
         };
-        let known = self.first.get(&cause).copied();
-        if known.is_some_and(|known| place(known) <= place(index)) {
-            return;
-        }
-        self.first.insert(cause, index);
-        if let Some(known) = known {
+        let known = self.first.entry(cause).or_default();
+        let categories = |index: usize| &self.urls[index].categories;
+        let same = known
+            .iter()
+            .position(|known| categories(*known) == categories(index));
+        let replaced = match same {
+            Some(same) if place(known[same]) <= place(index) => return,
+            Some(same) => Some(std::mem::replace(&mut known[same], index)),
+            None if known.len() >= MOST_EVIDENCE => return,
+            None => {
+                known.push(index);
+                None
+            }
+        };
+        if let Some(known) = replaced {
             let outcome = &mut self.urls[known];
             outcome.evidence = None;
             self.contents.remove(&outcome.url);
         }
-        let JudgedJob {
-            job,
-            observations,
-            verdict,
-        } = &record.judged;
         self.urls[index].evidence = Some(Box::new(evidence(record)));
-        let seen = observations.get(verdict.observation);
-        let observed = seen.and_then(Observation::complete_body);
-        if let Some(promised) = job.promise.sha256
-            && let Some(observed) = observed.filter(|_| record.archived.not_archived.is_none())
-            && job.key.request.is_none()
-        {
-            let last = seen.and_then(Observation::last);
-            let uris = [
-                Some(job.url.as_str()),
-                update.known_capture().map(|capture| capture.uri.as_str()),
-                last.map(|hop| hop.url.as_str()),
-            ];
-            let pair = ContentPair {
-                uris: uris.into_iter().flatten().map(str::to_owned).collect(),
-                promised,
-                observed: observed.sha256,
-                length: job.promise.length.unwrap_or_default().max(observed.length),
-            };
-            self.contents.insert(job.url.to_string(), pair);
+        if let Some(pair) = contents(record, update) {
+            self.contents
+                .insert(record.judged.job.url.to_string(), pair);
         }
     }
+}
+
+/// The promised and the observed content, if the archive may have both.
+fn contents(record: &JobRecord, update: &StatusUpdate<'_>) -> Option<ContentPair> {
+    let JudgedJob {
+        job,
+        observations,
+        verdict,
+    } = &record.judged;
+    let seen = observations.get(verdict.observation)?;
+    let promised = job.promise.sha256?;
+    let observed = seen.complete_body()?;
+    if record.archived.not_archived.is_some() || job.key.request.is_some() {
+        return None;
+    }
+    let uris = [
+        Some(job.url.as_str()),
+        update.known_capture().map(|capture| capture.uri.as_str()),
+        seen.last().map(|hop| hop.url.as_str()),
+    ];
+    Some(ContentPair {
+        uris: uris.into_iter().flatten().map(str::to_owned).collect(),
+        promised,
+        observed: observed.sha256,
+        length: job.promise.length.unwrap_or_default().max(observed.length),
+    })
+}
+
+/// The promise as one text. Any change of it counts.
+fn promise_text(promise: &Promise) -> String {
+    let Promise {
+        length,
+        sha256,
+        content_type,
+        redirect_status,
+        status,
+        redirects_to,
+        canonical,
+        redirect_ok,
+        content_type_change_ok,
+    } = promise;
+    let digest = sha256.map(|digest| urldb_warc::Digest::sha256(digest).to_string());
+    let flag = |flag: bool| flag.then(|| "yes".to_owned());
+    let parts = [
+        ("", digest),
+        (
+            "length ",
+            length.filter(|_| sha256.is_none()).map(|it| it.to_string()),
+        ),
+        ("type ", content_type.clone()),
+        ("redirect-status ", redirect_status.map(|it| it.to_string())),
+        ("status ", status.map(|it| it.to_string())),
+        ("redirects-to ", redirects_to.clone()),
+        ("canonical ", canonical.as_deref().map(str::to_owned)),
+        ("redirect-ok ", flag(*redirect_ok)),
+        ("type-change-ok ", flag(*content_type_change_ok)),
+    ];
+    let parts = parts.into_iter();
+    let parts = parts.filter_map(|(name, value)| Some(format!("{name}{}", value?)));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// The evidence of one run about one URL.
@@ -212,10 +262,9 @@ fn redirect(state: State, seen: &Observation) -> Option<Shown> {
     target.as_deref().map(shown)
 }
 
-pub(super) fn key_of(url: &AffectedUrl) -> UrlKey {
-    (url.url.clone(), url.request.clone())
-}
-
-pub(super) fn key_of_job(job: &Job) -> UrlKey {
-    (job.url.to_string(), job.key.request.clone())
+pub(super) fn key_of_job(job: &Job) -> MemberKey {
+    MemberKey {
+        url: job.url.to_string(),
+        request: job.key.request.clone(),
+    }
 }

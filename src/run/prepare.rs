@@ -15,7 +15,7 @@ use super::shared_ledger::SharedLedger;
 use crate::archive::{self, Archive, ArchiveFiles, Provenance};
 use crate::config::Config;
 use crate::environment;
-use crate::ledger::{self, BaseRun, FailureLog, Incidents, Ledger, PastRun};
+use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, RunPoint};
 use crate::notify::{Notifiers, Outbox};
 use crate::project::{Checkout, Project, selection_text};
 
@@ -40,6 +40,7 @@ pub(super) struct Prepared<'a> {
     pub(super) notifiers: Notifiers,
     pub(super) outbox: Outbox,
     pub(super) ledger: SharedLedger,
+    /// The incidents that are open or closed a short time ago.
     pub(super) incidents: Incidents,
     /// Earlier runs, in their order.
     pub(super) past: Vec<PastRun>,
@@ -59,11 +60,11 @@ impl Prepared<'_> {
         self.options.selection.is_everything()
     }
 
-    /// The runs with which the failures of a URL are compared.
-    pub(super) fn failures(&self) -> FailureLog<'_> {
-        FailureLog {
-            run: &self.run.id,
-            past: &self.past,
+    /// The id and the start of the run.
+    pub(super) fn point(&self) -> RunPoint<'_> {
+        RunPoint {
+            id: &self.run.id,
+            started: self.run.started,
         }
     }
 
@@ -96,7 +97,7 @@ pub(super) fn prepare<'a>(
     remove_strays(config, &outbox, &folder);
     let mut messages = Messages::default();
     let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut messages.notes)?);
-    let incidents = Incidents::load(&folder)?;
+    let incidents = Incidents::load(&folder, started)?;
     let past = ledger::past_runs(&folder, started)?.known;
     let base = BaseRun::load(&folder, started)?;
     let of_day = |day| plan_options_of_run(options, day, &past);

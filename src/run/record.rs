@@ -1,12 +1,13 @@
 //! The step that records: adds each finished job to the ledger, the report and the outcomes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
 use urldb_protocol::CertificateDates;
 use urldb_verdict::{JudgedJob, Observation};
 
 use super::archive::RunArchive;
+use super::incidents::members;
 use super::options::{Results, RunOptions};
 use super::outcome::Messages;
 use super::outcomes::{Outcomes, certificate_dates};
@@ -39,7 +40,7 @@ impl RunTally {
         let report = Report::new(with_results, expiry_warning, &plan.skipped, mistakes);
         Self {
             report: report.expecting(plan.jobs.count()),
-            outcomes: Outcomes::of(&[]),
+            outcomes: Outcomes::of(HashSet::new()),
             certificates: BTreeMap::new(),
             archive_error: None,
             files: BTreeSet::new(),
@@ -51,7 +52,7 @@ impl RunTally {
         let unverified = std::mem::take(&mut prepared.base.unverified);
         Self {
             report: tally.report.comparing_with(unverified),
-            outcomes: Outcomes::of(prepared.incidents.open()),
+            outcomes: Outcomes::of(members(prepared.incidents.known())),
             ..tally
         }
     }
@@ -79,7 +80,7 @@ impl RunTally {
             ledger.get(&job.key),
             record,
             self.outcomes.is_member(job),
-            &prepared.failures(),
+            prepared.point(),
             &prepared.config().check.verdict,
         );
         for file in update.new_files() {

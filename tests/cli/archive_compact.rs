@@ -30,19 +30,24 @@ fn quiet(config: &str, days: u8) -> Sandbox {
 const INCIDENT: &str = "\
 ---
 closed: '2020-02-01T00:00:00Z'
-evidence:
-  url: http://example.test/incident
+format: 2
 host: example.test
-host-urls: 1
 key: 0123456789abcdef
-opened: '2020-01-08T00:00:00Z'
-opened-by: 20200108T000000Z-00000000
-since: '2020-01-08T00:00:00Z'
-state: changed
 ---
-file: urldb/example.test.yaml
-line: 2
-url: http://example.test/incident
+event: opened
+evidence:
+- observed:
+    sha256: EVIDENCE
+  url: http://example.test/incident
+id: 20200108T000000Z-00000000
+urls:
+- file: urldb/example.test.yaml
+  line: 2
+  since: '2020-01-08T00:00:00Z'
+  url: http://example.test/incident
+---
+event: closed
+id: 20200201T000000Z-00000000
 ";
 
 const MONTHLY: &str = "[archive]\nkeep-revisits = \"monthly\"\n";
@@ -208,13 +213,9 @@ fn prune_keeps_what_is_needed() {
     };
     new.capture("2026-01-01T00:00:00Z", &error);
     new.finish();
-    let observed = format!(
-        "evidence:\n  observed:\n    sha256: {}\n",
-        crate::site::sha256("evidence")
-    );
     sandbox.write(
         "status/incidents/0a1b2c3d.yaml",
-        INCIDENT.replace("evidence:\n", &observed),
+        INCIDENT.replace("EVIDENCE", &crate::site::sha256("evidence")),
     );
     verify(&sandbox);
     let before = sandbox.tree("");

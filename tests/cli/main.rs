@@ -110,6 +110,7 @@ mod shards;
 mod shelf;
 mod site;
 mod status;
+mod stories;
 mod tracker;
 mod trouble;
 mod untrusted;

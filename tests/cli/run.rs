@@ -145,11 +145,11 @@ fn a_doubtful_state_that_is_not_confirmed_is_no_news() {
     }
     // Only the runs that failed are remembered.
     let after = sandbox.read(LEDGER);
-    let (before_failures, rest) = after.split_once("failures:\n").unwrap();
+    let (before_breaks, rest) = after.split_once("breaks:\n").unwrap();
     let failures = rest.lines().take_while(|line| line.starts_with("- 2"));
     assert_eq!(failures.count(), 2, "{after}");
     let rest = rest.lines().filter(|line| !line.starts_with("- 2"));
-    let lines = before_failures.lines().chain(rest);
+    let lines = before_breaks.lines().chain(rest);
     let dated = |line: &&str| !line.starts_with("updated: ");
     let before: Vec<&str> = ledger.lines().filter(dated).collect();
     assert_eq!(lines.filter(dated).collect::<Vec<_>>(), before);

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 
 use serde::Deserialize;
 use serde_json::Value;
-use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered, Shown, TOLD};
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered, Shown};
 
 use crate::process::{Ended, Flood, How, LARGEST_ANSWER, LARGEST_COMPLAINT};
 
@@ -125,7 +125,7 @@ impl Thread<'_> {
         let incident = incidents.find(|incident| incident.id == id)?;
         let known = incident.threads.get(self.name).into_iter().flatten();
         let keys = known.map(|(key, _)| key.clone());
-        Some(keys.filter(|key| key != TOLD).collect())
+        Some(keys.collect())
     }
 }
 
@@ -165,14 +165,13 @@ fn with_facts(mut delivery: Delivery, remember: Value, thread: &Thread<'_>) -> D
     delivery
 }
 
-/// Whether the fact is one short line under a name that urldb does not use itself.
+/// Whether the fact is one short line under a short, plain name.
 fn is_fact(fact: &Remembered, raw: &str) -> bool {
     let Remembered { key, value, .. } = fact;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_short = value.chars().take(LONGEST_VALUE + 1).count() <= LONGEST_VALUE;
     (1..=LONGEST_KEY).contains(&key.len())
         && key.bytes().all(is_plain)
-        && key != TOLD
         && is_short
         && *value == *raw
         && !raw.contains('\t')

@@ -57,7 +57,7 @@ impl CommandNotifier {
             // The same whenever the same report is delivered, so that a plugin can ignore a repetition.
             (
                 "URLDB_DELIVERY",
-                format!("{}.{}", envelope.run.id, self.0.name),
+                format!("{}.{}", envelope.tells(), self.0.name),
             ),
         ];
         let input = match serde_json::to_vec(envelope) {

@@ -74,7 +74,7 @@ impl Composer {
     /// The part of the Message-ID in front of the host: `RUN.NAME` for the mail about all that is new,
     /// `RUN.KEY.NAME` for others.
     fn file_name(&self, envelope: &Envelope, thread: &Thread) -> String {
-        let (run, name) = (token(&envelope.run.id), &self.name);
+        let (run, name) = (token(envelope.tells()), &self.name);
         if thread.key == NEWS {
             format!("{run}.{name}")
         } else {
@@ -139,7 +139,7 @@ impl Composer {
         }
         // No encoded body can contain `=_`, so no body can contain its own boundary.
         let parts = MultiPart::alternative()
-            .boundary(format!("=_{}", token(&envelope.run.id)))
+            .boundary(format!("=_{}", token(envelope.tells())))
             .singlepart(single_part(ContentType::TEXT_PLAIN, text))
             .singlepart(single_part(ContentType::TEXT_HTML, html));
         Ok(OutgoingMail {

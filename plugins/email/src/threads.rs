@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use urldb_protocol::{Delivery, Envelope, Incident, Phase, Remembered, State};
+use urldb_protocol::{Because, Delivery, Envelope, Incident, Phase, Remembered, State};
 
 /// The facts that a thread needs in later runs.
 const MESSAGE_ID: &str = "message-id";
@@ -54,12 +54,7 @@ pub(crate) fn threads(envelope: &Envelope, notifier: &str) -> Vec<Thread> {
         threads.push(first_mail(NEWS, label, &news));
     }
     for (opening, incidents) in followed {
-        let is_closed = |incident: &&Incident| incident.phase == Phase::Closed;
-        let label = if incidents.iter().all(is_closed) {
-            "recovered"
-        } else {
-            "broken"
-        };
+        let label = label_of(&incidents);
         threads.push(follow_up(opening, &incidents, label));
     }
     if reminded.len() == 1
@@ -87,6 +82,22 @@ struct SortedIncidents<'a> {
     reminded: BTreeMap<Option<Opening>, Vec<&'a Incident>>,
 }
 
+/// The label of a mail about these incidents.
+fn label_of(incidents: &[&Incident]) -> &'static str {
+    let all = |wanted: fn(&Incident) -> bool| incidents.iter().all(|incident| wanted(incident));
+    match () {
+        () if all(|it| matches!(it.end(), Some(Because::Accepted | Because::Removed))) => "closed",
+        () if all(|it| it.phase == Phase::Closed) => "recovered",
+        () if all(|it| it.phase.is_news() && it.comes_and_goes()) => "comes and goes",
+        () => "broken",
+    }
+}
+
+/// Whether a mail tells of incidents in the phase.
+fn tells(phase: Phase) -> bool {
+    phase.is_news() || matches!(phase, Phase::Shrunk | Phase::Closed)
+}
+
 impl<'a> SortedIncidents<'a> {
     fn new(envelope: &'a Envelope, notifier: &str) -> Self {
         let mut sorted = Self {
@@ -98,12 +109,11 @@ impl<'a> SortedIncidents<'a> {
         for incident in incidents.filter(|incident| !incident.id.is_empty()) {
             let opening = opening(incident, notifier);
             match (incident.phase, opening) {
-                (Phase::Opened, _) | (Phase::Grown | Phase::Closed, None) => {
-                    sorted.news.push(incident);
-                }
-                (Phase::Grown | Phase::Closed, Some(opening)) => {
-                    sorted.followed.entry(opening).or_default().push(incident);
-                }
+                (Phase::Opened, _) => sorted.news.push(incident),
+                (phase, opening) if tells(phase) => match opening {
+                    Some(opening) => sorted.followed.entry(opening).or_default().push(incident),
+                    None => sorted.news.push(incident),
+                },
                 (_, opening) if incident.reminder => {
                     sorted.reminded.entry(opening).or_default().push(incident);
                 }
@@ -203,7 +213,9 @@ fn label_of_news(envelope: &Envelope, incidents: &[&Incident]) -> Option<&'stati
         !incidents.is_empty() || envelope.changes.iter().any(|change| change.to == State::Ok);
     let has_mistake = envelope.mistakes.iter().any(|mistake| mistake.new);
     let has_warning = envelope.findings.iter().any(|finding| finding.new);
+    let is_unsteady = !incidents.is_empty() && incidents.iter().all(|it| it.comes_and_goes());
     let labels = [
+        (is_unsteady, "comes and goes"),
         (is_broken, "broken"),
         (has_mistake, "mistake"),
         (has_warning, "warning"),
@@ -223,7 +235,7 @@ pub(crate) fn part(envelope: &Envelope, thread: &Thread) -> Envelope {
         match incident.phase {
             _ if is_told => return true,
             Phase::Closed => return false,
-            Phase::Opened | Phase::Grown => incident.phase = Phase::Unchanged,
+            phase if tells(phase) => incident.phase = Phase::Unchanged,
             _ => {}
         }
         incident.reminder = false;
@@ -261,7 +273,7 @@ fn urls_of(envelope: &Envelope, wanted: impl Fn(&Incident) -> bool) -> HashSet<&
 mod tests {
     use std::collections::BTreeMap;
 
-    use urldb_protocol::{AffectedUrl, Evidence};
+    use urldb_protocol::AffectedUrl;
 
     use super::*;
 
@@ -276,38 +288,21 @@ mod tests {
         });
         Incident {
             id: id.to_owned(),
-            key: String::new(),
-            phase,
-            host: "example.org".to_owned(),
-            state: State::Gone,
-            reason: None,
-            redirect: None,
-            since: jiff::Timestamp::UNIX_EPOCH,
-            opened_by: String::new(),
-            opened: None,
-            closed: None,
-            closed_because: None,
-            merged_into: None,
-            last_good: None,
             runs: 1,
             host_urls: 1,
             urls: vec![AffectedUrl {
-                url: format!("https://example.org/{id}"),
                 file: "urldb/example.org.yaml".to_owned(),
                 line: 1,
-                request: None,
-                categories: vec![],
-                new: false,
-                not_tried: false,
-                muted: false,
-                left: false,
+                left: (phase == Phase::Closed).then_some(Because::Recovered),
+                ..AffectedUrl::of(&format!("https://example.org/{id}"))
             }],
-            added: 0,
-            left: 0,
-            evidence: Evidence::default(),
             threads: facts.into_iter().collect(),
-            reminder: false,
-            silent: false,
+            ..Incident::group(
+                phase,
+                "example.org".to_owned(),
+                State::Gone,
+                jiff::Timestamp::UNIX_EPOCH,
+            )
         }
     }
 
@@ -371,7 +366,7 @@ mod tests {
                     "c r2@example.org recovered c",
                 ],
             ),
-            // Without a thread: the incident was opened silently.
+            // Without a thread: no mail has told of the incident.
             (vec![incident("a", P::Grown, None)], vec!["news - broken a"]),
             (
                 vec![incident("a", P::Closed, None)],
@@ -399,6 +394,32 @@ mod tests {
             ),
         ] {
             assert_eq!(mails(incidents), expected);
+        }
+    }
+
+    #[test]
+    fn the_label_says_what_happened() {
+        let closed = |because| {
+            let mut incident = incident("a", Phase::Closed, None);
+            incident.urls[0].left = Some(because);
+            incident
+        };
+        let unsteady = |phase| {
+            let mut incident = incident("a", phase, None);
+            incident.urls[0].intermittent = true;
+            incident
+        };
+        for (incident, label) in [
+            (closed(Because::Recovered), "recovered"),
+            (closed(Because::Steady), "recovered"),
+            (closed(Because::Accepted), "closed"),
+            (closed(Because::Removed), "closed"),
+            (unsteady(Phase::Intermittent), "comes and goes"),
+            (unsteady(Phase::Reopened), "comes and goes"),
+            (incident("a", Phase::Reopened, None), "broken"),
+            (incident("a", Phase::Became, None), "broken"),
+        ] {
+            assert_eq!(label_of(&[&incident]), label);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
-    AffectedUrl, CaptureInfo, CertificateDates, ClosedBecause, CommitInfo, Day, DayCount, DayLevel,
+    AffectedUrl, Because, CaptureInfo, CertificateDates, CommitInfo, Day, DayCount, DayLevel,
     Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep,
     LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
     RunSummary, Shown, State, TextDifference, Totals, UrlBelief, UrlDetails, UrlOverview,
@@ -42,21 +42,15 @@ fn promised() -> Promised {
 
 fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
     let url = AffectedUrl {
-        url: URL.to_owned(),
         file: FILE.to_owned(),
         line: 2,
-        request: None,
-        categories: vec![],
-        new: false,
-        not_tried: false,
-        muted: false,
-        left: false,
+        left: closed.map(|_| Because::Recovered),
+        ..AffectedUrl::of(URL)
     };
     let incident = Incident {
         id: id.to_owned(),
         opened: Some(at(24)),
         closed,
-        closed_because: closed.map(|_| ClosedBecause::Recovered),
         last_good: Some(at(0)),
         host_urls: 240,
         // More than a page lists.

@@ -72,34 +72,15 @@ fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
 fn incident(host: &str, detail: &str) -> Incident {
     Incident {
         id: "bd7dbe2e".to_owned(),
-        key: String::new(),
-        phase: Phase::Unchanged,
-        host: host.to_owned(),
-        state: State::Changed,
-        reason: None,
-        redirect: None,
-        since: at("2026-11-21T05:08:51Z"),
-        opened_by: String::new(),
         opened: Some(at("2026-11-21T05:08:51Z")),
-        closed: None,
-        closed_because: None,
-        merged_into: None,
         last_good: Some(at("2026-11-20T05:08:00Z")),
         runs: 2,
         host_urls: 2,
         urls: vec![AffectedUrl {
-            url: format!("http://{host}/b?a=1&b='2'"),
             file: format!("urldb/{host}.yaml"),
             line: 7,
-            request: None,
-            categories: vec![],
-            new: false,
-            not_tried: false,
-            muted: false,
-            left: false,
+            ..AffectedUrl::of(&format!("http://{host}/b?a=1&b='2'"))
         }],
-        added: 0,
-        left: 0,
         evidence: Evidence {
             url: format!("http://{host}/b?a=1&b='2'"),
             promised: Promised {
@@ -124,9 +105,12 @@ fn incident(host: &str, detail: &str) -> Incident {
             }),
             ..Evidence::default()
         },
-        threads: BTreeMap::new(),
-        reminder: false,
-        silent: false,
+        ..Incident::group(
+            Phase::Unchanged,
+            host.to_owned(),
+            State::Changed,
+            at("2026-11-21T05:08:51Z"),
+        )
     }
 }
 

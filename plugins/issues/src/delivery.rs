@@ -1,11 +1,13 @@
 //! Brings issues in line with incidents.
 
 use jiff::{SignedDuration, Timestamp};
-use urldb_protocol::{Delivery, Envelope, Incident, Phase, Remembered, ReportDelivery, Scope};
+use urldb_protocol::{
+    Because, Delivery, Envelope, Incident, Phase, Remembered, ReportDelivery, Scope,
+};
 
 use crate::fault::{Fault, FaultKind};
 use crate::marker::{self, Marker};
-use crate::service::{Edit, Issue, Listed, User};
+use crate::service::{Edit, Issue, Listed, NewState, User};
 use crate::session::Session;
 use crate::thread::{ISSUE, Thread};
 use crate::{IssuesNotifier, text};
@@ -65,7 +67,7 @@ pub(crate) async fn test(notifier: &IssuesNotifier, envelope: &Envelope) -> Deli
         let issue = session.create(&title, &body, &notifier.labels).await?;
         let close = Edit {
             body: None,
-            close: true,
+            state: Some(NewState::Completed),
         };
         session.edit(issue.number, &close).await?;
         Ok::<_, Fault>((user, issue))
@@ -129,19 +131,19 @@ impl Desk<'_> {
             (true, None) => self.open(thread).await,
             (false, Some(issue)) => self.follow(thread, issue).await,
             (false, None) => {
-                // Somebody deleted the issue. Growth is an alert, recovery without an issue is none.
-                let (grown, _): (Vec<_>, Vec<_>) = thread
+                // Somebody deleted the issue. Bad news is an alert, recovery without an issue is none.
+                let (news, _): (Vec<_>, Vec<_>) = thread
                     .incidents
                     .iter()
-                    .partition(|incident| incident.phase == Phase::Grown);
-                if grown.is_empty() {
+                    .partition(|incident| incident.phase.is_news());
+                if news.is_empty() {
                     return Ok(Done {
                         message: "there is no issue to change".to_owned(),
                         number: None,
                     });
                 }
                 let again = Thread {
-                    incidents: grown,
+                    incidents: news,
                     ..thread.clone()
                 };
                 self.open(&again).await
@@ -279,19 +281,19 @@ impl Desk<'_> {
         };
         let edit = Edit {
             body: Some(text::within_limit(marker::join(&markers, &text))),
-            close: false,
+            state: None,
         };
         self.edit(&issue, edit).await?;
         Ok(done("found again", &issue))
     }
 
-    /// Comments on news, corrects the body, and closes the issue after its last incident.
+    /// Comments on news, corrects the body, closes the issue after its last incident, and reopens it.
     async fn follow(&mut self, thread: &Thread<'_>, issue: Issue) -> Result<Done, Fault> {
         let (body, all_closed) = updated(self.envelope, &issue.body, thread);
         let mut word = "updated";
         let shared = marker::split(&issue.body).0.len() > 1;
         if let Some(comment) = text::comment(self.envelope, &thread.incidents, shared) {
-            let marker = marker::comment_line(&self.envelope.run.id);
+            let marker = marker::comment_line(self.envelope.tells());
             let since = self.since();
             let user = self.index().await?.user.clone();
             // This delivery may have been made up to here before.
@@ -307,10 +309,12 @@ impl Desk<'_> {
         }
         let edit = Edit {
             body: (!is_same_text(&body, &issue.body)).then_some(body),
-            close: all_closed && issue.open,
+            state: new_state(thread, &issue, all_closed),
         };
-        if edit.close {
-            word = "closed";
+        match edit.state {
+            Some(NewState::Open) => word = "reopened",
+            Some(_) => word = "closed",
+            None => {}
         }
         self.edit(&issue, edit).await?;
         Ok(done(word, &issue))
@@ -320,7 +324,9 @@ impl Desk<'_> {
         self.session.edit(issue.number, &edit).await?;
         let known = self.index.iter_mut().flat_map(|index| &mut index.issues);
         for known in known.filter(|known| known.number == issue.number) {
-            known.open &= !edit.close;
+            if let Some(state) = edit.state {
+                known.open = state == NewState::Open;
+            }
             if let Some(body) = &edit.body {
                 known.body.clone_from(body);
             }
@@ -390,7 +396,8 @@ fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, boo
     }
     let all_closed = markers.iter().all(|marker| marker.closed);
     let text = match (markers.as_slice(), thread.incidents.as_slice()) {
-        // The last text stays as the record of what was broken.
+        ([_], [only]) if all_closed => urldb_render::closing_body(envelope, only),
+        // An issue that was closed before keeps its text.
         ([_], _) if all_closed => text.to_owned(),
         ([_], incidents) => text::body(envelope, incidents),
         _ => text::body_again(envelope, &markers, text),
@@ -399,6 +406,23 @@ fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, boo
         text::within_limit(marker::join(&markers, &text)),
         all_closed,
     )
+}
+
+/// The state that an issue gets in this run; absent if it keeps its own. An issue that a person closed
+/// stays closed until its incident opens again, or begins to come and go.
+fn new_state(thread: &Thread<'_>, issue: &Issue, all_closed: bool) -> Option<NewState> {
+    let begins =
+        |incident: &&&Incident| matches!(incident.phase, Phase::Reopened | Phase::Intermittent);
+    let is_removed = |incident: &&Incident| incident.end() == Some(Because::Removed);
+    let is_complete = marker::split(&issue.body).0.len() <= thread.incidents.len();
+    match (issue.open, all_closed) {
+        (true, true) if is_complete && thread.incidents.iter().all(is_removed) => {
+            Some(NewState::NotPlanned)
+        }
+        (true, true) => Some(NewState::Completed),
+        (false, false) => thread.incidents.iter().find(begins).map(|_| NewState::Open),
+        _ => None,
+    }
 }
 
 /// Whether both are the same, but for line ends and blanks that services change.

@@ -241,23 +241,31 @@ impl Dialect {
     /// The method and the body of a request that changes an issue.
     pub(crate) fn edit(&self, edit: &Edit) -> (Method, Value) {
         let mut fields = serde_json::Map::new();
-        let (body, close): (_, &[(&str, &str)]) = match self.service {
-            Service::GitHub => (
-                "body",
-                &[("state", "closed"), ("state_reason", "completed")],
-            ),
-            Service::Forgejo => ("body", &[("state", "closed")]),
-            Service::GitLab => ("description", &[("state_event", "close")]),
-        };
+        let mut set = |name: &str, value: &str| fields.insert(name.to_owned(), json!(value));
         if let Some(text) = &edit.body {
-            fields.insert(body.to_owned(), json!(text));
+            let is_gitlab = self.service == Service::GitLab;
+            set(if is_gitlab { "description" } else { "body" }, text);
         }
-        if edit.close {
-            fields.extend(
-                close
-                    .iter()
-                    .map(|(name, value)| ((*name).to_owned(), json!(value))),
-            );
+        if let Some(state) = edit.state {
+            let (event, word) = match state {
+                NewState::Open => ("reopen", "open"),
+                NewState::Completed | NewState::NotPlanned => ("close", "closed"),
+            };
+            match self.service {
+                Service::GitLab => set("state_event", event),
+                Service::GitHub | Service::Forgejo => set("state", word),
+            };
+            // Only GitHub has reasons.
+            if self.service == Service::GitHub {
+                set(
+                    "state_reason",
+                    match state {
+                        NewState::Open => "reopened",
+                        NewState::Completed => "completed",
+                        NewState::NotPlanned => "not_planned",
+                    },
+                );
+            }
         }
         let method = match self.service {
             Service::GitHub | Service::Forgejo => Method::Patch,
@@ -370,11 +378,22 @@ impl User {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) body: Option<String>,
-    pub(crate) close: bool,
+    pub(crate) state: Option<NewState>,
+}
+
+/// The state that an issue gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewState {
+    /// Open again.
+    Open,
+    /// Closed: the work is done.
+    Completed,
+    /// Closed: there is no work any more.
+    NotPlanned,
 }
 
 impl Edit {
     pub(crate) const fn is_empty(&self) -> bool {
-        self.body.is_none() && !self.close
+        self.body.is_none() && self.state.is_none()
     }
 }

@@ -90,7 +90,10 @@ pub(crate) fn comment(
         .iter()
         .filter_map(|incident| {
             let text = match incident.phase {
-                Phase::Grown | Phase::Closed => urldb_render::comment(envelope, incident)?,
+                phase if phase.is_news() || phase == Phase::Closed => {
+                    urldb_render::comment(envelope, incident)?
+                }
+                Phase::Shrunk if !incident.quiet => urldb_render::comment(envelope, incident)?,
                 _ if incident.reminder => urldb_render::reminder_comment(envelope, incident, None),
                 _ => return None,
             };

@@ -82,12 +82,11 @@ fn thread(incidents: Vec<&Incident>, opened: bool, number: Option<u64>) -> Threa
 fn is_told(incident: &Incident, name: &str) -> bool {
     let has_id = is_name(&incident.id) && is_name(&incident.key);
     let is_changed = match incident.phase {
-        Phase::Opened => !incident.silent,
-        Phase::Grown => true,
+        phase if phase.is_news() => true,
         // Without an issue there is nothing to correct.
         Phase::Shrunk => number(incident, name).is_some(),
-        Phase::Closed => !incident.silent || number(incident, name).is_some(),
-        Phase::Unchanged | Phase::Unconfirmed | Phase::Unknown => false,
+        Phase::Closed => true,
+        _ => false,
     };
     has_id && (is_changed || incident.reminder)
 }

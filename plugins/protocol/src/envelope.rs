@@ -35,6 +35,10 @@ pub struct Envelope {
     pub fixed: Vec<FixedMistake>,
     /// URLs whose confirmed state changed since the last run.
     pub changes: Vec<Change>,
+    /// Identifies what the report tells: the run of the last event. A later run that tells the same has the
+    /// same. Absent if that is the run itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tells: Option<String>,
     /// Why the report arrives late; absent at the first try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
@@ -45,6 +49,11 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// Identifies what the report tells, so that nobody gets it twice.
+    pub fn tells(&self) -> &str {
+        self.tells.as_deref().unwrap_or(&self.run.id)
+    }
+
     /// Whether the report contains anything that no earlier report contained as news.
     pub fn has_news(&self) -> bool {
         let has_new_mistake = self.mistakes.iter().any(|mistake| mistake.new);
@@ -156,6 +165,9 @@ pub struct Totals {
     pub broken: u64,
     /// URLs of open incidents, those included that were not tried because their host was silent.
     pub affected: u64,
+    /// Affected URLs that come and go, which `affected` does not count.
+    #[serde(default)]
+    pub intermittent: u64,
     /// Affected URLs that are muted.
     pub muted: u64,
     /// URLs that failed and that no second run has confirmed yet.

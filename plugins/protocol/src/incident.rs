@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
+use crate::event::{Ack, Because, EventKind};
 use crate::promise::{Observed, Promised};
 use crate::state::State;
 
@@ -44,9 +45,6 @@ pub struct Incident {
     /// When all URLs had recovered, had been accepted or removed. Absent while the incident is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Timestamp>,
-    /// Why the incident closed. Absent while the incident is open, and if it was merged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed_because: Option<ClosedBecause>,
     /// The id of the incident with the same key that took over its URLs, after branches were merged
     /// that had both opened one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,10 +77,73 @@ pub struct Incident {
     /// last told of the incident.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reminder: bool,
-    /// The incident was opened silently: a notifier that has no thread for the incident does not
-    /// mention it as news when it closes.
+    /// Its events, the first one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chapters: Vec<Chapter>,
+    /// The former incident of these URLs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<EarlierIncident>,
+    /// The acknowledgement that holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack: Option<Ack>,
+    /// The change is not told: it only concerns what shows the present, such as the body of an issue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub silent: bool,
+    pub quiet: bool,
+    /// The incident began and ended while nothing could be sent to its reader.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unheard: bool,
+}
+
+/// An event of an incident, as far as it is about the URLs of one reader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Chapter {
+    /// The id of the run.
+    pub run: String,
+    /// When that run began.
+    pub at: Timestamp,
+    /// The kind of event.
+    pub event: EventKind,
+    /// The state that the URLs have from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// The reason of that state, if it is a part of the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The target of the redirect, if the URLs redirect to one target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<Shown>,
+    /// Why URLs left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
+    /// The state was believed for the first time, after failures in changing ways.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sure: bool,
+    /// The URLs were in this state in the incident before, a short time ago.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+    /// The reader has not heard of the event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new: bool,
+    /// Number of URLs that the event is about.
+    pub urls: u64,
+    /// Number of URLs that are affected after the event.
+    pub affected: u64,
+    /// The promise and the answer of one of the URLs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+/// A former incident of a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct EarlierIncident {
+    /// Its id.
+    pub id: String,
+    /// When it opened.
+    pub opened: Timestamp,
+    /// When it closed.
+    pub closed: Timestamp,
 }
 
 impl Incident {
@@ -100,7 +161,6 @@ impl Incident {
             opened_by: String::new(),
             opened: None,
             closed: None,
-            closed_because: None,
             merged_into: None,
             last_good: None,
             runs: 0,
@@ -110,14 +170,68 @@ impl Incident {
             left: 0,
             evidence: Evidence::default(),
             threads: BTreeMap::new(),
-            silent: false,
+            chapters: Vec::new(),
+            earlier: None,
+            ack: None,
+            quiet: false,
+            unheard: false,
             reminder: false,
         }
     }
 
     /// The URLs that are affected after the run.
     pub fn affected(&self) -> impl Iterator<Item = &AffectedUrl> {
-        self.urls.iter().filter(|url| !url.left)
+        self.urls.iter().filter(|url| url.left.is_none())
+    }
+
+    /// Whether all affected URLs come and go.
+    pub fn comes_and_goes(&self) -> bool {
+        let mut affected = self.affected().peekable();
+        affected.peek().is_some() && affected.all(|url| url.intermittent)
+    }
+
+    /// Adds what only the run knows: `seen` is the same incident in its report.
+    pub fn take_run(&mut self, seen: &Self) {
+        self.host_urls = seen.host_urls;
+        self.runs = seen.runs;
+        let is_own = self.urls.iter().any(|url| url.url == seen.evidence.url);
+        if is_own && self.state == seen.state {
+            self.evidence = seen.evidence.clone();
+        }
+        let by_url: BTreeMap<_, _> = seen
+            .urls
+            .iter()
+            .map(|url| ((&url.url, &url.request), url))
+            .collect();
+        for url in &mut self.urls {
+            if let Some(seen) = by_url.get(&(&url.url, &url.request)) {
+                url.line = seen.line;
+                url.not_tried = seen.not_tried;
+                url.seen = seen.seen;
+                url.breaks.clone_from(&seen.breaks);
+            }
+        }
+    }
+
+    /// Why the incident ended: it recovered if any of its URLs did. Absent while it is open.
+    pub fn end(&self) -> Option<Because> {
+        let is_closed = self.phase == Phase::Closed && self.merged_into.is_none();
+        let order = [
+            Because::Recovered,
+            Because::Steady,
+            Because::Removed,
+            Because::Accepted,
+        ];
+        let mut ends = order
+            .into_iter()
+            .filter(|because| self.left_because(*because) > 0);
+        is_closed.then(|| ends.next())?
+    }
+
+    /// Number of URLs that have left for this reason.
+    pub fn left_because(&self, because: Because) -> u64 {
+        let left = self.urls.iter().filter(|url| url.left == Some(because));
+        left.count() as u64
     }
 
     /// The order of incidents that are equal in what a list is sorted by: host, first URL, state. The id
@@ -127,16 +241,37 @@ impl Incident {
         (&self.host, first, self.state, &self.id)
     }
 
+    /// The order of incidents in a report: opened, changed, closed, still open, unconfirmed, unknown; the
+    /// most URLs first.
+    pub fn importance(&self) -> (u8, std::cmp::Reverse<usize>) {
+        let phase = match self.phase {
+            Phase::Opened | Phase::Reopened => 0,
+            Phase::Became | Phase::Intermittent | Phase::Steady | Phase::Grown => 1,
+            Phase::Closed => 2,
+            Phase::Shrunk | Phase::Unchanged => 3,
+            Phase::Unconfirmed => 4,
+            Phase::Unknown => 5,
+        };
+        (phase, std::cmp::Reverse(self.urls.len()))
+    }
+
     /// Whether the URLs are affected after the run: the incident is open, or `check` has seen it.
     pub fn is_open(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Opened | Phase::Grown | Phase::Shrunk | Phase::Unchanged
+            Phase::Opened
+                | Phase::Reopened
+                | Phase::Grown
+                | Phase::Became
+                | Phase::Intermittent
+                | Phase::Steady
+                | Phase::Shrunk
+                | Phase::Unchanged
         )
     }
 }
 
-/// The change of an incident in a run.
+/// The change of an incident since its reader heard of it last: for the report of a run, since the run before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -144,11 +279,19 @@ pub enum Phase {
     /// The run opened the incident. `check`, which keeps no incidents, reports broken URLs in this
     /// phase, without an id.
     Opened,
-    /// The run added URLs to an open incident.
+    /// URLs joined an incident that was closed.
+    Reopened,
+    /// URLs of an open incident have another cause.
+    Became,
+    /// URLs of an open incident come and go from now on.
+    Intermittent,
+    /// URLs of an open incident no longer come and go: they are broken all the time.
+    Steady,
+    /// URLs joined an open incident.
     Grown,
-    /// Some URLs left an open incident, and none were added.
+    /// Some URLs left an open incident, and none joined.
     Shrunk,
-    /// The run changed nothing.
+    /// Nothing changed.
     Unchanged,
     /// The run closed the incident.
     Closed,
@@ -158,15 +301,19 @@ pub enum Phase {
     Unknown,
 }
 
-/// Why an incident closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum ClosedBecause {
-    /// The URLs are as promised again.
-    Recovered,
-    /// People changed the promises, or removed the records.
-    PromisesChanged,
+impl Phase {
+    /// Whether the incident is open, and something about it is bad news.
+    pub const fn is_news(self) -> bool {
+        matches!(
+            self,
+            Self::Opened
+                | Self::Reopened
+                | Self::Became
+                | Self::Intermittent
+                | Self::Steady
+                | Self::Grown
+        )
+    }
 }
 
 /// A URL of an incident.
@@ -198,9 +345,68 @@ pub struct AffectedUrl {
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
-    /// This run saw the URL as promised again, or its record is gone.
+    /// The URL comes and goes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub left: bool,
+    pub intermittent: bool,
+    /// Why the URL is affected no longer; absent while it is affected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Because>,
+    /// The first run that saw it broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The run after which it was affected no longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// The last run before it that saw the URL as promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_good: Option<Timestamp>,
+    /// The state that this run saw; absent if it did not ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<State>,
+    /// Of a URL that comes and goes, the runs in which it broke last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breaks: Vec<Timestamp>,
+    /// The state of this URL, if it is another than that of the incident.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Earlier times in this incident at which it was broken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Span>,
+}
+
+/// A time at which a URL was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Span {
+    /// The first run that saw it broken.
+    pub from: Timestamp,
+    /// The run after which it was affected no longer.
+    pub to: Timestamp,
+}
+
+impl AffectedUrl {
+    /// A URL about which nothing else is known.
+    pub fn of(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            file: String::new(),
+            line: 0,
+            request: None,
+            categories: Vec::new(),
+            new: false,
+            not_tried: false,
+            muted: false,
+            intermittent: false,
+            left: None,
+            since: None,
+            until: None,
+            last_good: None,
+            seen: None,
+            breaks: Vec::new(),
+            state: None,
+            before: Vec::new(),
+        }
+    }
 }
 
 /// The promise of the first affected URL, and the answer that came instead.

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod envelope;
+mod event;
 mod finding;
 mod incident;
 mod notifier;
@@ -20,13 +21,15 @@ mod state;
 pub use envelope::{
     Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
+pub use event::{Ack, Because, EventKind};
 pub use finding::{Finding, FixedMistake, Mistake};
 pub use incident::{
-    AffectedUrl, CertificateDates, ClosedBecause, Evidence, Incident, Phase, TextDifference,
+    AffectedUrl, CertificateDates, Chapter, EarlierIncident, Evidence, Incident, Phase, Span,
+    TextDifference,
 };
 pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
-    ReportDelivery, Scope, TOLD,
+    ReportDelivery, Scope,
 };
 pub use overview::{
     CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,

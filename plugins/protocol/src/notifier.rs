@@ -76,10 +76,6 @@ impl PlannedDelivery {
     }
 }
 
-/// The [`Remembered::key`] under which urldb stores when a notifier last told of an incident. No notifier
-/// uses it.
-pub const TOLD: &str = "told";
-
 /// A fact that a notifier needs in later runs. Later envelopes contain the fact in
 /// [`Incident::threads`](crate::Incident::threads).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -51,8 +51,8 @@ pub use layout::wrap;
 pub use log::{commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
-    Issue, LARGEST_BODY, LARGEST_SUMMARY, code, comment, issue, markdown, reminder_comment,
-    shared_issue,
+    Issue, LARGEST_BODY, LARGEST_SUMMARY, closing_body, code, comment, issue, markdown,
+    reminder_comment, shared_issue,
 };
 pub use message::{
     Block, Class, Command, Fact, Headline, HostRow, KeptPromise, Message, OpenIncidents, SiteLink,

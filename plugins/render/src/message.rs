@@ -97,6 +97,8 @@ urldb_text::named_enum! {
         Mistake = "mistake",
         /// Something that is solved.
         Recovered = "recovered",
+        /// Something that has ended, since people changed the database.
+        Closed = "closed",
         /// A kept promise with a remark.
         Warning = "warning",
         /// A failure that a second run must confirm.
@@ -111,7 +113,7 @@ impl Class {
     pub const fn tone(self) -> Tone {
         match self {
             Self::Error | Self::Broken | Self::Mistake => Tone::Bad,
-            Self::Recovered => Tone::Good,
+            Self::Recovered | Self::Closed => Tone::Good,
             Self::Warning | Self::Unconfirmed | Self::Unknown => Tone::Warn,
         }
     }

@@ -63,7 +63,7 @@ impl Cause<'_> {
         self.state == State::Changed && self.to_home_page && self.subject != Subject::Url
     }
 
-    fn verb(&self, one: &str, several: &str) -> Text {
+    pub(crate) fn verb(&self, one: &str, several: &str) -> Text {
         let verb = match self.subject {
             Subject::Url | Subject::Host => one,
             Subject::Hosts(_) => several,
@@ -322,7 +322,7 @@ pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
         "certificate-expires-soon" => "has a certificate that expires soon",
         "canonical-missing" => "names no official URL",
         "canonical-differs" => "names another official URL",
-        "intermittent" => "fails often",
+        "intermittent" => "comes and goes",
         _ => return None,
     })
 }
@@ -341,5 +341,90 @@ pub(crate) fn redirect_of(incident: &Incident) -> Option<&str> {
         // One URL that redirects to other bytes is a redirect, whatever the key of the incident is.
         State::Changed if incident.urls.len() == 1 => target.or_else(observed),
         _ => target,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use urldb_protocol::{Observed, Promised, Shown};
+
+    use super::*;
+    use crate::text::PAST;
+
+    /// Evidence of bodies and statuses of each kind that a sentence distinguishes.
+    fn evidences() -> Vec<Evidence> {
+        let of = |promised: Option<u64>, observed: Option<u64>, status: Option<u16>| Evidence {
+            promised: Promised {
+                length: promised,
+                status,
+                content_type: status.map(|_| "text/csv".to_owned()),
+                ..Promised::default()
+            },
+            observed: Observed {
+                length: observed,
+                sha256: observed.map(|_| "0f".repeat(32)),
+                status,
+                content_type: status.map(|_| Shown::new("text/html", Shown::LONGEST)),
+                ..Observed::default()
+            },
+            ..Evidence::default()
+        };
+        vec![
+            of(None, None, None),
+            of(None, Some(2), None),
+            of(Some(1), Some(2), Some(404)),
+            of(Some(2), Some(1), Some(200)),
+            of(Some(1), Some(1), None),
+        ]
+    }
+
+    /// The sentence of a state and a reason about each subject, with each evidence.
+    fn sentences(state: State, reason: Option<&str>) -> Vec<Text> {
+        let mut sentences = vec![];
+        for evidence in &evidences() {
+            for subject in [Subject::Url, Subject::Host, Subject::Hosts(3)] {
+                for (redirect, to_home_page) in [
+                    (None, false),
+                    (Some("https://a.test/"), true),
+                    (Some("https://b.test/x"), false),
+                ] {
+                    for domain in [None, Some("example.org")] {
+                        let cause = Cause {
+                            subject,
+                            state,
+                            reason,
+                            redirect,
+                            to_home_page,
+                            evidence,
+                            domain,
+                            urls: (2, 3),
+                        };
+                        sentences.push(cause.sentence());
+                    }
+                }
+            }
+        }
+        sentences
+    }
+
+    #[test]
+    fn each_sentence_has_a_past() {
+        const IN_PAST: [&str; 5] = ["could", "grew", "shrank", "was", "were"];
+        let reasons = Reason::ALL.map(|reason| Some(reason.as_str())).into_iter();
+        for reason in reasons.chain([None, Some("of-a-newer-version")]) {
+            for sentence in State::ALL
+                .into_iter()
+                .flat_map(|state| sentences(state, reason))
+            {
+                let (present, past) = (sentence.plain(), sentence.in_past().plain());
+                let end = present.find(|char: char| !char.is_ascii_alphabetic());
+                let (verb, rest) = present.split_at(end.unwrap_or(present.len()));
+                let known = PAST.iter().find(|(present, _)| *present == verb);
+                match known {
+                    Some((_, verb)) => assert_eq!(past, format!("{verb}{rest}")),
+                    None => assert!(IN_PAST.contains(&verb) && past == present, "{present}"),
+                }
+            }
+        }
     }
 }

@@ -83,7 +83,7 @@ impl WebhookNotifier {
 
     fn headers(&self, envelope: &Envelope, body: &[u8]) -> Vec<(String, String)> {
         // The same whenever the same report is delivered.
-        let id = format!("{}.{}", envelope.run.id, self.name);
+        let id = format!("{}.{}", envelope.tells(), self.name);
         let mut headers = vec![
             ("Content-Type".to_owned(), "application/json".to_owned()),
             ("X-Urldb-Delivery".to_owned(), id),

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
+use urldb_protocol::Evidence;
 use urldb_warc::WarcDate;
 
 use super::rewrite::{RewriteArgs, plan_and_carry_out};
@@ -77,23 +78,29 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
             needed.captures.insert((capture.uri.clone(), timestamp));
         }
     }
-    for incident in incidents::all(&context.ledger())? {
+    let all = incidents::all(&context.ledger())?.into_iter();
+    let events = all.flat_map(|file| file.log.events);
+    for event in events {
+        needed
+            .urls
+            .extend(event.urls.into_iter().map(|affected| affected.url));
+        needed_contents(&mut needed, event.evidence);
+    }
+    Ok(needed)
+}
+
+/// Adds the promised and the observed contents of evidence.
+fn needed_contents(needed: &mut NeededCaptures, evidence: Vec<Evidence>) {
+    for evidence in evidence {
         // Behind a redirect, they are captures of another URL.
-        let contents = [
-            incident.evidence.promised.sha256,
-            incident.evidence.observed.sha256,
-        ];
+        let contents = [evidence.promised.sha256, evidence.observed.sha256];
         let digests = contents.into_iter().flatten().filter_map(|digest| {
             let bytes = HEXLOWER_PERMISSIVE.decode(digest.as_bytes()).ok()?;
             <[u8; 32]>::try_from(bytes).ok()
         });
         needed.digests.extend(digests);
-        needed.urls.insert(incident.evidence.url);
-        needed
-            .urls
-            .extend(incident.urls.into_iter().map(|affected| affected.url));
+        needed.urls.insert(evidence.url);
     }
-    Ok(needed)
 }
 
 #[cfg(test)]

@@ -20,8 +20,10 @@ pub(super) const TOO_LARGE: &str =
 pub(in crate::cli) enum FileKind {
     /// A domain file.
     Domain,
-    /// A file of the ledger, or of an incident.
+    /// A file of the ledger.
     Ledger,
+    /// An incident.
+    Incident,
     /// A file of the history.
     History,
     /// A message in the outbox.
@@ -52,7 +54,11 @@ impl FileKind {
         let is_yaml = path
             .extension()
             .is_some_and(|extension| extension == "yaml");
-        is_yaml.then_some(Self::Ledger)
+        is_yaml.then_some(if in_ledger.starts_with("incidents") {
+            Self::Incident
+        } else {
+            Self::Ledger
+        })
     }
 }
 
@@ -101,6 +107,10 @@ pub(super) fn merge(
         FileKind::History => return Ok(MergeAttempt::clean(ledger::merge_history(versions))),
         FileKind::Message => return Ok(MergeAttempt::clean(notify::merge(versions))),
         FileKind::Ledger => match ledger::merge(versions) {
+            Ok(merged) => return Ok(MergeAttempt::clean(merged)),
+            Err(unreadable) => unreadable,
+        },
+        FileKind::Incident => match ledger::incidents::merge(versions) {
             Ok(merged) => return Ok(MergeAttempt::clean(merged)),
             Err(unreadable) => unreadable,
         },

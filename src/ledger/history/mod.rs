@@ -21,7 +21,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_files::{Root, RootFile};
-use urldb_protocol::{ClosedBecause, Phase, State};
+use urldb_protocol::{Because, Phase, State};
 use urldb_verdict::Selection;
 
 pub use base::BaseRun;
@@ -69,6 +69,9 @@ pub struct RunLine {
     /// those of this run. Absent if `unverified` lists them all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// The run was stopped before it had asked all URLs: it proves nothing about those without a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
     /// Number of URLs that were due.
     pub due: u64,
     /// Number of static URLs whose bytes were found as promised. A run that verified none, perhaps without
@@ -141,7 +144,7 @@ pub struct IncidentLine {
     pub urls: u64,
     /// Why the incident closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub because: Option<ClosedBecause>,
+    pub because: Option<Because>,
 }
 
 /// Appends the lines of a run that began at `started` to the file of that month.

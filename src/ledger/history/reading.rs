@@ -30,6 +30,9 @@ pub struct PastRun {
     /// The id of the run that it started from.
     #[serde(default)]
     pub base: Option<String>,
+    /// The run was stopped.
+    #[serde(default)]
+    pub incomplete: bool,
 }
 
 /// The runs of the past.

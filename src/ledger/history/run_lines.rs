@@ -63,7 +63,7 @@ pub fn run_lines(
             state: incident.state,
             reason: incident.reason.clone(),
             urls: incident.affected().count() as u64,
-            because: incident.closed_because,
+            because: incident.end(),
         })
     }));
     lines
@@ -82,6 +82,7 @@ fn run_line(
         at: run.started,
         selection: (!is_everything).then(|| selection.clone()),
         base,
+        incomplete: run.interrupted,
         due: coverage.due,
         verified: coverage.static_verified,
         not_modified: coverage.not_modified,

@@ -1,18 +1,21 @@
 //! The cause of an incident, and the names that are derived from it.
 
 use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use url::{Position, Url};
-use urldb_protocol::{Incident, Shown, State};
+use urldb_protocol::{Shown, State};
 
 /// Why URLs are not as promised, as far as URLs share it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cause {
     /// The state.
     pub state: State,
     /// The text of the reason; absent for `changed`, whose reasons are different views of one cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The target of the redirect, if the URLs redirect to one target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<Shown>,
 }
 
@@ -28,24 +31,15 @@ impl Cause {
         }
     }
 
-    /// The cause of an incident.
-    pub fn of(incident: &Incident) -> Self {
-        Self {
-            redirect: incident.redirect.clone(),
-            ..Self::new(incident.state, incident.reason.as_deref())
-        }
-    }
-
     /// The same cause with a redirect to this target.
     #[must_use]
     pub fn with_redirect(self, redirect: Option<Shown>) -> Self {
         Self { redirect, ..self }
     }
 
-    /// Whether the cause is about the whole host, so that an incident accepts later URLs as long as it
-    /// is open: the host cannot be reached, or one redirect catches many paths.
-    pub fn is_host_wide(&self) -> bool {
-        self.is_silence() || self.redirect.is_some()
+    /// Whether both are one cause for one URL, wherever it redirects.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.state, &self.reason) == (other.state, &other.reason)
     }
 
     /// Whether the host cannot be reached. A redirect that cannot be followed is about single URLs.

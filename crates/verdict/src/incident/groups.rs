@@ -10,7 +10,7 @@ use super::outcome::UrlOutcome;
 
 /// The groups of the URLs that no incident has: those that failed without being confirmed, and those
 /// about which there is no conclusion.
-pub(super) fn unconfirmed_and_unknown(outcomes: Vec<&UrlOutcome>, now: Timestamp) -> Vec<Incident> {
+pub fn unconfirmed_and_unknown(outcomes: Vec<&UrlOutcome>, now: Timestamp) -> Vec<Incident> {
     let (doubted, rest): (Vec<_>, Vec<_>) = outcomes
         .into_iter()
         .partition(|outcome| outcome.is_doubted());

@@ -1,26 +1,32 @@
-//! Groups URLs that are not as promised into incidents: one root cause at one host.
+//! Incidents: the stories of URLs that are not as promised.
 //!
-//! [`incidents_after`] is a pure function of the open incidents and the outcomes of a run:
-//!
-//! - A URL is affected once a state other than `ok` is believed. The URL stays in its incident until a
-//!   run sees it as promised, its record is gone, or another state is believed.
-//! - URLs of one host that become affected for one [`Cause`] in one run are one incident. They join
-//!   an open incident of the same cause if the cause is about the whole host, or if no complete run
-//!   has taken place since the incident opened.
-//! - URLs that were not tried because their host was silent are affected by the open incident about
-//!   the host being unreachable.
-//! - The other URLs that failed, or about which there is no conclusion, form groups of the same shape,
-//!   which no later run knows.
+//! An incident is a list of events. [`append`] adds the events of one run, [`fold`] says which URLs an
+//! incident affects after its events, and [`view`] compares what a reader has heard with what is true now.
 
+mod append;
 mod cause;
-mod changing;
+mod edit;
+mod event;
 mod groups;
+mod log_edit;
+mod mark;
+mod newcomers;
 mod outcome;
-mod update;
+mod silence;
+mod state;
+mod view;
+mod window;
 
 #[cfg(test)]
 mod tests;
 
+pub use append::append;
 pub use cause::{Cause, incident_id, incident_key};
-pub use outcome::{LeftBecause, UrlOutcome};
-pub use update::{RunFacts, incidents_after};
+pub use edit::{Appended, MarkChange, RunFacts};
+pub use event::{Event, EventUrl, IncidentLog, Joining, MemberKey, time_of};
+pub use groups::unconfirmed_and_unknown;
+pub use mark::{Mark, RunResult, breaks_after};
+pub use outcome::UrlOutcome;
+pub use state::{Departure, IncidentState, Member, fold};
+pub use view::{Reader, ended, view, whole};
+pub use window::{MOST_DAYS, Runs};

@@ -1,85 +1,99 @@
-//! The outcome of one URL in a run.
+//! The outcome of a run for one URL.
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use urldb_protocol::{AffectedUrl, Evidence, Reason, Shown, State};
 
 use super::cause::{Cause, telling_redirect};
+use super::event::{Joining, MemberKey};
+use super::mark::{Mark, RunResult};
 use crate::status::UrlStatus;
 
-/// The outcome of one URL in a run, and the believed state after the run.
+/// The outcome of a run for one URL.
 #[derive(Debug, Clone)]
 pub struct UrlOutcome {
     /// The URL.
     pub url: String,
     /// The canonical request, if it is not a plain GET.
     pub request: Option<String>,
+    /// The domain and the path of its record.
+    pub record: (Arc<str>, String),
     /// The domain file of its record, relative to the root of the repository, with `/`.
     pub file: Arc<str>,
     /// The record's first line, counted from 1.
     pub line: usize,
     /// The categories of its record.
     pub categories: Arc<[String]>,
-    /// The host that was asked; an alias, if the request went there.
+    /// The host that was asked.
     pub host: String,
-    /// The URL is muted: no notifier names it.
+    /// The record's `mute-until` is in the future.
     pub muted: bool,
-    /// The URL status after the run.
+    /// The promise of the record as one text, by which a later run sees that people changed it.
+    pub promise: String,
+    /// When a run first saw the URL, before this one.
+    pub known_since: Option<Timestamp>,
+    /// The URL was as promised before the run.
+    pub was_good: bool,
+    /// The status after the run.
     pub status: UrlStatus,
-    /// Whether this run changed the believed state.
-    pub is_news: bool,
-    /// The state that this run saw.
+    /// The result; absent if the run learned nothing about the URL.
+    pub result: Option<RunResult>,
+    /// The runs of the last three breaks, this run included.
+    pub breaks: Vec<String>,
+    /// The mark after the run.
+    pub mark: Option<Mark>,
+    /// The state in this run.
     pub seen: State,
-    /// The text of its reason.
+    /// The reason in this run.
     pub seen_reason: Option<String>,
-    /// The target of the last redirect, if there was one.
+    /// The target of the redirect that brought about the state in this run.
     pub redirect: Option<Shown>,
-    /// Whether the URL is as promised because people changed the promise.
-    pub is_accepted: bool,
-    /// The evidence of this run, for the incident whose first URL this is.
+    /// The promise and the answer. Not every URL has them.
     pub evidence: Option<Box<Evidence>>,
 }
 
-/// Why a URL is no longer affected by an incident.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftBecause {
-    /// The URL is as promised again.
-    Recovered,
-    /// People changed the promise, or removed the record.
-    PromiseChanged,
-    /// Another state is believed now, so that another incident has the URL.
-    OtherState,
-}
-
 impl UrlOutcome {
-    /// Whether a state other than `ok` is believed.
+    /// The key of the URL as a member.
+    pub fn key(&self) -> MemberKey {
+        MemberKey {
+            url: self.url.clone(),
+            request: self.request.clone(),
+        }
+    }
+
+    /// Whether the URL is believed to be not as promised.
     pub(super) fn is_believed(&self) -> bool {
         self.status.state != State::Ok
     }
 
-    /// Whether the run did not try the URL, because its host was silent.
+    /// Whether the URL was not tried, because its host did not answer.
     pub(super) fn is_not_tried(&self) -> bool {
         self.seen == State::Inconclusive
             && self.seen_reason.as_deref() == Some(Reason::HostSilent.as_str())
     }
 
-    /// Whether the run saw the doubt that is pending: the URL failed, and the failure is not believed
-    /// yet.
+    /// Whether the host did not answer, as far as this URL shows.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_not_tried() || self.seen_cause().is_silence()
+    }
+
+    /// Whether the run saw a state that no second run has confirmed.
     pub(super) fn is_doubted(&self) -> bool {
         let pending = self.status.pending.as_ref();
         pending.is_some_and(|pending| pending.state == self.seen)
     }
 
-    /// The cause of the believed state, with the redirect of this URL alone.
-    pub(super) fn cause(&self) -> Cause {
+    /// The believed cause. The redirect belongs to it only if this run saw the believed state.
+    pub fn cause(&self) -> Cause {
         let status = &self.status;
         let is_current = self.seen == status.state;
         let cause = Cause::new(status.state, status.reason.as_deref());
         cause.with_redirect(self.telling_redirect().filter(|_| is_current))
     }
 
-    /// The cause of the state that the run saw, with the redirect of this URL alone.
-    pub(super) fn seen_cause(&self) -> Cause {
+    /// The cause that this run saw.
+    pub fn seen_cause(&self) -> Cause {
         let cause = Cause::new(self.seen, self.seen_reason.as_deref());
         cause.with_redirect(self.telling_redirect())
     }
@@ -88,17 +102,38 @@ impl UrlOutcome {
         telling_redirect(&self.url, self.redirect.as_ref()?)
     }
 
-    pub(super) fn affected(&self) -> AffectedUrl {
+    /// When the present trouble was first seen.
+    pub fn since(&self) -> Timestamp {
+        let pending = self.status.pending.as_ref();
+        match self.status.state {
+            State::Ok => pending.map_or(self.status.since, |pending| pending.first),
+            _ => self.status.since,
+        }
+    }
+
+    /// The facts of a URL that joins an incident.
+    pub(super) fn joining(&self, since: Timestamp, last_good: Option<Timestamp>) -> Joining {
+        Joining {
+            file: self.file.to_string(),
+            line: self.line,
+            categories: self.categories.to_vec(),
+            promise: self.promise.clone(),
+            since,
+            // Runs may be within one second.
+            last_good: last_good.filter(|last_good| *last_good <= since),
+        }
+    }
+
+    /// The URL as a report has it.
+    pub fn affected(&self) -> AffectedUrl {
         AffectedUrl {
-            url: self.url.clone(),
             file: self.file.to_string(),
             line: self.line,
             request: self.request.clone(),
             categories: self.categories.to_vec(),
-            new: false,
             not_tried: self.is_not_tried(),
             muted: self.muted,
-            left: false,
+            ..AffectedUrl::of(&self.url)
         }
     }
 }

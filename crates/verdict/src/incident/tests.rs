@@ -1,566 +1,553 @@
-use std::collections::{BTreeMap, BTreeSet};
+//! Properties of incidents over random histories.
 
-use jiff::{Timestamp, ToSpan};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use urldb_protocol::{ClosedBecause, Evidence, Incident, Phase, Reason, Shown, State};
+use urldb_protocol::{Because, EventKind, Evidence, Phase, Reason, State};
 
 use super::*;
 use crate::options::VerdictOptions;
 use crate::status::UrlStatus;
 use crate::verdict::{Classification, Verdict};
 
-/// Runs over a database of a few hosts.
-#[derive(Default)]
-struct World {
-    statuses: BTreeMap<String, UrlStatus>,
-    open: Vec<Incident>,
-    all_ids: BTreeSet<String>,
-    runs: i64,
-    last_complete: Option<Timestamp>,
+/// What a run sees of one URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    Good,
+    Mixed,
+    Sure(State),
+    Unsure(State),
+    /// The host does not answer, and the URL is tried or not.
+    Silent(bool),
+    NotAsked,
+    NoResult,
 }
 
-/// The result of one URL in one run.
 #[derive(Debug, Clone)]
-struct Sight {
-    path: String,
-    state: State,
-    reason: Option<Reason>,
-    sure: bool,
-    redirect: Option<String>,
+enum Step {
+    /// The hours since the run before, which are negative when the clock steps back, and what it sees.
+    Run(i64, Vec<Sight>, bool),
+    EditPromise(usize),
+    Remove(usize),
+    Add(usize),
+    Mute(usize, bool),
+}
+
+const URLS: usize = 4;
+
+fn sight() -> impl Strategy<Value = Sight> {
+    prop_oneof![
+        6 => Just(Sight::Good),
+        1 => Just(Sight::Mixed),
+        3 => prop_oneof![Just(State::Changed), Just(State::Gone)].prop_map(Sight::Sure),
+        2 => prop_oneof![Just(State::ServerError), Just(State::ClientError)].prop_map(Sight::Unsure),
+        1 => any::<bool>().prop_map(Sight::Silent),
+        1 => Just(Sight::NotAsked),
+        1 => Just(Sight::NoResult),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let hours = prop_oneof![10 => Just(24), 3 => Just(1), 1 => Just(-30), 1 => Just(24 * 25)];
+    prop_oneof![
+        12 => (hours, prop::collection::vec(sight(), URLS), prop::bool::weighted(0.1))
+            .prop_map(|(hours, sights, stopped)| Step::Run(hours, sights, stopped)),
+        1 => (0..URLS).prop_map(Step::EditPromise),
+        1 => (0..URLS).prop_map(Step::Remove),
+        1 => (0..URLS).prop_map(Step::Add),
+        1 => ((0..URLS), any::<bool>()).prop_map(|(url, muted)| Step::Mute(url, muted)),
+    ]
+}
+
+/// The memory of one URL between runs: its entry in the ledger, and its record.
+#[derive(Debug, Clone, Default)]
+struct Url {
+    has_record: bool,
+    promise: u32,
     muted: bool,
+    status: Option<UrlStatus>,
+    breaks: Vec<String>,
+    mark: Option<Mark>,
+    last_good: Option<Timestamp>,
 }
 
-fn sight(path: &str, state: State) -> Sight {
-    Sight {
-        path: path.to_owned(),
-        state,
-        reason: match state {
-            State::Unreachable => Some(Reason::Timeout),
-            State::Inconclusive => Some(Reason::HostSilent),
-            State::Changed => Some(Reason::Digest),
-            _ => None,
+/// A world with two hosts of two URLs each.
+struct World {
+    now: Timestamp,
+    number: u32,
+    urls: Vec<Url>,
+    logs: Vec<IncidentLog>,
+    past: Vec<(String, Vec<bool>)>,
+    /// What each URL showed in the last run.
+    seen: Vec<Sight>,
+}
+
+fn url_of(index: usize) -> String {
+    format!("https://{}.example/{index}", host_of(index))
+}
+
+fn host_of(index: usize) -> &'static str {
+    if index < URLS / 2 { "a" } else { "b" }
+}
+
+fn verdict(state: State, reason: Option<Reason>, sure: bool) -> Verdict {
+    Verdict {
+        classification: Classification {
+            state,
+            reason,
+            expected: None,
+            observed: String::new(),
+            warning: None,
         },
-        sure: state == State::Ok || state == State::Changed || state == State::Gone,
-        redirect: None,
-        muted: false,
+        observation: 0,
+        sure,
+        attempts: vec![],
     }
-}
-
-fn host_of(path: &str) -> String {
-    path.split('/').next().unwrap().to_owned()
-}
-
-fn start(run: i64) -> Timestamp {
-    Timestamp::from_second(1_000_000).unwrap() + (24 * run).hours()
 }
 
 impl World {
-    /// The outcomes of a run, and the statuses after it.
-    fn outcomes(&mut self, sights: &[Sight]) -> Vec<UrlOutcome> {
-        let now = start(self.runs);
-        let outcome = |sight: &Sight| {
-            let classification = Classification {
-                state: sight.state,
-                reason: sight.reason,
-                expected: None,
-                observed: String::new(),
-                warning: None,
-            };
-            let verdict = Verdict {
-                classification,
-                observation: 0,
-                sure: sight.sure,
-                attempts: vec![],
-            };
-            let url = format!("http://{}", sight.path);
-            let previous = self.statuses.get(&url);
-            let options = VerdictOptions::default();
-            let (status, transition) = UrlStatus::after(previous, &verdict, now, &options);
-            UrlOutcome {
-                request: None,
-                categories: [].into(),
-                file: format!("urldb/{}.yaml", host_of(&sight.path)).into(),
-                line: sight.path.len(),
-                host: host_of(&sight.path),
-                muted: sight.muted,
-                status,
-                is_news: transition.is_some(),
-                seen: sight.state,
-                seen_reason: sight.reason.map(|reason| reason.to_string()),
-                redirect: sight
-                    .redirect
-                    .as_deref()
-                    .map(|to| Shown::new(to, Shown::LONGEST)),
-                is_accepted: false,
-                evidence: (sight.state != State::Inconclusive).then(|| {
-                    Box::new(Evidence {
-                        url: url.clone(),
-                        ..Evidence::default()
-                    })
-                }),
-                url,
-            }
-        };
-        let outcomes: Vec<UrlOutcome> = sights.iter().map(outcome).collect();
-        for outcome in &outcomes {
-            let status = outcome.status.clone();
-            self.statuses.insert(outcome.url.clone(), status);
+    fn new() -> Self {
+        Self {
+            now: "2026-11-02T04:17:03Z".parse().unwrap(),
+            number: 0,
+            urls: vec![
+                Url {
+                    has_record: true,
+                    ..Url::default()
+                };
+                URLS
+            ],
+            logs: vec![],
+            past: vec![],
+            seen: vec![Sight::NotAsked; URLS],
         }
-        outcomes
     }
 
-    fn after(&self, outcomes: &[UrlOutcome], gone: &BTreeSet<String>) -> Vec<Incident> {
-        let id = format!("run-{}", self.runs);
-        let run = RunFacts {
+    /// Takes one step; returns the incidents after it, with the number of events before, if it is a run.
+    fn take(&mut self, step: &Step) -> Option<(String, Vec<(IncidentLog, usize)>)> {
+        match step {
+            Step::EditPromise(url) => self.urls[*url].promise += 1,
+            Step::Remove(url) => self.urls[*url].has_record = false,
+            Step::Add(url) => self.urls[*url].has_record = true,
+            Step::Mute(url, muted) => self.urls[*url].muted = *muted,
+            Step::Run(hours, sights, stopped) => return Some(self.run(*hours, sights, *stopped)),
+        }
+        None
+    }
+
+    fn run(
+        &mut self,
+        hours: i64,
+        sights: &[Sight],
+        stopped: bool,
+    ) -> (String, Vec<(IncidentLog, usize)>) {
+        self.now += SignedDuration::from_hours(hours);
+        self.number += 1;
+        let id = format!(
+            "{}-{:08x}",
+            self.now.strftime("%Y%m%dT%H%M%SZ"),
+            self.number
+        );
+        // One silent URL is a silent host.
+        let is_silent = |index: usize| {
+            let mut of_host = (0..URLS).filter(|other| host_of(*other) == host_of(index));
+            of_host.any(|other| matches!(sights[other], Sight::Silent(_)))
+        };
+        self.seen = (0..URLS)
+            .map(|index| match sights[index] {
+                _ if !self.urls[index].has_record => Sight::NotAsked,
+                sight if is_silent(index) => Sight::Silent(!matches!(sight, Sight::Silent(false))),
+                sight => sight,
+            })
+            .collect();
+        let mut outcomes = vec![];
+        for index in 0..URLS {
+            outcomes.extend(self.outcome(index, &id));
+        }
+        let past: Vec<&str> = self.past.iter().map(|(id, _)| id.as_str()).collect();
+        let counts = |run: usize, _: &str, path: &str| {
+            let index: usize = path[1..].parse().unwrap();
+            self.past[run].1[index]
+        };
+        let is_gone = |key: &MemberKey, _: &Member| {
+            let index = (0..URLS).find(|index| url_of(*index) == key.url).unwrap();
+            !self.urls[index].has_record
+        };
+        let last_good = |outcome: &UrlOutcome, _: Timestamp| {
+            let index = (0..URLS)
+                .find(|index| url_of(*index) == outcome.url)
+                .unwrap();
+            self.urls[index].last_good
+        };
+        let has_answered = |host: &str| {
+            (0..URLS).any(|index| {
+                host_of(index) == &host[..1]
+                    && !matches!(self.seen[index], Sight::Silent(_) | Sight::NotAsked)
+            })
+        };
+        let facts = RunFacts {
             id: &id,
             project: "sky-urls",
-            started: start(self.runs),
-            now: start(self.runs),
-            last_complete: self.last_complete,
-            is_gone: &|url| gone.contains(&url.url),
-            is_taken: &|id| self.all_ids.contains(id),
+            started: self.now,
+            runs: Runs {
+                past: &past,
+                now: self.now,
+                counts: &counts,
+            },
+            is_gone: &is_gone,
+            is_taken: &|_| false,
+            last_good: &last_good,
+            host_urls: &|_| URLS as u64 / 2,
+            has_answered: &has_answered,
         };
-        incidents_after(self.open.clone(), outcomes, &run)
-    }
-
-    /// A run over everything that sees this.
-    fn run(&mut self, sights: &[Sight]) -> Vec<Incident> {
-        self.run_without(sights, &BTreeSet::new())
-    }
-
-    fn run_without(&mut self, sights: &[Sight], gone: &BTreeSet<String>) -> Vec<Incident> {
-        let outcomes = self.outcomes(sights);
-        let incidents = self.after(&outcomes, gone);
-        self.last_complete = Some(start(self.runs));
-        self.keep(&incidents, gone);
-        incidents
-    }
-
-    fn keep(&mut self, incidents: &[Incident], gone: &BTreeSet<String>) {
-        self.runs += 1;
-        self.statuses.retain(|url, _| !gone.contains(url));
-        let open = incidents.iter().filter(|incident| incident.is_open());
-        self.open = open.cloned().collect();
-        for incident in &mut self.open {
-            incident.urls.retain(|url| !url.left);
-        }
-        let ids = self.open.iter().map(|incident| incident.id.clone());
-        self.all_ids.extend(ids);
-    }
-}
-
-/// Phase, host, state, number of affected URLs and number of those that were not tried.
-fn shown(incidents: &[Incident]) -> Vec<String> {
-    let line = |incident: &Incident| {
-        let untried = incident.affected().filter(|url| url.not_tried).count();
-        let redirect = incident.redirect.as_deref().unwrap_or("-");
-        let (phase, host, state) = (incident.phase, &incident.host, incident.state);
-        let affected = incident.affected().count();
-        format!("{phase:?} {host} {state} {redirect} {affected} ({untried} untried)")
-    };
-    incidents.iter().map(line).collect()
-}
-
-#[test]
-fn one_cause_at_one_host_is_one_incident() {
-    let mut world = World::default();
-    let sights: Vec<Sight> = ["a/1", "a/2", "b/1", "c/1"]
-        .map(|path| sight(path, State::Gone))
-        .into();
-    let expected = [
-        "Opened a gone - 2 (0 untried)",
-        "Opened b gone - 1 (0 untried)",
-        "Opened c gone - 1 (0 untried)",
-    ];
-    let incidents = world.run(&sights);
-    assert_eq!(shown(&incidents), expected);
-    let ids: BTreeSet<_> = incidents.iter().map(|incident| &incident.id).collect();
-    assert_eq!(ids.len(), 3);
-    assert!(ids.iter().all(|id| id.len() == 8));
-    assert!(
-        incidents
-            .iter()
-            .all(|incident| incident.key.len() == 16 && !incident.silent)
-    );
-    let again = shown(&world.run(&sights)).join("\n");
-    assert_eq!(again, expected.join("\n").replace("Opened", "Unchanged"));
-}
-
-#[test]
-fn all_urls_of_a_silent_host_are_named() {
-    let mut world = World::default();
-    let silent = |tried: std::ops::Range<usize>| -> Vec<Sight> {
-        let one = |number: usize| {
-            let state = if tried.contains(&number) {
-                State::Unreachable
-            } else {
-                State::Inconclusive
-            };
-            sight(&format!("a/{number:03}"), state)
-        };
-        (0..100).map(one).collect()
-    };
-    let first = world.run(&silent(0..4));
-    assert_eq!(
-        shown(&first),
-        ["Unconfirmed a unreachable - 100 (96 untried)"]
-    );
-    assert_eq!((first[0].evidence.tried, first[0].runs), (4, 1));
-    let second = world.run(&silent(0..4));
-    assert_eq!(shown(&second), ["Opened a unreachable - 100 (96 untried)"]);
-    // Other URLs are tried: none of them is lost, and none is unconfirmed.
-    let third = world.run(&silent(4..8));
-    assert_eq!(
-        shown(&third),
-        ["Unchanged a unreachable - 100 (96 untried)"]
-    );
-    let fine: Vec<Sight> = (0..100)
-        .map(|number| sight(&format!("a/{number:03}"), State::Ok))
-        .collect();
-    let closed = world.run(&fine);
-    assert_eq!(shown(&closed), ["Closed a unreachable - 0 (0 untried)"]);
-    assert_eq!(closed[0].urls.len(), 100);
-    assert_eq!(closed[0].closed_because, Some(ClosedBecause::Recovered));
-    assert!(world.open.is_empty());
-}
-
-#[test]
-fn another_state_moves_a_url_to_another_incident() {
-    let mut world = World::default();
-    world.run(&[sight("a/1", State::Gone), sight("a/2", State::Gone)]);
-    let moved = sight("a/2", State::ServerError);
-    world.run(&[sight("a/1", State::Gone), moved.clone()]);
-    let incidents = world.run(&[sight("a/1", State::Gone), moved]);
-    let expected = [
-        "Opened a server-error - 1 (0 untried)",
-        "Shrunk a gone - 1 (0 untried)",
-    ];
-    assert_eq!(shown(&incidents), expected);
-    assert_eq!(incidents[1].left, 1);
-}
-
-/// The present of a run has whole seconds, and the time when an incident opened has not.
-#[test]
-fn an_incident_grows_in_the_second_in_which_it_opened() {
-    let mut world = World::default();
-    let first = world.run(&[sight("a/0", State::Gone)]);
-    let outcomes = world.outcomes(&["a/0", "a/1"].map(|path| sight(path, State::Gone)));
-    let opened = first[0].opened.unwrap();
-    let run = RunFacts {
-        id: "again",
-        project: "sky-urls",
-        started: opened,
-        now: opened - 600.milliseconds(),
-        last_complete: world.last_complete,
-        is_gone: &|_| false,
-        is_taken: &|_| false,
-    };
-    let grown = incidents_after(world.open.clone(), &outcomes, &run);
-    assert_eq!(shown(&grown), ["Grown a gone - 2 (0 untried)"]);
-}
-
-#[test]
-fn a_later_url_joins_until_a_complete_run_has_passed() {
-    let mut world = World::default();
-    let gone = |count: usize| -> Vec<Sight> {
-        let paths = (0..count).map(|number| format!("a/{number}"));
-        paths.map(|path| sight(&path, State::Gone)).collect()
-    };
-    let opened = world.run(&gone(1));
-    let grown = world.run(&gone(2));
-    assert_eq!(shown(&grown), ["Grown a gone - 2 (0 untried)"]);
-    assert_eq!((grown[0].added, &grown[0].id), (1, &opened[0].id));
-    assert!(!grown[0].urls[0].new && grown[0].urls[1].new);
-    let other = world.run(&gone(3));
-    let expected = [
-        "Opened a gone - 1 (0 untried)",
-        "Unchanged a gone - 2 (0 untried)",
-    ];
-    assert_eq!(shown(&other), expected);
-    assert_ne!(other[0].key, other[1].key, "each has an issue of its own");
-}
-
-#[test]
-fn one_redirect_rule_accepts_later_urls_as_long_as_it_is_open() {
-    let mut world = World::default();
-    let home = |count: usize| -> Vec<Sight> {
-        let one = |number: usize| Sight {
-            redirect: Some("http://a/".to_owned()),
-            reason: [Some(Reason::Digest), Some(Reason::Length)][number % 2],
-            ..sight(&format!("a/{number}"), State::Changed)
-        };
-        (0..count).map(one).collect()
-    };
-    for count in 2..6 {
-        let incidents = world.run(&home(count));
-        let phase = if count == 2 { "Opened" } else { "Grown" };
-        let expected = format!("{phase} a changed http://a/ {count} (0 untried)");
-        assert_eq!(shown(&incidents), [expected]);
-    }
-}
-
-#[test]
-fn redirects_to_targets_of_their_own_are_one_incident() {
-    let mut world = World::default();
-    let moved = |path: &str, target: &str| Sight {
-        redirect: Some(target.to_owned()),
-        ..sight(path, State::Gone)
-    };
-    let sights = [
-        moved("a/1", "http://a/new/1"),
-        moved("a/2", "http://a/new/2"),
-        moved("b/1", "https://b/1"),
-        moved("b/2", "https://b/2"),
-        moved("c/1", "http://c/home"),
-    ];
-    let expected = [
-        "Opened a gone - 2 (0 untried)",
-        "Opened b gone - 2 (0 untried)",
-        "Opened c gone http://c/home 1 (0 untried)",
-    ];
-    assert_eq!(shown(&world.run(&sights)), expected);
-}
-
-#[test]
-fn what_was_broken_before_there_were_incidents_opens_silently() {
-    let mut world = World::default();
-    world.outcomes(&[sight("a/1", State::Gone), sight("b/1", State::Gone)]);
-    world.runs += 1;
-    let incidents = world.run(&[
-        sight("a/1", State::Gone),
-        sight("b/1", State::Gone),
-        sight("b/2", State::Gone),
-    ]);
-    let silent: Vec<_> = incidents
-        .iter()
-        .map(|incident| (incident.host.as_str(), incident.silent))
-        .collect();
-    assert_eq!(silent, [("b", false), ("a", true)]);
-}
-
-#[test]
-fn a_url_that_is_no_longer_muted_is_news() {
-    let mut world = World::default();
-    let muted = Sight {
-        muted: true,
-        ..sight("a/1", State::Gone)
-    };
-    let first = world.run(std::slice::from_ref(&muted));
-    assert!(first[0].urls[0].muted);
-    let second = world.run(std::slice::from_ref(&muted));
-    assert_eq!(second[0].phase, Phase::Unchanged);
-    let third = world.run(&[sight("a/1", State::Gone)]);
-    assert_eq!((third[0].phase, third[0].added), (Phase::Grown, 1));
-}
-
-#[test]
-fn removed_records_close_an_incident_as_changed_promises() {
-    let mut world = World::default();
-    world.run(&[sight("a/1", State::Gone), sight("a/2", State::Gone)]);
-    let gone = BTreeSet::from(["http://a/1".to_owned(), "http://a/2".to_owned()]);
-    let closed = world.run_without(&[], &gone);
-    assert_eq!(
-        closed[0].closed_because,
-        Some(ClosedBecause::PromisesChanged)
-    );
-    assert_eq!(closed[0].left, 2);
-}
-
-#[test]
-fn of_two_incidents_with_one_key_the_smaller_id_stays() {
-    let mut world = World::default();
-    world.run(&[sight("a/1", State::Gone), sight("a/2", State::Gone)]);
-    let mut other = world.open[0].clone();
-    other.id = "ffffffff".to_owned();
-    other.urls.remove(0);
-    world.open[0].urls.remove(1);
-    world.open.insert(0, other);
-    let incidents = world.run(&[sight("a/1", State::Gone), sight("a/2", State::Gone)]);
-    let expected = [
-        "Closed a gone - 1 (0 untried)",
-        "Unchanged a gone - 2 (0 untried)",
-    ];
-    let winner = &incidents
-        .iter()
-        .find(|incident| incident.is_open())
-        .unwrap()
-        .id;
-    assert_eq!(shown(&incidents)[1], expected[1]);
-    assert_eq!(incidents[0].merged_into.as_ref(), Some(winner));
-    assert_eq!(world.open.len(), 1);
-}
-
-fn some_sight() -> impl Strategy<Value = Sight> {
-    let states = prop_oneof![
-        3 => Just(State::Ok),
-        1 => Just(State::Gone),
-        1 => Just(State::Changed),
-        1 => Just(State::ServerError),
-        2 => Just(State::Unreachable),
-        2 => Just(State::Inconclusive),
-        1 => Just(State::Blocked),
-    ];
-    let redirect = proptest::option::of(prop_oneof![
-        Just("http://a/".to_owned()),
-        Just("http://x/1".to_owned()),
-        Just("http://x/2".to_owned()),
-    ]);
-    let reasons = prop_oneof![
-        Just(Reason::Timeout),
-        Just(Reason::Dns),
-        Just(Reason::OwnNetwork)
-    ];
-    (
-        0..3usize,
-        0..4usize,
-        states,
-        redirect,
-        reasons,
-        any::<bool>(),
-        any::<bool>(),
-    )
-        .prop_map(|(host, path, state, redirect, reason, sure, muted)| {
-            let known = sight(&format!("{}/{path}", ["a", "b", "c"][host]), state);
-            let reason = match (state, reason) {
-                (State::Unreachable, Reason::OwnNetwork) => Some(Reason::Connect),
-                (State::Unreachable, other) => Some(other),
-                (State::Inconclusive, Reason::OwnNetwork) => Some(Reason::OwnNetwork),
-                _ => known.reason,
-            };
-            Sight {
-                reason,
-                redirect,
-                sure: sure || state == State::Ok,
-                muted,
-                ..known
+        let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
+        for change in appended.marks {
+            let index = (0..URLS).find(|index| url_of(*index) == change.key.url);
+            let url = &mut self.urls[index.unwrap()];
+            if change.mark.is_none() && url.mark.is_some() {
+                url.breaks.clear();
             }
-        })
-}
-
-/// A run: what it sees, whether it is over everything, and the URLs whose records are gone.
-fn some_run() -> impl Strategy<Value = (Vec<Sight>, bool, Vec<usize>)> {
-    let sights = proptest::collection::vec(some_sight(), 0..12).prop_map(|sights| {
-        let by_path: BTreeMap<String, Sight> = sights
-            .into_iter()
-            .map(|sight| (sight.path.clone(), sight))
+            url.mark = change.mark;
+        }
+        for index in 0..URLS {
+            if !self.urls[index].has_record {
+                // The ledger forgets it.
+                self.urls[index] = Url::default();
+            }
+            if self.seen[index] == Sight::Good {
+                self.urls[index].last_good = Some(self.now);
+            }
+        }
+        let asked = self
+            .seen
+            .iter()
+            .map(|seen| *seen != Sight::NotAsked && !stopped);
+        self.past.push((id.clone(), asked.collect()));
+        self.logs = appended
+            .incidents
+            .iter()
+            .map(|(log, _)| log.clone())
             .collect();
-        by_path.into_values().collect()
-    });
-    (
-        sights,
-        any::<bool>(),
-        proptest::collection::vec(0..12usize, 0..2),
-    )
+        (id, appended.incidents)
+    }
+
+    fn outcome(&mut self, index: usize, run: &str) -> Option<UrlOutcome> {
+        let silent = Some(Reason::Timeout);
+        let (verdict, result) = match self.seen[index] {
+            Sight::NotAsked => return None,
+            Sight::Good => (verdict(State::Ok, None, true), Some(RunResult::Good)),
+            Sight::Mixed => (verdict(State::Ok, None, true), Some(RunResult::Mixed)),
+            Sight::Sure(state) => (verdict(state, None, true), Some(RunResult::Bad)),
+            Sight::Unsure(state) => (verdict(state, None, false), Some(RunResult::Bad)),
+            Sight::Silent(true) => (
+                verdict(State::Unreachable, silent, false),
+                Some(RunResult::Bad),
+            ),
+            Sight::Silent(false) => (
+                verdict(State::Inconclusive, Some(Reason::HostSilent), false),
+                None,
+            ),
+            Sight::NoResult => (verdict(State::Inconclusive, None, false), None),
+        };
+        let now = self.now;
+        let url = &mut self.urls[index];
+        let options = VerdictOptions {
+            confirm: 2,
+            ..VerdictOptions::default()
+        };
+        let was_good = url.status.as_ref().is_some_and(UrlStatus::is_untroubled);
+        let (status, _) = UrlStatus::after(url.status.as_ref(), &verdict, now, &options);
+        url.breaks = breaks_after(std::mem::take(&mut url.breaks), was_good, result, run);
+        if let Some(result) = result {
+            url.mark = url.mark.take().map(|mark| mark.after(result, now));
+        }
+        url.status = Some(status.clone());
+        Some(UrlOutcome {
+            url: url_of(index),
+            request: None,
+            record: (Arc::from(host_of(index)), format!("/{index}")),
+            file: Arc::from(format!("urldb/{}.example.yaml", host_of(index))),
+            line: index + 1,
+            categories: Arc::from([]),
+            host: format!("{}.example", host_of(index)),
+            muted: url.muted,
+            promise: url.promise.to_string(),
+            known_since: None,
+            was_good,
+            status,
+            result,
+            breaks: url.breaks.clone(),
+            mark: url.mark.clone(),
+            seen: verdict.state(),
+            seen_reason: verdict
+                .classification
+                .reason
+                .map(|reason| reason.to_string()),
+            redirect: None,
+            evidence: Some(Box::new(Evidence {
+                url: url_of(index),
+                detail: urldb_protocol::Shown::new(run, 100),
+                ..Evidence::default()
+            })),
+        })
+    }
+
+    fn open(&self) -> impl Iterator<Item = IncidentState> {
+        let states = self.logs.iter().map(IncidentLog::state);
+        states.filter(IncidentState::is_open)
+    }
 }
 
-#[test]
-fn the_order_of_incidents_does_not_depend_on_their_ids() {
-    let failing = |path, reason| Sight {
-        reason: Some(reason),
-        sure: true,
-        ..sight(path, State::Unreachable)
-    };
-    for run in 0..16 {
-        let mut world = World {
-            runs: run,
-            ..World::default()
-        };
-        let incidents = world.run(&[
-            failing("a/2", Reason::Timeout),
-            failing("a/1", Reason::Tls),
-            failing("a/3", Reason::Dns),
-        ]);
-        let first = incidents.iter().map(|incident| &incident.urls[0].url);
-        assert_eq!(
-            first.collect::<Vec<_>>(),
-            ["http://a/1", "http://a/2", "http://a/3"],
-            "run {run}"
-        );
+fn index_of(key: &MemberKey) -> usize {
+    (0..URLS).find(|index| url_of(*index) == key.url).unwrap()
+}
+
+/// No event calls a URL good that its run did not see as promised.
+fn says_nothing_untrue(world: &World, run: &str, log: &IncidentLog) {
+    for event in log.events.iter().filter(|event| event.id == run) {
+        for url in &event.urls {
+            let seen = world.seen[index_of(&url.key())];
+            match (event.event, event.because) {
+                (_, Some(Because::Recovered | Because::Accepted | Because::Steady)) => {
+                    assert_eq!(seen, Sight::Good, "{event:?}");
+                }
+                (_, Some(Because::Removed)) => {
+                    assert!(!world.urls[index_of(&url.key())].has_record, "{event:?}");
+                }
+                (EventKind::Became, _) => {
+                    assert!(matches!(
+                        seen,
+                        Sight::Sure(_) | Sight::Unsure(_) | Sight::Silent(_)
+                    ));
+                }
+                _ => {}
+            }
+        }
+        for evidence in &event.evidence {
+            assert_eq!(&*evidence.detail, run, "the evidence is of another run");
+        }
     }
+}
+
+/// Whoever hears all events knows which URLs are broken, and each is in one incident.
+fn knows_all(world: &World) {
+    let mut members: BTreeMap<MemberKey, Member> = BTreeMap::new();
+    for state in world.open() {
+        for (key, member) in state.members {
+            assert!(members.insert(key, member).is_none(), "in two incidents");
+        }
+    }
+    for (index, url) in world.urls.iter().enumerate() {
+        let key = MemberKey {
+            url: url_of(index),
+            request: None,
+        };
+        let member = members.get(&key);
+        let is_believed = url
+            .status
+            .as_ref()
+            .is_some_and(|status| status.state != State::Ok);
+        let seen = world.seen[index];
+        let is_bad = matches!(seen, Sight::Sure(_) | Sight::Unsure(_));
+        if url.has_record && is_believed && is_bad {
+            let member = member.unwrap_or_else(|| panic!("{key:?} is broken and in no incident"));
+            let state = url.status.as_ref().unwrap().state;
+            assert_eq!(
+                member.cause().map(|cause| cause.state),
+                Some(state),
+                "{key:?}"
+            );
+        }
+        if let Some(member) = member {
+            assert_eq!(url.mark.is_some(), member.intermittent.is_some(), "{key:?}");
+            assert!(
+                url.mark.is_some() || seen != Sight::Good,
+                "{key:?} is good and in an incident"
+            );
+            let Joining {
+                since, last_good, ..
+            } = &member.joining;
+            assert!(last_good.is_none_or(|good| good <= *since), "{key:?}");
+        } else {
+            assert!(
+                url.mark.is_none() || url.status.is_none(),
+                "{key:?} is marked"
+            );
+        }
+    }
+}
+
+/// A reader who hears some runs is told exactly what has changed: told = left + still affected.
+fn tells_the_difference(log: &IncidentLog, heard: usize) {
+    let reader = Reader {
+        heard,
+        takes: &|_| true,
+        sees_muted: true,
+    };
+    let before: BTreeSet<MemberKey> = fold(&log.events[..heard]).members.into_keys().collect();
+    let after: BTreeSet<MemberKey> = log.state().members.into_keys().collect();
+    let Some(incident) = view(log, &reader) else {
+        assert!(
+            before.is_empty() && after.is_empty(),
+            "{before:?} {after:?}"
+        );
+        return;
+    };
+    let keys = |wanted: &dyn Fn(&urldb_protocol::AffectedUrl) -> bool| {
+        let urls = incident.urls.iter().filter(|url| wanted(url));
+        urls.map(|url| MemberKey {
+            url: url.url.clone(),
+            request: None,
+        })
+        .collect::<BTreeSet<_>>()
+    };
+    assert_eq!(keys(&|url| url.left.is_none()), after);
+    let new = keys(&|url| url.new);
+    assert!(after.difference(&before).all(|key| new.contains(key)));
+    let left = keys(&|url| url.left.is_some());
+    assert!(
+        incident.merged_into.is_some() || before.difference(&after).all(|key| left.contains(key))
+    );
+    let expected = match (before.is_empty(), after.is_empty()) {
+        (true, _) => [Phase::Opened, Phase::Reopened].as_slice(),
+        (_, true) => &[Phase::Closed],
+        _ => &[
+            Phase::Became,
+            Phase::Intermittent,
+            Phase::Steady,
+            Phase::Grown,
+            Phase::Shrunk,
+            Phase::Unchanged,
+        ],
+    };
+    assert!(expected.contains(&incident.phase), "{:?}", incident.phase);
 }
 
 proptest! {
     #[test]
-    fn every_broken_url_is_in_exactly_one_open_incident(
-        runs in proptest::collection::vec(some_run(), 1..8),
-        seed in any::<u64>(),
-    ) {
-        let mut world = World::default();
-        for (sights, is_complete, gone) in runs {
-            let gone: BTreeSet<String> = world
-                .statuses
-                .keys()
-                .enumerate()
-                .filter(|(index, _)| gone.contains(index))
-                .map(|(_, url)| url.clone())
-                .filter(|url| !sights.iter().any(|sight| format!("http://{}", sight.path) == *url))
-                .collect();
-            let before = world.open.clone();
-            let outcomes = world.outcomes(&sights);
-            let incidents = world.after(&outcomes, &gone);
-
-            // The order of the outcomes and of the incidents does not matter.
-            let mut shuffled = outcomes.clone();
-            shuffled.sort_by_key(|outcome| (outcome.url.len() as u64 ^ seed, outcome.url.bytes().rev().collect::<Vec<_>>()));
-            if seed % 2 == 0 {
-                shuffled.reverse();
+    fn histories_are_told_as_they_were(steps in prop::collection::vec(step(), 1..60)) {
+        let mut world = World::new();
+        for step in &steps {
+            let Some((run, incidents)) = world.take(step) else { continue };
+            for (log, known) in &incidents {
+                says_nothing_untrue(&world, &run, log);
+                tells_the_difference(log, *known);
+                tells_the_difference(log, known / 2);
             }
-            world.open.reverse();
-            prop_assert_eq!(&world.after(&shuffled, &gone), &incidents);
-
-            let mut affected: BTreeMap<&str, usize> = BTreeMap::new();
-            for incident in incidents.iter().filter(|incident| incident.is_open()) {
-                for url in incident.affected() {
-                    *affected.entry(&url.url).or_default() += 1;
-                }
-            }
-            prop_assert!(affected.values().all(|times| *times == 1), "{:?}", affected);
-
-            // Each URL that is believed to be broken is affected.
-            for (url, status) in &world.statuses {
-                let is_broken = status.state != State::Ok && !gone.contains(url);
-                prop_assert!(!is_broken || affected.contains_key(url.as_str()), "{} {:?}", url, status);
-            }
-            // Each URL that was affected still is, is as promised, or is gone.
-            for url in before.iter().flat_map(Incident::affected) {
-                let outcome = outcomes.iter().find(|outcome| outcome.url == url.url);
-                let is_good = outcome.is_some_and(|outcome| outcome.seen == State::Ok);
-                let is_gone = gone.contains(&url.url);
-                prop_assert!(affected.contains_key(url.url.as_str()) != (is_good || is_gone));
-            }
-            // Each URL of a group is in no incident, and only in that group.
-            let mut grouped = BTreeSet::new();
-            for incident in &incidents {
-                if matches!(incident.phase, Phase::Unconfirmed | Phase::Unknown) {
-                    for url in &incident.urls {
-                        prop_assert!(grouped.insert(&url.url) && !affected.contains_key(url.url.as_str()));
-                    }
-                }
-            }
-            for outcome in outcomes.iter().filter(|outcome| outcome.seen != State::Ok) {
-                let url = outcome.url.as_str();
-                prop_assert!(affected.contains_key(url) || grouped.contains(&outcome.url), "{}", url);
-            }
-            for incident in &incidents {
-                let is_empty = incident.affected().next().is_none();
-                let is_closed = incident.phase == Phase::Closed;
-                prop_assert_eq!(is_closed, is_empty, "{:?}", incident);
-                prop_assert_eq!(is_closed, incident.closed.is_some());
-                prop_assert_eq!(incident.phase == Phase::Grown, incident.added > 0 && !is_closed);
-                let new = incident.urls.iter().filter(|url| url.new).count() as u64;
-                prop_assert!(incident.phase == Phase::Opened || new == incident.added);
-            }
-            let ids: BTreeSet<&str> = incidents.iter().map(|incident| incident.id.as_str()).collect();
-            let groups = incidents.iter().filter(|incident| incident.id.is_empty()).count();
-            prop_assert_eq!(ids.len(), incidents.len() - groups + usize::from(groups > 0));
-            let open = || incidents.iter().filter(|incident| incident.is_open());
-            let keys: BTreeSet<&str> = open().map(|incident| incident.key.as_str()).collect();
-            prop_assert_eq!(keys.len(), open().count());
-
-            if is_complete {
-                world.last_complete = Some(start(world.runs));
-            }
-            world.keep(&incidents, &gone);
+            knows_all(&world);
         }
     }
+
+    #[test]
+    fn a_url_is_news_at_most_eight_times_in_a_window(
+        sights in prop::collection::vec(sight(), 1..60)
+    ) {
+        let mut world = World::new();
+        let mut news: Vec<(Timestamp, String)> = vec![];
+        for sight in sights {
+            let mut all = vec![Sight::Good; URLS];
+            all[0] = sight;
+            let (run, incidents) = world.run(24, &all, false);
+            for (log, known) in &incidents {
+                let new = log.events[*known..].iter();
+                let told = new.filter(|event| {
+                    let is_own = event.urls.iter().any(|url| url.url == url_of(0));
+                    is_own && event.event != EventKind::Became
+                });
+                if told.count() > 0 {
+                    news.push((world.now, run.clone()));
+                }
+            }
+            let week = world.now - SignedDuration::from_hours(24 * 10);
+            let recent = news.iter().filter(|(at, _)| *at > week).count();
+            prop_assert!(recent <= 8, "{recent} messages in a window");
+        }
+    }
+}
+
+/// The name of a value in files.
+fn named(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value)
+        .unwrap()
+        .trim_matches('"')
+        .to_owned()
+}
+
+/// The events of one URL over daily runs: `.` is good, `m` mixed, other letters are states.
+fn story(days: &str) -> String {
+    let mut world = World::new();
+    let mut lines = vec![];
+    for letter in days.chars() {
+        let sight = match letter {
+            '.' => Sight::Good,
+            'm' => Sight::Mixed,
+            'c' => Sight::Sure(State::Changed),
+            'g' => Sight::Sure(State::Gone),
+            '5' => Sight::Unsure(State::ServerError),
+            's' => Sight::Silent(true),
+            _ => Sight::NoResult,
+        };
+        let sights = if sight == Sight::Silent(true) {
+            vec![sight; URLS]
+        } else {
+            let mut all = vec![Sight::Good; URLS];
+            all[0] = sight;
+            all
+        };
+        let (_, incidents) = world.run(24, &sights, false);
+        let mut words: Vec<String> = vec![];
+        for (log, known) in incidents {
+            for event in &log.events[known..] {
+                let mut parts = vec![named(&event.event)];
+                parts.extend(event.cause.as_ref().map(|cause| cause.state.to_string()));
+                parts.extend(event.because.as_ref().map(named));
+                parts.extend(event.again.then(|| "again".to_owned()));
+                words.push(parts.join(" "));
+            }
+        }
+        lines.push(format!("{letter} {}", words.join(", ")).trim().to_owned());
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn a_changed_url_that_is_gone_has_not_recovered() {
+    assert_eq!(
+        story(".cg.c"),
+        ".\nc opened changed\ng became gone\n. shrunk recovered, closed\nc reopened changed"
+    );
+}
+
+#[test]
+fn an_unconfirmed_failure_changes_no_cause() {
+    assert_eq!(
+        story(".g5g55.."),
+        ".\ng opened gone\n5\ng\n5\n5 became server-error\n. shrunk recovered, closed\n."
+    );
+}
+
+#[test]
+fn the_third_break_is_told_once() {
+    let told = story(".g.g.g.g.g.g..........");
+    let lines: Vec<&str> = told.lines().filter(|line| line.len() > 1).collect();
+    assert_eq!(
+        lines,
+        [
+            "g opened gone",
+            ". shrunk recovered, closed",
+            "g reopened gone",
+            ". shrunk recovered, closed",
+            "g reopened gone, intermittent",
+            ". steady steady, closed",
+        ]
+    );
+    assert_eq!(told.lines().last(), Some(". steady steady, closed"));
+}
+
+#[test]
+fn a_url_that_stays_broken_no_longer_comes_and_goes() {
+    let told = story("g.g.g.ggggg");
+    assert!(told.ends_with("\ng steady"), "{told}");
 }

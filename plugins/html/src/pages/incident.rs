@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{ClosedBecause, Evidence, Incident, IncidentOverview, Phase, Shown, State};
+use urldb_protocol::{Because, Evidence, Incident, IncidentOverview, Phase, Shown, State};
 use urldb_render::numbers::{counted, number};
 use urldb_render::{Mark, command_line, one_line, status_text};
 
@@ -91,7 +91,7 @@ impl Views<'_> {
             is_open,
             since: Time::moment(incident.since),
             closed: incident.closed.map(Time::moment),
-            settled: incident.closed_because == Some(ClosedBecause::PromisesChanged),
+            settled: matches!(incident.end(), Some(Because::Accepted | Because::Removed)),
             figures: figures(incident),
             detail: detail(incident),
             face: face(evidence),
@@ -281,6 +281,10 @@ fn steps(it: &IncidentOverview) -> Vec<StepRow> {
         let urls = counted(step.urls, "URL");
         let text = match step.phase {
             Phase::Opened => format!("The incident opened, with {urls}."),
+            Phase::Reopened => format!("The incident opened again, with {urls}."),
+            Phase::Became => format!("The cause is another one, with {urls}."),
+            Phase::Intermittent => "The URLs come and go from now on.".to_owned(),
+            Phase::Steady => "The URLs are broken, and no longer come and go.".to_owned(),
             Phase::Grown => format!("The incident grew to {urls}."),
             Phase::Shrunk => format!("Some URLs recovered; {urls} stayed affected."),
             Phase::Closed => "The incident closed.".to_owned(),

@@ -23,6 +23,8 @@ pub(crate) struct FakeIssue {
     pub(crate) labels: Vec<String>,
     pub(crate) comments: Vec<String>,
     pub(crate) pull_request: bool,
+    /// Why GitHub closed or reopened it.
+    pub(crate) reason: String,
 }
 
 /// What the server does instead of answering a request as it should.
@@ -154,6 +156,7 @@ impl State {
             labels,
             comments: vec![],
             pull_request: false,
+            reason: String::new(),
         });
         number
     }
@@ -361,14 +364,20 @@ impl State {
             assert!(text.len() <= 60_000);
             text.clone_into(&mut issue.body);
         }
-        let (name, closed) = match service {
-            Service::GitLab => ("state_event", "close"),
-            _ => ("state", "closed"),
+        let (name, closed, open) = match service {
+            Service::GitLab => ("state_event", "close", "reopen"),
+            _ => ("state", "closed", "open"),
         };
         if let Some(state) = body[name].as_str() {
-            assert_eq!(state, closed);
-            issue.open = false;
+            assert!(state == closed || state == open, "{state}");
+            issue.open = state == open;
         }
+        let reason = body["state_reason"].as_str();
+        assert_eq!(
+            reason.is_some(),
+            service == Service::GitHub && !body[name].is_null()
+        );
+        reason.unwrap_or_default().clone_into(&mut issue.reason);
         let status = if service == Service::Forgejo {
             "201 Created"
         } else {

@@ -1,7 +1,7 @@
 //! One incident and its issue, from the opening to the recovery.
 
 use urldb_issues::Service;
-use urldb_protocol::{Delivery, Notifier, Phase};
+use urldb_protocol::{Because, Delivery, Notifier, Phase};
 
 use crate::fake::{Fake, USER};
 use crate::report::{deliver, incident, notifier, report, tell, then};
@@ -49,6 +49,7 @@ fn an_incident_opens_comments_on_and_closes_its_issue() {
 
         // Fewer URLs are no news: only the body changes.
         let mut shrunk = then(&opened, Phase::Shrunk, 1);
+        shrunk.quiet = true;
         tell(&fake, "run3", &mut shrunk);
         let issue = fake.issues().last().unwrap().clone();
         assert_eq!(issue.comments.len(), 1);
@@ -74,6 +75,88 @@ fn an_incident_opens_comments_on_and_closes_its_issue() {
                 .iter()
                 .all(|issue| issue.open && issue.comments.is_empty())
         );
+    }
+}
+
+#[test]
+fn a_reopened_incident_reopens_its_issue() {
+    for fake in Fake::all() {
+        let mut opened = incident("docs.example.org", Phase::Opened, 1);
+        tell(&fake, "run1", &mut opened);
+        tell(&fake, "run2", &mut then(&opened, Phase::Closed, 1));
+        assert!(!fake.issue().open);
+        let mut again = then(&opened, Phase::Reopened, 1);
+        let delivery = tell(&fake, "run3", &mut again);
+        let page = "https://fake.test/example/sky-urls/issues/1";
+        assert_eq!(delivery.message, format!("reopened {page}"));
+        let issue = fake.issue();
+        assert!(issue.open && issue.body.starts_with("<!-- urldb:incident "));
+        let comment = issue.comments.last().unwrap();
+        assert!(
+            comment.contains("**Broken again: the URL answers 404"),
+            "{comment}"
+        );
+        // The same delivery again has no effect.
+        tell(&fake, "run3", &mut again);
+        assert_eq!(fake.issue().comments.len(), 2);
+        tell(&fake, "run4", &mut then(&opened, Phase::Closed, 1));
+        assert!(!fake.issue().open);
+    }
+}
+
+#[test]
+fn an_incident_that_comes_and_goes_reopens_its_issue() {
+    for fake in Fake::all() {
+        for phase in [Phase::Reopened, Phase::Intermittent] {
+            fake.state().issues.clear();
+            let mut opened = incident("docs.example.org", Phase::Opened, 1);
+            tell(&fake, "run1", &mut opened);
+            tell(&fake, "run2", &mut then(&opened, Phase::Closed, 1));
+            let mut unsteady = then(&opened, phase, 1);
+            unsteady.urls[0].intermittent = true;
+            tell(&fake, "run3", &mut unsteady);
+            let issue = fake.issue();
+            assert!(issue.open);
+            let comment = issue.comments.last().unwrap();
+            assert!(comment.contains("**The URL comes and goes**"), "{comment}");
+        }
+    }
+}
+
+#[test]
+fn another_cause_is_a_comment() {
+    for fake in Fake::all() {
+        let mut opened = incident("docs.example.org", Phase::Opened, 1);
+        tell(&fake, "run1", &mut opened);
+        // A person has closed the issue: it stays closed.
+        fake.state().issues[0].open = false;
+        tell(&fake, "run2", &mut then(&opened, Phase::Became, 1));
+        let issue = fake.issue();
+        let comment = issue.comments.last().unwrap();
+        assert!(
+            comment.contains("**Still broken, with another cause: "),
+            "{comment}"
+        );
+        assert!(!issue.open);
+    }
+}
+
+#[test]
+fn the_issue_of_a_removed_record_is_not_planned() {
+    let fake = Fake::new(Service::GitHub);
+    for (because, reason) in [
+        (Because::Removed, "not_planned"),
+        (Because::Accepted, "completed"),
+        (Because::Recovered, "completed"),
+    ] {
+        fake.state().issues.clear();
+        let mut opened = incident("docs.example.org", Phase::Opened, 1);
+        tell(&fake, "run1", &mut opened);
+        let mut closed = then(&opened, Phase::Closed, 1);
+        closed.urls[0].left = Some(because);
+        tell(&fake, "run2", &mut closed);
+        let issue = fake.issue();
+        assert_eq!((issue.open, issue.reason.as_str()), (false, reason));
     }
 }
 
@@ -208,20 +291,16 @@ fn the_number_of_an_issue_elsewhere_is_not_trusted() {
 }
 
 #[test]
-fn a_silent_incident_has_no_issue() {
+fn an_incident_without_news_has_no_issue() {
     let fake = Fake::new(Service::GitHub);
-    let mut silent = incident("docs.example.org", Phase::Opened, 2);
-    silent.silent = true;
-    let mut closed = then(&silent, Phase::Closed, 2);
-    closed.silent = true;
+    let known = incident("docs.example.org", Phase::Opened, 2);
     let quiet = [
         Phase::Unchanged,
         Phase::Shrunk,
         Phase::Unconfirmed,
         Phase::Unknown,
     ];
-    let mut all: Vec<_> = quiet.map(|phase| then(&silent, phase, 2)).into();
-    all.extend([silent, closed]);
+    let mut all: Vec<_> = quiet.map(|phase| then(&known, phase, 2)).into();
     let mut group = incident("docs.example.org", Phase::Unknown, 2);
     group.id = String::new();
     all.push(group);

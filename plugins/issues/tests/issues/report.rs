@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use urldb_http::{Budget, Options};
 use urldb_issues::{IssuesNotifier, Settings, Token};
-use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Incident, Notifier, Phase};
+use urldb_protocol::{Because, Delivery, DeliveryOutcome, Envelope, Incident, Notifier, Phase};
 
 use crate::fake::Fake;
 
@@ -54,7 +54,10 @@ pub(crate) fn incident(host: &str, phase: Phase, urls: usize) -> Incident {
     );
     let urls: Vec<_> = (1..=urls)
         .map(|number| {
-            json!({ "url": format!("https://{host}/{number}"), "file": format!("urldb/{host}.yaml"), "line": number })
+            json!({
+                "url": format!("https://{host}/{number}"), "file": format!("urldb/{host}.yaml"), "line": number,
+                "left": (phase == Phase::Closed).then_some(Because::Recovered),
+            })
         })
         .collect();
     let mut value = json!({
@@ -63,7 +66,6 @@ pub(crate) fn incident(host: &str, phase: Phase, urls: usize) -> Incident {
     });
     if phase == Phase::Closed {
         value["closed"] = json!("2026-11-24T04:18:00Z");
-        value["closed_because"] = json!("recovered");
     }
     if phase == Phase::Grown {
         value["added"] = json!(1);

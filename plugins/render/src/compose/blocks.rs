@@ -1,6 +1,6 @@
 //! Blocks: title, evidence, URLs and commands of incidents, and of messages that could not be sent.
 
-use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
+use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, Phase, Reason, State};
 use urldb_text::sanitize;
 
 use super::causes::{ALIAS_DIFFERS, Group};
@@ -23,8 +23,9 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
     let wrong_address = wrong_address(group, scope);
     let ids = group.incidents.iter().map(|incident| incident.id.clone());
     Block {
-        code: (class != Class::Recovered).then(|| match group.domain() {
+        code: (!matches!(class, Class::Recovered | Class::Closed)).then(|| match group.domain() {
             Some(_) => ALIAS_DIFFERS.to_owned(),
+            None if class == Class::Warning => "intermittent".to_owned(),
             None => cause.state.to_string(),
         }),
         known: group.phase() == Phase::Unchanged && !scope.is_check(),
@@ -55,12 +56,58 @@ pub(super) fn title(group: &Group<'_>) -> Text {
     subject(group, &cause).own(" ").and(sentence(group, &cause))
 }
 
+/// The cause of an open incident, in one sentence with its subject: `the URL answers 404 Not Found`,
+/// `docs.example.org answers 404 Not Found (3 of 120 URLs)`.
+pub(crate) fn cause_of(incident: &Incident, envelope: &Lookup<'_>) -> Text {
+    let group = Group::one(incident, envelope);
+    let cause = group.cause();
+    if cause.subject == Subject::Url {
+        return Text::from("the URL ").and(cause.sentence());
+    }
+    let text = subject(&group, &cause).own(" ").and(cause.sentence());
+    if cause.counts_urls() {
+        return text;
+    }
+    let share = share(group.urls_now(), group.host_urls(), "URL");
+    text.own(format!(" ({share})"))
+}
+
+/// The cause of several URLs, with these as its subject: `answer 404 Not Found`. Absent if they are broken in
+/// different ways.
+pub(crate) fn cause_of_all(incident: &Incident, envelope: &Lookup<'_>) -> Option<Text> {
+    let group = Group::one(incident, envelope);
+    let cause = group.cause();
+    if cause.to_home_page {
+        return Some(Text::from("redirect to the home page"));
+    }
+    let is_same = group.urls().all(|url| url.state.is_none());
+    let cause = Cause {
+        subject: Subject::Hosts(group.urls_now()),
+        ..cause
+    };
+    (is_same && group.urls_now() > 1).then(|| cause.sentence())
+}
+
+/// The sight of this run of a URL that comes and goes, in the past; absent for several URLs, and if the URL was
+/// as promised.
+pub(crate) fn seen_of(incident: &Incident, envelope: &Lookup<'_>) -> Option<Text> {
+    let group = Group::one(incident, envelope);
+    let url = group.urls().next()?;
+    let is_believed = url.seen == Some(incident.state);
+    let is_one = group.cause().subject == Subject::Url;
+    (is_believed && is_one).then(|| group.cause().sentence().in_past())
+}
+
 fn class(group: &Group<'_>) -> Class {
     match group.phase() {
-        Phase::Closed => Class::Recovered,
+        Phase::Closed => match group.end() {
+            Because::Recovered | Because::Steady => Class::Recovered,
+            Because::Accepted | Because::Removed => Class::Closed,
+        },
         Phase::Unconfirmed => Class::Unconfirmed,
         Phase::Unknown => Class::Unknown,
         _ if group.first().state.is_unsure() => Class::Unknown,
+        _ if group.is_good_today() => Class::Warning,
         _ => Class::Broken,
     }
 }
@@ -79,13 +126,18 @@ fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
 fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     let sentence = match group.phase() {
         Phase::Closed => solved(group, cause),
+        _ if group.comes_and_goes() => cause.verb("comes and goes", "come and go"),
+        Phase::Reopened => cause.sentence().own(" again"),
         _ => cause.sentence(),
     };
     let is_counted = group.phase() != Phase::Closed && cause.counts_urls();
     if cause.subject == Subject::Url || is_counted {
         return sentence;
     }
-    let share = share(group.urls_now(), group.host_urls(), "URL");
+    let share = match group.phase() {
+        Phase::Closed => share(group.urls_at_end(), group.urls_now(), "URL"),
+        _ => share(group.urls_now(), group.host_urls(), "URL"),
+    };
     sentence
         .own(" (")
         .own(share.replace('\u{a0}', " "))
@@ -94,14 +146,18 @@ fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
 
 /// The end of a closed incident: `is as promised again`.
 fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
-    use urldb_protocol::ClosedBecause::PromisesChanged;
     let is = match cause.subject {
         Subject::Url | Subject::Host => "is",
         Subject::Hosts(_) => "are",
     };
-    if group.first().closed_because == Some(PromisesChanged) {
-        let has = if is == "is" { "has" } else { "have" };
-        return Text::from(has).own(" other promises now");
+    match (group.end(), cause.subject) {
+        (Because::Removed, _) => return Text::from(is).own(" no longer in the database"),
+        (Because::Accepted, Subject::Url) => {
+            return Text::from("is as promised: the promise was changed");
+        }
+        (Because::Accepted, _) => return Text::from(is).own(" as promised: promises were changed"),
+        (Because::Steady, _) => return Text::from(is).own(" as promised in ten runs in a row"),
+        (Because::Recovered, _) => {}
     }
     let was_silent = matches!(cause.state, State::Unreachable | State::Inconclusive);
     match (was_silent, cause.subject) {
@@ -147,7 +203,8 @@ fn place(group: &Group<'_>, envelope: &Envelope) -> Option<SourceLink> {
         return None;
     }
     let is_one = group.cause().subject == Subject::Url;
-    if group.phase() == Phase::Closed && !is_one {
+    let is_closed = group.phase() == Phase::Closed;
+    if is_closed && (!is_one || group.end() == Because::Removed) {
         return None;
     }
     let url = group.urls().next()?;
@@ -213,6 +270,10 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
     }
     let note = match (group.phase(), group.reason()) {
         (Phase::Closed, _) => return None,
+        (phase, _) if phase.is_news() && group.comes_and_goes() => {
+            "The next message comes when the URL is broken in another way, in five runs in a row, or as \
+             promised in ten runs in a row."
+        }
         (Phase::Unconfirmed, _) if !scope.is_check() => {
             "The next run confirms this or clears it. Until then nobody is notified."
         }
@@ -377,9 +438,4 @@ fn changed_in_brief(evidence: &urldb_protocol::Evidence) -> Text {
         None => text,
     };
     if text.is_empty() { text } else { text.own(".") }
-}
-
-/// Whether all URLs of an incident redirect to the start page of their host.
-pub(crate) fn redirects_home(incident: &Incident, envelope: &Lookup<'_>) -> bool {
-    Group::one(incident, envelope).cause().to_home_page
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    AffectedUrl, Change, ClosedBecause, Envelope, Evidence, Finding, Incident, Phase, Reason,
-    Severity, State,
+    AffectedUrl, Because, Change, Envelope, Evidence, Finding, Incident, Phase, Reason, Severity,
+    State,
 };
 
 use super::lookup::Lookup;
@@ -125,7 +125,33 @@ impl<'a> Group<'a> {
     pub(crate) fn urls(&self) -> impl Iterator<Item = &'a AffectedUrl> {
         let closed = self.phase() == Phase::Closed;
         let urls = self.incidents.iter().flat_map(|incident| &incident.urls);
-        urls.filter(move |url| closed || !url.left)
+        urls.filter(move |url| closed || url.left.is_none())
+    }
+
+    /// Whether all affected URLs come and go.
+    pub(crate) fn comes_and_goes(&self) -> bool {
+        self.phase() != Phase::Closed
+            && self.urls().all(|url| url.intermittent)
+            && self.urls().next().is_some()
+    }
+
+    /// Whether this run saw all URLs as promised: they come and go.
+    pub(crate) fn is_good_today(&self) -> bool {
+        self.comes_and_goes() && self.urls().all(|url| url.seen == Some(State::Ok))
+    }
+
+    /// Why closed incidents ended.
+    pub(crate) fn end(&self) -> Because {
+        let ends = self.incidents.iter().filter_map(|incident| incident.end());
+        ends.min().unwrap_or(Because::Recovered)
+    }
+
+    /// Number of URLs that left closed incidents for the reason that the title names.
+    pub(crate) fn urls_at_end(&self) -> u64 {
+        let end = self.end();
+        let urls = self.urls();
+        let urls = urls.filter(|url| url.left.is_none_or(|because| is_like(because, end)));
+        urls.count() as u64
     }
 
     pub(crate) fn urls_now(&self) -> u64 {
@@ -167,6 +193,12 @@ impl<'a> Group<'a> {
     }
 }
 
+/// Whether a title that names `end` is true of a URL that left for this reason.
+pub(super) fn is_like(because: Because, end: Because) -> bool {
+    let was_seen = |it| matches!(it, Because::Recovered | Because::Steady);
+    because == end || was_seen(because) && was_seen(end)
+}
+
 /// The key of an incident; absent for an incident that stays alone, since its URL has bytes of its
 /// own.
 fn key(incident: &Incident) -> Option<Key<'_>> {
@@ -197,7 +229,7 @@ fn key(incident: &Incident) -> Option<Key<'_>> {
 
 /// Whether nobody is notified about any URL of the incident.
 pub(super) fn is_muted(incident: &Incident) -> bool {
-    let mut urls = incident.urls.iter().filter(|url| !url.left);
+    let mut urls = incident.affected();
     let mut any = false;
     urls.all(|url| {
         any = true;
@@ -258,9 +290,11 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
             let group = groups
                 .entry(key)
                 .or_insert_with(|| solved(change, envelope));
-            group
-                .urls
-                .push(affected(&change.url, &change.file, change.line));
+            group.urls.push(AffectedUrl {
+                left: Some(Because::Recovered),
+                since: change.from_since,
+                ..affected(&change.url, &change.file, change.line)
+            });
         }
     }
     incidents.extend(groups.into_values().map(|mut group| {
@@ -293,12 +327,16 @@ fn phase(finding: &Finding, changed: &BTreeSet<&str>, scope: Scope<'_>) -> Phase
 fn phase_rank(phase: Phase) -> u8 {
     match phase {
         Phase::Opened => 0,
-        Phase::Grown => 1,
-        Phase::Shrunk => 2,
-        Phase::Closed => 3,
-        Phase::Unchanged => 4,
-        Phase::Unconfirmed => 5,
-        Phase::Unknown => 6,
+        Phase::Reopened => 1,
+        Phase::Became => 2,
+        Phase::Intermittent => 3,
+        Phase::Steady => 4,
+        Phase::Grown => 5,
+        Phase::Shrunk => 6,
+        Phase::Closed => 7,
+        Phase::Unchanged => 8,
+        Phase::Unconfirmed => 9,
+        Phase::Unknown => 10,
     }
 }
 
@@ -323,21 +361,14 @@ fn solved(change: &Change, envelope: &Envelope) -> Incident {
     let since = change.from_since.unwrap_or(change.since);
     Incident {
         closed: Some(envelope.run.started),
-        closed_because: Some(ClosedBecause::Recovered),
         ..Incident::group(Phase::Closed, host_of(&change.url), change.from, since)
     }
 }
 
 fn affected(url: &str, file: &str, line: usize) -> AffectedUrl {
     AffectedUrl {
-        url: url.to_owned(),
         file: file.to_owned(),
         line,
-        request: None,
-        new: false,
-        not_tried: false,
-        muted: false,
-        left: false,
-        categories: Vec::new(),
+        ..AffectedUrl::of(url)
     }
 }

@@ -25,6 +25,7 @@ pub(super) fn commands(
     };
     let commands = match group.phase() {
         Phase::Closed => Vec::new(),
+        _ if group.is_good_today() => Vec::new(),
         Phase::Unknown if group.reason() == Some(Reason::OwnNetwork) => context.network(envelope),
         _ => context.of_cause(),
     };
@@ -213,8 +214,7 @@ impl Context<'_> {
         if self.scope == Scope::Check {
             return None;
         }
-        let affected = self.incident().urls.iter().filter(|url| !url.left);
-        let affected: Vec<_> = affected.collect();
+        let affected: Vec<_> = self.incident().affected().collect();
         if let ([only], None) = (affected.as_slice(), &self.first.request) {
             return Command::new(purpose, &["urldb", "check", &only.url]);
         }

@@ -56,7 +56,8 @@ fn not_tried(incidents: &[Incident]) -> u64 {
         .iter()
         .filter(|incident| incident.phase != Phase::Closed);
     let urls = open.flat_map(|incident| &incident.urls);
-    urls.filter(|url| url.not_tried && !url.left).count() as u64
+    urls.filter(|url| url.not_tried && url.left.is_none())
+        .count() as u64
 }
 
 /// Numbers of URLs that were not checked, each with the cause: `1 with a mistake`.

@@ -1,6 +1,6 @@
 //! The first line: does the reader have to act? Then the totals of the whole database.
 
-use urldb_protocol::{Incident, Phase, Reason};
+use urldb_protocol::{AffectedUrl, Because, Incident, Phase, Reason};
 
 use super::causes::Group;
 use super::links::selection;
@@ -51,42 +51,36 @@ impl Report<'_> {
 
     fn ran(&self) -> Headline {
         let news = self.news();
-        if !news.is_empty() {
-            let text = listed(&news).own(", ").own(self.broken());
+        let is_unsteady = self.news.iter().any(|incident| incident.comes_and_goes());
+        if !news.is_empty() || is_unsteady {
+            let comma = if news.is_empty() { "" } else { ", " };
+            let text = listed(&news).own(comma).own(self.broken());
             return Headline::new(Tone::Bad, ACTION_NEEDED, text);
         }
-        let shrunk = self
-            .news
-            .iter()
-            .filter(|incident| incident.phase == Phase::Shrunk)
-            .count() as u64;
-        if shrunk > 0 && self.closed.is_empty() {
-            let has = if shrunk == 1 { "has" } else { "have" };
-            let text = format!("{} {has} shrunk, {}", incidents(shrunk), self.broken());
-            return Headline::new(Tone::Good, "Good news", text);
+        if let Some(good) = self.shrunk() {
+            return good;
         }
         // An incident that has shrunk is open.
-        let open = self.open.len() as u64 + shrunk;
+        let open = (self.open.len() + self.news.len()) as u64;
         let is_mail = matches!(self.scope, Scope::Changes(_));
         let mistakes = self.envelope.mistakes.len() as u64;
         match (self.closed.len() as u64, open) {
             (0, 0) if mistakes > 0 => {
+                let verb = if mistakes == 1 { "is" } else { "are" };
                 let mistakes = mistakes_in_files(mistakes);
-                let verb = if self.envelope.mistakes.len() == 1 {
-                    "is"
-                } else {
-                    "are"
-                };
                 let text = format!("{mistakes} {verb} still there, {}", self.broken());
                 Headline::new(Tone::Bad, "No news", text)
             }
             (0, 0) => self.nothing_new(),
+            (0, _) if self.open.iter().all(|incident| incident.comes_and_goes()) => {
+                Headline::new(Tone::Bad, "No news", self.broken())
+            }
             (0, _) => {
                 let verb = if open == 1 { "is" } else { "are" };
                 let text = format!("{} {verb} still open, {}", incidents(open), self.broken());
                 Headline::new(Tone::Bad, "No news", text)
             }
-            (_, 0) if self.without_result() == 0 => self.all_good("All good again"),
+            (closed, 0) if self.without_result() == 0 => self.all_closed(closed),
             (_, _) if !is_mail && self.envelope.run.selection.is_some() && !self.was_asked() => {
                 self.all_good("All good again")
             }
@@ -105,6 +99,53 @@ impl Report<'_> {
                 Headline::new(Tone::Good, "Good news", format!("{solved}. {others}"))
             }
         }
+    }
+
+    /// The headline if incidents are closed, and no other is open.
+    fn all_closed(&self, closed: u64) -> Headline {
+        let closed = incidents(closed);
+        if self.closed.iter().all(|incident| incident.unheard) {
+            let all = self.all_good("All good");
+            let began = format!(". {closed} began and ended while no message could be sent");
+            return Headline::new(all.tone, &all.call, all.text.own(began));
+        }
+        if self.has_recovered() {
+            return self.all_good("All good again");
+        }
+        let is = if self.closed.len() == 1 { "is" } else { "are" };
+        let all = self.all_good("All good");
+        let text = Text::from(format!("{closed} {is} closed, ")).and(all.text);
+        Headline::new(all.tone, &all.call, text)
+    }
+
+    /// The headline if URLs have left open incidents, and no incident is closed.
+    fn shrunk(&self) -> Option<Headline> {
+        let shrunk = || {
+            let news = self.news.iter();
+            news.filter(|incident| incident.phase == Phase::Shrunk)
+        };
+        let removed: u64 = shrunk().map(|it| it.left_because(Because::Removed)).sum();
+        let left: u64 = shrunk()
+            .map(|it| it.urls.len() as u64 - it.affected().count() as u64)
+            .sum();
+        let is = |urls: u64| if urls == 1 { "is" } else { "are" };
+        (left > 0 && self.closed.is_empty()).then(|| {
+            let good = left - removed;
+            let mut phrases = vec![];
+            if good > 0 {
+                let good_urls = count(good, "URL");
+                phrases.push(format!("{good_urls} {} as promised again", is(good)));
+            }
+            if removed > 0 {
+                let removed_urls = count(removed, "URL");
+                phrases.push(format!(
+                    "{removed_urls} {} no longer in the database",
+                    is(removed)
+                ));
+            }
+            let text = format!("{}, {}", phrases.join(", "), self.still_broken());
+            Headline::new(Tone::Good, "Good news", text)
+        })
     }
 
     /// The headline of a run without incidents.
@@ -281,11 +322,29 @@ impl Report<'_> {
         let mut phrases = Vec::new();
         let in_phase = |phase| {
             let news = self.news.iter().copied();
+            // The totals name what comes and goes.
+            let news = news.filter(|incident| !incident.comes_and_goes());
             news.filter(move |incident| incident.phase == phase)
         };
         let opened = in_phase(Phase::Opened).count() as u64;
         if opened > 0 {
             phrases.push(count(opened, "new incident"));
+        }
+        let others = [
+            (Phase::Reopened, "is open again", "are open again"),
+            (Phase::Became, "has another cause", "have another cause"),
+            (
+                Phase::Steady,
+                "no longer comes and goes",
+                "no longer come and go",
+            ),
+        ];
+        for (phase, one, several) in others {
+            match in_phase(phase).count() as u64 {
+                0 => {}
+                1 => phrases.push(format!("{} {one}", incidents(1))),
+                number => phrases.push(format!("{} {several}", incidents(number))),
+            }
         }
         let grown: Vec<_> = in_phase(Phase::Grown).collect();
         if !grown.is_empty() {
@@ -315,11 +374,52 @@ impl Report<'_> {
     /// `40 of 1,247 URLs are broken`, with those that are muted.
     fn broken(&self) -> String {
         let totals = &self.envelope.summary.totals;
-        broken_share(totals.affected, self.all(), "", totals.muted)
+        let unsteady = totals.intermittent;
+        if unsteady > 0 && totals.affected == 0 {
+            let rest = self.all().saturating_sub(unsteady);
+            let goes = comes_and_goes(unsteady);
+            let urls = count(unsteady, "URL");
+            return match rest {
+                0 => format!("{urls} {goes}"),
+                1 => format!("{urls} {goes}, the other URL is as promised"),
+                _ => format!(
+                    "{urls} {goes}, the other {} are as promised",
+                    count(rest, "URL")
+                ),
+            };
+        }
+        let broken = broken_share(totals.affected, self.all(), "", totals.muted);
+        match unsteady {
+            0 => broken,
+            _ => format!(
+                "{broken}, {} {}",
+                number(unsteady),
+                comes_and_goes(unsteady)
+            ),
+        }
+    }
+
+    /// The same of URLs that were broken before: `20 of 1,247 URLs are still broken`.
+    fn still_broken(&self) -> String {
+        self.broken().replacen(" broken", " still broken", 1)
+    }
+
+    /// Whether a run saw a URL of the closed incidents as promised again.
+    fn has_recovered(&self) -> bool {
+        let mut ends = self.closed.iter().filter_map(|incident| incident.end());
+        ends.any(|end| matches!(end, Because::Recovered | Because::Steady))
     }
 }
 
 const ACTION_NEEDED: &str = "Action needed";
+
+fn comes_and_goes(urls: u64) -> &'static str {
+    if urls == 1 {
+        "comes and goes"
+    } else {
+        "come and go"
+    }
+}
 
 fn incidents(number: u64) -> String {
     count(number, "incident")
@@ -369,6 +469,14 @@ pub(crate) fn broken_since(incidents: &[&Incident], envelope: &Lookup<'_>) -> Te
     let since = groups.iter().map(Group::since).min().unwrap_or_default();
     let has = if urls == 1 { "has" } else { "have" };
     let mut text = Text::from(count(urls, "URL"));
+    if incidents.iter().all(|incident| incident.comes_and_goes()) {
+        return text.own(" ").own(comes_and_goes(urls));
+    }
+    let is_since = |url: &AffectedUrl| url.since.is_none_or(|it| moment(it) == moment(since));
+    if !groups.iter().flat_map(Group::urls).all(is_since) {
+        let are = if urls == 1 { "is" } else { "are" };
+        return text.own(format!(" {are} broken, the first since {}", moment(since)));
+    }
     if incidents.len() > 1 {
         text = text.own(format!(" of {}", count(incidents.len() as u64, "host")));
     }

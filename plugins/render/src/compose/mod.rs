@@ -16,7 +16,8 @@ mod titles;
 mod urls;
 mod warnings;
 
-pub(crate) use blocks::{checklist, redirects_home};
+pub(crate) use blocks::{cause_of, cause_of_all, checklist, seen_of};
+pub(crate) use facts::{former_cause, past};
 pub(crate) use headline::{as_promised, broken_share, broken_since};
 pub(crate) use links::selection;
 pub use links::{project_commit_link, project_file_link};

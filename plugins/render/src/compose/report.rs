@@ -96,9 +96,9 @@ impl<'a> Report<'a> {
             }
             Scope::Run | Scope::Check | Scope::PullRequest { .. } | Scope::News => true,
         };
-        // Incidents that were opened silently, and muted ones, are open but no news.
-        let is_silent = incident.silent && incident.phase == Phase::Opened;
-        let is_news = !is_silent && !causes::is_muted(incident);
+        // Muted incidents are open but no news.
+        let is_news = !causes::is_muted(incident);
+        let has_changed = incident.phase.is_news();
         if incident.phase == Phase::Closed && incident.merged_into.is_some() {
             // Another incident has taken over its URLs.
             return;
@@ -110,9 +110,9 @@ impl<'a> Report<'a> {
             (Scope::Reminder(_) | Scope::Issue(_), Phase::Closed) => {}
             (scope, _) if scope.is_check() => self.news.push(incident),
             (Scope::Reminder(_) | Scope::Issue(_), _) if is_named => self.news.push(incident),
-            (Scope::News, Phase::Opened | Phase::Grown) if is_news => self.news.push(incident),
-            (Scope::Run | Scope::Changes(_), Phase::Opened | Phase::Grown | Phase::Shrunk)
-                if is_named && is_news =>
+            (Scope::News, _) if has_changed && is_news => self.news.push(incident),
+            (Scope::Run | Scope::Changes(_), phase)
+                if is_named && is_news && (has_changed || phase == Phase::Shrunk) =>
             {
                 self.news.push(incident);
             }

@@ -15,7 +15,7 @@ use crate::text::Text;
 /// So many warnings of one kind about a host have a block each, if they differ.
 const FEW: usize = 5;
 
-/// The warning about a URL that fails often.
+/// The warning about a URL that comes and goes.
 const INTERMITTENT: &str = "intermittent";
 
 /// Mistakes in domain files, new ones first.
@@ -82,9 +82,9 @@ pub(super) fn fixed_mistakes(envelope: &Envelope) -> Vec<Block> {
 
 /// Warnings: one block for each code and host.
 pub(super) fn warnings(envelope: &Envelope, scope: Scope<'_>) -> Vec<Block> {
-    // A message to people names a URL that fails often once.
+    // A URL that comes and goes has an incident.
     let is_told = |finding: &&Finding| {
-        let was_told = finding.code == INTERMITTENT && !finding.new && scope == Scope::News;
+        let was_told = finding.code == INTERMITTENT && !scope.is_check();
         !is_about_state(finding) && !was_told
     };
     let findings: Vec<&Finding> = envelope.findings.iter().filter(is_told).collect();
@@ -121,7 +121,6 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
     let first = findings[0];
     let total = findings.len() as u64;
     let is_about_host = first.code == "certificate-expires-soon";
-    let is_intermittent = first.code == INTERMITTENT;
     let subject = match total {
         1 if !is_about_host => Text::new().code(&first.url),
         _ => Text::new().code(&host_of(&first.url)),
@@ -130,24 +129,14 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         Some(sentence) => Text::from(sentence),
         None => Text::from("has the warning ").outside(&first.code),
     };
-    let failures = first
-        .message
-        .strip_prefix("failed in ")
-        .filter(|_| is_intermittent);
-    let sentence = match (total, failures) {
-        (1, Some(failures)) => sentence.own(" (").outside(failures).own(")"),
-        (1, None) => sentence,
+    let sentence = match total {
+        1 => sentence,
         _ => sentence.own(format!(" ({})", count(total, "URL"))),
     };
     let short = match total {
         1 if !is_about_host => Text::new().code(without_scheme(&first.url)),
         _ => subject.clone(),
     };
-    let note = is_intermittent.then(|| {
-        let text = "It is not counted as broken, since no second run confirmed a failure. This \
-                    warning comes once.";
-        Text::from(text)
-    });
     let line = (total == 1 && !is_about_host).then_some(first.line);
     let row = |finding: &&Finding| UrlRow {
         shown: sanitize(&path_of(&finding.url)).into_owned(),
@@ -166,11 +155,7 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         place: Some(source_link(envelope, &first.file, line)),
         short: short.own(" ").and(sentence.clone()),
         urls_total: total,
-        facts: (!is_intermittent)
-            .then(|| Fact::new("seen", detail))
-            .into_iter()
-            .collect(),
-        note,
+        facts: vec![Fact::new("seen", detail)],
         urls,
         brief,
         ..Block::new(Class::Warning, subject, sentence)

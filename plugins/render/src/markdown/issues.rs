@@ -1,27 +1,17 @@
-//! Issues about incidents, and their comments.
+//! Issues about incidents.
 
-use std::fmt::Write as _;
-
-use jiff::Timestamp;
-use urldb_protocol::{ClosedBecause, Envelope, Incident, Phase};
+use urldb_protocol::{Envelope, Incident};
 
 use super::blocks::{block_parts, code_block, facts};
-use super::rooms::fitted;
+use super::comments::comment;
+use super::history::history;
+use super::rooms::{LARGEST_BODY, LONGEST_MARKER, fitted};
 use super::syntax::{code, inline};
-use crate::compose::{
-    Deliveries, Lookup, Scope, broken_since, checklist, compose, path_of, redirects_home, title,
-};
+use crate::compose::{Deliveries, Lookup, Scope, broken_since, checklist, compose, title};
 use crate::message::{HostRow, Message};
-use crate::numbers::{age_in_words, count, counted, day, moment, number, with_spaces};
+use crate::numbers::counted;
 use crate::room::Room;
 use crate::text::shorten;
-
-/// Largest body of an issue or a comment, in bytes; GitHub takes 65,536 characters.
-pub const LARGEST_BODY: usize = 60_000;
-
-/// Longest line by which the notifier finds an issue again, in bytes: the body has one for each incident,
-/// with an id and a key of at most 64 characters.
-const LONGEST_MARKER: usize = 170;
 
 /// An issue about one incident, or about several that began in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,8 +47,18 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
     );
     let room_for_markers = incidents.len() * LONGEST_MARKER;
     let limit = LARGEST_BODY.saturating_sub(room_for_markers);
-    let body = if let [_] = incidents {
-        fitted(limit, |room| body_of_one(&headline, &room.cut(&message)))
+    let body = if let [only] = incidents {
+        fitted(limit, |room| {
+            let message = room.cut(&message);
+            let end = "urldb opened this issue and closes it when all its URLs are as promised again. A \
+                       comment follows only when something changes.";
+            body_of_one(
+                &headline,
+                message.blocks.iter().flat_map(block_parts),
+                only,
+                end,
+            )
+        })
     } else {
         let hosts = checklist(incidents, &lookup);
         fitted(limit, |room| {
@@ -71,14 +71,33 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
     }
 }
 
-fn body_of_one(headline: &str, message: &Message) -> String {
+/// The last body of the issue about one incident: its end, and its history.
+pub fn closing_body(envelope: &Envelope, incident: &Incident) -> String {
+    let ids = [incident.id.as_str()];
+    let message = compose(envelope, Scope::Changes(&ids), &Deliveries::default());
+    let lead = comment(envelope, incident).unwrap_or_default();
+    let limit = LARGEST_BODY.saturating_sub(LONGEST_MARKER);
+    fitted(limit, |room| {
+        let message = room.cut(&message);
+        let own = message
+            .blocks
+            .iter()
+            .filter(|block| block.ids.contains(&incident.id));
+        let end = "urldb closed this issue.";
+        body_of_one(lead.trim_end(), own.flat_map(block_parts), incident, end)
+    })
+}
+
+fn body_of_one(
+    headline: &str,
+    blocks: impl Iterator<Item = String>,
+    incident: &Incident,
+    end: &str,
+) -> String {
     let mut parts = vec![headline.to_owned()];
-    parts.extend(message.blocks.iter().flat_map(block_parts));
-    parts.push(
-        "---\nurldb opened this issue and closes it when all its URLs are as promised again. A \
-         comment follows only when something changes."
-            .to_owned(),
-    );
+    parts.extend(blocks);
+    parts.extend(history(incident));
+    parts.push(format!("---\n{end}"));
     parts.join("\n\n") + "\n"
 }
 
@@ -129,96 +148,4 @@ fn host_list(hosts: &[HostRow], with_cause: bool, room: Room) -> String {
     };
     let rows: Vec<String> = hosts.iter().map(row).collect();
     rows.join("\n")
-}
-
-/// The comment about what this run changed in an incident; absent if it changed nothing.
-pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
-    let run = moment(envelope.run.started);
-    let since = format!("since the run of {run}");
-    let open = incident.urls.iter().filter(|url| !url.left).count() as u64;
-    let text = match incident.phase {
-        Phase::Grown => return Some(grown(envelope, incident, &since, open)),
-        Phase::Shrunk => {
-            let left = incident.urls.iter().filter(|url| url.left).count() as u64;
-            let (is, are) = (verb(left), verb(open));
-            let left = count(left, "URL");
-            format!(
-                "**{left} {is} as promised again, {} {are} still broken**, {since}.",
-                number(open)
-            )
-        }
-        Phase::Closed => solved(envelope, incident, &since),
-        _ => return None,
-    };
-    Some(with_spaces(&text) + "\n")
-}
-
-fn verb(number: u64) -> &'static str {
-    if number == 1 { "is" } else { "are" }
-}
-
-fn grown(envelope: &Envelope, incident: &Incident, since: &str, open: u64) -> String {
-    let lookup = Lookup::new(envelope);
-    let (urls, are) = (count(open, "URL"), verb(open));
-    let added = number(incident.added);
-    let mut lead = with_spaces(&format!(
-        "**Action needed: {urls} {are} broken now, {added} more than before**, {since}."
-    ));
-    if redirects_home(incident, &lookup) {
-        let _ = write!(lead, " All {} redirect to the home page.", number(open));
-    }
-    let new: Vec<String> = incident
-        .urls
-        .iter()
-        .filter(|url| url.new)
-        .map(|url| path_of(&url.url))
-        .collect();
-    fitted(LARGEST_BODY - LONGEST_MARKER, |room| {
-        let shown = new.iter().take(room.urls);
-        let mut list: Vec<String> = shown
-            .map(|path| format!("- {}", code(&shorten(path, room.longest))))
-            .collect();
-        let more = new.len() - list.len();
-        if more > 0 {
-            list.push(format!("- and {} more", number(more as u64)));
-        }
-        format!("{lead}\n\n{}\n", list.join("\n"))
-    })
-}
-
-fn solved(envelope: &Envelope, incident: &Incident, since: &str) -> String {
-    let urls = incident.urls.len() as u64;
-    let end = incident.closed.unwrap_or(envelope.run.started);
-    let age = age_in_words(incident.since, end);
-    let (what, they) = match (incident.closed_because, urls) {
-        (Some(ClosedBecause::PromisesChanged), 0 | 1) => {
-            ("the record was changed or removed".to_owned(), "It was")
-        }
-        (Some(ClosedBecause::PromisesChanged), _) => (
-            "the records were changed or removed".to_owned(),
-            "They were",
-        ),
-        (_, 0 | 1) => ("the URL is as promised again".to_owned(), "It was"),
-        (_, urls) => (
-            format!("all {} are as promised again", count(urls, "URL")),
-            "They were",
-        ),
-    };
-    format!("**Solved: {what}**, {since}. {they} broken for {age}.")
-}
-
-/// The comment that an incident is still open. `next` is the time of the next reminder.
-pub fn reminder_comment(
-    envelope: &Envelope,
-    incident: &Incident,
-    next: Option<Timestamp>,
-) -> String {
-    let open = incident.urls.iter().filter(|url| !url.left).count() as u64;
-    let age = age_in_words(incident.since, envelope.run.started);
-    let (urls, are) = (count(open, "URL"), verb(open));
-    let mut text = format!("**Reminder: still open after {age}.** {urls} {are} broken.");
-    if let Some(next) = next {
-        let _ = write!(text, " The next reminder comes on {}.", day(next));
-    }
-    with_spaces(&text) + "\n"
 }

@@ -4,11 +4,15 @@
 //! Markdown and none of the forms that a service turns into links or mentions.
 
 mod blocks;
+mod comments;
+mod history;
 mod issues;
 mod rooms;
 mod summary;
 mod syntax;
 
-pub use issues::{Issue, LARGEST_BODY, comment, issue, reminder_comment, shared_issue};
+pub use comments::{comment, reminder_comment};
+pub use issues::{Issue, closing_body, issue, shared_issue};
+pub use rooms::LARGEST_BODY;
 pub use summary::{LARGEST_SUMMARY, markdown};
 pub use syntax::code;

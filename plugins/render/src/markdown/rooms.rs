@@ -2,6 +2,13 @@
 
 use crate::room::Room;
 
+/// Largest body of an issue or a comment, in bytes; GitHub takes 65,536 characters.
+pub const LARGEST_BODY: usize = 60_000;
+
+/// Longest line by which the notifier finds an issue again, in bytes: the body has one for each incident,
+/// with an id and a key of at most 64 characters.
+pub(super) const LONGEST_MARKER: usize = 170;
+
 /// Rooms for a text that stays below its limit. Each leaves out more than the one before: first differences, then
 /// URLs, then the evidence of all blocks but the first.
 const ROOMS: [Room; 10] = {

@@ -99,7 +99,8 @@ impl StatusPage<'_> {
             let text = format!("{pending} since {}, not confirmed yet", self.ago(since));
             add("seen", Text::from(text));
         }
-        if let Some((failures, runs)) = url.failures {
+        if let Some((failures, runs)) = url.failures.filter(|_| url.standing != UrlBelief::Affected)
+        {
             let (failures, runs) = (number(failures), count(runs, "run"));
             let text = format!("in {failures} of the last {runs} that checked it");
             add("failed", Text::from(text));

@@ -112,6 +112,7 @@ fn empty_envelope(overview: &Overview) -> Envelope {
         mistakes: vec![],
         fixed: vec![],
         changes: vec![],
+        tells: None,
         delay: None,
         archived: vec![],
         summary: Summary {

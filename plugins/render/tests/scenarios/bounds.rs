@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use urldb_protocol::{
-    AffectedUrl, ClosedBecause, Delay, Envelope, Evidence, Incident, Mistake, Observed, Phase,
-    Promised, State, TextDifference,
+    AffectedUrl, Because, Delay, Envelope, Evidence, Incident, Mistake, Observed, Phase, Promised,
+    State, TextDifference,
 };
 use urldb_render::{
     Deliveries, LARGEST_BODY, LARGEST_PART, LARGEST_SUMMARY, MailBody, Renderer, Scope, comment,
@@ -225,12 +225,22 @@ fn word(longest: usize) -> impl Strategy<Value = String> {
     prop_oneof![4 => text(30), 1 => text(longest)]
 }
 
+const LEFT: [Option<Because>; 6] = [
+    None,
+    None,
+    Some(Because::Recovered),
+    Some(Because::Accepted),
+    Some(Because::Removed),
+    Some(Because::Steady),
+];
+
 prop_compose! {
     fn any_url(host: String)(
-        path in word(20_000), new in any::<bool>(), left in any::<bool>(), muted in any::<bool>(),
+        path in word(20_000), new in any::<bool>(), left in select(LEFT.to_vec()), muted in any::<bool>(),
+        intermittent in any::<bool>(),
     ) -> AffectedUrl {
         let url = format!("https://{host}/{path}");
-        AffectedUrl { new, left, muted, ..data::url(&url, &format!("{host}.yaml"), 7) }
+        AffectedUrl { new, left, muted, intermittent, ..data::url(&url, &format!("{host}.yaml"), 7) }
     }
 }
 
@@ -287,6 +297,10 @@ fn any_incident() -> impl Strategy<Value = Incident> {
         let phase = select(vec![
             Phase::Opened,
             Phase::Opened,
+            Phase::Reopened,
+            Phase::Became,
+            Phase::Intermittent,
+            Phase::Steady,
             Phase::Grown,
             Phase::Shrunk,
             Phase::Unchanged,
@@ -305,7 +319,6 @@ fn any_incident() -> impl Strategy<Value = Incident> {
             .unwrap()
             .to_owned();
         Incident {
-            closed_because: Some(ClosedBecause::Recovered),
             redirect: (state == State::Changed).then(|| shown(&redirect)),
             urls,
             added: 2,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{Timestamp, ToSpan};
 use urldb_protocol::{
-    AffectedUrl, CertificateDates, ClosedBecause, Coverage, Envelope, Evidence, Finding, Incident,
+    AffectedUrl, Because, CertificateDates, Coverage, Envelope, Evidence, Finding, Incident,
     Mistake, Observed, PROTOCOL, Phase, Promised, RunInfo, Severity, Shown, State, Summary,
     TextDifference, Totals,
 };
@@ -42,6 +42,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
         mistakes: Vec::new(),
         fixed: Vec::new(),
         changes: Vec::new(),
+        tells: None,
         delay: None,
         archived: Vec::new(),
         summary: Summary {
@@ -66,50 +67,40 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
 
 pub(crate) fn url(url: &str, file: &str, line: usize) -> AffectedUrl {
     AffectedUrl {
-        url: url.to_owned(),
         file: format!("urldb/{file}"),
         line,
-        request: None,
-        new: false,
-        not_tried: false,
-        muted: false,
-        left: false,
-        categories: Vec::new(),
+        ..AffectedUrl::of(url)
     }
 }
 
 pub(crate) fn incident(id: &str, phase: Phase, host: &str, state: State, since: &str) -> Incident {
     Incident {
         id: id.to_owned(),
-        key: String::new(),
-        phase,
-        host: host.to_owned(),
-        state,
-        reason: None,
-        redirect: None,
-        since: at(since),
-        opened_by: String::new(),
-        opened: None,
-        closed: None,
-        closed_because: None,
-        merged_into: None,
-        last_good: None,
-        runs: 0,
-        host_urls: 0,
-        urls: Vec::new(),
-        added: 0,
-        left: 0,
-        evidence: Evidence::default(),
-        threads: BTreeMap::new(),
-        silent: false,
-        reminder: false,
+        ..Incident::group(phase, host.to_owned(), state, at(since))
+    }
+}
+
+/// Closes an incident: all its URLs leave it in one run.
+pub(crate) fn close(incident: &mut Incident, because: Because, run: Timestamp) {
+    incident.phase = Phase::Closed;
+    incident.closed = Some(run);
+    for url in &mut incident.urls {
+        url.left = Some(because);
+        url.since = Some(incident.since);
+        url.until = Some(run);
     }
 }
 
 /// Adds an incident, and a finding for each of its URLs that was asked.
-fn add(envelope: &mut Envelope, incident: Incident, reason: Option<&str>) {
+pub(crate) fn add(envelope: &mut Envelope, incident: Incident, reason: Option<&str>) {
     let is_open = incident.phase != Phase::Closed;
-    for url in incident.urls.iter().filter(|url| is_open && !url.not_tried) {
+    let is_seen = |url: &&AffectedUrl| !url.not_tried && url.left.is_none();
+    let is_bad = |url: &&AffectedUrl| url.seen != Some(State::Ok);
+    let urls = incident
+        .urls
+        .iter()
+        .filter(|url| is_open && is_seen(url) && is_bad(url));
+    for url in urls {
         envelope.findings.push(Finding {
             code: incident.state.to_string(),
             severity: Severity::Error,
@@ -296,8 +287,7 @@ pub(crate) fn silent_host_later(day: &str, runs: u32) -> Envelope {
 /// The end of that incident, in the run of `envelope`.
 fn mirror_answers(envelope: &mut Envelope) {
     let mut silent = silent_host(Phase::Closed);
-    silent.closed = Some(envelope.run.started);
-    silent.closed_because = Some(ClosedBecause::Recovered);
+    close(&mut silent, Because::Recovered, envelope.run.started);
     silent.evidence = Evidence {
         promised: content(700, "00", None),
         ..Evidence::default()
@@ -382,6 +372,12 @@ pub(crate) fn redirect_rule_grown() -> Envelope {
     envelope.summary.coverage.bytes = 2_300_000_000;
     let mut grown = redirected(Phase::Grown);
     grown.added = 6;
+    for url in &mut grown.urls {
+        url.since = Some(grown.since);
+        url.last_good = grown.last_good;
+    }
+    let since = Some(envelope.run.started);
+    let last_good = Some(at("2026-11-20 04:17"));
     let pages = [
         "",
         "api.html",
@@ -394,6 +390,8 @@ pub(crate) fn redirect_rule_grown() -> Envelope {
         .urls
         .extend(pages.iter().enumerate().map(|(index, page)| AffectedUrl {
             new: true,
+            since,
+            last_good,
             ..url(
                 &format!("https://docs.example.org/manual/v2/{page}"),
                 "docs.example.org.yaml",
@@ -544,6 +542,7 @@ pub(crate) fn mixed() -> Envelope {
         text: shown("content-sha256: 0f"),
         new: true,
     }];
+    // The incident of the URL tells this, so no message tells the warning.
     envelope.findings.push(Finding {
         attempts: 1,
         new: true,
@@ -654,10 +653,9 @@ pub(crate) fn partial_run() -> Envelope {
         State::ServerError,
         "2026-11-22 06:41",
     );
-    fixed.closed = Some(envelope.run.started);
-    fixed.closed_because = Some(ClosedBecause::Recovered);
     fixed.host_urls = 300;
     fixed.urls = vec![url(address, "data.example.org.yaml", 22)];
+    close(&mut fixed, Because::Recovered, envelope.run.started);
     fixed.evidence = Evidence {
         url: address.to_owned(),
         promised: content(31_377, "77af778b51ab00", None),

@@ -6,6 +6,7 @@
 
 mod bounds;
 mod data;
+mod events;
 mod overview;
 
 use std::fs;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use urldb_protocol::{
-    ClosedBecause, CommitInfo, Evidence, FileCounts, Finding, HostOverview, Incident,
-    IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo,
-    Promised, RunCounts, RunSummary, State, Totals,
+    Because, CommitInfo, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview,
+    LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
+    RunSummary, State, Totals,
 };
 use urldb_render::{StatusScope, TerminalOptions, log, status, status_document, status_schema};
 
-use crate::data::{at, incident, shown, url};
+use crate::data::{at, close, incident, shown, url};
 
 fn options(width: usize) -> TerminalOptions {
     TerminalOptions {
@@ -269,8 +269,7 @@ fn status_of_the_scenarios() {
     let mut good = all_good("2026-11-16 04:17", "2026-11-16 07:20");
     let mut past = silent_mirror();
     past.since = at("2026-10-02 04:17");
-    past.closed = Some(at("2026-10-03 04:17"));
-    past.closed_because = Some(ClosedBecause::Recovered);
+    close(&mut past, Because::Recovered, at("2026-10-03 04:17"));
     good.closed = vec![opened(past)];
     assert_snapshot!("01-all-good-status", statuses(&good, StatusScope::All));
     let silent = silent_host();

@@ -1,59 +1,185 @@
 //! The evidence of a closed incident.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use urldb_protocol::{ClosedBecause, Envelope, Incident, State};
+use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, Promised, Span};
 
 use super::cause::content;
+use super::story::{span_text, ways};
 use crate::compose::causes::Group;
 use crate::message::Fact;
-use crate::numbers::{age, moment, number};
-use crate::sentences::{Subject, status_line};
+use crate::numbers::{age, count, moment, number};
+use crate::sentences::Subject;
 use crate::text::Text;
 
 /// The evidence of a closed incident.
 pub(super) fn closed_facts(group: &Group<'_>, envelope: &Envelope) -> Vec<Fact> {
-    let mut facts = Vec::new();
-    let all = group.urls_now();
-    let first = group.first();
-    let is_one = group.cause().subject == Subject::Url;
-    let recovered = group
-        .incidents
-        .iter()
-        .all(|incident| incident.closed_because != Some(ClosedBecause::PromisesChanged));
-    if recovered {
-        let promised = &first.evidence.promised;
-        let content = content(promised.length, promised.sha256.as_deref(), None);
-        let has_bytes = content.is_some();
-        match (is_one, content) {
-            (true, Some(content)) => facts.push(Fact::new("served", content.own(", as promised"))),
-            (false, _) if has_bytes => {
-                let text = format!("the promised bytes, at all {} URLs", number(all));
-                facts.push(Fact::new("served", Text::from(text)));
-            }
-            _ => {}
+    let mut facts = match group.end() {
+        Because::Removed => vec![removed(group, envelope)],
+        Because::Accepted => accepted(group),
+        Because::Recovered | Because::Steady => {
+            let first = group.first();
+            served(group, &first.evidence.promised)
+                .into_iter()
+                .collect()
         }
-    } else {
-        let text = "the records were changed or removed";
-        facts.push(Fact::new("cause", Text::from(text)));
-    }
-    let since = group.since();
-    let until = closed_at(first, envelope);
-    let mut text = Text::from("from ")
-        .own(moment(since))
-        .own(" to ")
-        .own(moment(until))
-        .own(format!(" ({})", age(since, until)));
-    let has_answer = !matches!(first.state, State::Changed | State::Redirected | State::Ok);
-    if let Some(status) = first
-        .evidence
-        .observed
-        .status
-        .filter(|_| is_one && has_answer)
-    {
-        text = text.own(", with ").and(status_line(status));
-    }
-    facts.push(Fact::new("broken", text));
+    };
+    facts.push(Fact::new("broken", broken(group, envelope)));
+    facts.extend(others(group));
     facts
+}
+
+fn removed(group: &Group<'_>, envelope: &Envelope) -> Fact {
+    let run = moment(closed_at(group.first(), envelope));
+    let text = match group.urls().next() {
+        Some(url) if group.incidents.len() == 1 => Text::from("from ").code(&url.file).own(", "),
+        _ => Text::new(),
+    };
+    let them = if group.urls_now() == 1 {
+        "the URL"
+    } else {
+        "the URLs"
+    };
+    let text = text.own(format!(
+        "before the run of {run}, which did not request {them}"
+    ));
+    Fact::new("removed", text)
+}
+
+/// The promise after its change and before, as far as the events tell them.
+fn accepted(group: &Group<'_>) -> Vec<Fact> {
+    let first = group.first();
+    if group.cause().subject != Subject::Url {
+        return Vec::new();
+    }
+    let mut chapters = first.chapters.iter().rev();
+    let last = chapters.find(|it| it.because == Some(Because::Accepted) && it.evidence.is_some());
+    let text_of = |it: &Promised| content(it.length, it.sha256.as_deref(), None);
+    let before = text_of(&first.evidence.promised);
+    let Some(evidence) = last.and_then(|chapter| chapter.evidence.as_ref()) else {
+        let before = before.map(|it| Text::from("changed; until then ").and(it));
+        return before
+            .map(|it| Fact::new("promised", it))
+            .into_iter()
+            .collect();
+    };
+    let is_other = text_of(&evidence.promised) != before;
+    let promised = match (text_of(&evidence.promised).filter(|_| is_other), before) {
+        (Some(now), Some(before)) => Some(now.own("; until then ").and(before)),
+        (now, _) => now,
+    };
+    let mut facts: Vec<Fact> = promised
+        .map(|it| Fact::new("promised", it))
+        .into_iter()
+        .collect();
+    facts.extend(served(group, &evidence.promised));
+    facts
+}
+
+/// The promised bytes, which the URLs serve.
+fn served(group: &Group<'_>, promised: &Promised) -> Option<Fact> {
+    let content = content(promised.length, promised.sha256.as_deref(), None)?;
+    let text = match group.urls_at_end() {
+        _ if group.cause().subject == Subject::Url => content.own(", as promised"),
+        1 => Text::from("the promised bytes, at 1 URL"),
+        urls => Text::from(format!("the promised bytes, at all {} URLs", number(urls))),
+    };
+    Some(Fact::new("served", text))
+}
+
+/// The URLs that left for another reason than most.
+fn others(group: &Group<'_>) -> Vec<Fact> {
+    let others = [
+        (
+            Because::Accepted,
+            "accepted",
+            "as promised, by a changed promise",
+        ),
+        (
+            Because::Removed,
+            "removed",
+            "no longer in the database, and not requested",
+        ),
+    ];
+    let others = others.into_iter().filter_map(|(because, name, what)| {
+        let urls: u64 = group
+            .incidents
+            .iter()
+            .map(|it| it.left_because(because))
+            .sum();
+        let is_told = urls == 0 || because == group.end();
+        (!is_told).then(|| Fact::new(name, Text::from(format!("{}: {what}", count(urls, "URL")))))
+    });
+    others.collect()
+}
+
+/// The times at which the URLs were broken, and in which ways.
+fn broken(group: &Group<'_>, envelope: &Envelope) -> Text {
+    let first = group.first();
+    if group.end() == Because::Removed {
+        let ways = group.cause().sentence().in_past();
+        return Text::from(format!("since {}: ", moment(group.since()))).and(ways);
+    }
+    let mut spans: BTreeMap<(Timestamp, Timestamp), u64> = BTreeMap::new();
+    // A URL whose record was removed has no end.
+    let with_end = |url: &&AffectedUrl| url.left != Some(Because::Removed);
+    for url in group.urls().filter(with_end) {
+        let from = url.since.unwrap_or(first.since);
+        let to = url.until.unwrap_or_else(|| closed_at(first, envelope));
+        *spans.entry((from, to)).or_default() += 1;
+    }
+    let spans: Vec<(Span, u64)> = spans
+        .into_iter()
+        .map(|((from, to), urls)| (Span { from, to }, urls))
+        .collect();
+    let mut text = spans_text(&spans);
+    if let [incident] = group.incidents.as_slice()
+        && let Some(ways) = ways(incident)
+    {
+        text = text.own(": ").and(ways);
+    }
+    let before = group.urls().find_map(|url| url.before.last());
+    if let Some(before) = before.filter(|_| group.cause().subject == Subject::Url) {
+        text = text.own("; before, ").own(span_text(before));
+    }
+    text
+}
+
+/// The times of URLs that were broken together. Two times share the begin or the end that they have in common.
+fn spans_text(spans: &[(Span, u64)]) -> Text {
+    let age_of = |span: &Span| age(span.from, span.to);
+    match spans {
+        [(only, _)] => Text::from(span_text(only)),
+        [(one, urls), (other, others)] => {
+            let (urls, others) = (count(*urls, "URL"), count(*others, "URL"));
+            let (from, to) = (moment(other.from), moment(other.to));
+            let age = age_of(other);
+            Text::from(if one.from == other.from {
+                format!("{urls} {}, {others} to {to} ({age})", span_text(one))
+            } else if one.to == other.to {
+                let first = format!("{urls} from {} ({})", moment(one.from), age_of(one));
+                format!("{first}, {others} from {from} ({age}), to {to}")
+            } else {
+                format!("{urls} {}, {others} {}", span_text(one), span_text(other))
+            })
+        }
+        _ => {
+            let from = spans.iter().map(|(span, _)| span.from).min();
+            let to = spans.iter().map(|(span, _)| span.to).max();
+            let length = |(span, _): &&(Span, u64)| span.to.duration_since(span.from);
+            let shortest = spans.iter().min_by_key(length);
+            let longest = spans.iter().max_by_key(length);
+            let age = |it: Option<&(Span, u64)>| it.map_or_else(String::new, |it| age_of(&it.0));
+            Text::from(format!(
+                "for {} to {}, between {} and {}",
+                age(shortest),
+                age(longest),
+                moment(from.unwrap_or_default()),
+                moment(to.unwrap_or_default())
+            ))
+        }
+    }
 }
 
 fn closed_at(incident: &Incident, envelope: &Envelope) -> Timestamp {

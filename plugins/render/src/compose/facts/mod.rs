@@ -3,6 +3,7 @@
 mod cause;
 mod closed;
 mod open;
+mod story;
 
 use urldb_protocol::Phase;
 
@@ -12,6 +13,7 @@ use super::scope::Scope;
 use crate::message::Fact;
 use closed::closed_facts;
 use open::OpenGroup;
+pub(crate) use story::{former_cause, past};
 
 /// The evidence of a group.
 pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Vec<Fact> {
@@ -24,15 +26,26 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
         envelope,
         scope,
     };
-    let cause = open.cause_facts();
-    let where_is = open.where_is();
+    let mut facts: Vec<Fact> = open.before().into_iter().collect();
+    facts.extend(open.newcomers());
+    facts.extend(open.left());
+    facts.extend(open.ack());
+    if group.comes_and_goes() {
+        facts.extend(open.today());
+        facts.extend(open.last_good().filter(|_| !group.is_good_today()));
+        return facts;
+    }
+    facts.extend(open.cause_facts());
     let rest = [
+        open.where_is(),
         open.seen(),
         open.muted(),
-        open.since(),
-        open.last_good(),
+        open.since_of_urls().or_else(|| open.since()),
+        open.last_good_of_urls().or_else(|| open.last_good()),
+        open.others(),
+        open.earlier(),
         open.common(),
     ];
-    let rest = where_is.into_iter().chain(rest.into_iter().flatten());
-    cause.into_iter().chain(rest).collect()
+    facts.extend(rest.into_iter().flatten());
+    facts
 }

@@ -41,31 +41,12 @@ impl OpenGroup<'_> {
             return None;
         }
         if first.phase == Phase::Grown && self.scope.tells_growth() {
-            return self.grown();
+            return None;
         }
         let is_host_wide = all >= self.group.host_urls();
         let prefix = prefix(self.group.urls()).filter(|_| all > MANY && !is_host_wide)?;
         let text = Text::from(format!("all {} URLs are below ", number(all))).path(&prefix);
         Some(Fact::new("where", text))
-    }
-
-    fn grown(&self) -> Option<Fact> {
-        let old: Vec<_> = self.group.urls().filter(|url| !url.new).collect();
-        let new: Vec<_> = self.group.urls().filter(|url| url.new).collect();
-        if new.is_empty() {
-            return None;
-        }
-        let below = |text: Text, prefix: Option<String>| match prefix {
-            Some(prefix) => text.own(" below ").path(&prefix),
-            None => text,
-        };
-        let old_text = Text::from(count(old.len() as u64, "URL"));
-        let text = below(old_text, prefix(old.into_iter()));
-        let text = text
-            .own("; new in this run, ")
-            .own(number(new.len() as u64));
-        let text = below(text, prefix(new.into_iter()));
-        Some(Fact::new("where", text.own(", listed here")))
     }
 
     /// Number of requests that agree.
@@ -75,8 +56,7 @@ impl OpenGroup<'_> {
         } = *self.evidence();
         let state = self.group.first().state;
         let answered = !matches!(state, State::Unreachable | State::Inconclusive | State::Ok);
-        let is_grown = self.group.phase() == Phase::Grown && self.scope.tells_growth();
-        if requests == 0 || !answered || is_grown || is_only_told(self.evidence(), state) {
+        if requests == 0 || !answered || is_only_told(self.evidence(), state) {
             return None;
         }
         let what = match state {

@@ -1,0 +1,458 @@
+//! The incidents while a run appends to them.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use urldb_protocol::{Because, EarlierIncident, EventKind};
+
+use super::cause::{Cause, incident_id, incident_key};
+use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
+use super::log_edit::LogEdit;
+use super::mark::{BREAKS, Mark, RunResult};
+use super::outcome::UrlOutcome;
+use super::state::{Departure, Member};
+use super::window::{Runs, Window};
+
+/// The facts about the run that incidents need.
+#[derive(Clone, Copy)]
+pub struct RunFacts<'a> {
+    /// The id of the run.
+    pub id: &'a str,
+    /// The name of the project, from which keys are derived.
+    pub project: &'a str,
+    /// When the run began.
+    pub started: Timestamp,
+    /// The runs before.
+    pub runs: Runs<'a>,
+    /// Whether the record of a member without outcome is gone, as far as this run knows.
+    pub is_gone: &'a dyn Fn(&MemberKey, &Member) -> bool,
+    /// Whether another incident has this id, open or closed.
+    pub is_taken: &'a dyn Fn(&str) -> bool,
+    /// When the last run before `since` began that saw the URL as promised.
+    pub last_good: &'a dyn Fn(&UrlOutcome, Timestamp) -> Option<Timestamp>,
+    /// Number of URLs of the host in the database.
+    pub host_urls: &'a dyn Fn(&str) -> u64,
+    /// Whether the host answered any request of the run.
+    pub has_answered: &'a dyn Fn(&str) -> bool,
+}
+
+/// The incidents after a run.
+#[derive(Debug, Default)]
+pub struct Appended {
+    /// All incidents, with the number of events that they had before the run.
+    pub incidents: Vec<(IncidentLog, usize)>,
+    /// The marks that have changed.
+    pub marks: Vec<MarkChange>,
+}
+
+/// The change of the mark of one URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkChange {
+    /// The URL.
+    pub key: MemberKey,
+    /// The mark from now on.
+    pub mark: Option<Mark>,
+}
+
+/// The incidents while a run appends to them.
+pub(super) struct RunEdit<'a> {
+    pub(super) run: &'a RunFacts<'a>,
+    pub(super) logs: Vec<LogEdit>,
+    /// The incident of each member.
+    pub(super) members: HashMap<MemberKey, usize>,
+    /// The incident that each URL left last.
+    pub(super) departures: HashMap<MemberKey, usize>,
+    by_url: HashMap<MemberKey, &'a UrlOutcome>,
+    marks: Vec<MarkChange>,
+}
+
+impl<'a> RunEdit<'a> {
+    pub(super) fn new(
+        mut known: Vec<IncidentLog>,
+        outcomes: &[&'a UrlOutcome],
+        run: &'a RunFacts<'a>,
+    ) -> Self {
+        let opened = |log: &IncidentLog| log.events.first().map(|event| event.id.clone());
+        known.sort_by_key(|log| (opened(log), log.id.clone()));
+        Self {
+            run,
+            logs: known.into_iter().map(LogEdit::new).collect(),
+            members: HashMap::new(),
+            departures: HashMap::new(),
+            by_url: outcomes
+                .iter()
+                .map(|outcome| (outcome.key(), *outcome))
+                .collect(),
+            marks: vec![],
+        }
+    }
+
+    /// Of incidents that affect one URL, or have one key, the one that opened first takes the URLs of the
+    /// others. Branches that both opened an incident bring this about.
+    pub(super) fn join_twins(&mut self) {
+        let mut by_key: HashMap<String, usize> = HashMap::new();
+        for index in 0..self.logs.len() {
+            let LogEdit { log, state, .. } = &self.logs[index];
+            if !state.is_open() {
+                continue;
+            }
+            let twin = by_key.get(&log.key).copied().or_else(|| {
+                let mut keys = state.members.keys();
+                keys.find_map(|key| self.members.get(key).copied())
+            });
+            match twin {
+                None => {
+                    by_key.insert(log.key.clone(), index);
+                    let keys = state.members.keys().cloned();
+                    self.members.extend(keys.map(|key| (key, index)));
+                }
+                Some(winner) => self.merge(index, winner),
+            }
+        }
+        for (index, LogEdit { state, .. }) in self.logs.iter().enumerate() {
+            for (key, departure) in &state.left {
+                let known = self.departures.get(key).copied();
+                let at = |index: usize| {
+                    self.logs[index]
+                        .state
+                        .left
+                        .get(key)
+                        .map(|it| it.at.as_str())
+                };
+                if known.is_none_or(|known| at(known) < Some(departure.at.as_str())) {
+                    self.departures.insert(key.clone(), index);
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, from: usize, winner: usize) {
+        let run = self.run.id;
+        let into = self.logs[winner].log.id.clone();
+        let source = self.logs[from].log.id.clone();
+        let members = std::mem::take(&mut self.logs[from].state.members);
+        self.logs[from].append(Event {
+            id: run.to_owned(),
+            event: EventKind::Merged,
+            into: Some(into),
+            ..Event::default()
+        });
+        for (key, member) in members {
+            self.members.insert(key.clone(), winner);
+            if self.logs[winner].state.members.contains_key(&key) {
+                continue;
+            }
+            let event = Event {
+                id: run.to_owned(),
+                event: EventKind::Grown,
+                cause: member.cause().cloned(),
+                from: Some(source.clone()),
+                ..Event::default()
+            };
+            let url = EventUrl {
+                joining: Some(member.joining.clone()),
+                ..EventUrl::of(&key)
+            };
+            self.logs[winner].add(event, url, None);
+            for (is_set, kind) in [
+                (member.muted, EventKind::Muted),
+                (member.intermittent.is_some(), EventKind::Intermittent),
+            ] {
+                if is_set {
+                    self.logs[winner].tell(run, kind, &key);
+                }
+            }
+        }
+    }
+
+    /// Members without a record leave.
+    pub(super) fn remove(&mut self) {
+        for index in 0..self.logs.len() {
+            let members = &self.logs[index].state.members;
+            let gone = members.iter().filter(|(key, member)| {
+                !self.by_url.contains_key(key) && (self.run.is_gone)(key, member)
+            });
+            let gone: Vec<MemberKey> = gone.map(|(key, _)| key.clone()).collect();
+            for key in gone {
+                self.leave(index, &key, Because::Removed);
+            }
+        }
+    }
+
+    /// Decides what happened to each member with a result.
+    pub(super) fn members(&mut self, silent: &HashSet<&str>) {
+        for index in 0..self.logs.len() {
+            let keys: Vec<MemberKey> = self.logs[index].state.members.keys().cloned().collect();
+            for key in keys {
+                let Some(outcome) = self.by_url.get(&key).copied() else {
+                    continue;
+                };
+                let is_silent = silent.contains(outcome.host.as_str()) && outcome.is_silent();
+                if let Some(result) = outcome.result.filter(|_| !is_silent) {
+                    self.member(index, outcome, result);
+                }
+            }
+        }
+    }
+
+    fn member(&mut self, index: usize, outcome: &UrlOutcome, result: RunResult) {
+        let key = outcome.key();
+        let Some(member) = self.logs[index].state.members.get(&key) else {
+            return;
+        };
+        let (run, started) = (self.run.id, self.run.started);
+        let is_good = result == RunResult::Good;
+        if is_good && member.joining.promise != outcome.promise {
+            return self.leave(index, &key, Because::Accepted);
+        }
+        let Some(mark) = &outcome.mark else {
+            match result {
+                RunResult::Good => self.leave(index, &key, Because::Recovered),
+                _ if self.is_third_break(outcome) => self.mark(index, outcome, result),
+                _ => self.become_other(index, outcome),
+            }
+            return;
+        };
+        if mark.is_good_for_long(started) {
+            return self.leave(index, &key, Because::Steady);
+        }
+        let is_believed = outcome.is_believed();
+        if is_believed && mark.is_broken_for_long(started) && !self.was_steady(index, outcome) {
+            self.logs[index].tell(run, EventKind::Steady, &key);
+            self.set_mark(key, None);
+        }
+        self.become_other(index, outcome);
+    }
+
+    /// Whether an event of the incident within the window said that the URL no longer comes and goes.
+    fn was_steady(&self, index: usize, outcome: &UrlOutcome) -> bool {
+        let window = self.window(outcome);
+        let key = outcome.key();
+        let mut events = self.logs[index].log.events.iter();
+        events.any(|event| {
+            event.event == EventKind::Steady
+                && event.because.is_none()
+                && self.run.runs.has(window, &event.id)
+                && event.urls.iter().any(|url| url.key() == key)
+        })
+    }
+
+    /// Notes the believed cause of a member, if it is another than before. An unconfirmed failure is not
+    /// believed.
+    fn become_other(&mut self, index: usize, outcome: &UrlOutcome) {
+        if outcome.is_believed() && outcome.result == Some(RunResult::Bad) {
+            self.give(index, outcome, outcome.cause());
+        }
+    }
+
+    /// Notes the cause of a member, if it is another than before.
+    fn give(&mut self, index: usize, outcome: &UrlOutcome, cause: Cause) {
+        let key = outcome.key();
+        let Some(member) = self.logs[index].state.members.get(&key) else {
+            return;
+        };
+        // The target of a redirect may have a random part.
+        let is_same = member.cause().is_some_and(|known| known.is_like(&cause));
+        if is_same && member.believed {
+            return;
+        }
+        let window = self.window(outcome);
+        let is_recent = |run: &str| match &member.intermittent {
+            Some(mark) => run >= mark.as_str(),
+            None => self.run.runs.has(window, run),
+        };
+        let mut causes = member.causes.iter();
+        let event = Event {
+            id: self.run.id.to_owned(),
+            event: EventKind::Became,
+            sure: !member.believed,
+            again: member.believed && causes.any(|(run, it)| it.is_like(&cause) && is_recent(run)),
+            cause: Some(cause),
+            ..Event::default()
+        };
+        self.logs[index].add(event, EventUrl::of(&key), outcome.evidence.as_deref());
+    }
+
+    /// Lets the members of an incident whose host is silent be silent.
+    pub(super) fn become_silent(&mut self, index: usize) {
+        let members = self.logs[index].state.members.keys();
+        let outcomes = members.filter_map(|key| self.by_url.get(key).copied());
+        let outcomes: Vec<&UrlOutcome> = outcomes.collect();
+        let mut believed = outcomes.iter().filter(|outcome| outcome.is_believed());
+        let cause = believed.find_map(|outcome| {
+            let cause = outcome.cause();
+            cause.is_silence().then_some(cause)
+        });
+        for outcome in outcomes {
+            if let Some(cause) = &cause {
+                self.give(index, outcome, cause.clone());
+            }
+        }
+    }
+
+    /// Whether the URL breaks in this run for the third time in its window.
+    pub(super) fn is_third_break(&self, outcome: &UrlOutcome) -> bool {
+        let window = self.window(outcome);
+        let is_break = outcome.breaks.last().is_some_and(|run| run == self.run.id);
+        let recent = outcome.breaks.iter();
+        let recent = recent.filter(|run| *run == self.run.id || self.run.runs.has(window, run));
+        is_break && recent.count() >= BREAKS
+    }
+
+    /// Marks a member that comes and goes.
+    pub(super) fn mark(&mut self, index: usize, outcome: &UrlOutcome, result: RunResult) {
+        let key = outcome.key();
+        let run = self.run.id;
+        self.become_other(index, outcome);
+        self.logs[index].tell(run, EventKind::Intermittent, &key);
+        let mark = Mark::new(run, result, self.run.started);
+        self.set_mark(key, Some(mark));
+    }
+
+    pub(super) fn set_mark(&mut self, key: MemberKey, mark: Option<Mark>) {
+        self.marks.push(MarkChange { key, mark });
+    }
+
+    fn leave(&mut self, index: usize, key: &MemberKey, because: Because) {
+        let outcome = self.by_url.get(key).copied();
+        let evidence = outcome.and_then(|outcome| outcome.evidence.as_deref());
+        self.logs[index].leave(self.run.id, key, because, evidence);
+        self.members.remove(key);
+        self.departures.insert(key.clone(), index);
+        if outcome.is_some_and(|outcome| outcome.mark.is_some()) {
+            self.set_mark(key.clone(), None);
+        }
+    }
+
+    /// Lets a URL join an incident. Its trouble began at `since`. Without a cause, or with one that no second
+    /// run has confirmed, it is not believed.
+    pub(super) fn join(
+        &mut self,
+        index: usize,
+        outcome: &UrlOutcome,
+        (cause, unconfirmed): (Option<&Cause>, bool),
+        since: Timestamp,
+    ) {
+        let key = outcome.key();
+        let last_good = (self.run.last_good)(outcome, since);
+        let joining = outcome.joining(since, last_good);
+        let earlier = self.earlier(&key, index);
+        let evidence = outcome.evidence.as_deref();
+        let event = Event {
+            id: self.run.id.to_owned(),
+            cause: cause.cloned(),
+            unconfirmed,
+            earlier,
+            host_urls: Some((self.run.host_urls)(&outcome.host)),
+            ..Event::default()
+        };
+        self.logs[index].join(event, &key, joining, evidence);
+        self.members.insert(key, index);
+    }
+
+    /// The incident that the URL left last, if that is another one.
+    fn earlier(&self, key: &MemberKey, index: usize) -> Option<EarlierIncident> {
+        let departure = *self.departures.get(key)?;
+        let log = &self.logs[departure].log;
+        let left = self.logs[departure].state.left.get(key)?;
+        (departure != index).then_some(EarlierIncident {
+            id: log.id.clone(),
+            opened: log.events.first()?.at()?,
+            closed: time_of(&left.at)?,
+        })
+    }
+
+    /// Adds an incident without URLs, and returns its index.
+    pub(super) fn open(&mut self, host: &str, cause: &Cause) -> usize {
+        let RunFacts {
+            id: run,
+            project,
+            is_taken,
+            ..
+        } = *self.run;
+        let is_free =
+            |id: &String| !self.logs.iter().any(|known| known.log.id == *id) && !is_taken(id);
+        let ids = (0..=u32::MAX).map(|salt| incident_id(run, host, cause, salt));
+        let id = ids.into_iter().find(is_free).unwrap_or_default();
+        // A closed one may open again.
+        let has_key = |key: &String| self.logs.iter().any(|known| known.log.key == *key);
+        let keys = (0..=u32::MAX).map(|salt| incident_key(project, host, cause, salt));
+        let key = keys.into_iter().find(|key| !has_key(key));
+        let key = key.unwrap_or_default();
+        self.logs.push(LogEdit::new(IncidentLog {
+            id,
+            key,
+            host: host.to_owned(),
+            events: vec![],
+        }));
+        self.logs.len() - 1
+    }
+
+    /// The incident that the URL left within its window, and its departure.
+    pub(super) fn departure(&self, outcome: &UrlOutcome) -> Option<(usize, &Departure)> {
+        let key = outcome.key();
+        let index = *self.departures.get(&key)?;
+        let departure = self.logs[index].state.left.get(&key)?;
+        let window = self.window(outcome);
+        let is_recent = departure.at == self.run.id || self.run.runs.has(window, &departure.at);
+        // Another incident took over since.
+        let into = self.logs[index].state.merged_into.as_deref();
+        let index = match into {
+            Some(into) => self.logs.iter().position(|known| known.log.id == into)?,
+            None => index,
+        };
+        is_recent.then_some((index, departure))
+    }
+
+    fn window(&self, outcome: &UrlOutcome) -> Window {
+        let (domain, path) = &outcome.record;
+        self.run.runs.window(domain, path)
+    }
+
+    /// Notes the members that are muted from now on, or no longer.
+    pub(super) fn mute(&mut self) {
+        for index in 0..self.logs.len() {
+            let members = self.logs[index].state.members.iter();
+            let changed = members.filter_map(|(key, member)| {
+                let outcome = self.by_url.get(key)?;
+                (outcome.muted != member.muted).then(|| (key.clone(), outcome.muted))
+            });
+            let changed: Vec<(MemberKey, bool)> = changed.collect();
+            for (key, muted) in changed {
+                let kind = if muted {
+                    EventKind::Muted
+                } else {
+                    EventKind::Unmuted
+                };
+                self.logs[index].tell(self.run.id, kind, &key);
+            }
+        }
+    }
+
+    pub(super) fn end_acks(&mut self) {
+        let (run, started) = (self.run.id, self.run.started);
+        for edit in &mut self.logs {
+            let ack = edit.state.ack.clone().filter(|ack| ack.until <= started);
+            if let Some(ack) = ack.filter(|_| edit.state.is_open()) {
+                edit.append(Event {
+                    id: run.to_owned(),
+                    event: EventKind::AckEnded,
+                    ack: Some(ack),
+                    ..Event::default()
+                });
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Appended {
+        for edit in &mut self.logs {
+            edit.close(self.run.id);
+        }
+        let logs = self.logs.into_iter();
+        let logs = logs.filter(|edit| !edit.log.events.is_empty());
+        Appended {
+            incidents: logs.map(|edit| (edit.log, edit.known)).collect(),
+            marks: self.marks,
+        }
+    }
+}

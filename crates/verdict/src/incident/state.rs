@@ -1,0 +1,183 @@
+//! The state of an incident after its events.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use urldb_protocol::{Ack, Because, EventKind};
+
+use super::cause::Cause;
+use super::event::{Event, IncidentLog, Joining, MemberKey};
+
+/// The state of an incident after some of its events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IncidentState {
+    /// The URLs that the incident affects.
+    pub members: BTreeMap<MemberKey, Member>,
+    /// The URLs that it no longer affects, as they were when they left last.
+    pub left: BTreeMap<MemberKey, Departure>,
+    /// The id of the event that closed it; absent while it has members.
+    pub closed: Option<String>,
+    /// The incident that took over.
+    pub merged_into: Option<String>,
+    /// The acknowledgement that holds.
+    pub ack: Option<Ack>,
+}
+
+/// A URL that an incident affects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The facts when it joined.
+    pub joining: Joining,
+    /// The id of the event with which it joined.
+    pub joined: String,
+    /// The causes that events gave it, each with the id of its last event; the present one is last.
+    pub causes: Vec<(String, Cause)>,
+    /// Since which event it comes and goes.
+    pub intermittent: Option<String>,
+    /// The present cause is believed.
+    pub believed: bool,
+    /// Nobody is to be told of it.
+    pub muted: bool,
+}
+
+/// A URL that left an incident.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departure {
+    /// The member as it was.
+    pub member: Member,
+    /// The reason.
+    pub because: Because,
+    /// The id of the event.
+    pub at: String,
+    /// Its earlier memberships in the incident: the first bad run, and the run that ended it.
+    pub before: Vec<(Timestamp, String)>,
+}
+
+impl Member {
+    /// The present cause.
+    pub fn cause(&self) -> Option<&Cause> {
+        self.causes.last().map(|(_, cause)| cause)
+    }
+
+    fn give(&mut self, run: &str, cause: &Cause) {
+        self.causes.retain(|(_, known)| known != cause);
+        self.causes.push((run.to_owned(), cause.clone()));
+    }
+}
+
+/// The state after all events of an incident.
+pub fn fold(events: &[Event]) -> IncidentState {
+    let mut state = IncidentState::default();
+    for event in events {
+        state.apply(event);
+    }
+    state
+}
+
+impl IncidentLog {
+    /// The state after all events.
+    pub fn state(&self) -> IncidentState {
+        fold(&self.events)
+    }
+}
+
+impl IncidentState {
+    /// Whether the incident affects a URL.
+    pub fn is_open(&self) -> bool {
+        !self.members.is_empty()
+    }
+
+    /// Adds the next event.
+    pub fn apply(&mut self, event: &Event) {
+        match event.event {
+            EventKind::Opened | EventKind::Reopened | EventKind::Grown => self.join(event),
+            EventKind::Shrunk => self.leave(event, event.because.unwrap_or(Because::Recovered)),
+            // Of URLs that are as promised all the time, or are broken all the time.
+            EventKind::Steady if event.because.is_some() => self.leave(event, Because::Steady),
+            EventKind::Steady => self.each(event, |member| member.intermittent = None),
+            EventKind::Intermittent => {
+                self.each(event, |member| member.intermittent = Some(event.id.clone()));
+            }
+            EventKind::Became => self.each(event, |member| {
+                if let Some(cause) = &event.cause {
+                    member.give(&event.id, cause);
+                    member.believed = true;
+                }
+            }),
+            EventKind::Muted => self.each(event, |member| member.muted = true),
+            EventKind::Unmuted => self.each(event, |member| member.muted = false),
+            EventKind::Acked => self.ack.clone_from(&event.ack),
+            EventKind::AckEnded => self.ack = None,
+            EventKind::Merged => {
+                self.members.clear();
+                self.merged_into.clone_from(&event.into);
+                self.closed = Some(event.id.clone());
+            }
+            // After branches were merged, a URL may have joined beside the end.
+            EventKind::Closed if self.members.is_empty() => {
+                self.closed = Some(event.id.clone());
+                self.ack = None;
+            }
+            EventKind::Closed => {}
+        }
+    }
+
+    fn join(&mut self, event: &Event) {
+        self.closed = None;
+        self.merged_into = None;
+        for url in &event.urls {
+            let key = url.key();
+            let Some(joining) = url.joining.clone() else {
+                continue;
+            };
+            if self.members.contains_key(&key) {
+                continue;
+            }
+            let mut member = Member {
+                joining,
+                joined: event.id.clone(),
+                causes: vec![],
+                intermittent: None,
+                believed: event.cause.is_some() && !event.unconfirmed,
+                muted: false,
+            };
+            if let Some(departure) = self.left.get(&key) {
+                member.causes.clone_from(&departure.member.causes);
+            }
+            if let Some(cause) = &event.cause {
+                member.give(&event.id, cause);
+            }
+            self.members.insert(key, member);
+        }
+    }
+
+    fn leave(&mut self, event: &Event, because: Because) {
+        for url in &event.urls {
+            let key = url.key();
+            let Some(member) = self.members.remove(&key) else {
+                continue;
+            };
+            let known = self.left.remove(&key);
+            let before = known.map_or_else(Vec::new, |known| {
+                let mut before = known.before;
+                before.push((known.member.joining.since, known.at));
+                before
+            });
+            let departure = Departure {
+                member,
+                because,
+                at: event.id.clone(),
+                before,
+            };
+            self.left.insert(key, departure);
+        }
+    }
+
+    fn each(&mut self, event: &Event, mut change: impl FnMut(&mut Member)) {
+        for url in &event.urls {
+            if let Some(member) = self.members.get_mut(&url.key()) {
+                change(member);
+            }
+        }
+    }
+}

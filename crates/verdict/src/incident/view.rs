@@ -1,0 +1,328 @@
+//! The present of an incident, compared with the events that a reader has heard.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use urldb_protocol::{AffectedUrl, Chapter, EventKind, Evidence, Incident, Phase, Span, State};
+
+use super::cause::Cause;
+use super::event::{Event, IncidentLog, Joining, MemberKey, time_of};
+use super::groups::sort_urls;
+use super::state::{Departure, IncidentState, Member, fold};
+
+/// URLs of an incident.
+type Members<'s> = BTreeMap<&'s MemberKey, &'s Member>;
+
+/// A reader of incidents.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    /// Number of events of the incident that the reader has heard.
+    pub heard: usize,
+    /// Whether the URL is one of the reader's.
+    pub takes: &'a dyn Fn(&Joining) -> bool,
+    /// Whether the reader sees muted URLs too: the report of a run does, a message does not.
+    pub sees_muted: bool,
+}
+
+/// The incident as the reader sees it; `None` if it never was about a URL of the reader, or if it began
+/// and ended unheard.
+pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
+    let heard = fold(&log.events[..reader.heard.min(log.events.len())]);
+    let now = log.state();
+    let told = reader.told(&heard);
+    let open = reader.open(&now, &told);
+    let phase = phase(&heard, &now, &told, &open)?;
+    let episode = episode(&log.events);
+    let left = now.left.iter().filter(|(key, departure)| match phase {
+        // The end tells of all URLs since the beginning.
+        _ if told.contains_key(key) => true,
+        Phase::Closed => reader.sees(&departure.member) && episode.contains(&departure.at),
+        _ => false,
+    });
+    let left: Vec<(&MemberKey, &Departure)> =
+        left.filter(|(key, _)| !open.contains_key(key)).collect();
+    let members = || {
+        open.values()
+            .copied()
+            .chain(left.iter().map(|(_, it)| &it.member))
+    };
+    let cause = main_cause(&open, &left);
+    let urls = urls(&open, &left, &told, &now, &cause);
+    let since = members().map(|member| member.joining.since).min();
+    let first = log.events.first()?;
+    Some(Incident {
+        id: log.id.clone(),
+        key: log.key.clone(),
+        reason: cause.reason.clone(),
+        redirect: cause.redirect.clone(),
+        opened_by: first.id.clone(),
+        opened: first.at(),
+        closed: now.closed.as_deref().and_then(time_of),
+        merged_into: now.merged_into.clone(),
+        last_good: urls.iter().find_map(|url| url.last_good),
+        added: match phase {
+            Phase::Opened => 0,
+            _ => urls.iter().filter(|url| url.new).count() as u64,
+        },
+        host_urls: {
+            let known = log.events.iter().rev().find_map(|event| event.host_urls);
+            known.unwrap_or_default().max(open.len() as u64)
+        },
+        left: urls.iter().filter(|url| url.left.is_some()).count() as u64,
+        evidence: evidence(&log.events, &cause, &urls),
+        chapters: chapters(&log.events, reader),
+        ack: now.ack.clone(),
+        earlier: first.earlier.clone(),
+        urls,
+        ..Incident::group(
+            phase,
+            log.host.clone(),
+            cause.state,
+            since.unwrap_or_default(),
+        )
+    })
+}
+
+/// The incident as whoever has heard all of it knows it; with all URLs since it opened last if it is closed.
+pub fn whole(log: &IncidentLog) -> Option<Incident> {
+    if !log.state().is_open() {
+        return ended(log, &|_| true);
+    }
+    let reader = Reader {
+        heard: log.events.len(),
+        takes: &|_| true,
+        sees_muted: true,
+    };
+    view(log, &reader)
+}
+
+/// A closed incident, as a reader of these URLs sees its end.
+pub fn ended(log: &IncidentLog, takes: &dyn Fn(&Joining) -> bool) -> Option<Incident> {
+    let joins = |event: &Event| {
+        matches!(
+            event.event,
+            EventKind::Opened | EventKind::Reopened | EventKind::Grown
+        )
+    };
+    let reader = Reader {
+        heard: log.events.iter().rposition(joins)? + 1,
+        takes,
+        sees_muted: true,
+    };
+    view(log, &reader).filter(|incident| incident.phase == Phase::Closed)
+}
+
+impl Reader<'_> {
+    /// The URLs of which the reader knows that they are affected.
+    fn told<'s>(&self, heard: &'s IncidentState) -> Members<'s> {
+        let members = heard.members.iter();
+        let members = members.filter(|(_, member)| self.sees(member));
+        members.collect()
+    }
+
+    /// The URLs that are affected now: whoever heard of a URL hears of its end, whatever filters and mutes
+    /// say by then.
+    fn open<'s>(&self, now: &'s IncidentState, told: &Members<'_>) -> Members<'s> {
+        let members = now.members.iter();
+        let members = members.filter(|(key, member)| self.sees(member) || told.contains_key(key));
+        members.collect()
+    }
+
+    fn sees(&self, member: &Member) -> bool {
+        (self.takes)(&member.joining) && (self.sees_muted || !member.muted)
+    }
+}
+
+/// The URLs of a view, in the order of their records.
+fn urls(
+    open: &Members<'_>,
+    left: &[(&MemberKey, &Departure)],
+    told: &Members<'_>,
+    now: &IncidentState,
+    cause: &Cause,
+) -> Vec<AffectedUrl> {
+    let open = open.iter().map(|(key, member)| AffectedUrl {
+        new: is_new(told.get(key).copied(), member),
+        muted: member.muted,
+        before: now.left.get(key).map_or_else(Vec::new, spans),
+        ..affected(key, member, cause)
+    });
+    let left = left.iter().map(|(key, departure)| AffectedUrl {
+        left: Some(departure.because),
+        until: time_of(&departure.at),
+        before: earlier_spans(departure),
+        ..affected(key, &departure.member, cause)
+    });
+    let mut urls: Vec<AffectedUrl> = open.chain(left).collect();
+    sort_urls(&mut urls);
+    urls
+}
+
+/// The change since the reader heard of the incident last. `None` if there is nothing that the reader knows
+/// or should know.
+fn phase(
+    heard: &IncidentState,
+    now: &IncidentState,
+    told: &Members<'_>,
+    open: &Members<'_>,
+) -> Option<Phase> {
+    if told.is_empty() {
+        let is_known = !heard.left.is_empty() && heard.closed.is_some();
+        let phase = if is_known {
+            Phase::Reopened
+        } else {
+            Phase::Opened
+        };
+        return (!open.is_empty()).then_some(phase);
+    }
+    if open.is_empty() {
+        return Some(Phase::Closed);
+    }
+    let both = || {
+        let keys = open.iter();
+        keys.filter_map(|(key, member)| Some((*told.get(key)?, *member)))
+    };
+    let is_other = |(before, after): (&Member, &Member)| match (before.cause(), after.cause()) {
+        (Some(known), Some(cause)) => !known.is_like(cause) || after.believed && !before.believed,
+        (known, cause) => known.is_some() != cause.is_some(),
+    };
+    let comes_and_goes = |(before, after): (&Member, &Member)| {
+        after.intermittent.is_some() && before.intermittent.is_none()
+    };
+    let is_steady = |(before, after): (&Member, &Member)| {
+        after.intermittent.is_none() && before.intermittent.is_some()
+    };
+    let is_new = open
+        .iter()
+        .any(|(key, member)| is_new(told.get(key).copied(), member));
+    let has_left = told
+        .keys()
+        .any(|key| now.left.contains_key(key) && !open.contains_key(key));
+    Some(match () {
+        () if both().any(is_other) => Phase::Became,
+        () if both().any(comes_and_goes) => Phase::Intermittent,
+        () if both().any(is_steady) => Phase::Steady,
+        () if is_new => Phase::Grown,
+        () if has_left => Phase::Shrunk,
+        () => Phase::Unchanged,
+    })
+}
+
+/// Whether the reader did not know that the URL is affected, or nobody was to be told so.
+fn is_new(told: Option<&Member>, now: &Member) -> bool {
+    told.is_none_or(|told| told.muted && !now.muted)
+}
+
+/// The ids of the runs since the incident opened last.
+fn episode(events: &[Event]) -> BTreeSet<String> {
+    let begins = |event: &Event| matches!(event.event, EventKind::Opened | EventKind::Reopened);
+    let begin = events.iter().rposition(begins).unwrap_or_default();
+    events[begin..]
+        .iter()
+        .map(|event| event.id.clone())
+        .collect()
+}
+
+/// The cause of most URLs; of the URLs that left, if no other is affected.
+fn main_cause(open: &Members<'_>, left: &[(&MemberKey, &Departure)]) -> Cause {
+    let members: Vec<&Member> = if open.is_empty() {
+        left.iter()
+            .map(|(_, departure)| &departure.member)
+            .collect()
+    } else {
+        open.values().copied().collect()
+    };
+    let mut counts: BTreeMap<&Cause, usize> = BTreeMap::new();
+    for cause in members.iter().filter_map(|member| member.cause()) {
+        *counts.entry(cause).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    // Only some requests saw something else.
+    let none = || Cause::new(State::Ok, None);
+    most.map_or_else(none, |(cause, _)| cause.clone())
+}
+
+fn affected(key: &MemberKey, member: &Member, main: &Cause) -> AffectedUrl {
+    let joining = &member.joining;
+    let state = member.cause().map(|cause| cause.state);
+    AffectedUrl {
+        file: joining.file.clone(),
+        line: joining.line,
+        request: key.request.clone(),
+        categories: joining.categories.clone(),
+        since: Some(joining.since),
+        last_good: joining.last_good,
+        intermittent: member.intermittent.is_some(),
+        state: state.filter(|state| *state != main.state),
+        ..AffectedUrl::of(&key.url)
+    }
+}
+
+/// The times at which a URL was broken that is broken again.
+fn spans(departure: &Departure) -> Vec<Span> {
+    let mut spans = earlier_spans(departure);
+    let from = departure.member.joining.since;
+    spans.extend(time_of(&departure.at).map(|to| Span { from, to }));
+    spans
+}
+
+fn earlier_spans(departure: &Departure) -> Vec<Span> {
+    let spans = departure.before.iter();
+    let spans = spans.filter_map(|(from, at)| {
+        let to = time_of(at)?;
+        Some(Span { from: *from, to })
+    });
+    spans.collect()
+}
+
+/// The evidence of the last event about one of the URLs that has the cause.
+fn evidence(events: &[Event], cause: &Cause, urls: &[AffectedUrl]) -> Evidence {
+    let is_shown = |evidence: &&Evidence| urls.iter().any(|url| url.url == evidence.url);
+    let of_cause = events.iter().rev().filter(|event| {
+        let known = event.cause.as_ref();
+        known.is_some_and(|known| known.is_like(cause))
+    });
+    let mut evidence = of_cause.flat_map(|event| &event.evidence).filter(is_shown);
+    evidence.next().cloned().unwrap_or_default()
+}
+
+/// The events about the reader's URLs.
+fn chapters(events: &[Event], reader: &Reader<'_>) -> Vec<Chapter> {
+    let mut state = IncidentState::default();
+    let mut own: BTreeSet<MemberKey> = BTreeSet::new();
+    let mut chapters = vec![];
+    for (index, event) in events.iter().enumerate() {
+        state.apply(event);
+        let joined = event.urls.iter().filter(|url| url.joining.is_some());
+        own.extend(joined.map(super::event::EventUrl::key).filter(|key| {
+            let member = state.members.get(key);
+            member.is_some_and(|member| (reader.takes)(&member.joining))
+        }));
+        let urls = event.urls.iter().filter(|url| own.contains(&url.key()));
+        let urls = urls.count() as u64;
+        let is_whole = event.urls.is_empty();
+        let Some(at) = event.at().filter(|_| is_whole || urls > 0) else {
+            continue;
+        };
+        let evidence = event
+            .evidence
+            .iter()
+            .find(|evidence| own.iter().any(|key| key.url == evidence.url));
+        let cause = event.cause.clone();
+        chapters.push(Chapter {
+            run: event.id.clone(),
+            at,
+            event: event.event,
+            state: cause.as_ref().map(|cause| cause.state),
+            reason: cause.as_ref().and_then(|cause| cause.reason.clone()),
+            redirect: cause.and_then(|cause| cause.redirect),
+            because: event.because,
+            sure: event.sure,
+            again: event.again,
+            new: index >= reader.heard,
+            urls,
+            affected: state.members.keys().filter(|key| own.contains(key)).count() as u64,
+            evidence: evidence.cloned(),
+        });
+    }
+    chapters
+}

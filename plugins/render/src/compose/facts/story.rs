@@ -1,0 +1,306 @@
+//! The facts about the past of a group: what it was before, what came and left, and the times of its URLs.
+
+use jiff::Timestamp;
+use urldb_protocol::{
+    AffectedUrl, Because, Chapter, EventKind, Evidence, Incident, Phase, Span, State,
+};
+
+use super::open::OpenGroup;
+use crate::message::Fact;
+use crate::numbers::{age, count, day, moment, number};
+use crate::sentences::{Cause, Subject, is_home_page};
+use crate::text::Text;
+
+/// Most days that are named one by one.
+const MOST_DAYS: usize = 4;
+
+impl OpenGroup<'_> {
+    fn only(&self) -> Option<&Incident> {
+        match self.group.incidents.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The past of the URLs: broken in another way, or broken once already.
+    pub(super) fn before(&self) -> Option<Fact> {
+        let incident = self.only()?;
+        let spans = incident.affected().find_map(|url| url.before.last());
+        if let Some(span) = spans.filter(|_| !self.group.comes_and_goes()) {
+            let earlier = causes(incident).rfind(|chapter| chapter.at < span.to);
+            let text = earlier.map_or_else(|| Text::from("broken"), |it| past(incident, it));
+            return Some(Fact::new("before", text.own(" ").own(span_text(span))));
+        }
+        let (before, last) = former_cause(incident)?;
+        let from = moment(before.at);
+        let text = past(incident, before).own(format!(", from {from} to {}", moment(last.at)));
+        Some(Fact::new("before", text))
+    }
+
+    /// The URLs that are new to the reader.
+    pub(super) fn newcomers(&self) -> Option<Fact> {
+        let is_grown = self.group.phase() == Phase::Grown && self.scope.tells_growth();
+        let new = self.group.urls().filter(|url| url.new).count() as u64;
+        (is_grown && new > 0)
+            .then(|| Fact::new("new", Text::from(count(new, "URL")).own(", listed here")))
+    }
+
+    /// The URLs that have left, and why.
+    pub(super) fn left(&self) -> Vec<Fact> {
+        let Some(incident) = self.only() else {
+            return Vec::new();
+        };
+        let all = number(incident.urls.len() as u64);
+        let reasons = [
+            ("recovered", Because::Recovered, ""),
+            (
+                "recovered",
+                Because::Steady,
+                ", as promised in ten runs in a row",
+            ),
+            (
+                "accepted",
+                Because::Accepted,
+                ", as promised by a changed promise",
+            ),
+            ("removed", Because::Removed, ", no longer in the database"),
+        ];
+        let facts = reasons.into_iter().filter_map(|(name, because, what)| {
+            let left = incident.urls.iter().filter(|url| url.left == Some(because));
+            let number_left = left.clone().count() as u64;
+            let mut runs: Vec<Timestamp> = left.filter_map(|url| url.until).collect();
+            runs.sort_unstable();
+            runs.dedup();
+            let text = format!("{} of the {all} URLs{what}", number(number_left));
+            let text = match runs.as_slice() {
+                [run] => format!("{text}, in the run of {}", moment(*run)),
+                [.., last] => format!("{text}, the last in the run of {}", moment(*last)),
+                [] => text,
+            };
+            (number_left > 0).then(|| Fact::new(name, Text::from(text)))
+        });
+        facts.collect()
+    }
+
+    /// The sight of this run of URLs that come and go.
+    pub(super) fn today(&self) -> Vec<Fact> {
+        let incident = self.group.first();
+        let mut facts = vec![];
+        if self.is_one_url()
+            && let Some(url) = self.group.urls().next()
+        {
+            let is_own = incident.evidence.url == url.url;
+            let text = url.seen.map(|seen| match seen {
+                State::Ok => Text::from("as promised"),
+                seen if seen == incident.state && is_own => self.sight(&incident.evidence),
+                seen => self.in_other_state(seen),
+            });
+            facts.extend(text.map(|text| Fact::new("today", text)));
+        }
+        let mut breaks: Vec<Timestamp> = self
+            .group
+            .urls()
+            .flat_map(|url| &url.breaks)
+            .copied()
+            .collect();
+        breaks.sort_unstable();
+        breaks.dedup();
+        facts.extend(breaks_text(&breaks).map(|text| Fact::new("broken", text)));
+        facts
+    }
+
+    fn sight(&self, evidence: &Evidence) -> Text {
+        let requests = count(evidence.requests.into(), "request");
+        let agreeing = number(evidence.agreeing.into());
+        let agree = format!("; {agreeing} of {requests} got this answer");
+        self.cause.sentence().own(agree)
+    }
+
+    /// A state that the run saw without believing it.
+    fn in_other_state(&self, state: State) -> Text {
+        let cause = Cause {
+            state,
+            reason: None,
+            redirect: None,
+            evidence: &Evidence::default(),
+            ..self.cause
+        };
+        let confirmed = if state.is_unsure() {
+            ""
+        } else {
+            ", not confirmed"
+        };
+        cause.sentence().own(confirmed)
+    }
+
+    /// When the URLs were first seen broken, and last seen good, where these times differ.
+    pub(super) fn since_of_urls(&self) -> Option<Fact> {
+        let (since, urls) = first_of(self.group.urls(), |url| url.since)?;
+        let all = self.group.urls_now();
+        let started = self.envelope.run.started;
+        (urls < all).then(|| {
+            let age = age(since, started);
+            let first = count(urls, "URL");
+            let text = format!("{} ({age}) for the first {first}", moment(since));
+            Fact::new("since", Text::from(text))
+        })
+    }
+
+    /// The last run that saw the URLs which broke last as promised, where others were seen earlier.
+    pub(super) fn last_good_of_urls(&self) -> Option<Fact> {
+        let (last, urls) = last_of(self.group.urls(), |url| url.last_good)?;
+        let all = self.group.urls_now();
+        let is_new = self.group.phase() == Phase::Grown && self.scope.tells_growth();
+        (urls < all).then(|| {
+            let which = match (is_new, urls) {
+                (true, 1) => "the new URL".to_owned(),
+                (true, _) => format!("the {} new URLs", number(urls)),
+                (false, 1) => "the last URL".to_owned(),
+                (false, _) => format!("the last {} URLs", number(urls)),
+            };
+            Fact::new(
+                "last good",
+                Text::from(format!("{} for {which}", moment(last))),
+            )
+        })
+    }
+
+    /// URLs of the incident that are broken in another way.
+    pub(super) fn others(&self) -> Option<Fact> {
+        let incident = self.only()?;
+        let mut others = incident.affected().filter(|url| url.state.is_some());
+        let first = others.next()?.state?;
+        let number = 1 + others.count() as u64;
+        let text = format!(
+            "{} of these in another way, such as {first}",
+            count(number, "URL")
+        );
+        Some(Fact::new("also", Text::from(text)))
+    }
+
+    /// A former incident of the URLs.
+    pub(super) fn earlier(&self) -> Option<Fact> {
+        let earlier = self.only()?.earlier.as_ref()?;
+        let text = Text::from("incident ").outside(&earlier.id).own(format!(
+            ", {} to {}",
+            moment(earlier.opened),
+            moment(earlier.closed)
+        ));
+        Some(Fact::new("earlier", text))
+    }
+
+    /// The acknowledgement that holds.
+    pub(super) fn ack(&self) -> Option<Fact> {
+        let ack = self.only()?.ack.as_ref()?;
+        let by = if ack.by.is_empty() {
+            Text::from("until ")
+        } else {
+            Text::from("by ").outside(&ack.by).own(" until ")
+        };
+        let text = by.own(day(ack.until)).own(": “").outside(&ack.because);
+        Some(Fact::new("ack", text.own("”")))
+    }
+}
+
+/// The events that tell a cause, with its evidence.
+fn causes(incident: &Incident) -> impl DoubleEndedIterator<Item = &Chapter> {
+    let chapters = incident.chapters.iter();
+    chapters.filter(|chapter| chapter.state.is_some() && chapter.evidence.is_some())
+}
+
+/// The events that told the cause before the present one, and the present one.
+pub(crate) fn former_cause(incident: &Incident) -> Option<(&Chapter, &Chapter)> {
+    let last = causes(incident).next_back()?;
+    let is_present = (last.state, &last.reason) == (Some(incident.state), &incident.reason);
+    let is_other = |it: &&Chapter| (it.state, &it.reason) != (last.state, &last.reason);
+    let before = causes(incident).rev().find(is_other)?;
+    is_present.then_some((before, last))
+}
+
+/// The earliest time, and the number of URLs that have it.
+fn first_of<'a>(
+    urls: impl Iterator<Item = &'a AffectedUrl>,
+    time: impl Fn(&AffectedUrl) -> Option<Timestamp>,
+) -> Option<(Timestamp, u64)> {
+    let times: Vec<Timestamp> = urls.filter_map(time).collect();
+    let first = *times.iter().min()?;
+    let same = times
+        .iter()
+        .filter(|it| day(**it) == day(first) && moment(**it) == moment(first));
+    Some((first, same.count() as u64))
+}
+
+/// The latest time, and the number of URLs that have it.
+fn last_of<'a>(
+    urls: impl Iterator<Item = &'a AffectedUrl>,
+    time: impl Fn(&AffectedUrl) -> Option<Timestamp>,
+) -> Option<(Timestamp, u64)> {
+    let times: Vec<Timestamp> = urls.filter_map(time).collect();
+    let last = *times.iter().max()?;
+    let same = times.iter().filter(|it| moment(**it) == moment(last));
+    Some((last, same.count() as u64))
+}
+
+/// `3 times: 2026-11-02, 2026-11-04, 2026-11-06`, or `5 times, last on 2026-11-08`.
+fn breaks_text(breaks: &[Timestamp]) -> Option<Text> {
+    let last = breaks.last()?;
+    let times = count(breaks.len() as u64, "time");
+    let mut days: Vec<String> = breaks.iter().map(|at| day(*at)).collect();
+    days.dedup();
+    Some(Text::from(if days.len() <= MOST_DAYS {
+        format!("{times}: {}", days.join(", "))
+    } else {
+        format!("{times}, last on {}", day(*last))
+    }))
+}
+
+/// `from 2026-11-02 04:17 UTC to 2026-11-03 04:17 UTC (1 day)`
+pub(super) fn span_text(span: &Span) -> String {
+    let Span { from, to } = *span;
+    format!(
+        "from {} to {} ({})",
+        moment(from),
+        moment(to),
+        age(from, to)
+    )
+}
+
+/// The sentence of a chapter about one URL, in the past: `answered 404 Not Found`.
+pub(crate) fn past(incident: &Incident, chapter: &Chapter) -> Text {
+    let no_evidence = Evidence::default();
+    let evidence = chapter.evidence.as_ref().unwrap_or(&no_evidence);
+    let redirect = chapter.redirect.as_deref();
+    let cause = Cause {
+        subject: if chapter.urls == 1 {
+            Subject::Url
+        } else {
+            Subject::Host
+        },
+        state: chapter.state.unwrap_or(State::Inconclusive),
+        reason: chapter.reason.as_deref(),
+        redirect,
+        to_home_page: redirect.is_some_and(|target| is_home_page(target, &incident.host)),
+        evidence,
+        domain: None,
+        urls: (chapter.urls, chapter.urls),
+    };
+    cause.sentence().in_past()
+}
+
+/// The ways in which the URLs of an incident were broken, in their order: `grew by 199 bytes, then answered
+/// 404 Not Found`. Absent if there was one way only.
+pub(super) fn ways(incident: &Incident) -> Option<Text> {
+    let chapters = incident.chapters.iter();
+    let told = chapters.filter(|chapter| {
+        let is_cause = matches!(
+            chapter.event,
+            EventKind::Opened | EventKind::Reopened | EventKind::Became
+        );
+        is_cause && chapter.state.is_some()
+    });
+    let mut ways: Vec<String> = told
+        .map(|chapter| past(incident, chapter).plain())
+        .collect();
+    ways.dedup();
+    (ways.len() > 1).then(|| Text::new().outside(&ways.join(", then ")))
+}

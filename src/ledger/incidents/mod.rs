@@ -1,0 +1,213 @@
+//! The incidents: a file each in `incidents/`, kept after the incident has closed.
+//!
+//! The first document has what identifies the incident, and what each notifier has heard; each further one
+//! is an event. A run appends events and changes no earlier one, so that versions of a file merge.
+
+mod merge;
+mod yaml;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use urldb_files::{Root, RootFile};
+use urldb_protocol::{Incident, Shown};
+use urldb_verdict::incident::{MOST_DAYS, whole};
+
+use crate::limits;
+use yaml::{parse, to_text};
+
+pub use merge::merge;
+pub use yaml::{Heard, IncidentFile};
+
+/// The folder in the ledger's folder.
+const FOLDER: &str = "incidents";
+
+/// The first key of a closed incident, since keys are sorted.
+const CLOSED: &[u8] = b"---\nclosed: '";
+
+/// The incidents of a ledger that are open, and those that closed a short time ago.
+#[derive(Debug)]
+pub struct Incidents {
+    folder: Root,
+    known: Vec<IncidentFile>,
+}
+
+impl Incidents {
+    /// The folder of the incidents in the folder of a ledger.
+    pub fn folder(ledger: &Root) -> Root {
+        ledger.folder(FOLDER)
+    }
+
+    /// Reads the incidents in the ledger's folder that are open, and those that closed within 30 days
+    /// before `now`.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or has another form than this program writes: an unreadable incident
+    /// is not absent.
+    pub fn load(ledger: &Root, now: Timestamp) -> anyhow::Result<Self> {
+        let folder = Self::folder(ledger);
+        let mut known = vec![];
+        for file in files(&folder)? {
+            let Some(id) = id_of(&file) else { continue };
+            let incident = read_if_recent(&file, id, now);
+            known.extend(incident.with_context(|| format!("cannot use {file}"))?);
+        }
+        known.sort_by(|a: &IncidentFile, b| a.log.id.cmp(&b.log.id));
+        Ok(Self { folder, known })
+    }
+
+    /// These incidents, by id.
+    pub fn known(&self) -> &[IncidentFile] {
+        &self.known
+    }
+
+    /// Whether there is an incident with this id, open or closed.
+    pub fn is_taken(&self, id: &str) -> bool {
+        file_of(&self.folder, id).kind().is_some()
+    }
+
+    /// Writes the incidents that have changed, each atomically.
+    pub fn save(&self, incidents: &[IncidentFile]) -> anyhow::Result<()> {
+        let changed = incidents
+            .iter()
+            .filter(|incident| !self.known.contains(incident));
+        changed
+            .into_iter()
+            .try_for_each(|incident| write(&self.folder, incident))
+    }
+}
+
+/// Changes what notifiers have heard of an incident, such as the number of its issue. An incident without a
+/// file, which somebody removed, remembers nothing.
+///
+/// # Errors
+/// When `id` is no id, or the file cannot be read or written.
+pub fn change(
+    ledger: &Root,
+    id: &str,
+    change: impl FnOnce(&mut IncidentFile),
+) -> anyhow::Result<()> {
+    let folder = Incidents::folder(ledger);
+    let Some(known) = find(&folder, id)? else {
+        return Ok(());
+    };
+    let mut incident = known.clone();
+    change(&mut incident);
+    if incident == known {
+        return Ok(());
+    }
+    write(&folder, &incident)
+}
+
+/// All incidents, open and closed, by id.
+///
+/// # Errors
+/// As [`Incidents::load`].
+pub fn all(ledger: &Root) -> anyhow::Result<Vec<IncidentFile>> {
+    let mut incidents = vec![];
+    for file in files(&Incidents::folder(ledger))? {
+        let Some(id) = id_of(&file) else { continue };
+        let incident = read(&file, id);
+        incidents.push(incident.with_context(|| format!("cannot use {file}"))?);
+    }
+    incidents.sort_by(|a: &IncidentFile, b| a.log.id.cmp(&b.log.id));
+    Ok(incidents)
+}
+
+/// The memory of each notifier about an incident; empty if the incident has no file.
+///
+/// # Errors
+/// As [`change`].
+pub fn notified(ledger: &Root, id: &str) -> anyhow::Result<BTreeMap<String, Heard>> {
+    let incident = find(&Incidents::folder(ledger), id)?;
+    Ok(incident.map_or_else(BTreeMap::new, |incident| incident.notified))
+}
+
+/// The incident with this id, if it has a file.
+fn find(folder: &Root, id: &str) -> anyhow::Result<Option<IncidentFile>> {
+    anyhow::ensure!(is_id(id), "{id:?} is no id of an incident");
+    let file = file_of(folder, id);
+    if file.kind().is_none() {
+        return Ok(None);
+    }
+    let incident = read(&file, id);
+    incident
+        .map(Some)
+        .with_context(|| format!("cannot use {file}"))
+}
+
+fn files(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
+    let files = folder.files();
+    files.with_context(|| format!("cannot read {}", folder.path().display()))
+}
+
+fn file_of(folder: &Root, id: &str) -> RootFile {
+    folder.file(format!("{id}.yaml"))
+}
+
+fn id_of(file: &RootFile) -> Option<&str> {
+    let id = file.name().to_str()?.strip_suffix(".yaml")?;
+    is_id(id).then_some(id)
+}
+
+fn is_id(id: &str) -> bool {
+    id.len() == 8
+        && id
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The incident, if it is open or closed a short time ago. The beginning of the file is enough to know that
+/// it is neither. A time in the future tells nothing.
+fn read_if_recent(
+    file: &RootFile,
+    id: &str,
+    now: Timestamp,
+) -> anyhow::Result<Option<IncidentFile>> {
+    let mut start = [0; CLOSED.len() + "2026-11-02T04:17:03Z".len()];
+    if file.open()?.read_exact(&mut start).is_ok()
+        && let Some(time) = start.strip_prefix(CLOSED)
+        && let Ok(time) = str::from_utf8(time)
+            .unwrap_or_default()
+            .parse::<Timestamp>()
+        && now.duration_since(time).as_hours() > 24 * MOST_DAYS
+    {
+        return Ok(None);
+    }
+    read(file, id).map(Some)
+}
+
+fn read(file: &RootFile, id: &str) -> anyhow::Result<IncidentFile> {
+    parse(id, &file.read_to_string(limits::INCIDENT)?)
+}
+
+fn write(folder: &Root, incident: &IncidentFile) -> anyhow::Result<()> {
+    let file = file_of(folder, &incident.log.id);
+    let written = file.replace(to_text(incident)?.as_bytes());
+    written.with_context(|| format!("cannot write {file}"))
+}
+
+impl IncidentFile {
+    /// The incident after all its events, with what notifiers remember; `None` without events.
+    pub fn to_incident(&self) -> Option<Incident> {
+        let mut incident = whole(&self.log)?;
+        incident.threads = self.facts();
+        Some(incident)
+    }
+
+    /// Moves the position of a notifier; its facts stay.
+    pub fn hear(&mut self, notifier: &str, heard: Heard) {
+        let known = self.notified.entry(notifier.to_owned()).or_default();
+        let facts = std::mem::take(&mut known.facts);
+        *known = Heard { facts, ..heard };
+    }
+
+    /// The facts that each notifier remembers.
+    pub fn facts(&self) -> BTreeMap<String, BTreeMap<String, Shown>> {
+        let notified = self.notified.iter();
+        let facts = notified.map(|(name, heard)| (name.clone(), heard.facts.clone()));
+        facts.filter(|(_, facts)| !facts.is_empty()).collect()
+    }
+}

@@ -1,0 +1,626 @@
+//! The report as one notifier tells it: what it has not heard, and what is true now. Pure.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use urldb_protocol::{Envelope, EventKind, Incident, Mistake, Phase, State};
+use urldb_verdict::incident::{Joining, Reader, ended, view};
+
+use super::audience::{Route, routed};
+use crate::config::{Audience, Occasion};
+use crate::ledger::{Heard, IncidentFile, is_known};
+
+/// A daily run begins a few minutes earlier or later each day.
+const TOLERANCE: SignedDuration = SignedDuration::from_hours(1);
+
+/// News that is not urgent waits so long after the last message of a thread.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// A report as one notifier tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NotifierReport {
+    pub(super) envelope: Envelope,
+    /// Whether there is anything to tell.
+    pub(super) has_news: bool,
+    /// The new position of the notifier in each incident that is told, by its id.
+    pub(super) heard: Vec<(String, Heard)>,
+    /// The same of incidents of which the notifier does not want to hear.
+    pub(super) passed: Vec<(String, Heard)>,
+}
+
+/// The decision about one incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    /// It is told now.
+    Tell,
+    /// It is repeated.
+    Remind,
+    /// It waits for a later message.
+    Wait,
+    /// The notifier does not want to hear of it.
+    Pass,
+}
+
+/// The report as the notifier `name` tells it. `incidents` are those that are open, or closed within 30
+/// days, after the run.
+///
+/// Of the incidents in the report, those with the phase unchanged are not told: they are still open.
+pub(super) fn report_for(
+    envelope: &Envelope,
+    incidents: &[IncidentFile],
+    name: &str,
+    audience: &Audience,
+) -> NotifierReport {
+    let run = envelope;
+    let mut envelope = routed(envelope, audience);
+    let wants =
+        |occasion| audience.on.contains(&occasion) || audience.on.contains(&Occasion::EveryRun);
+    let told = told_incidents(run, incidents, name, audience, &wants);
+    envelope.incidents.retain(|incident| incident.id.is_empty());
+    envelope.incidents.extend(told.incidents);
+    envelope.incidents.sort_by(|a, b| a.order().cmp(&b.order()));
+    envelope.incidents.sort_by_key(Incident::importance);
+    let heard = told.heard;
+    let is_told = |incident: &Incident| {
+        heard
+            .iter()
+            .any(|(id, _): &(String, Heard)| *id == incident.id)
+    };
+    keep_news(&mut envelope, run, &wants, &is_told);
+    let has_shrunk = |incident: &Incident| incident.phase == Phase::Shrunk;
+    let has_news = !heard.is_empty()
+        || !envelope.changes.is_empty()
+        || !envelope.fixed.is_empty()
+        || has_mistakes(&envelope)
+        || audience.counts && envelope.incidents.iter().any(has_shrunk)
+        || audience.on.contains(&Occasion::EveryRun);
+    for incident in &mut envelope.incidents {
+        if has_shrunk(incident) && !audience.counts && !is_told(incident) {
+            incident.phase = Phase::Unchanged;
+        }
+    }
+    // A reminder tells no event.
+    let last = heard.iter().filter(|(id, _)| !is_reminder(&envelope, id));
+    let last = last.filter_map(|(_, heard)| heard.through.clone()).max();
+    envelope.tells = last.filter(|run_id| *run_id != envelope.run.id && !has_mistakes(&envelope));
+    NotifierReport {
+        envelope,
+        has_news,
+        heard,
+        passed: told.passed,
+    }
+}
+
+fn is_reminder(envelope: &Envelope, id: &str) -> bool {
+    let mut incidents = envelope.incidents.iter();
+    incidents.any(|incident| incident.id == id && incident.reminder)
+}
+
+/// Whether the report has mistakes in domain files as news.
+pub(super) fn has_mistakes(envelope: &Envelope) -> bool {
+    envelope.mistakes.iter().any(|mistake| mistake.new) || !envelope.fixed.is_empty()
+}
+
+/// Takes over the mistakes that a report which nobody got has as news.
+pub(super) fn keep_mistakes(envelope: &mut Envelope, unheard: &Envelope) {
+    for mistake in &mut envelope.mistakes {
+        let is_same = |it: &Mistake| {
+            (&it.code, &it.file, &it.text) == (&mistake.code, &mistake.file, &mistake.text)
+        };
+        mistake.new |= unheard.mistakes.iter().any(|it| it.new && is_same(it));
+    }
+    for fixed in &unheard.fixed {
+        let is_back = envelope
+            .mistakes
+            .iter()
+            .any(|mistake| (&mistake.code, &mistake.file) == (&fixed.code, &fixed.file));
+        if !is_back && !envelope.fixed.contains(fixed) {
+            envelope.fixed.push(fixed.clone());
+        }
+    }
+}
+
+/// The incidents of a report, as the notifier sees them.
+#[derive(Default)]
+struct ToldIncidents {
+    incidents: Vec<Incident>,
+    /// The new position of the notifier in each that is told.
+    heard: Vec<(String, Heard)>,
+    /// The same of those of which it does not want to hear.
+    passed: Vec<(String, Heard)>,
+}
+
+fn told_incidents(
+    run: &Envelope,
+    incidents: &[IncidentFile],
+    name: &str,
+    audience: &Audience,
+    wants: &impl Fn(Occasion) -> bool,
+) -> ToldIncidents {
+    let now = run.run.started;
+    let mut told = ToldIncidents::default();
+    for file in incidents {
+        let Some(mut incident) = seen_by(file, name, audience, run) else {
+            continue;
+        };
+        let known = file.notified.get(name).cloned().unwrap_or_default();
+        let decision = decide(&incident, &known, audience.remind, now, wants);
+        let heard = || {
+            (
+                incident.id.clone(),
+                known.after(file, &incident, decision, now),
+            )
+        };
+        match decision {
+            Decision::Tell | Decision::Remind => told.heard.push(heard()),
+            Decision::Pass => told.passed.push(heard()),
+            Decision::Wait => {}
+        }
+        if decision != Decision::Tell {
+            match incident.phase {
+                Phase::Closed => continue,
+                Phase::Shrunk => incident.quiet = true,
+                _ => incident.phase = Phase::Unchanged,
+            }
+        }
+        incident.reminder = decision == Decision::Remind;
+        told.incidents.push(incident);
+    }
+    told
+}
+
+/// The incident as the notifier sees it, with what only the run knows.
+fn seen_by(
+    file: &IncidentFile,
+    name: &str,
+    audience: &Audience,
+    run: &Envelope,
+) -> Option<Incident> {
+    let route = Route(audience);
+    let heard = file.heard(name);
+    let takes = |joining: &Joining| route.has_url(&joining.file, &joining.categories);
+    let reader = Reader {
+        heard,
+        takes: &takes,
+        sees_muted: false,
+    };
+    let is_known = file.notified.contains_key(name);
+    // A notifier that had to hear of an incident, and did not, hears that it began and ended.
+    let is_unheard = is_known && heard == 0;
+    let ended = || ended(&file.log, &takes).filter(|_| is_unheard);
+    let mut incident = view(&file.log, &reader).or_else(ended)?;
+    incident.unheard = is_unheard && incident.phase == Phase::Closed;
+    if !is_known && !route.has_state(incident.state) {
+        return None;
+    }
+    if let Some(seen) = run.incidents.iter().find(|it| it.id == incident.id) {
+        incident.take_run(seen);
+    }
+    incident.threads = file.facts();
+    Some(incident)
+}
+
+impl Heard {
+    /// The position of the notifier after it was told the incident, or passed it over.
+    fn after(
+        &self,
+        file: &IncidentFile,
+        incident: &Incident,
+        decision: Decision,
+        now: Timestamp,
+    ) -> Self {
+        let mut heard = self.clone();
+        if decision != Decision::Remind {
+            heard.through = file.log.events.last().map(|event| event.id.clone());
+        }
+        if decision != Decision::Pass {
+            (heard.at, heard.run_at) = (Some(now), Some(now));
+            if incident.phase == Phase::Became {
+                heard.became = Some(now);
+            }
+        }
+        heard
+    }
+}
+
+/// Whether the notifier is told of the incident now.
+fn decide(
+    incident: &Incident,
+    heard: &Heard,
+    remind: Option<Duration>,
+    now: Timestamp,
+    wants: &impl Fn(Occasion) -> bool,
+) -> Decision {
+    let occasion = match incident.phase {
+        Phase::Closed | Phase::Shrunk => Occasion::Recovered,
+        Phase::Intermittent => Occasion::Intermittent,
+        _ => Occasion::Broken,
+    };
+    let new = || incident.chapters.iter().filter(|chapter| chapter.new);
+    let has_new = |event| new().any(|chapter| chapter.event == event);
+    let told = incident.urls.iter().filter(|url| !url.new).count() as u64;
+    let open = incident.affected().count() as u64;
+    let has_grown = incident.affected().any(|url| url.new)
+        && (open * 2 >= told * 3 || has_new(EventKind::Unmuted) || is_over(heard.run_at, now));
+    let has_shrunk = incident.left > 0 && incident.left * 2 >= told;
+    let is_urgent = match incident.phase {
+        Phase::Unchanged if has_new(EventKind::AckEnded) => return Decision::Tell,
+        Phase::Unchanged => return reminder(incident, heard, remind, now, wants),
+        Phase::Unconfirmed | Phase::Unknown => false,
+        Phase::Grown | Phase::Shrunk => has_grown || has_shrunk,
+        Phase::Became => {
+            let became = || new().filter(|chapter| chapter.event == EventKind::Became);
+            let is_sure = became().any(|chapter| chapter.sure);
+            let is_other = became().any(|chapter| !chapter.again);
+            let is_unsteady = incident.affected().any(|url| url.intermittent);
+            // It ended and began again, of which the notifier has not heard.
+            let is_again = has_new(EventKind::Reopened);
+            let is_news =
+                is_sure || is_again || is_other && (is_unsteady || is_over(heard.became, now));
+            is_news || has_grown || has_shrunk
+        }
+        Phase::Opened | Phase::Reopened | Phase::Closed | Phase::Intermittent | Phase::Steady => {
+            true
+        }
+    };
+    match (wants(occasion), is_urgent) {
+        (true, true) => Decision::Tell,
+        (false, _) => Decision::Pass,
+        (true, false) => reminder(incident, heard, remind, now, wants),
+    }
+}
+
+/// Whether the notifier repeats what is open.
+fn reminder(
+    incident: &Incident,
+    heard: &Heard,
+    remind: Option<Duration>,
+    now: Timestamp,
+    wants: &impl Fn(Occasion) -> bool,
+) -> Decision {
+    let is_steady = incident
+        .affected()
+        .any(|url| !url.intermittent && !url.muted);
+    let time = remind.and_then(|time| SignedDuration::try_from(time).ok());
+    let last = heard.run_at;
+    match time {
+        Some(time)
+            if is_steady
+                && incident.ack.is_none()
+                && wants(Occasion::Broken)
+                && last.is_some_and(|last| has_passed(last, now, time)) =>
+        {
+            Decision::Remind
+        }
+        _ => Decision::Wait,
+    }
+}
+
+/// Whether nothing was told within a day.
+fn is_over(last: Option<Timestamp>, now: Timestamp) -> bool {
+    last.is_none_or(|last| has_passed(last, now, DAY))
+}
+
+/// Whether the time has passed. Since a time in the future, which a wrong clock has written, it always has.
+fn has_passed(since: Timestamp, now: Timestamp, time: SignedDuration) -> bool {
+    !is_known(since, now) || now.duration_since(since) >= time - TOLERANCE
+}
+
+/// Leaves out the news that the notifier does not want, or knows.
+fn keep_news(
+    envelope: &mut Envelope,
+    run: &Envelope,
+    wants: &impl Fn(Occasion) -> bool,
+    is_told: &impl Fn(&Incident) -> bool,
+) {
+    // Changes of URLs of incidents are told with these.
+    let covered = run.incidents.iter();
+    let covered: HashSet<&str> = covered
+        .filter(|incident| !incident.id.is_empty() && !is_told(incident))
+        .flat_map(|incident| incident.urls.iter().map(|url| url.url.as_str()))
+        .collect();
+    envelope.changes.retain(|change| {
+        let occasion = if change.to == State::Ok {
+            Occasion::Recovered
+        } else {
+            Occasion::Broken
+        };
+        wants(occasion) && !change.muted && !covered.contains(change.url.as_str())
+    });
+    if !wants(Occasion::Mistake) {
+        envelope.fixed.clear();
+        for mistake in &mut envelope.mistakes {
+            mistake.new = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use urldb_protocol::Because;
+    use urldb_verdict::UrlStatus;
+    use urldb_verdict::incident::{IncidentLog, RunFacts, RunResult, Runs, UrlOutcome, append};
+
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../docs/envelope.example.json");
+    const URLS: usize = 6;
+
+    /// A notifier whose service may be down, and its reader, who knows only the messages.
+    struct Notifier {
+        audience: Audience,
+        /// The URLs that the reader believes to be broken.
+        believed: BTreeSet<String>,
+        messages: usize,
+    }
+
+    /// The database of six URLs of one host, of which the last two have the category `core`.
+    struct World {
+        now: Timestamp,
+        states: Vec<State>,
+        logs: Vec<IncidentLog>,
+        notified: BTreeMap<String, BTreeMap<String, Heard>>,
+    }
+
+    fn url_of(index: usize) -> String {
+        format!("https://example.org/{index}")
+    }
+
+    impl World {
+        fn new() -> Self {
+            Self {
+                now: "2026-11-02T04:17:03Z".parse().unwrap(),
+                states: vec![State::Ok; URLS],
+                logs: vec![],
+                notified: BTreeMap::new(),
+            }
+        }
+
+        /// A run that sees these states.
+        fn run(&mut self, states: &[State]) {
+            self.now += SignedDuration::from_hours(24);
+            let run = format!("{}-00000000", self.now.strftime("%Y%m%dT%H%M%SZ"));
+            let outcomes: Vec<UrlOutcome> = (0..URLS)
+                .map(|url| self.outcome(url, states[url]))
+                .collect();
+            let facts = RunFacts {
+                id: &run,
+                project: "sky-urls",
+                started: self.now,
+                runs: Runs {
+                    past: &[],
+                    now: self.now,
+                    counts: &|_, _, _| true,
+                },
+                is_gone: &|_, _| false,
+                is_taken: &|_| false,
+                last_good: &|_, _| None,
+                host_urls: &|_| URLS as u64,
+                has_answered: &|_| true,
+            };
+            let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
+            self.logs = appended.incidents.into_iter().map(|(log, _)| log).collect();
+            self.states = states.to_vec();
+        }
+
+        fn outcome(&self, index: usize, state: State) -> UrlOutcome {
+            let is_core = index + 2 >= URLS;
+            UrlOutcome {
+                url: url_of(index),
+                request: None,
+                record: (Arc::from("example.org"), format!("/{index}")),
+                file: Arc::from("urldb/example.org.yaml"),
+                line: index + 1,
+                categories: Arc::from(if is_core {
+                    vec!["core".to_owned()]
+                } else {
+                    vec![]
+                }),
+                host: "example.org".to_owned(),
+                muted: false,
+                promise: String::new(),
+                known_since: None,
+                was_good: self.states[index] == State::Ok,
+                status: UrlStatus {
+                    state,
+                    since: self.now,
+                    reason: None,
+                    pending: None,
+                },
+                result: Some(if state == State::Ok {
+                    RunResult::Good
+                } else {
+                    RunResult::Bad
+                }),
+                breaks: vec![],
+                mark: None,
+                seen: state,
+                seen_reason: None,
+                redirect: None,
+                evidence: None,
+            }
+        }
+
+        fn files(&self) -> Vec<IncidentFile> {
+            let file = |log: &IncidentLog| IncidentFile {
+                log: log.clone(),
+                notified: self.notified.get(&log.id).cloned().unwrap_or_default(),
+            };
+            self.logs.iter().map(file).collect()
+        }
+
+        /// The URLs of the audience that are broken.
+        fn broken(&self, audience: &Audience) -> BTreeSet<String> {
+            let is_own = |index: &usize| audience.categories.is_empty() || index + 2 >= URLS;
+            let broken = (0..URLS).filter(|index| self.states[*index] != State::Ok);
+            broken.filter(is_own).map(url_of).collect()
+        }
+
+        /// Delivers the message of this run to the reader, if there is one and the service works.
+        fn deliver(
+            &mut self,
+            name: &str,
+            notifier: &mut Notifier,
+            works: bool,
+        ) -> Option<Envelope> {
+            let mut run: Envelope = serde_json::from_str(EXAMPLE).unwrap();
+            run.incidents.clear();
+            run.changes.clear();
+            run.fixed.clear();
+            run.mistakes.clear();
+            run.findings.clear();
+            run.run.started = self.now;
+            let report = report_for(&run, &self.files(), name, &notifier.audience);
+            let mut hear = |heard: Vec<(String, Heard)>, only_new: bool| {
+                for (id, heard) in heard {
+                    let of_incident = self.notified.entry(id).or_default();
+                    if only_new {
+                        of_incident.entry(name.to_owned()).or_insert(heard);
+                    } else {
+                        of_incident.insert(name.to_owned(), heard);
+                    }
+                }
+            };
+            hear(report.passed, false);
+            if !report.has_news {
+                return None;
+            }
+            if !works {
+                let expected = report
+                    .heard
+                    .into_iter()
+                    .map(|(id, _)| (id, Heard::default()));
+                hear(expected.collect(), true);
+                return None;
+            }
+            hear(report.heard.clone(), false);
+            for incident in &report.envelope.incidents {
+                if !report.heard.iter().any(|(id, _)| *id == incident.id) || incident.reminder {
+                    continue;
+                }
+                for url in &incident.urls {
+                    match url.left {
+                        None => notifier.believed.insert(url.url.clone()),
+                        Some(because) => {
+                            // Nobody edits here: a URL that has left was seen as promised.
+                            assert_eq!(because, Because::Recovered);
+                            notifier.believed.remove(&url.url)
+                        }
+                    };
+                }
+            }
+            notifier.messages += 1;
+            Some(report.envelope)
+        }
+    }
+
+    fn state() -> impl Strategy<Value = State> {
+        prop_oneof![3 => Just(State::Ok), 2 => Just(State::Gone), 1 => Just(State::Changed)]
+    }
+
+    fn notifier(categories: &[&str]) -> Notifier {
+        Notifier {
+            audience: Audience {
+                categories: categories.iter().map(|&name| name.to_owned()).collect(),
+                ..Audience::news()
+            },
+            believed: BTreeSet::new(),
+            messages: 0,
+        }
+    }
+
+    proptest! {
+        /// Whoever gets only his messages knows what is broken, whenever his service works; what is held
+        /// back is growth by less than half, and recovery of less than half.
+        #[test]
+        fn a_reader_knows_what_is_broken(
+            runs in prop::collection::vec(
+                (prop::collection::vec(state(), URLS), any::<bool>(), any::<bool>()),
+                1..30,
+            ),
+        ) {
+            let mut world = World::new();
+            let (mut all, mut core) = (notifier(&[]), notifier(&["core"]));
+            for (states, all_works, core_works) in runs {
+                world.run(&states);
+                for (name, reader, works) in
+                    [("all", &mut all, all_works), ("core", &mut core, core_works)]
+                {
+                    let before = reader.believed.clone();
+                    let message = world.deliver(name, reader, works);
+                    let broken = world.broken(&reader.audience);
+                    if message.is_none() {
+                        prop_assert_eq!(&reader.believed, &before);
+                    }
+                    if !works {
+                        continue;
+                    }
+                    let unheard: BTreeSet<_> = broken.difference(&reader.believed).collect();
+                    let stale: BTreeSet<_> = reader.believed.difference(&broken).collect();
+                    prop_assert!(unheard.is_empty() || unheard.len() * 2 < before.len(), "{unheard:?}");
+                    prop_assert!(stale.is_empty() || stale.len() * 2 < before.len(), "{stale:?}");
+                    prop_assert!(!broken.is_empty() || reader.believed.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_late_message_begins_with_the_end() {
+        let mut world = World::new();
+        let mut reader = notifier(&[]);
+        let gone = |count: usize| {
+            let mut states = vec![State::Ok; URLS];
+            states[..count].fill(State::Gone);
+            states
+        };
+        world.run(&gone(1));
+        assert!(world.deliver("mail", &mut reader, false).is_none());
+        world.run(&gone(1));
+        assert!(world.deliver("mail", &mut reader, false).is_none());
+        world.run(&gone(0));
+        let late = world.deliver("mail", &mut reader, true).unwrap();
+        let [incident] = &late.incidents[..] else {
+            panic!("{late:?}");
+        };
+        assert_eq!((incident.phase, incident.unheard), (Phase::Closed, true));
+        // Nobody had to hear of it from a notifier that is new.
+        assert!(world.deliver("new", &mut notifier(&[]), true).is_none());
+        world.run(&gone(0));
+        assert!(world.deliver("mail", &mut reader, true).is_none());
+        assert_eq!(reader.messages, 1);
+    }
+
+    #[test]
+    fn growth_and_recovery_wait_for_half() {
+        let mut world = World::new();
+        let mut reader = notifier(&[]);
+        let mut phases = vec![];
+        for count in [4, 5, 6, 4, 3, 0] {
+            let mut states = vec![State::Ok; URLS];
+            states[..count].fill(State::Gone);
+            world.run(&states);
+            // Less than a day after the message before.
+            world.now -= SignedDuration::from_hours(23);
+            let message = world.deliver("mail", &mut reader, true);
+            let phase = message.map(|it| (it.incidents[0].phase, it.incidents[0].urls.len()));
+            phases.push(phase);
+        }
+        assert_eq!(
+            phases,
+            [
+                Some((Phase::Opened, 4)),
+                None,
+                Some((Phase::Grown, 6)),
+                None,
+                Some((Phase::Shrunk, 6)),
+                Some((Phase::Closed, 6)),
+            ]
+        );
+    }
+}

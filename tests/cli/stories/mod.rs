@@ -1,0 +1,237 @@
+//! Histories over several days, played by the program with a scripted clock: what each day says on the
+//! terminal, by mail and in issues.
+
+use insta::{Settings, assert_snapshot};
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises};
+use crate::support::Reply;
+use crate::tracker::Tracker;
+
+const FILE: &str = "urldb/data.example.test.yaml";
+
+/// A project whose mails go into a folder, and whose issues go to a tracker, while days pass.
+struct Story {
+    site: Site,
+    sandbox: Sandbox,
+    tracker: Tracker,
+    text: String,
+}
+
+impl Story {
+    /// With these pages, as promised.
+    fn new(pages: &[(&str, &str)]) -> Self {
+        let site = Site::with(pages);
+        let tracker = Tracker::new();
+        let map = site.map("data.example.test");
+        let keys = tracker.keys();
+        let sandbox = Sandbox::new(&format!(
+            "[project]\nname = \"sky-urls\"\n[check]\nhost-interval = \"0s\"\n[network]\nmap = [{map:?}]\n\
+             [notify.maintainers]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+             to = [\"ada@example.test\", \"bob@example.test\"]\nfolder = \"mail\"\n\
+             [notify.tracker]\n{keys}"
+        ));
+        sandbox.write(FILE, promises(pages));
+        Self {
+            site,
+            sandbox,
+            tracker,
+            text: String::new(),
+        }
+    }
+
+    /// Lets a path answer this text, or 404 without one.
+    fn serve(&self, path: &str, text: Option<&str>) {
+        match text {
+            Some(text) => self.site.serve(path, Reply::ok(text)),
+            None => self.site.remove(path),
+        }
+    }
+
+    fn serve_all(&self, paths: &[String], text: Option<&str>) {
+        for path in paths {
+            self.serve(path, text);
+        }
+    }
+
+    /// A run at this time, such as `2026-11-02T04:17:03Z`, which ends with the code.
+    #[track_caller]
+    fn run(&mut self, at: &str, code: i32) {
+        let bin = std::path::Path::new(env!("CARGO_BIN_EXE_urldb"));
+        let program = bin.parent().unwrap().join("examples/urldb-at");
+        let mut command = self.sandbox.command(program);
+        command.env("URLDB_AT", at).env("TRACKER_TOKEN", "secret");
+        let output = command.arg("run").output().unwrap();
+        let out = String::from_utf8(output.stdout).unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{at}\n{out}\n{err}");
+        self.text += &["\n######## ", at, "\n\n", &out].concat();
+        if !err.is_empty() {
+            self.text += &["\n=== standard error\n", &err].concat();
+        }
+        let mut mails = self.sandbox.take_mails();
+        mails.sort_by_key(|mail| mail.header("To").to_owned());
+        mails.truncate(1);
+        for mail in &mails {
+            let (from, subject) = (mail.header("From"), mail.header("Subject"));
+            self.text += &["\n=== mail\n", from, "\n", subject, "\n\n", &mail.text].concat();
+        }
+        for write in self.tracker.take_writes() {
+            self.text += &["\n=== ", &write].concat();
+        }
+    }
+
+    /// Shows the days.
+    fn show(self, name: &str) {
+        let mut settings = Settings::clone_current();
+        for (pattern, name) in [
+            (r"in \d+(\.\d+)? ?s\b", "in [seconds]"),
+            (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
+            (r"\(\d+(\.\d+)? ?k?B\)", "([bytes])"),
+            (r"archived .*\n", ""),
+        ] {
+            settings.add_filter(pattern, name);
+        }
+        settings.bind(|| assert_snapshot!(name, self.text));
+    }
+}
+
+/// The start of a run on a day of November.
+fn day(day: u8) -> String {
+    format!("2026-11-{day:02}T04:17:03Z")
+}
+
+const STARS: &str = "/tables/stars.csv";
+
+#[test]
+fn another_cause_is_no_recovery() {
+    let mut story = Story::new(&[(STARS, "name,ra\n"), ("/a", "fine")]);
+    story.run(&day(1), 0);
+    story.serve(STARS, Some("name,ra\nHD 1,1.0\n"));
+    story.run(&day(2), 1);
+    story.run(&day(3), 1);
+    story.serve(STARS, None);
+    story.run(&day(4), 1);
+    story.run(&day(5), 1);
+    story.serve(STARS, Some("name,ra\n"));
+    story.run(&day(7), 0);
+    assert!(!story.text.contains(
+        "recovered: http://data.example.test/tables/stars.csv is as promised again\n  served     0"
+    ));
+    story.show("another_cause");
+}
+
+/// Thirty files, of which the first four break in each run.
+fn files() -> Vec<String> {
+    (1..=30)
+        .map(|number| format!("/p/{number:02}.dat"))
+        .collect()
+}
+
+#[test]
+fn a_slow_death_is_one_incident() {
+    let files = files();
+    let pages: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "data")).collect();
+    let mut story = Story::new(&pages);
+    story.run("2026-11-01T16:17:02Z", 0);
+    let hours = (2..6).flat_map(|day| [(day, "04"), (day, "16")]);
+    for ((day, hour), gone) in hours.zip(files.chunks(4)) {
+        story.serve_all(gone, None);
+        story.run(&format!("2026-11-{day:02}T{hour}:17:02Z"), 1);
+    }
+    story.run(&day(6), 1);
+    story.serve_all(&files, Some("data"));
+    story.run(&day(7), 0);
+    story.show("slow_death");
+}
+
+#[test]
+fn a_url_that_comes_and_goes_is_told_once() {
+    let mut story = Story::new(&[("/p/07.dat", "data"), ("/a", "fine")]);
+    for number in 1..=22 {
+        let is_gone = number % 2 == 0 && number <= 12;
+        story.serve("/p/07.dat", (!is_gone).then_some("data"));
+        story.run(&day(number), i32::from(is_gone));
+    }
+    let mails = story.text.matches("=== mail").count();
+    assert_eq!(mails, 6, "{}", story.text);
+    story.show("comes_and_goes");
+}
+
+#[test]
+fn half_a_recovery_is_told() {
+    let files: Vec<String> = (1..=20)
+        .map(|number| format!("/manual/v1/{number:02}.html"))
+        .collect();
+    let mut pages: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "page")).collect();
+    pages.push(("/a", "fine"));
+    let mut story = Story::new(&pages);
+    story.run(&day(1), 0);
+    story.serve_all(&files, None);
+    story.run(&day(2), 1);
+    story.serve_all(&files[..10], Some("page"));
+    story.run(&day(4), 1);
+    story.serve_all(&files, Some("page"));
+    story.run(&day(6), 0);
+    story.show("half_recovery");
+}
+
+#[test]
+fn a_url_that_breaks_again_continues_its_incident_for_a_while() {
+    let mut story = Story::new(&[("/v1/catalog.json", "{}"), ("/a", "fine")]);
+    let at = |day: u8, hour: u8| format!("2026-11-{day:02}T{hour:02}:17:02Z");
+    for hour in 1..=15 {
+        let is_gone = hour == 10 || (12..15).contains(&hour);
+        story.serve("/v1/catalog.json", (!is_gone).then_some("{}"));
+        story.run(&at(2, hour), i32::from(is_gone));
+    }
+    for day in 3..=22 {
+        story.run(&at(day, 15), 0);
+    }
+    story.serve("/v1/catalog.json", None);
+    story.run(&at(23, 15), 1);
+    story.serve("/v1/catalog.json", Some("{}"));
+    story.run(&at(23, 16), 0);
+    story.show("recurrence");
+}
+
+#[test]
+fn small_steps_back_are_told_at_the_end() {
+    let files: Vec<String> = (1..=30)
+        .map(|number| format!("/assets/{number:02}.js"))
+        .collect();
+    let mut pages: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "old")).collect();
+    pages.push(("/a", "fine"));
+    let mut story = Story::new(&pages);
+    story.run(&day(1), 0);
+    story.serve_all(&files, Some("newer"));
+    story.run(&day(2), 1);
+    story.serve_all(&files[..10], Some("old"));
+    story.run(&day(3), 1);
+    story.serve_all(&files, Some("old"));
+    story.run(&day(4), 0);
+    story.show("deploy_rolled_back");
+}
+
+#[test]
+fn a_removed_record_has_not_recovered() {
+    let mut story = Story::new(&[("/old/list.txt", "list"), ("/a", "fine")]);
+    story.run(&day(1), 0);
+    story.serve("/old/list.txt", None);
+    story.run(&day(2), 1);
+    story.sandbox.write(FILE, promises(&[("/a", "fine")]));
+    story.run(&day(4), 0);
+    story.show("record_removed");
+}
+
+#[test]
+fn an_accepted_promise_has_not_recovered() {
+    let mut story = Story::new(&[(STARS, "name,ra\n"), ("/a", "fine")]);
+    story.run(&day(1), 0);
+    story.serve(STARS, Some("name,ra\nHD 1,1.0\n"));
+    story.run(&day(2), 1);
+    let accepted = promises(&[(STARS, "name,ra\nHD 1,1.0\n"), ("/a", "fine")]);
+    story.sandbox.write(FILE, accepted);
+    story.run(&day(4), 0);
+    story.show("promise_accepted");
+}
