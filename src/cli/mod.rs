@@ -4,6 +4,7 @@
 //! exit code.
 
 mod accept;
+mod ack;
 mod add;
 mod archive;
 mod args;
@@ -84,6 +85,7 @@ enum Command {
     Watch(watch::Args),
     Status(status::Args),
     Log(log::Args),
+    Ack(ack::Args),
     Notify(notify::Args),
     Site(site::Args),
     Archive(archive::Args),
@@ -144,6 +146,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Hook(args) => hook::run(args, &cli.global),
         Command::Doctor(args) => doctor::run(args, &cli.global),
         Command::Watch(args) => watch::run(args, &cli.global),
+        Command::Ack(args) => ack::run(args, &context()?),
         Command::Notify(args) => notify::run(args, &context()?),
         Command::Site(args) => site::run(args, &context()?),
         Command::Demo(args) => demo::run(args),
@@ -174,7 +177,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &["add", "rm", "list", "accept", "import", "export"],
     ),
     ("Files", &["fmt", "lint", "diff", "resolve"]),
-    ("Watching", &["check", "run", "watch", "status", "log"]),
+    (
+        "Watching",
+        &["check", "run", "watch", "status", "log", "ack"],
+    ),
     ("Output", &["notify", "site", "archive"]),
     ("Setup", &["init", "hook", "doctor", "completions", "man"]),
     ("Learning", &["demo", "explain", "url"]),

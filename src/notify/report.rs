@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use urldb_protocol::{Envelope, EventKind, Incident, Mistake, Phase, State};
+use urldb_protocol::{AffectedUrl, Envelope, EventKind, Incident, Mistake, Phase, State};
 use urldb_verdict::incident::{Joining, Reader, ended, view};
 
 use super::audience::{Route, routed};
@@ -211,7 +211,7 @@ impl Heard {
         now: Timestamp,
     ) -> Self {
         let mut heard = self.clone();
-        if decision != Decision::Remind {
+        if decision != Decision::Remind || incident.phase == Phase::Unchanged {
             heard.through = file.log.events.last().map(|event| event.id.clone());
         }
         if decision != Decision::Pass {
@@ -245,7 +245,7 @@ fn decide(
         && (open * 2 >= told * 3 || has_new(EventKind::Unmuted) || is_over(heard.run_at, now));
     let has_shrunk = incident.left > 0 && incident.left * 2 >= told;
     let is_urgent = match incident.phase {
-        Phase::Unchanged if has_new(EventKind::AckEnded) => return Decision::Tell,
+        Phase::Unchanged if has_new(EventKind::AckEnded) => return Decision::Remind,
         Phase::Unchanged => return reminder(incident, heard, remind, now, wants),
         Phase::Unconfirmed | Phase::Unknown => false,
         Phase::Grown | Phase::Shrunk => has_grown || has_shrunk,
@@ -279,15 +279,12 @@ fn reminder(
     now: Timestamp,
     wants: &impl Fn(Occasion) -> bool,
 ) -> Decision {
-    let is_steady = incident
-        .affected()
-        .any(|url| !url.intermittent && !url.muted);
+    let is_due = |url: &AffectedUrl| !url.intermittent && !url.muted && !url.acked;
     let time = remind.and_then(|time| SignedDuration::try_from(time).ok());
     let last = heard.run_at;
     match time {
         Some(time)
-            if is_steady
-                && incident.ack.is_none()
+            if incident.affected().any(is_due)
                 && wants(Occasion::Broken)
                 && last.is_some_and(|last| has_passed(last, now, time)) =>
         {

@@ -67,7 +67,7 @@ pub use late::{Overdue, overdue};
 pub use memory::IncidentMemory;
 pub use options::{Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};
-pub use prepare::project_name;
+pub use prepare::{project_name, run_id};
 pub use served::{PromisedKeys, ServedPromise, fetch_served, unpromised_job};
 pub use shard::{ShardOutcome, shard};
 

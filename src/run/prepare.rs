@@ -225,7 +225,7 @@ fn project(config: &Config) -> (String, Project) {
 }
 
 /// The id of a run: its start in UTC, and a random number.
-pub(super) fn run_id(started: Timestamp, random: [u8; 16]) -> String {
+pub fn run_id(started: Timestamp, random: [u8; 16]) -> String {
     let start = started.strftime("%Y%m%dT%H%M%SZ");
     format!("{start}-{}", HEXLOWER.encode(&random[..4]))
 }

@@ -125,6 +125,9 @@ pub struct Chapter {
     /// The reader has not heard of the event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
+    /// The acknowledgement of `acked` and `ack-ended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack: Option<Ack>,
     /// Number of URLs that the event is about.
     pub urls: u64,
     /// Number of URLs that are affected after the event.
@@ -348,6 +351,9 @@ pub struct AffectedUrl {
     /// The URL comes and goes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub intermittent: bool,
+    /// The acknowledgement of the incident is about this URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acked: bool,
     /// Why the URL is affected no longer; absent while it is affected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Because>,
@@ -397,6 +403,7 @@ impl AffectedUrl {
             not_tried: false,
             muted: false,
             intermittent: false,
+            acked: false,
             left: None,
             since: None,
             until: None,

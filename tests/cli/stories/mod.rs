@@ -57,11 +57,17 @@ impl Story {
     /// A run at this time, such as `2026-11-02T04:17:03Z`, which ends with the code.
     #[track_caller]
     fn run(&mut self, at: &str, code: i32) {
+        self.command(at, &["run"], code);
+    }
+
+    /// A command at this time, which ends with the code.
+    #[track_caller]
+    fn command(&mut self, at: &str, arguments: &[&str], code: i32) {
         let bin = std::path::Path::new(env!("CARGO_BIN_EXE_urldb"));
         let program = bin.parent().unwrap().join("examples/urldb-at");
         let mut command = self.sandbox.command(program);
         command.env("URLDB_AT", at).env("TRACKER_TOKEN", "secret");
-        let output = command.arg("run").output().unwrap();
+        let output = command.args(arguments).output().unwrap();
         let out = String::from_utf8(output.stdout).unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{at}\n{out}\n{err}");
@@ -234,4 +240,44 @@ fn an_accepted_promise_has_not_recovered() {
     story.sandbox.write(FILE, accepted);
     story.run(&day(4), 0);
     story.show("promise_accepted");
+}
+
+#[test]
+fn an_acknowledgement_holds_reminders_and_no_news() {
+    let files = files();
+    let pages: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "data")).collect();
+    let mut story = Story::new(&pages);
+    let config = story.sandbox.read("urldb.toml");
+    let config = config.replace(
+        "folder = \"mail\"\n",
+        "folder = \"mail\"\nremind = \"3d\"\n",
+    );
+    story.sandbox.write("urldb.toml", config);
+    story.run(&day(1), 0);
+    story.serve_all(&files[..2], None);
+    story.run(&day(2), 1);
+    let incident = &story.sandbox.files("status/incidents", ".yaml")[0];
+    let id = incident.file_stem().unwrap().to_str().unwrap().to_owned();
+    let url = "http://data.example.test/p/01.dat";
+    let because = ["--because", "the disk is being replaced", "--by", "ada"];
+    for (target, until) in [
+        ("00000000", "2026-11-10"),
+        ("http://data.example.test/p/09.dat", "2026-11-10"),
+        (url, "2026-11-03"),
+    ] {
+        let arguments = [&["ack", target, "--until", until][..], &because].concat();
+        story.command("2026-11-03T09:00:00Z", &arguments, 2);
+    }
+    let arguments = [&["ack", &id, "--until", "2026-11-10"][..], &because].concat();
+    story.command("2026-11-03T09:00:00Z", &arguments, 0);
+    // No reminder.
+    story.run(&day(4), 1);
+    story.run(&day(5), 1);
+    // A third URL is news.
+    story.serve(&files[2], None);
+    story.run(&day(6), 1);
+    story.run(&day(10), 1);
+    story.serve_all(&files, Some("data"));
+    story.run(&day(12), 0);
+    story.show("acknowledged");
 }

@@ -38,6 +38,8 @@ pub struct Member {
     pub believed: bool,
     /// Nobody is to be told of it.
     pub muted: bool,
+    /// The acknowledgement that holds is about it.
+    pub acked: bool,
 }
 
 /// A URL that left an incident.
@@ -106,8 +108,16 @@ impl IncidentState {
             }),
             EventKind::Muted => self.each(event, |member| member.muted = true),
             EventKind::Unmuted => self.each(event, |member| member.muted = false),
-            EventKind::Acked => self.ack.clone_from(&event.ack),
-            EventKind::AckEnded => self.ack = None,
+            EventKind::Acked => {
+                self.ack.clone_from(&event.ack);
+                self.each(event, |member| member.acked = true);
+            }
+            EventKind::AckEnded => {
+                self.ack = None;
+                for member in self.members.values_mut() {
+                    member.acked = false;
+                }
+            }
             EventKind::Merged => {
                 self.members.clear();
                 self.merged_into.clone_from(&event.into);
@@ -140,6 +150,7 @@ impl IncidentState {
                 intermittent: None,
                 believed: event.cause.is_some() && !event.unconfirmed,
                 muted: false,
+                acked: false,
             };
             if let Some(departure) = self.left.get(&key) {
                 member.causes.clone_from(&departure.member.causes);

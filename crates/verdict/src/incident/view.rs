@@ -252,6 +252,7 @@ fn affected(key: &MemberKey, member: &Member, main: &Cause) -> AffectedUrl {
         since: Some(joining.since),
         last_good: joining.last_good,
         intermittent: member.intermittent.is_some(),
+        acked: member.acked,
         state: state.filter(|state| *state != main.state),
         ..AffectedUrl::of(&key.url)
     }
@@ -319,6 +320,7 @@ fn chapters(events: &[Event], reader: &Reader<'_>) -> Vec<Chapter> {
             sure: event.sure,
             again: event.again,
             new: index >= reader.heard,
+            ack: event.ack.clone(),
             urls,
             affected: state.members.keys().filter(|key| own.contains(key)).count() as u64,
             evidence: evidence.cloned(),

@@ -258,7 +258,8 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
     if matches!(scope, Scope::Reminder(_)) {
         return Some(Text::from(
             "If the host is gone for good: remove its file, or give its records the category \
-             `deprecated`. To stop the reminders until a date: set `mute-until` in its file.",
+             `deprecated`. To stop the reminders until a date: `urldb ack`, or set `mute-until` in its \
+             file.",
         ));
     }
     if let (Some(line), Phase::Opened) = (wrong_address(group, scope), group.phase()) {

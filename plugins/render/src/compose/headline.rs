@@ -1,15 +1,15 @@
 //! The first line: does the reader have to act? Then the totals of the whole database.
 
-use urldb_protocol::{AffectedUrl, Because, Incident, Phase, Reason};
+use urldb_protocol::{Because, EventKind, Incident, Phase, Reason};
 
 use super::causes::Group;
 use super::links::selection;
-use super::lookup::Lookup;
 use super::report::Report;
 use super::scope::Scope;
 use super::stuck::Deliveries;
+use super::titles::comes_and_goes;
 use crate::message::{Headline, Tone};
-use crate::numbers::{age, count, moment, number, share, share_with};
+use crate::numbers::{count, number, share, share_with};
 use crate::text::Text;
 
 impl Report<'_> {
@@ -40,9 +40,7 @@ impl Report<'_> {
             Scope::Check => self.checked(),
             Scope::PullRequest { only_adds, .. } => self.checked_of_pull_request(only_adds),
             Scope::Reminder(_) => {
-                let open = incidents(self.news.len() as u64);
-                let verb = if self.news.len() == 1 { "is" } else { "are" };
-                let text = format!("{open} {verb} still open, {}", self.broken());
+                let text = format!("{}, {}", self.reminder(), self.broken());
                 Headline::new(Tone::Bad, "Reminder", text)
             }
             Scope::Run | Scope::News | Scope::Changes(_) | Scope::Issue(_) => self.ran(),
@@ -77,7 +75,13 @@ impl Report<'_> {
             }
             (0, _) => {
                 let verb = if open == 1 { "is" } else { "are" };
-                let text = format!("{} {verb} still open, {}", incidents(open), self.broken());
+                let is_acked = |incident: &&Incident| incident.affected().all(|url| url.acked);
+                let state = if self.open.iter().all(is_acked) {
+                    "acknowledged"
+                } else {
+                    "still open"
+                };
+                let text = format!("{} {verb} {state}, {}", incidents(open), self.broken());
                 Headline::new(Tone::Bad, "No news", text)
             }
             (closed, 0) if self.without_result() == 0 => self.all_closed(closed),
@@ -116,6 +120,22 @@ impl Report<'_> {
         let all = self.all_good("All good");
         let text = Text::from(format!("{closed} {is} closed, ")).and(all.text);
         Headline::new(all.tone, &all.call, text)
+    }
+
+    /// The reason of a reminder.
+    fn reminder(&self) -> String {
+        let ended = |incident: &&&Incident| {
+            let mut chapters = incident.chapters.iter();
+            chapters.any(|chapter| chapter.new && chapter.event == EventKind::AckEnded)
+        };
+        match self.news.iter().filter(ended).count() {
+            0 => {}
+            1 => return "1 acknowledgement has ended".to_owned(),
+            several => return format!("{several} acknowledgements have ended"),
+        }
+        let open = incidents(self.news.len() as u64);
+        let verb = if self.news.len() == 1 { "is" } else { "are" };
+        format!("{open} {verb} still open")
     }
 
     /// The headline if URLs have left open incidents, and no incident is closed.
@@ -413,14 +433,6 @@ impl Report<'_> {
 
 const ACTION_NEEDED: &str = "Action needed";
 
-fn comes_and_goes(urls: u64) -> &'static str {
-    if urls == 1 {
-        "comes and goes"
-    } else {
-        "come and go"
-    }
-}
-
 fn incidents(number: u64) -> String {
     count(number, "incident")
 }
@@ -457,35 +469,4 @@ fn listed(phrases: &[String]) -> Text {
         [only] => Text::from(only.as_str()),
         [first @ .., last] => Text::from(format!("{} and {last}", first.join(", "))),
     }
-}
-
-/// The first line of an issue: `100 URLs have been broken since 2026-11-18 04:17 UTC (4 days)`.
-pub(crate) fn broken_since(incidents: &[&Incident], envelope: &Lookup<'_>) -> Text {
-    let groups: Vec<Group<'_>> = incidents
-        .iter()
-        .map(|incident| Group::one(incident, envelope))
-        .collect();
-    let urls: u64 = groups.iter().map(Group::urls_now).sum();
-    let since = groups.iter().map(Group::since).min().unwrap_or_default();
-    let has = if urls == 1 { "has" } else { "have" };
-    let mut text = Text::from(count(urls, "URL"));
-    if incidents.iter().all(|incident| incident.comes_and_goes()) {
-        return text.own(" ").own(comes_and_goes(urls));
-    }
-    let is_since = |url: &AffectedUrl| url.since.is_none_or(|it| moment(it) == moment(since));
-    if !groups.iter().flat_map(Group::urls).all(is_since) {
-        let are = if urls == 1 { "is" } else { "are" };
-        return text.own(format!(" {are} broken, the first since {}", moment(since)));
-    }
-    if incidents.len() > 1 {
-        text = text.own(format!(" of {}", count(incidents.len() as u64, "host")));
-    }
-    text = text.own(format!(" {has} been broken since {}", moment(since)));
-    let is_known = incidents
-        .iter()
-        .any(|incident| incident.phase != Phase::Opened);
-    if is_known {
-        text = text.own(format!(" ({})", age(since, envelope.run.started)));
-    }
-    text
 }

@@ -61,7 +61,7 @@ fn event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
         }
         EventKind::Steady => Text::from("broken, and no longer coming and going"),
         EventKind::Acked => {
-            let ack = incident.ack.as_ref()?;
+            let ack = chapter.ack.as_ref()?;
             let by = if ack.by.is_empty() {
                 String::new()
             } else {

@@ -56,6 +56,7 @@ fn chapter(event: EventKind, at: Timestamp, evidence: &Evidence, state: State) -
         reason: None,
         redirect: None,
         because: None,
+        ack: None,
         sure: false,
         again: false,
         new: false,

@@ -1,0 +1,121 @@
+//! `urldb ack`: a person knows of an incident, and wants no reminder until a day.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use urldb_protocol::{Ack, EventKind};
+use urldb_render::numbers::{moment, with_spaces};
+use urldb_text::{nearest, sanitize};
+use urldb_verdict::incident::{Event, EventUrl};
+
+use super::Context;
+use super::print::output;
+use crate::ambient::Ambient;
+use crate::exit::ExitCode;
+use crate::ledger::{IncidentFile, Incidents, incidents};
+use crate::run::run_id;
+
+/// Acknowledge an incident: no reminders until a day
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+New URLs and other causes of the incident are still told.
+
+Examples:
+  urldb ack ac4e5512 --until 2026-11-16 --because 'the disk is being replaced'
+  urldb ack http://example.org/a.csv --until 2026-12-01 --because 'moves in spring' --by ada")]
+pub(super) struct Args {
+    /// The id of an open incident, or a URL that one affects
+    #[arg(value_name = "INCIDENT|URL")]
+    target: String,
+    /// The day on which reminders begin again, such as 2026-12-24
+    #[arg(long, value_name = "DATE")]
+    until: Date,
+    /// The reason, for whoever reads the incident
+    #[arg(long, value_name = "TEXT")]
+    because: String,
+    /// Your name
+    #[arg(long, value_name = "NAME", default_value = "")]
+    by: String,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    let now = (Ambient::SYSTEM.now)();
+    let until = args.until.to_zoned(TimeZone::UTC)?.timestamp();
+    anyhow::ensure!(
+        until > now,
+        "--until {}: that day has begun already",
+        args.until
+    );
+    let _lock = context.lock_repository()?;
+    let ledger = context.ledger();
+    let known = Incidents::load(&ledger, now)?;
+    let incident = find(known.known(), &args.target)?;
+    let ack = Ack {
+        until,
+        because: one_line(&args.because),
+        by: one_line(&args.by),
+    };
+    let id = incident.log.id.clone();
+    incidents::change(&ledger, &id, |incident| {
+        let members = incident.log.state().members;
+        incident.log.events.push(Event {
+            id: run_id(now, (Ambient::SYSTEM.random)()),
+            event: EventKind::Acked,
+            urls: members.keys().map(EventUrl::of).collect(),
+            ack: Some(ack),
+            ..Event::default()
+        });
+    })?;
+    write(incident, until)?;
+    Ok(ExitCode::Success)
+}
+
+fn one_line(text: &str) -> String {
+    sanitize(text).into_owned()
+}
+
+/// The open incident with this id, or that affects this URL.
+fn find<'a>(known: &'a [IncidentFile], target: &str) -> anyhow::Result<&'a IncidentFile> {
+    let open: Vec<&IncidentFile> = known
+        .iter()
+        .filter(|file| file.log.state().is_open())
+        .collect();
+    let is_url = target.contains("://");
+    let affects = |file: &&&IncidentFile| {
+        let members = file.log.state().members;
+        members.keys().any(|key| key.url == target)
+    };
+    let found = if is_url {
+        open.iter().find(affects)
+    } else {
+        open.iter().find(|file| file.log.id == target)
+    };
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let target = sanitize(target);
+    anyhow::ensure!(
+        !is_url,
+        "no open incident affects {target}; to silence it beforehand, set mute-until in its record"
+    );
+    let near = nearest(&target, open.iter().map(|file| file.log.id.as_str()));
+    let near = near.map_or_else(
+        || "`urldb status` names those that are open".to_owned(),
+        |near| format!("did you mean {near}?"),
+    );
+    anyhow::bail!("no incident {target} is open; {near}")
+}
+
+fn write(incident: &IncidentFile, until: Timestamp) -> std::io::Result<()> {
+    let mut out = output::stdout();
+    let (id, host) = (&incident.log.id, sanitize(&incident.log.host));
+    let until = with_spaces(&moment(until));
+    writeln!(out, "acknowledged: {id}, {host}, until {until}")?;
+    writeln!(
+        out,
+        "  no reminder until then; new URLs and other causes are still told"
+    )?;
+    writeln!(out, "wrote status/incidents/{id}.yaml; commit it")
+}
