@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
 use urldb_protocol::{AffectedUrl, Envelope, EventKind, Incident, Mistake, Phase, State};
 use urldb_verdict::incident::{Joining, Reader, ended, view};
 
@@ -80,10 +82,7 @@ pub(super) fn report_for(
             incident.phase = Phase::Unchanged;
         }
     }
-    // A reminder tells no event.
-    let last = heard.iter().filter(|(id, _)| !is_reminder(&envelope, id));
-    let last = last.filter_map(|(_, heard)| heard.through.clone()).max();
-    envelope.tells = last.filter(|run_id| *run_id != envelope.run.id && !has_mistakes(&envelope));
+    envelope.tells = tells(&envelope, incidents, name, &heard);
     NotifierReport {
         envelope,
         has_news,
@@ -92,9 +91,37 @@ pub(super) fn report_for(
     }
 }
 
-fn is_reminder(envelope: &Envelope, id: &str) -> bool {
-    let mut incidents = envelope.incidents.iter();
-    incidents.any(|incident| incident.id == id && incident.reminder)
+/// Identifies what the report tells: a later run that tells the same events, after the same ones, has the same.
+/// `None` for what belongs to the run: a reminder, a mistake, a report without incidents.
+fn tells(
+    envelope: &Envelope,
+    known: &[IncidentFile],
+    name: &str,
+    heard: &[(String, Heard)],
+) -> Option<String> {
+    let is_reminder = envelope.incidents.iter().any(|incident| incident.reminder);
+    if is_reminder || has_mistakes(envelope) {
+        return None;
+    }
+    let mut hasher = Sha256::new();
+    for (id, heard) in heard {
+        let before = known.iter().find(|file| file.log.id == *id);
+        let before = before.and_then(|file| file.notified.get(name)?.through.as_deref());
+        for part in [Some(id.as_str()), before, heard.through.as_deref()] {
+            let part = part.unwrap_or_default();
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    let last = heard
+        .iter()
+        .filter_map(|(_, heard)| heard.through.as_deref())
+        .max()?;
+    let time = last.split('-').next().unwrap_or_default();
+    Some(format!(
+        "{time}-{}",
+        HEXLOWER.encode(&hasher.finalize()[..4])
+    ))
 }
 
 /// Whether the report has mistakes in domain files as news.

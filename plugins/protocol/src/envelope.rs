@@ -35,8 +35,8 @@ pub struct Envelope {
     pub fixed: Vec<FixedMistake>,
     /// URLs whose confirmed state changed since the last run.
     pub changes: Vec<Change>,
-    /// Identifies what the report tells: the run of the last event. A later run that tells the same has the
-    /// same. Absent if that is the run itself.
+    /// Identifies what the report tells: the time of the last event, and a digest. A later run that tells the
+    /// same events has the same. Absent for what belongs to this run, such as a reminder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tells: Option<String>,
     /// Why the report arrives late; absent at the first try.
