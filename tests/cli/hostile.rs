@@ -77,7 +77,7 @@ const EVIL: (&str, &str) = ("EVIL", "##[set-env name=A]b\u{202e}\u{1b}]0;x");
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&str, &str>); 38] = [
+const COMMANDS: [(&str, Result<&str, &str>); 39] = [
     ("init", Err("prints names of its own files")),
     ("add", Ok("add http://example.test/EVIL")),
     ("rm", Ok("rm http://example.test/EVIL")),
@@ -93,6 +93,10 @@ const COMMANDS: [(&str, Result<&str, &str>); 38] = [
     ("check", Ok("-v check")),
     ("run", Ok("-v run")),
     ("accept", Ok("accept --force --all --yes")),
+    (
+        "ack",
+        Ok("ack http://example.test/EVIL --until 2999-01-01 --because EVIL"),
+    ),
     ("status", Ok("-v status")),
     ("log", Ok("log")),
     ("site build", Err("prints a folder and numbers")),
