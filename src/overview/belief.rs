@@ -1,8 +1,9 @@
 //! The belief about one URL: from the ledger, the history, the incidents and the archive.
 
 use jiff::Timestamp;
-use urldb_protocol::{CaptureInfo, State, UrlBelief, UrlOverview};
+use urldb_protocol::{CaptureInfo, ComesAndGoes, State, UrlBelief, UrlOverview};
 use urldb_verdict::Job;
+use urldb_verdict::incident::{Mark, RunResult};
 
 use super::replay::Selected;
 use super::sources::Sources;
@@ -49,6 +50,9 @@ impl Sources<'_> {
             is_archived: self.is_archived(job, entry),
             incident: incident.cloned(),
             failures: entry.and_then(|entry| self.failures(entry, selected)),
+            comes_and_goes: entry
+                .and_then(|entry| entry.intermittent.as_ref())
+                .map(comes_and_goes),
             muted: job.muted,
             url: text,
         }
@@ -116,6 +120,14 @@ impl Sources<'_> {
         let failed = entry.breaks.iter();
         let failed = failed.filter(|run| recent.contains(&run.as_str())).count() as u64;
         (failed > 0).then_some((failed, recent.len() as u64))
+    }
+}
+
+fn comes_and_goes(mark: &Mark) -> ComesAndGoes {
+    ComesAndGoes {
+        is_good: mark.result == RunResult::Good,
+        runs: mark.runs,
+        from: mark.from,
     }
 }
 

@@ -177,6 +177,8 @@ impl<'a> HostReading<'a> {
         let is_kept = matches!(url.standing, UrlBelief::Kept | UrlBelief::Unconfirmed);
         host.kept += u64::from(is_kept);
         host.muted += u64::from(url.muted && url.standing == UrlBelief::Affected);
+        let comes_and_goes = url.comes_and_goes.is_some() && url.standing == UrlBelief::Affected;
+        host.intermittent += u64::from(comes_and_goes);
         host.checked = host.checked.max(url.checked);
         self.never_checked |= url.checked.is_none();
         if let Some(checked) = url.checked {
@@ -292,6 +294,9 @@ impl<'a> HostReading<'a> {
             let others = others.filter(|verified| **verified != host.verified);
             host.verified_without = others.count() as u64;
         }
+        if self.verified.iter().all(Option::is_some) {
+            host.all_verified = self.verified.iter().flatten().min().copied();
+        }
         host.mistakes = self.read.mistakes.len() as u64;
         let incidents = self.sources.days.get(&host.host);
         let incidents = incidents.map_or(&[][..], Vec::as_slice);
@@ -366,6 +371,7 @@ fn empty(host: &str, file: &str) -> HostOverview {
         in_incidents: 0,
         broken: 0,
         muted: 0,
+        intermittent: 0,
         unconfirmed: 0,
         unknown: 0,
         files: FileCounts::default(),
@@ -373,6 +379,7 @@ fn empty(host: &str, file: &str) -> HostOverview {
         all_checked: None,
         verified: None,
         verified_without: 0,
+        all_verified: None,
         known_since: None,
         certificate: None,
         incidents: vec![],

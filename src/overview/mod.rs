@@ -7,6 +7,7 @@
 //! - [`site`]: the status site.
 //! - `hosts`: the promises of one domain file; `belief`: one URL of it.
 //! - `days`: the level of each day.
+//! - `events`: the events of one incident with their evidence.
 //! - `commits`: the commits that changed records.
 //! - `urls`: the facts on the page of one URL.
 //! - `timeline`: the events of a URL, a host or the whole database.
@@ -17,6 +18,7 @@
 mod belief;
 mod commits;
 mod days;
+mod events;
 mod hosts;
 mod replay;
 pub mod site;

@@ -1,5 +1,6 @@
 //! The status site of the overview.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -9,10 +10,12 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    CaptureInfo, HostOverview, LogEntry, Overview, UrlDetails, UrlOverview, WaitingMessages,
+    CaptureInfo, HostOverview, IncidentEvents, IncidentOverview, LogEntry, Overview, UrlDetails,
+    UrlOverview, WaitingMessages,
 };
 use urldb_warc::{CdxjLine, WarcDate};
 
+use super::events::EvidenceOfUrls;
 use super::{Commits, Scope, Sources};
 use crate::archive::{Capture, Catalogue, date};
 use crate::config::Config;
@@ -34,6 +37,7 @@ const OURS: [&str; TEMPLATES.len()] = [
     include_str!("../../templates/site/incident-list.html"),
     include_str!("../../templates/site/commands.html"),
     include_str!("../../templates/site/legend.html"),
+    include_str!("../../templates/site/evidence.html"),
 ];
 
 /// The files that are published as they are.
@@ -164,6 +168,11 @@ impl SiteSource for LedgerSite<'_> {
         self.history.with_incident()
     }
 
+    fn incident_events(&self, it: &IncidentOverview) -> Result<IncidentEvents, Failed> {
+        let events = self.sources.incident_events(&it.incident.id);
+        events.map_err(Failed)
+    }
+
     fn details(&self, url: &UrlOverview) -> Result<UrlDetails, Failed> {
         self.history.of(url).map_err(Failed)
     }
@@ -192,6 +201,7 @@ pub(super) struct UrlHistory<'a> {
     commits: Option<&'a Commits>,
     /// The ids of the incidents that affected a URL last, by the URL.
     incidents: HashMap<&'a str, Vec<&'a str>>,
+    evidence: RefCell<EvidenceOfUrls>,
 }
 
 impl<'a> UrlHistory<'a> {
@@ -210,6 +220,7 @@ impl<'a> UrlHistory<'a> {
             sources,
             commits,
             incidents,
+            evidence: RefCell::default(),
         }
     }
 
@@ -252,6 +263,11 @@ impl<'a> UrlHistory<'a> {
         incidents.sort_unstable();
         incidents.dedup();
         let (captures, more_captures) = self.captures(url)?;
+        let evidence = self.evidence.borrow_mut().latest(
+            self.sources,
+            (&url.host, &url.url),
+            of_files.map_or(&[][..], Vec::as_slice),
+        )?;
         let commits = self.commits.map(|commits| {
             let mut commits: Vec<_> = commits.of_record(&url.host, &url.path).collect();
             commits.reverse();
@@ -262,6 +278,7 @@ impl<'a> UrlHistory<'a> {
             incidents,
             captures,
             more_captures,
+            evidence: evidence.filter(|_| url.request.is_none()).map(Box::new),
             commits,
         })
     }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use urldb_files::Root;
-use urldb_protocol::{Incident, ProjectInfo};
+use urldb_protocol::{EventKind, Incident, ProjectInfo, ToldIncident};
+use urldb_verdict::incident::{IncidentLog, without_muted};
 
 use super::date_of;
 use super::days::{self, Calendar, IncidentDays};
@@ -32,6 +33,8 @@ pub struct Sources<'a> {
     pub(super) replay: Replay,
     /// All incidents but merged ones, by id.
     pub(super) incidents: BTreeMap<String, Incident>,
+    /// The incidents with muted URLs as messages tell them, by id.
+    pub(super) told: HashMap<String, ToldIncident>,
     /// Absent if this machine has no index.
     pub(super) archive: Option<Catalogue>,
     pub(super) affected: HashMap<UrlKey, String>,
@@ -55,11 +58,17 @@ impl<'a> Sources<'a> {
         let ledger = config.ledger_root();
         let replay = Replay::read(&ledger, now, wants)?;
         let all = incidents::all(&ledger)?.into_iter();
-        let all = all.filter_map(|file| file.to_incident());
-        let all = all.filter(|incident| incident.merged_into.is_none());
-        let incidents: BTreeMap<String, Incident> = all
-            .map(|incident| (incident.id.clone(), incident))
-            .collect();
+        let mut told = HashMap::new();
+        let all = all.filter_map(|file| {
+            let incident = file.to_incident();
+            let incident = incident.filter(|incident| incident.merged_into.is_none())?;
+            let as_told = as_told(&file.log);
+            if as_told != ToldIncident::Whole {
+                told.insert(incident.id.clone(), as_told);
+            }
+            Some((incident.id.clone(), incident))
+        });
+        let incidents: BTreeMap<String, Incident> = all.collect();
         let open = incidents.values().filter(|it| it.closed.is_none());
         let affected = open.flat_map(|incident| {
             let urls = incident.affected();
@@ -81,6 +90,7 @@ impl<'a> Sources<'a> {
             affected: affected.collect(),
             replay,
             incidents,
+            told,
             days,
             calendar,
         })
@@ -95,4 +105,13 @@ impl<'a> Sources<'a> {
     pub(super) fn as_of(&self) -> Timestamp {
         self.replay.starts().next_back().unwrap_or(self.now)
     }
+}
+
+/// The incident as messages tell it.
+fn as_told(log: &IncidentLog) -> ToldIncident {
+    let mut events = log.events.iter();
+    if !events.any(|event| event.event == EventKind::Muted) {
+        return ToldIncident::Whole;
+    }
+    without_muted(log).map_or(ToldIncident::Nothing, |it| ToldIncident::Part(Box::new(it)))
 }

@@ -110,6 +110,7 @@ impl Sources<'_> {
                 .iter()
                 .map(replay::step)
                 .collect(),
+            told: self.told.get(&incident.id).cloned().unwrap_or_default(),
             incident: incident.clone(),
         }
     }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
-    AffectedUrl, Because, CaptureInfo, CertificateDates, CommitInfo, Day, DayCount, DayLevel,
-    Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep,
-    LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, Shown, State, TextDifference, Totals, UrlBelief, UrlDetails, UrlOverview,
+    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
+    Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview, Incident,
+    IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent, Mistake, Observed, Overview,
+    Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident,
+    Totals, UrlBelief, UrlDetails, UrlEvidence, UrlOverview,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -76,9 +77,15 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
             ..Evidence::default()
         },
         threads: BTreeMap::new(),
+        ack: Some(Ack {
+            until: at(72),
+            because: "the tables move".to_owned(),
+            by: "ada".to_owned(),
+        }),
         ..Incident::group(Phase::Unchanged, HOST.to_owned(), State::Changed, at(12))
     };
     IncidentOverview {
+        told: ToldIncident::Whole,
         steps: vec![IncidentStep {
             at: at(24),
             run: "run".to_owned(),
@@ -106,6 +113,7 @@ fn host() -> HostOverview {
         in_incidents: 1,
         broken: 1,
         muted: 0,
+        intermittent: 1,
         unconfirmed: 0,
         unknown: 0,
         files: files(),
@@ -113,6 +121,7 @@ fn host() -> HostOverview {
         all_checked: Some(at(24)),
         verified: Some(at(48)),
         verified_without: 1,
+        all_verified: Some(at(24)),
         known_since: Some(at(0)),
         certificate: Some(CertificateDates {
             not_before: at(0),
@@ -236,6 +245,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             is_archived: true,
             incident: None,
             failures: None,
+            comes_and_goes: None,
             muted: false,
         },
         changed: Some(at(0)),
@@ -258,7 +268,59 @@ pub(crate) fn details() -> UrlDetails {
             status: Some(200),
         }],
         more_captures: 1,
+        evidence: Some(Box::new(url_evidence())),
         commits: Some(vec![(at(0), commit())]),
+    }
+}
+
+/// The events of an incident of the sample: one of each kind.
+pub(crate) fn incident_events(it: &IncidentOverview) -> IncidentEvents {
+    let incident = &it.incident;
+    let details = |event| ChapterDetails {
+        chapter: chapter(event),
+        url: Some(URL.to_owned()),
+        evidence: vec![incident.evidence.clone()],
+        ack: incident.ack.clone(),
+        into: None,
+    };
+    let kinds = [
+        EventKind::Opened,
+        EventKind::Grown,
+        EventKind::Acked,
+        EventKind::Shrunk,
+        EventKind::Closed,
+    ];
+    // More than a page has.
+    let kinds = kinds.into_iter().cycle().take(70);
+    IncidentEvents {
+        chapters: kinds.map(details).collect(),
+        left: vec![(Because::Recovered, 1)],
+    }
+}
+
+fn chapter(event: EventKind) -> Chapter {
+    Chapter {
+        run: "20201230T000000Z-0123abcd".to_owned(),
+        at: at(24),
+        event,
+        state: Some(State::Changed),
+        reason: None,
+        redirect: None,
+        because: None,
+        sure: false,
+        again: false,
+        new: false,
+        urls: 7,
+        affected: 7,
+        evidence: None,
+    }
+}
+
+fn url_evidence() -> UrlEvidence {
+    UrlEvidence {
+        incident: OPEN.to_owned(),
+        chapter: chapter(EventKind::Opened),
+        evidence: incident(OPEN, None).incident.evidence,
     }
 }
 
@@ -318,6 +380,10 @@ impl SiteSource for Sample {
 
     fn urls_with_incident(&self) -> usize {
         1
+    }
+
+    fn incident_events(&self, it: &IncidentOverview) -> Result<IncidentEvents, SiteError> {
+        Ok(incident_events(it))
     }
 
     fn details(&self, _: &UrlOverview) -> Result<UrlDetails, SiteError> {

@@ -26,7 +26,7 @@ const INCIDENT_ROWS: usize = 500;
 const MOST_URL_PAGES: usize = 10_000;
 
 /// The names of the templates.
-pub const TEMPLATES: [&str; 12] = [
+pub const TEMPLATES: [&str; 13] = [
     "site/layout.html",
     "site/overview.html",
     "site/host.html",
@@ -39,6 +39,7 @@ pub const TEMPLATES: [&str; 12] = [
     "site/incident-list.html",
     "site/commands.html",
     "site/legend.html",
+    "site/evidence.html",
 ];
 
 /// Files that are published as they are.
@@ -90,8 +91,9 @@ impl SiteTemplates {
             self.render("site/host.html", &views.host_page(host, &rows, (1, 2)))?;
         }
         self.render("site/incidents.html", &views.incidents_page(1, 2, ROWS))?;
-        for it in overview.open.iter().chain(&overview.closed) {
-            let view = views.incident_page(it, &HashSet::from([page.clone()]));
+        for it in overview.open.iter().take(1).chain(&overview.closed) {
+            let pages = HashSet::from([page.clone()]);
+            let view = views.incident_page(it, &sample::incident_events(it), &pages);
             self.render("site/incident.html", &view)?;
         }
         let view = views.url_page(&url.url, &sample::details());
@@ -159,7 +161,7 @@ impl<'a> SiteBuilder<'a> {
                 url_pages.insert(page);
             }
         }
-        self.incidents(&views, &url_pages)?;
+        self.incidents(&views, source, &url_pages)?;
         self.render("index.html", "site/overview.html", &views.overview_page())?;
         let pages = overview.hosts.len().div_ceil(MOST_HOSTS).max(1);
         for page in 1..=pages {
@@ -222,15 +224,16 @@ impl<'a> SiteBuilder<'a> {
         self.write(&path, badge(counts, host.checked).svg().as_bytes())
     }
 
-    fn incidents(
+    fn incidents<S: SiteSource>(
         &mut self,
         views: &Views<'_>,
+        source: &S,
         url_pages: &HashSet<String>,
-    ) -> Result<(), SiteError> {
+    ) -> Result<(), S::Error> {
         let overview = views.overview;
         for it in overview.open.iter().chain(&overview.closed) {
             let path = format!("incidents/{}.html", it.incident.id);
-            let view = views.incident_page(it, url_pages);
+            let view = views.incident_page(it, &source.incident_events(it)?, url_pages);
             self.render(&path, "site/incident.html", &view)?;
         }
         let all = overview.open.len() + overview.closed.len();

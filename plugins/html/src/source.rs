@@ -1,7 +1,9 @@
 //! Facts that the pages show beside the overview.
 
 use jiff::Timestamp;
-use urldb_protocol::{HostOverview, LogEntry, UrlDetails, UrlOverview};
+use urldb_protocol::{
+    HostOverview, IncidentEvents, IncidentOverview, LogEntry, UrlDetails, UrlOverview,
+};
 
 /// Facts that the pages of a site show beside the overview.
 pub trait SiteSource {
@@ -22,6 +24,12 @@ pub trait SiteSource {
 
     /// Number of URLs, with a record or without, that an incident has ever affected.
     fn urls_with_incident(&self) -> usize;
+
+    /// The events of an incident; none if they are unknown.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    fn incident_events(&self, it: &IncidentOverview) -> Result<IncidentEvents, Self::Error>;
 
     /// Facts that the page of one URL shows beside its row.
     ///

@@ -13,10 +13,11 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    AffectedUrl, CaptureInfo, CommitInfo, Day, DayCount, DayLevel, Evidence, FileCounts, Finding,
-    HostOverview, Incident, IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference, Totals, UrlBelief,
-    UrlDetails, UrlOverview,
+    Ack, AffectedUrl, CaptureInfo, Chapter, ChapterDetails, CommitInfo, Day, DayCount, DayLevel,
+    EventKind, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentEvents,
+    IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase, ProjectInfo, Promised,
+    RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails,
+    UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -65,6 +66,7 @@ fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
         is_archived: true,
         incident: (!is_kept).then(|| "bd7dbe2e".to_owned()),
         failures: None,
+        comes_and_goes: None,
         muted: false,
     }
 }
@@ -126,6 +128,7 @@ fn host(name: &str, urls: u64, affected: u64) -> HostOverview {
         in_incidents: affected,
         broken: affected,
         muted: 0,
+        intermittent: 0,
         unconfirmed: 0,
         unknown: 0,
         files: FileCounts {
@@ -138,6 +141,7 @@ fn host(name: &str, urls: u64, affected: u64) -> HostOverview {
         all_checked: Some(at("2026-11-22T05:14:51Z")),
         verified: Some(at("2026-11-22T05:14:51Z")),
         verified_without: 0,
+        all_verified: Some(at("2026-11-20T05:14:51Z")),
         known_since: Some(at("2025-01-01T00:00:00Z")),
         certificate: None,
         incidents: if affected > 0 {
@@ -197,6 +201,7 @@ fn overview(text: &str) -> Overview {
             domain: bad.to_owned(),
             reason: None,
             steps: vec![],
+            told: ToldIncident::Whole,
         }],
         closed: vec![],
         mistakes: vec![],
@@ -227,6 +232,7 @@ fn overview(text: &str) -> Overview {
 struct Source<'a> {
     path: &'a str,
     text: &'a str,
+    events: IncidentEvents,
 }
 
 fn commit(text: &str) -> CommitInfo {
@@ -256,6 +262,47 @@ fn event(time: &str, event: LogEvent, text: &str) -> LogEntry {
         incident: (!is_commit).then(|| "bd7dbe2e".to_owned()),
         notified: vec![],
         commit: is_commit.then(|| commit(text)),
+    }
+}
+
+/// Three chapters, in which texts from outside are `text`.
+fn events(text: &str) -> IncidentEvents {
+    let mut of_text = incident("data.example.org", text);
+    of_text.evidence.observed.address = Some(text.to_owned());
+    let chapter = |time: &str, event| ChapterDetails {
+        chapter: Chapter {
+            run: format!("20261121T050851Z-{text}"),
+            at: at(time),
+            event,
+            state: Some(State::Changed),
+            reason: Some(text.to_owned()),
+            redirect: Some(shown(text)),
+            because: None,
+            sure: false,
+            again: false,
+            new: false,
+            urls: 1,
+            affected: 1,
+            evidence: None,
+        },
+        url: Some(format!("http://data.example.org/{text}")),
+        evidence: vec![of_text.evidence.clone()],
+        ack: Some(Ack {
+            until: at("2026-12-02T00:00:00Z"),
+            because: text.to_owned(),
+            by: text.to_owned(),
+        }),
+        into: Some(text.to_owned()),
+    };
+    let kinds = [
+        EventKind::Opened,
+        EventKind::Became,
+        EventKind::Acked,
+        EventKind::Merged,
+    ];
+    IncidentEvents {
+        chapters: kinds.map(|kind| chapter("2026-11-21T05:08:51Z", kind)).to_vec(),
+        left: vec![],
     }
 }
 
@@ -294,6 +341,10 @@ impl SiteSource for Source<'_> {
         1
     }
 
+    fn incident_events(&self, _: &IncidentOverview) -> Result<IncidentEvents, SiteError> {
+        Ok(self.events.clone())
+    }
+
     fn details(&self, url: &UrlOverview) -> Result<UrlDetails, SiteError> {
         let is_affected = url.standing == UrlBelief::Affected;
         let broken = event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text);
@@ -313,6 +364,7 @@ impl SiteSource for Source<'_> {
                 status: Some(200),
             }],
             more_captures: 0,
+            evidence: None,
             commits: Some(vec![(at("2026-11-03T05:08:51Z"), commit(self.text))]),
         })
     }
@@ -325,6 +377,7 @@ fn build(folder: &Path, overview: &Overview, path: &str) -> SiteChanges {
         &Source {
             path,
             text: "plain",
+            events: IncidentEvents::default(),
         },
     )
 }
@@ -491,6 +544,7 @@ fn every_page_has_the_policy_and_nothing_that_it_forbids() {
     let source = Source {
         path: &path,
         text: EVIL,
+        events: events(EVIL),
     };
     build_with(folder.path(), &overview(EVIL), &source);
     assert_eq!(url_pages(folder.path()).len(), 3);

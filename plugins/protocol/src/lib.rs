@@ -12,6 +12,7 @@ mod envelope;
 mod event;
 mod finding;
 mod incident;
+mod incident_events;
 mod notifier;
 mod overview;
 mod promise;
@@ -31,9 +32,10 @@ pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
     ReportDelivery, Scope,
 };
+pub use incident_events::{ChapterDetails, IncidentEvents, UrlEvidence};
 pub use overview::{
-    CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
-    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, UrlBelief,
+    CaptureInfo, ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
+    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, ToldIncident, UrlBelief,
     UrlDetails, UrlOverview, WaitingMessages,
 };
 pub use promise::{Observed, Promised};

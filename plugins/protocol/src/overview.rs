@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::Totals;
 use crate::finding::{Finding, Mistake};
 use crate::incident::{CertificateDates, Incident, Phase};
+use crate::incident_events::UrlEvidence;
 use crate::promise::Promised;
 use crate::state::State;
 
@@ -148,6 +149,20 @@ pub struct IncidentOverview {
     pub reason: Option<String>,
     /// Changes of the incident by runs, oldest first; empty if the history has none.
     pub steps: Vec<IncidentStep>,
+    /// The incident as messages tell it.
+    pub told: ToldIncident,
+}
+
+/// An incident as messages tell it: without muted URLs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToldIncident {
+    /// No URL was ever muted.
+    #[default]
+    Whole,
+    /// All URLs are muted, or were until the end.
+    Nothing,
+    /// Some URLs were muted: the incident of the others.
+    Part(Box<Incident>),
 }
 
 /// The change of an incident in one run.
@@ -185,6 +200,9 @@ pub struct HostOverview {
     pub broken: u64,
     /// Affected URLs that are muted.
     pub muted: u64,
+    /// Affected URLs that come and go.
+    #[serde(default)]
+    pub intermittent: u64,
     /// URLs that failed and that no second run has confirmed yet.
     pub unconfirmed: u64,
     /// URLs that were never checked, or about which nothing is believed.
@@ -202,6 +220,9 @@ pub struct HostOverview {
     pub verified: Option<Timestamp>,
     /// Number of static URLs that were not verified then.
     pub verified_without: u64,
+    /// The oldest of the last verifications of its static URLs; absent if one was never verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_verified: Option<Timestamp>,
     /// When urldb first saw a URL of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_since: Option<Timestamp>,
@@ -338,9 +359,24 @@ pub struct UrlOverview {
     /// In how many of how many last runs the URL failed without being confirmed; absent if in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<(u64, u64)>,
+    /// Since which run the URL comes and goes; absent if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comes_and_goes: Option<ComesAndGoes>,
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
+}
+
+/// The last results of a URL that comes and goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct ComesAndGoes {
+    /// The last run with a result saw the URL as promised, in each request.
+    pub is_good: bool,
+    /// Number of runs in a row with this result.
+    pub runs: u32,
+    /// When the first of these runs began.
+    pub from: Timestamp,
 }
 
 impl UrlOverview {
@@ -450,6 +486,8 @@ pub struct UrlDetails {
     pub captures: Vec<CaptureInfo>,
     /// Number of earlier full captures that are not among them.
     pub more_captures: u64,
+    /// The latest event of an incident that has evidence of the URL.
+    pub evidence: Option<Box<UrlEvidence>>,
     /// The commits that changed the record, the latest first, and their dates; absent if they are unknown.
     pub commits: Option<Vec<(Timestamp, CommitInfo)>>,
 }

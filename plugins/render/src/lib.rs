@@ -21,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod annotations;
+mod chapters;
 mod compose;
 mod filters;
 mod layout;
@@ -43,6 +44,7 @@ use serde_json::Value;
 use urldb_protocol::Envelope;
 
 pub use annotations::annotations;
+pub use chapters::{EvidenceBox, chapter_sentence, evidence_box, url_path};
 pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
     project_commit_link, project_file_link, stuck_blocks, subject,

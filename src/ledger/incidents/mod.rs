@@ -116,6 +116,14 @@ pub fn all(ledger: &Root) -> anyhow::Result<Vec<IncidentFile>> {
     Ok(incidents)
 }
 
+/// The incident with this id, open or closed; `None` if it has no file.
+///
+/// # Errors
+/// As [`remember`].
+pub fn of_id(ledger: &Root, id: &str) -> anyhow::Result<Option<IncidentFile>> {
+    find(&Incidents::folder(ledger), id)
+}
+
 /// The memory of each notifier about an incident; empty if the incident has no file.
 ///
 /// # Errors

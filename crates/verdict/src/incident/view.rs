@@ -97,18 +97,41 @@ pub fn whole(log: &IncidentLog) -> Option<Incident> {
 
 /// A closed incident, as a reader of these URLs sees its end.
 pub fn ended(log: &IncidentLog, takes: &dyn Fn(&Joining) -> bool) -> Option<Incident> {
-    let joins = |event: &Event| {
-        matches!(
-            event.event,
-            EventKind::Opened | EventKind::Reopened | EventKind::Grown
-        )
-    };
     let reader = Reader {
         heard: log.events.iter().rposition(joins)? + 1,
         takes,
         sees_muted: true,
     };
     view(log, &reader).filter(|incident| incident.phase == Phase::Closed)
+}
+
+/// The same incident as [`whole`] without the URLs that are muted, or were until they left.
+pub fn without_muted(log: &IncidentLog) -> Option<Incident> {
+    let mutes = |event: &Event| matches!(event.event, EventKind::Muted | EventKind::Unmuted);
+    let heard = if log.state().is_open() {
+        log.events.len()
+    } else {
+        let last = log.events.iter().rposition(joins)?;
+        // The run that lets URLs join mutes them at once.
+        let run = &log.events[last].id;
+        let same = log.events[last..].iter();
+        let same = same.take_while(|it| it.id == *run && (joins(it) || mutes(it)));
+        last + same.count()
+    };
+    let reader = Reader {
+        heard,
+        takes: &|_| true,
+        sees_muted: false,
+    };
+    view(log, &reader)
+}
+
+/// Whether URLs join with the event.
+fn joins(event: &Event) -> bool {
+    matches!(
+        event.event,
+        EventKind::Opened | EventKind::Reopened | EventKind::Grown
+    )
 }
 
 impl Reader<'_> {
@@ -288,6 +311,21 @@ fn evidence(events: &[Event], cause: &Cause, urls: &[AffectedUrl]) -> Evidence {
 
 /// The events about the reader's URLs.
 fn chapters(events: &[Event], reader: &Reader<'_>) -> Vec<Chapter> {
+    let chapters = with_events(events, reader).into_iter();
+    chapters.map(|(chapter, _)| chapter).collect()
+}
+
+/// All events of an incident, each as a chapter and as its file has it.
+pub fn all_chapters(log: &IncidentLog) -> Vec<(Chapter, &Event)> {
+    let reader = Reader {
+        heard: log.events.len(),
+        takes: &|_| true,
+        sees_muted: true,
+    };
+    with_events(&log.events, &reader)
+}
+
+fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'e Event)> {
     let mut state = IncidentState::default();
     let mut own: BTreeSet<MemberKey> = BTreeSet::new();
     let mut chapters = vec![];
@@ -309,7 +347,7 @@ fn chapters(events: &[Event], reader: &Reader<'_>) -> Vec<Chapter> {
             .iter()
             .find(|evidence| own.iter().any(|key| key.url == evidence.url));
         let cause = event.cause.clone();
-        chapters.push(Chapter {
+        let chapter = Chapter {
             run: event.id.clone(),
             at,
             event: event.event,
@@ -324,7 +362,8 @@ fn chapters(events: &[Event], reader: &Reader<'_>) -> Vec<Chapter> {
             urls,
             affected: state.members.keys().filter(|key| own.contains(key)).count() as u64,
             evidence: evidence.cloned(),
-        });
+        };
+        chapters.push((chapter, event));
     }
     chapters
 }

@@ -1,13 +1,13 @@
-//! The page of one incident: promised and observed, its steps, its URLs, commands.
+//! The page of one incident: commands, its chapters, its URLs.
 
 use std::collections::HashSet;
 
-use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{Because, Evidence, Incident, IncidentOverview, Phase, Shown, State};
-use urldb_render::numbers::{counted, number};
-use urldb_render::{Mark, command_line, one_line, status_text};
+use urldb_protocol::{Ack, Because, Incident, IncidentEvents, IncidentOverview, State};
+use urldb_render::numbers::{age_in_words, counted, number};
+use urldb_render::{Mark, command_line, day_in_words, one_line};
 
+use super::chapters::{ChapterRow, Chapters};
 use super::commands::{CommandRow, command, digest_command, promised_bytes};
 use super::values::{Figure, Time, bytes, of};
 use super::{Frame, Views};
@@ -25,34 +25,18 @@ pub(crate) struct IncidentPage {
     is_open: bool,
     since: Time,
     closed: Option<Time>,
-    settled: bool,
+    /// The start of the last run that checked the host; absent for a closed incident.
+    checked: Option<Time>,
+    /// How a closed incident ended.
+    end: String,
+    ack: Option<String>,
     figures: Vec<Figure>,
-    detail: String,
-    face: Vec<FaceRow>,
-    difference: Vec<String>,
-    difference_note: String,
-    steps: Vec<StepRow>,
+    commands: Vec<CommandRow>,
+    first_chapters: Vec<ChapterRow>,
+    last_chapters: Vec<ChapterRow>,
+    chapters_left_out: u64,
     urls: Vec<AffectedRow>,
     more_urls: u64,
-    commands: Vec<CommandRow>,
-}
-
-/// Promised and observed side by side.
-#[derive(Debug, Serialize)]
-struct FaceRow {
-    name: &'static str,
-    promised: String,
-    observed: String,
-    differs: bool,
-    is_digest: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct StepRow {
-    at: Time,
-    /// `21 Nov 2026 05:08`
-    moment: String,
-    text: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -65,24 +49,31 @@ struct AffectedRow {
 }
 
 impl Views<'_> {
-    /// The page of an incident; `url_pages` are the pages of URLs.
+    /// The page of an incident with its events; `url_pages` are the pages of URLs.
     pub(crate) fn incident_page(
         &self,
         it: &IncidentOverview,
+        events: &IncidentEvents,
         url_pages: &HashSet<String>,
     ) -> IncidentPage {
         let incident = &it.incident;
         let is_open = incident.closed.is_none();
         let title = self.title(it);
         let mark = if is_open { Mark::Broken } else { Mark::Kept };
-        let evidence = &incident.evidence;
-        // The body of an error page is no other version of the file.
-        let has_bytes = matches!(incident.state, State::Changed | State::Truncated);
-        let difference = evidence.text.as_ref().filter(|_| has_bytes);
-        let first = evidence.first_difference.filter(|_| has_bytes);
+        let mut hosts = self.overview.hosts.iter();
+        let host = hosts.find(|host| host.host == it.domain && is_open);
+        let checked = host.and_then(|host| host.checked).map(Time::moment);
         let mut frame = self.frame(&title, mark, "../", "incidents");
-        // The page does not change with each run.
-        frame.run = None;
+        // A run that does not check the host leaves the page as it is, and any run that of a closed incident.
+        frame.run = checked.as_ref().map(|checked| checked.iso.clone());
+        if is_open && incident.comes_and_goes() {
+            frame.mark = "w";
+        }
+        let Chapters {
+            first,
+            last,
+            left_out,
+        } = self.chapters(incident, events, url_pages);
         IncidentPage {
             frame,
             host: one_line(&it.domain),
@@ -91,21 +82,16 @@ impl Views<'_> {
             is_open,
             since: Time::moment(incident.since),
             closed: incident.closed.map(Time::moment),
-            settled: matches!(incident.end(), Some(Because::Accepted | Because::Removed)),
-            figures: figures(incident),
-            detail: detail(incident),
-            face: face(evidence),
-            difference: difference.map_or_else(Vec::new, |text| one_liners(&text.lines)),
-            difference_note: first.map_or_else(String::new, |first| {
-                format!(
-                    "The first difference is at byte {}, counted from 0.",
-                    number(first)
-                )
-            }),
-            steps: steps(it),
+            checked,
+            end: end(incident),
+            ack: incident.ack.as_ref().map(acknowledgement),
+            figures: figures(incident, events),
+            commands: if is_open { commands(incident) } else { vec![] },
+            first_chapters: first,
+            last_chapters: last,
+            chapters_left_out: left_out,
             urls: self.affected(incident, url_pages),
             more_urls: incident.urls.len().saturating_sub(MOST_URLS) as u64,
-            commands: if is_open { commands(incident) } else { vec![] },
         }
     }
 
@@ -128,23 +114,134 @@ impl Views<'_> {
     }
 }
 
-fn figures(incident: &Incident) -> Vec<Figure> {
-    let evidence = &incident.evidence;
-    let urls = incident.urls.len() as u64;
-    let mut figures = vec![Figure::new(
-        "Affected",
-        number(urls),
-        of(incident.host_urls.max(urls), "URL", ""),
-    )];
-    if evidence.requests > 0 {
-        let requests = counted(evidence.requests.into(), "request");
-        let rest = format!("of {requests} agree");
-        figures.push(Figure::new("Seen", evidence.agreeing.to_string(), rest));
+fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
+    let parts = Parts::of(incident, events);
+    let all = incident.host_urls.max(incident.urls.len() as u64);
+    let of_all = of(all, "URL", "");
+    let mut figures = vec![];
+    match incident.closed {
+        Some(closed) => {
+            figures.push(Figure::new("Were broken", number(parts.all()), of_all));
+            let lasted = age_in_words(incident.since, closed);
+            figures.push(Figure::new("Lasted", lasted, ""));
+        }
+        None => {
+            let muted = incident.affected().filter(|url| url.muted).count() as u64;
+            let muted = match muted {
+                0 => String::new(),
+                muted => format!(", {} of them muted", number(muted)),
+            };
+            if parts.broken > 0 || parts.intermittent == 0 {
+                let rest = format!("{of_all}{muted}");
+                figures.push(Figure::new("Broken now", number(parts.broken), rest));
+            } else {
+                let rest = format!("{of_all}{muted}");
+                figures.push(Figure::new("Come and go", number(parts.intermittent), rest));
+            }
+        }
     }
-    let length = |name, length: Option<u64>| Some(Figure::bytes(name, length?));
-    figures.extend(length("Promised", evidence.promised.length));
-    figures.extend(length("Observed", evidence.observed.length));
+    figures.push(Figure::new("Ever broken", number(parts.all()), parts.sum()));
+    let mut last_good: Vec<_> = incident.affected().map(|url| url.last_good).collect();
+    last_good.dedup();
+    // URLs with different dates have them in their evidence.
+    if let [Some(last)] = last_good.as_slice() {
+        figures.push(Figure::new("Last good", day_in_words(*last), ""));
+    }
     figures
+}
+
+/// The URLs that were ever affected, by their end.
+struct Parts {
+    broken: u64,
+    intermittent: u64,
+    left: Vec<(Because, u64)>,
+}
+
+impl Parts {
+    fn of(incident: &Incident, events: &IncidentEvents) -> Self {
+        let intermittent = incident.affected().filter(|url| url.intermittent).count() as u64;
+        let all = [
+            Because::Recovered,
+            Because::Steady,
+            Because::Accepted,
+            Because::Removed,
+        ];
+        let of_urls = || all.map(|because| (because, incident.left_because(because)));
+        Self {
+            broken: incident.affected().count() as u64 - intermittent,
+            intermittent,
+            left: if events.left.is_empty() {
+                of_urls().to_vec()
+            } else {
+                events.left.clone()
+            },
+        }
+    }
+
+    fn left(&self, wanted: &[Because]) -> u64 {
+        let left = self.left.iter();
+        let left = left.filter(|(because, _)| wanted.contains(because));
+        left.map(|(_, urls)| urls).sum()
+    }
+
+    fn all(&self) -> u64 {
+        let left: u64 = self.left.iter().map(|(_, urls)| urls).sum();
+        self.broken + self.intermittent + left
+    }
+
+    /// `= 0 recovered + 1 accepted + 2 broken`: the terms that are not zero, and those that recovered.
+    fn sum(&self) -> String {
+        let recovered = self.left(&[Because::Recovered, Because::Steady]);
+        let terms = [
+            (self.left(&[Because::Accepted]), "accepted"),
+            (self.left(&[Because::Removed]), "removed"),
+            (self.broken, "broken"),
+            (self.intermittent, "coming and going"),
+        ];
+        let terms = terms.into_iter().filter(|(urls, _)| *urls > 0);
+        let terms = terms.map(|(urls, word)| format!(" + {} {word}", number(urls)));
+        let terms: String = terms.collect();
+        format!("= {} recovered{terms}", number(recovered))
+    }
+}
+
+/// The end of a closed incident, in the past: `All 40 URLs were as promised again.`
+fn end(incident: &Incident) -> String {
+    let all = incident.urls.len() as u64;
+    let left = |because| incident.left_because(because);
+    let good = left(Because::Recovered) + left(Because::Steady);
+    let (accepted, removed) = (left(Because::Accepted), left(Because::Removed));
+    if good == all && all > 0 {
+        return match all {
+            1 => "The URL was as promised again.".to_owned(),
+            _ => format!("All {} URLs were as promised again.", number(all)),
+        };
+    }
+    let parts = [
+        (good, "recovered"),
+        (accepted, "left because the promise was changed"),
+        (removed, "left because the record was removed"),
+    ];
+    let parts = parts.into_iter().filter(|(urls, _)| *urls > 0);
+    let parts = parts.map(|(urls, words)| format!("{} {words}", counted(urls, "URL")));
+    let parts: Vec<String> = parts.collect();
+    match parts.as_slice() {
+        [] => String::new(),
+        parts => format!("{}.", parts.join(", ")),
+    }
+}
+
+fn acknowledgement(ack: &Ack) -> String {
+    let by = match ack.by.as_str() {
+        "" => String::new(),
+        by => format!(" by {by}"),
+    };
+    let text = format!(
+        "Acknowledged{by} until {}: “{}”.",
+        day_in_words(ack.until),
+        ack.because
+    );
+    one_line(&text)
 }
 
 /// One sentence about the failure: how the bytes differ, or else what the run has noted.
@@ -205,105 +302,4 @@ fn commands(incident: &Incident) -> Vec<CommandRow> {
         ));
     }
     rows
-}
-
-/// Promised and observed side by side; empty if nothing was observed.
-fn face(evidence: &Evidence) -> Vec<FaceRow> {
-    let (promised, observed) = (&evidence.promised, &evidence.observed);
-    let text = |text: Option<&str>| text.map_or_else(String::new, one_line);
-    let bytes = |length: Option<u64>| {
-        length.map_or_else(String::new, |length| format!("{} bytes", number(length)))
-    };
-    let status = |status: Option<u16>| status.map_or_else(String::new, status_text);
-    let row = |name, promised: String, observed: String| FaceRow {
-        name,
-        differs: !promised.is_empty() && !observed.is_empty() && promised != observed,
-        is_digest: false,
-        promised,
-        observed,
-    };
-    let digest = |digest: &Option<String>| text(digest.as_deref());
-    let mut rows = vec![
-        row("Length", bytes(promised.length), bytes(observed.length)),
-        FaceRow {
-            is_digest: true,
-            ..row(
-                "SHA-256",
-                digest(&promised.sha256),
-                digest(&observed.sha256),
-            )
-        },
-        row(
-            "Type",
-            text(promised.content_type.as_deref()),
-            text(observed.content_type.as_deref()),
-        ),
-        row("Status", status(promised.status), status(observed.status)),
-        row(
-            "Redirect",
-            text(promised.redirects_to.as_deref()),
-            text(observed.redirect.as_deref()),
-        ),
-        row(
-            "Last-Modified",
-            String::new(),
-            text(evidence.last_modified.as_deref()),
-        ),
-        row("Server", String::new(), text(observed.address.as_deref())),
-    ];
-    rows.retain(|row| !row.promised.is_empty() || !row.observed.is_empty());
-    rows
-}
-
-/// Lines of a difference, without control characters.
-fn one_liners(lines: &[Shown]) -> Vec<String> {
-    lines.iter().map(|line| one_line(line)).collect()
-}
-
-/// Events of an incident, oldest first.
-fn steps(it: &IncidentOverview) -> Vec<StepRow> {
-    let incident = &it.incident;
-    let mut steps = vec![];
-    if let Some(last_good) = incident.last_good {
-        steps.push((
-            last_good,
-            "A run saw the URL as promised for the last time.".to_owned(),
-        ));
-    }
-    let opened = incident.opened.unwrap_or(incident.since);
-    if opened.duration_since(incident.since).as_secs() >= 60 {
-        steps.push((
-            incident.since,
-            "A run saw the cause first; not confirmed yet.".to_owned(),
-        ));
-    }
-    for step in &it.steps {
-        let urls = counted(step.urls, "URL");
-        let text = match step.phase {
-            Phase::Opened => format!("The incident opened, with {urls}."),
-            Phase::Reopened => format!("The incident opened again, with {urls}."),
-            Phase::Became => format!("The cause is another one, with {urls}."),
-            Phase::Intermittent => "The URLs come and go from now on.".to_owned(),
-            Phase::Steady => "The URLs are broken, and no longer come and go.".to_owned(),
-            Phase::Grown => format!("The incident grew to {urls}."),
-            Phase::Shrunk => format!("Some URLs recovered; {urls} stayed affected."),
-            Phase::Closed => "The incident closed.".to_owned(),
-            _ => continue,
-        };
-        steps.push((step.at, text));
-    }
-    if it.steps.is_empty() {
-        steps.push((opened, "The incident opened.".to_owned()));
-        steps.extend(
-            incident
-                .closed
-                .map(|closed| (closed, "The incident closed.".to_owned())),
-        );
-    }
-    let row = |(at, text): (Timestamp, String)| StepRow {
-        at: Time::moment(at),
-        moment: at.strftime("%-d %b %Y %H:%M").to_string(),
-        text,
-    };
-    steps.into_iter().map(row).collect()
 }

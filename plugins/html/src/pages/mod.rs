@@ -1,6 +1,7 @@
 //! Data of the templates of the site: texts, numbers and links. No date is relative to the clock, so
 //! that a page changes only when its content does.
 
+mod chapters;
 mod commands;
 mod host;
 mod hosts;

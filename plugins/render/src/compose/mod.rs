@@ -16,8 +16,8 @@ mod titles;
 mod urls;
 mod warnings;
 
-pub(crate) use blocks::{cause_of, cause_of_all, checklist, seen_of};
-pub(crate) use facts::{former_cause, past};
+pub(crate) use blocks::{cause_of, cause_of_all, checklist, page_title, seen_of};
+pub(crate) use facts::{evidence_facts, former_cause, past, past_of};
 pub(crate) use headline::{as_promised, broken_share};
 pub(crate) use links::selection;
 pub use links::{project_commit_link, project_file_link};
@@ -27,5 +27,5 @@ pub use scope::Scope;
 pub use stuck::{Deliveries, NextTry, StuckMessages, stuck_blocks};
 pub(crate) use subjects::title;
 pub use subjects::{LONGEST_SUBJECT, subject};
-pub(crate) use titles::{IncidentTitle, broken_since, open_groups, warning_titles};
+pub(crate) use titles::{broken_since, open_groups, warning_titles};
 pub(crate) use urls::{path_of, without_scheme};

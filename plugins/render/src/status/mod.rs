@@ -12,6 +12,7 @@ use urldb_protocol::{HostOverview, Overview, UrlOverview};
 pub use document::{StatusDocument, StatusIncident, status_document};
 pub use remarks::{remarks, wrong_clock};
 pub use titles::Titles;
+pub(crate) use titles::empty_envelope;
 
 use crate::compose::Lookup;
 use crate::page::{Page, TerminalOptions};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use urldb_protocol::{
-    Coverage, Envelope, Finding, Incident, IncidentOverview, Overview, PROTOCOL, Phase,
+    Coverage, Envelope, Finding, Incident, IncidentOverview, Overview, PROTOCOL,
     ProjectInfo, RunInfo, Severity, Summary,
 };
 
-use crate::compose::{IncidentTitle, Lookup, open_groups};
+use crate::compose::{Lookup, page_title};
 use crate::text::Text;
 
 /// Titles of incidents, in the words of messages.
@@ -21,17 +21,19 @@ impl Titles {
         let mut envelope = empty_envelope(overview);
         let titles = all.map(|it| {
             envelope.findings = finding(it).into_iter().collect();
-            // A list of closed incidents says what was wrong.
-            let incident = Incident {
-                phase: Phase::Unchanged,
-                closed: None,
-                ..it.incident.clone()
-            };
-            let title = open_groups(&[&incident], &Lookup::new(&envelope)).pop();
-            let title = title.map_or_else(Text::new, |IncidentTitle { title, .. }| title);
+            let title = page_title(&it.incident, &Lookup::new(&envelope));
             (it.incident.id.clone(), title)
         });
         Self(titles.collect())
+    }
+
+    /// The title of another version of an incident, such as the one that messages tell.
+    pub fn of_version(overview: &Overview, it: &IncidentOverview, incident: &Incident) -> Text {
+        let envelope = Envelope {
+            findings: finding(it).into_iter().collect(),
+            ..empty_envelope(overview)
+        };
+        page_title(incident, &Lookup::new(&envelope))
     }
 
     /// `docs.example.org answers 404 Not Found (3 of 120 URLs)`.
@@ -84,7 +86,7 @@ fn finding(it: &IncidentOverview) -> Option<Finding> {
 }
 
 /// An envelope without findings.
-fn empty_envelope(overview: &Overview) -> Envelope {
+pub(crate) fn empty_envelope(overview: &Overview) -> Envelope {
     let ProjectInfo {
         name,
         url,

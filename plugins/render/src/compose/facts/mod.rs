@@ -5,15 +5,16 @@ mod closed;
 mod open;
 mod story;
 
-use urldb_protocol::Phase;
+use urldb_protocol::{Incident, Phase, State};
 
 use super::causes::Group;
 use super::lookup::Lookup;
 use super::scope::Scope;
 use crate::message::Fact;
+use cause::content;
 use closed::closed_facts;
 use open::OpenGroup;
-pub(crate) use story::{former_cause, past};
+pub(crate) use story::{former_cause, past, past_of};
 
 /// The evidence of a group.
 pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Vec<Fact> {
@@ -47,5 +48,36 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
         open.common(),
     ];
     facts.extend(rest.into_iter().flatten());
+    facts
+}
+
+/// The evidence of one URL, for a page: the incident has this URL alone.
+pub(crate) fn evidence_facts(incident: &Incident, envelope: &Lookup<'_>) -> Vec<Fact> {
+    let group = Group::one(incident, envelope);
+    let open = OpenGroup {
+        group: &group,
+        cause: group.cause(),
+        envelope,
+        scope: Scope::Run,
+    };
+    let promised = &incident.evidence.promised;
+    let promised = content(promised.length, promised.sha256.as_deref(), None);
+    let promised = promised.map(|text| Fact::new("promised", text));
+    let mut facts = match incident.state {
+        State::Ok => {
+            let observed = &incident.evidence.observed;
+            let served = content(observed.length, observed.sha256.as_deref(), None);
+            let served = served.map(|text| Fact::new("served", text.own(", as promised")));
+            served.or(promised).into_iter().collect()
+        }
+        _ => {
+            let facts = open.cause_facts();
+            let has_promise = facts.iter().any(|fact| fact.name == "promised");
+            let promised = promised.filter(|_| !has_promise);
+            promised.into_iter().chain(facts).collect::<Vec<_>>()
+        }
+    };
+    facts.extend(open.seen());
+    facts.extend(open.last_good());
     facts
 }

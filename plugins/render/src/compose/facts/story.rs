@@ -265,25 +265,38 @@ pub(super) fn span_text(span: &Span) -> String {
     )
 }
 
-/// The sentence of a chapter about one URL, in the past: `answered 404 Not Found`.
+/// The sentence of a chapter in the past: `answered 404 Not Found`.
 pub(crate) fn past(incident: &Incident, chapter: &Chapter) -> Text {
+    let subject = if chapter.urls == 1 {
+        Subject::Url
+    } else {
+        Subject::Host
+    };
+    past_of(incident, chapter, subject, chapter.evidence.as_ref())
+}
+
+/// The sentence of a chapter about this subject, in the past.
+pub(crate) fn past_of(
+    incident: &Incident,
+    chapter: &Chapter,
+    subject: Subject,
+    evidence: Option<&Evidence>,
+) -> Text {
     let no_evidence = Evidence::default();
-    let evidence = chapter.evidence.as_ref().unwrap_or(&no_evidence);
     let redirect = chapter.redirect.as_deref();
     let cause = Cause {
-        subject: if chapter.urls == 1 {
-            Subject::Url
-        } else {
-            Subject::Host
-        },
+        subject,
         state: chapter.state.unwrap_or(State::Inconclusive),
         reason: chapter.reason.as_deref(),
         redirect,
         to_home_page: redirect.is_some_and(|target| is_home_page(target, &incident.host)),
-        evidence,
+        evidence: evidence.unwrap_or(&no_evidence),
         domain: None,
         urls: (chapter.urls, chapter.urls),
     };
+    if cause.counts_urls() {
+        return Text::from("redirected to the home page");
+    }
     cause.sentence().in_past()
 }
 

@@ -1,0 +1,225 @@
+//! The events of an incident as chapters: a date, a sentence in the past, and the evidence of each URL.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use urldb_protocol::{
+    Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents,
+};
+use urldb_render::{Fact, chapter_sentence, evidence_box, one_line, url_path};
+
+use super::Views;
+use super::values::Time;
+use crate::file_names::url_page;
+
+/// Most chapters on a page: the first ones and the last ones.
+const FIRST_CHAPTERS: usize = 10;
+const LAST_CHAPTERS: usize = 50;
+
+/// Most pieces of evidence in a chapter.
+const MOST_BOXES: usize = 5;
+
+/// A chapter of an incident.
+#[derive(Debug, Serialize)]
+pub(super) struct ChapterRow {
+    at: Time,
+    /// `21 Nov 2026 05:08`
+    moment: String,
+    /// Class of the mark.
+    class: &'static str,
+    text: String,
+    is_quiet: bool,
+    boxes: Vec<BoxRow>,
+    /// Number of URLs of the chapter without evidence here.
+    more: u64,
+}
+
+/// The evidence of one URL.
+#[derive(Debug, Serialize)]
+pub(super) struct BoxRow {
+    class: &'static str,
+    path: String,
+    /// The page of the URL, relative to the folder of such pages.
+    page: Option<String>,
+    sentence: String,
+    facts: Vec<FactRow>,
+    /// Lines of a difference.
+    difference: Vec<String>,
+    run: String,
+}
+
+/// A fact of a piece of evidence.
+#[derive(Debug, Serialize)]
+struct FactRow {
+    name: &'static str,
+    text: String,
+}
+
+/// The chapters of a page, and the number of those between the first and the last ones that it has not.
+pub(super) struct Chapters {
+    pub(super) first: Vec<ChapterRow>,
+    pub(super) last: Vec<ChapterRow>,
+    pub(super) left_out: u64,
+}
+
+impl Views<'_> {
+    /// The chapters of an incident, the first one first. `url_pages` are the pages of URLs.
+    pub(super) fn chapters(
+        &self,
+        incident: &Incident,
+        events: &IncidentEvents,
+        url_pages: &HashSet<String>,
+    ) -> Chapters {
+        let known = if events.chapters.is_empty() {
+            of_incident(incident)
+        } else {
+            events.chapters.clone()
+        };
+        let ends = |details: &ChapterDetails| details.chapter.event == EventKind::Closed;
+        let mut rows: Vec<(&ChapterDetails, bool)> = vec![];
+        for details in &known {
+            match rows.last_mut() {
+                Some((last, closes)) if ends(details) && is_end(&last.chapter, details) => {
+                    *closes = true;
+                }
+                _ => rows.push((details, false)),
+            }
+        }
+        let left_out = rows.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
+        let first = if left_out > 0 { FIRST_CHAPTERS } else { rows.len() };
+        let row = |(details, closes): &(&ChapterDetails, bool)| {
+            self.chapter(incident, details, *closes, url_pages)
+        };
+        Chapters {
+            first: rows.iter().take(first).map(row).collect(),
+            last: rows.iter().skip(first + left_out).map(row).collect(),
+            left_out: left_out as u64,
+        }
+    }
+
+    fn chapter(
+        &self,
+        incident: &Incident,
+        details: &ChapterDetails,
+        closes: bool,
+        url_pages: &HashSet<String>,
+    ) -> ChapterRow {
+        let chapter = &details.chapter;
+        let end = if closes { ", and the incident closed" } else { "" };
+        let text = chapter_sentence(incident, details).plain();
+        let evidence = details.evidence.iter().take(MOST_BOXES);
+        let boxes: Vec<BoxRow> = evidence
+            .map(|evidence| self.evidence(incident, chapter, evidence, url_pages))
+            .collect();
+        let shown = boxes.len() as u64;
+        ChapterRow {
+            at: Time::moment(chapter.at),
+            moment: chapter.at.strftime("%-d %b %Y %H:%M").to_string(),
+            class: class_of(chapter),
+            text: format!("{text}{end}."),
+            is_quiet: boxes.is_empty(),
+            more: if shown == 0 {
+                0
+            } else {
+                chapter.urls.saturating_sub(shown)
+            },
+            boxes,
+        }
+    }
+
+    /// The evidence of one URL in an event of an incident.
+    pub(super) fn evidence(
+        &self,
+        incident: &Incident,
+        chapter: &Chapter,
+        evidence: &Evidence,
+        url_pages: &HashSet<String>,
+    ) -> BoxRow {
+        let shown = evidence_box(self.overview, incident, chapter, evidence);
+        let page = url_page(&evidence.url, None);
+        // The body of an error page is no other version of the file.
+        let difference = shown.facts.iter().flat_map(|fact| &fact.diff);
+        BoxRow {
+            class: match class_of(chapter) {
+                "k" | "o" => "k",
+                _ => "b",
+            },
+            path: one_line(&url_path(&evidence.url)),
+            page: url_pages.contains(&page).then_some(page),
+            sentence: shown.sentence.plain(),
+            difference: difference.cloned().collect(),
+            facts: shown.facts.iter().map(fact_row).collect(),
+            run: one_line(&chapter.run),
+        }
+    }
+}
+
+fn fact_row(fact: &Fact) -> FactRow {
+    FactRow {
+        name: fact.name,
+        text: fact.text.plain(),
+    }
+}
+
+/// Whether the end of an incident belongs to the chapter in which the last URL left.
+fn is_end(last: &Chapter, end: &ChapterDetails) -> bool {
+    let leaves = matches!(last.event, EventKind::Shrunk | EventKind::Steady);
+    leaves && last.run == end.chapter.run
+}
+
+fn class_of(chapter: &Chapter) -> &'static str {
+    match (chapter.event, chapter.because) {
+        (_, Some(Because::Removed)) => "o",
+        (EventKind::Shrunk | EventKind::Closed, _) | (EventKind::Steady, Some(_)) => "k",
+        (EventKind::Intermittent, _) => "w",
+        (
+            EventKind::Muted
+            | EventKind::Unmuted
+            | EventKind::Acked
+            | EventKind::AckEnded
+            | EventKind::Merged,
+            _,
+        ) => "o",
+        _ => "b",
+    }
+}
+
+/// The chapters of an incident whose events are unknown: its beginning and its end.
+fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
+    let urls = incident.urls.len() as u64;
+    let only = incident.urls.first().filter(|_| urls == 1);
+    let opened = incident.opened.unwrap_or(incident.since);
+    let details = |chapter: Chapter| ChapterDetails {
+        url: only.map(|url| url.url.clone()),
+        evidence: chapter.evidence.iter().cloned().collect(),
+        chapter,
+        ack: None,
+        into: None,
+    };
+    let begin = Chapter {
+        run: incident.opened_by.clone(),
+        at: opened,
+        event: EventKind::Opened,
+        state: Some(incident.state),
+        reason: incident.reason.clone(),
+        redirect: incident.redirect.clone(),
+        because: None,
+        sure: false,
+        again: false,
+        new: false,
+        urls,
+        affected: urls,
+        evidence: Some(incident.evidence.clone()).filter(|it| !it.url.is_empty()),
+    };
+    let end = incident.closed.map(|closed| Chapter {
+        at: closed,
+        run: String::new(),
+        event: EventKind::Closed,
+        state: None,
+        evidence: None,
+        affected: 0,
+        ..begin.clone()
+    });
+    let chapters = [Some(begin), end].into_iter().flatten();
+    chapters.map(details).collect()
+}

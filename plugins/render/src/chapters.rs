@@ -1,0 +1,209 @@
+//! The events of an incident as chapters of the status site: a sentence in the past, and the evidence of each URL.
+
+use jiff::Timestamp;
+use urldb_protocol::{
+    AffectedUrl, Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, Overview, Phase,
+    State,
+};
+
+use crate::compose::{Lookup, evidence_facts, past_of, path_of};
+use crate::message::Fact;
+use crate::numbers::{count, number};
+use crate::sentences::Subject;
+use crate::site::day_in_words;
+use crate::status::empty_envelope;
+use crate::text::Text;
+
+/// The evidence of one URL in a chapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvidenceBox {
+    /// The sentence without subject, in the past: `answered 404 Not Found`.
+    pub sentence: Text,
+    /// The facts.
+    pub facts: Vec<Fact>,
+}
+
+/// The sentence of a chapter, without full stop: `3 URLs served other bytes`.
+pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
+    let chapter = &details.chapter;
+    let subject = subject(details);
+    match chapter.event {
+        EventKind::Opened => opening(incident, details),
+        EventKind::Reopened => opening(incident, details).own(" again"),
+        EventKind::Grown => {
+            let more = format!("{} more ", number(chapter.urls));
+            let noun = if chapter.urls == 1 { "URL " } else { "URLs " };
+            let text = Text::from(more).own(noun).and(cause(incident, details));
+            text.own(format!(", {} in all", number(chapter.affected)))
+        }
+        EventKind::Became => {
+            let it = if chapter.urls == 1 { "it" } else { "they" };
+            let other = match (chapter.sure, chapter.again) {
+                (true, _) => "had a certain cause for the first time",
+                (_, true) => "had an earlier cause again",
+                _ => "had another cause",
+            };
+            let text = subject.own(format!(" {other}: {it} "));
+            text.and(cause(incident, details))
+        }
+        EventKind::Shrunk => left(subject, chapter),
+        EventKind::Intermittent => subject.own(" came and went from this run on"),
+        EventKind::Steady if chapter.because.is_some() => {
+            left(subject, chapter).own(" in ten runs in a row")
+        }
+        EventKind::Steady => {
+            let was = if chapter.urls == 1 { "was" } else { "were" };
+            subject.own(format!(" no longer came and went, and {was} broken in each run"))
+        }
+        EventKind::Muted => subject.own(" muted: no message tells of it from here on"),
+        EventKind::Unmuted => subject.own(" no longer muted"),
+        EventKind::Acked => acknowledged(details),
+        EventKind::AckEnded => Text::from("The acknowledgement ended"),
+        EventKind::Merged => match &details.into {
+            Some(into) => Text::from("Incident ").code(into).own(" took over the URLs"),
+            None => Text::from("Another incident took over the URLs"),
+        },
+        EventKind::Closed => Text::from("The incident closed"),
+    }
+}
+
+/// The subject of a chapter: the path of its only URL, or the number of its URLs.
+fn subject(details: &ChapterDetails) -> Text {
+    let chapter = &details.chapter;
+    let is_verb = matches!(chapter.event, EventKind::Muted | EventKind::Unmuted);
+    let verb = match (is_verb, chapter.urls) {
+        (false, _) => "",
+        (true, 1) => " was",
+        (true, _) => " were",
+    };
+    let text = match (&details.url, chapter.urls) {
+        (Some(url), 1) => Text::new().path(&path_of(url)),
+        (_, urls) => Text::from(count(urls, "URL")),
+    };
+    text.own(verb)
+}
+
+/// `3 URLs served other bytes`, or of a host that gave no answer: `mirror.example.net had no address (100 URLs)`.
+fn opening(incident: &Incident, details: &ChapterDetails) -> Text {
+    let chapter = &details.chapter;
+    let is_host = matches!(
+        chapter.state,
+        Some(State::Unreachable | State::Inconclusive | State::Blocked)
+    );
+    if chapter.state.is_none() {
+        return subject(details).own(" did not always answer as promised");
+    }
+    if is_host && chapter.urls > 1 {
+        let evidence = chapter.evidence.as_ref();
+        let sentence = past_of(incident, chapter, Subject::Host, evidence);
+        let text = Text::new().code(&incident.host).own(" ").and(sentence);
+        return text.own(format!(" ({})", count(chapter.urls, "URL")));
+    }
+    subject(details).own(" ").and(cause(incident, details))
+}
+
+fn cause(incident: &Incident, details: &ChapterDetails) -> Text {
+    let chapter = &details.chapter;
+    if chapter.state.is_none() {
+        return Text::from("did not always answer as promised");
+    }
+    let subject = match chapter.urls {
+        1 => Subject::Url,
+        urls => Subject::Hosts(urls),
+    };
+    past_of(incident, chapter, subject, chapter.evidence.as_ref())
+}
+
+/// The end of a membership: recovered, accepted and removed are three things.
+fn left(subject: Text, chapter: &Chapter) -> Text {
+    let (was, its_promise, its_record) = if chapter.urls == 1 {
+        ("was", "its promise was", "its record was")
+    } else {
+        ("were", "their promises were", "their records were")
+    };
+    let it_serves = if chapter.urls == 1 {
+        "it served"
+    } else {
+        "they served"
+    };
+    match chapter.because.unwrap_or(Because::Recovered) {
+        Because::Recovered => subject.own(format!(" {was} as promised again")),
+        Because::Steady => subject.own(format!(" {was} as promised")),
+        Because::Accepted => {
+            subject.own(format!(" left: {its_promise} changed to what {it_serves}"))
+        }
+        Because::Removed => subject.own(format!(" left: {its_record} removed")),
+    }
+}
+
+/// `Acknowledged by ada until 2 December 2026: “the tables move”`
+fn acknowledged(details: &ChapterDetails) -> Text {
+    let Some(ack) = &details.ack else {
+        return Text::from("Acknowledged");
+    };
+    let text = match ack.by.as_str() {
+        "" => Text::from("Acknowledged"),
+        by => Text::from("Acknowledged by ").outside(by),
+    };
+    let until = day_in_words(ack.until);
+    let text = text.own(format!(" until {until}: “")).outside(&ack.because);
+    text.own("”")
+}
+
+/// The evidence of one URL in a chapter of an incident.
+pub fn evidence_box(
+    overview: &Overview,
+    incident: &Incident,
+    chapter: &Chapter,
+    evidence: &Evidence,
+) -> EvidenceBox {
+    let is_good = chapter.because.is_some() || chapter.state.is_none();
+    let state = if is_good {
+        State::Ok
+    } else {
+        chapter.state.unwrap_or(State::Ok)
+    };
+    let of_url = Chapter {
+        state: Some(state),
+        ..chapter.clone()
+    };
+    let sentence = past_of(incident, &of_url, Subject::Url, Some(evidence));
+    let of_members = incident.urls.iter().find(|url| url.url == evidence.url);
+    let last_good = of_members.and_then(|url| url.last_good);
+    // The URL may have joined again since.
+    let last_good = last_good.filter(|last| !is_good && *last < chapter.at);
+    let one = one_url(incident, &of_url, evidence, last_good);
+    let envelope = empty_envelope(overview);
+    EvidenceBox {
+        sentence,
+        facts: evidence_facts(&one, &Lookup::new(&envelope)),
+    }
+}
+
+/// An incident of the URL of the evidence alone.
+fn one_url(
+    incident: &Incident,
+    chapter: &Chapter,
+    evidence: &Evidence,
+    last_good: Option<Timestamp>,
+) -> Incident {
+    let state = chapter.state.unwrap_or(State::Ok);
+    Incident {
+        reason: chapter.reason.clone(),
+        redirect: chapter.redirect.clone(),
+        urls: vec![AffectedUrl::of(&evidence.url)],
+        evidence: evidence.clone(),
+        last_good,
+        ..Incident::group(
+            Phase::Unchanged,
+            incident.host.clone(),
+            state,
+            incident.since,
+        )
+    }
+}
+
+/// The path of a URL, with its query.
+pub fn url_path(url: &str) -> String {
+    path_of(url)
+}
