@@ -11,7 +11,7 @@ use crate::badge::badge;
 use crate::feed::feed;
 use crate::file_names::{host_name, host_page, numbered, url_page};
 use crate::folder::{SiteChanges, SiteFolder};
-use crate::pages::{MOST_HOSTS, Views, row_size};
+use crate::pages::{CheckDates, MOST_HOSTS, Views, row_size};
 use crate::sample::{self, Sample};
 use crate::source::{ListedUrl, SiteError, SiteSource};
 
@@ -24,6 +24,9 @@ const INCIDENT_ROWS: usize = 500;
 
 /// Most pages of URLs: hosts of static sites limit the number and the size of files.
 const MOST_URL_PAGES: usize = 10_000;
+
+/// Most pages of URLs that each run renews.
+const MOST_DAILY_PAGES: u64 = 5_000;
 
 /// The names of the templates.
 pub const TEMPLATES: [&str; 13] = [
@@ -96,7 +99,7 @@ impl SiteTemplates {
             let view = views.incident_page(it, &sample::incident_events(it), &pages);
             self.render("site/incident.html", &view)?;
         }
-        let view = views.url_page(&url.url, &sample::details());
+        let view = views.url_page(&url.url, &sample::details(), CheckDates::Exact);
         self.render("site/url.html", &view)?;
         let empty = Overview::default();
         let views = Views::new(&empty, &Sample);
@@ -142,6 +145,7 @@ impl<'a> SiteBuilder<'a> {
         source: &S,
     ) -> Result<SiteChanges, S::Error> {
         let views = Views::new(overview, source);
+        let dates = check_dates(overview, source.urls_with_incident());
         let mut budget = UrlPages::new(source.urls_with_incident());
         let mut url_pages = HashSet::new();
         for host in &overview.hosts {
@@ -156,7 +160,7 @@ impl<'a> SiteBuilder<'a> {
             for (listed, _) in rows.iter().filter(|(_, has_page)| *has_page) {
                 let url = &listed.url;
                 let page = url_page(&url.url, url.request.as_deref());
-                let view = views.url_page(url, &source.details(url)?);
+                let view = views.url_page(url, &source.details(url)?, dates);
                 self.render(&format!("urls/{page}"), "site/url.html", &view)?;
                 url_pages.insert(page);
             }
@@ -289,6 +293,16 @@ fn pages_of(urls: &[(ListedUrl, bool)]) -> Vec<&[(ListedUrl, bool)]> {
     }
     pages.push(&urls[begin..]);
     pages
+}
+
+/// Whether the pages of URLs are few enough for each run to renew them.
+fn check_dates(overview: &Overview, with_incident: usize) -> CheckDates {
+    let pages = overview.files.all.saturating_add(with_incident as u64);
+    if pages > MOST_DAILY_PAGES {
+        CheckDates::Weekly
+    } else {
+        CheckDates::Exact
+    }
 }
 
 /// Numbers of URLs that may still have a page.

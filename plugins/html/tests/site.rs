@@ -589,16 +589,29 @@ fn a_second_build_writes_only_what_has_changed() {
     let again = build(folder.path(), &overview, "/p/");
     assert_eq!((again.written, again.removed), (0, 0));
 
-    // A run that finds everything as before leaves the pages of URLs and incidents as they are.
-    let digests = |folder: &Path| {
+    // A run that finds everything as before leaves the pages of closed incidents as they are, and those of
+    // hosts and URLs that it did not check.
+    let pages = |folder: &Path| {
         let mut all = files(folder);
-        all.retain(|name, _| name.starts_with("urls/") || name == "incidents/bd7dbe2e.html");
+        let is_closed = |name: &str| name == "incidents/0c105ed0.html";
+        all.retain(|name, _| name.starts_with("urls/") || is_closed(name));
         all
     };
-    let (before, last_run) = (digests(folder.path()), overview.last_run.clone());
+    let mut closed = overview.open[0].clone();
+    closed.incident.id = "0c105ed0".to_owned();
+    closed.incident.closed = Some(at("2026-11-22T05:08:51Z"));
+    overview.closed.push(closed);
+    build(folder.path(), &overview, "/p/");
+    let (before, last_run) = (pages(folder.path()), overview.last_run.clone());
+    assert!(before.contains_key("incidents/0c105ed0.html"));
     overview.last_run.as_mut().unwrap().at = at("2026-11-23T05:14:51Z");
     assert!(build(folder.path(), &overview, "/p/").written > 0);
-    assert_eq!(digests(folder.path()), before);
+    assert_eq!(pages(folder.path()), before);
+    // Nor does a check of the host touch the closed incident.
+    overview.hosts[0].checked = Some(at("2026-11-23T05:14:51Z"));
+    build(folder.path(), &overview, "/p/");
+    assert_eq!(pages(folder.path()), before);
+    overview.hosts[0].checked = Some(at("2026-11-22T05:14:51Z"));
     overview.last_run = last_run;
     build(folder.path(), &overview, "/p/");
 
@@ -714,7 +727,8 @@ fn the_page_of_a_url_has_its_promise_and_history() {
     };
     let (name, kept) = page("data.example.org/p/1");
     for text in [
-        ">The same 35,674 bytes since 21 November 2026.</h1>",
+        ">The promised 35,674 bytes since 21 November 2026.</h1>",
+        "This URL was last checked on <time datetime=\"2026-11-22T05:14:51Z\" data-rel>",
         "Verified byte for byte in each run since <time datetime=\"2026-01-01\">",
         ">urldb&#x2f;data.example.org.yaml, line 2</a>",
         "blob&#x2f;0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4&#x2f;urldb&#x2f;data.example.org.yaml#L2",

@@ -21,6 +21,7 @@ use urldb_render::{Mark, Titles, one_line, project_commit_link, project_file_lin
 
 pub(crate) use host::row_size;
 pub(crate) use hosts::MOST_HOSTS;
+pub(crate) use url::CheckDates;
 
 use crate::source::SiteSource;
 use values::Time;

@@ -1,24 +1,36 @@
-//! The page of one URL. It stays as it is while runs find everything as before: no date of the last run,
-//! and no number that such a run would change, is on it.
+//! The page of one URL: its own last check, its own evidence, promise, captures and history.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+
 use serde::Serialize;
 use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
-use urldb_render::numbers::number;
+use urldb_render::numbers::{counted, number};
 use urldb_render::{Mark, capitalized, command_line, day_in_words, one_line, status_text};
 
+use super::chapters::BoxRow;
 use super::commands::{CommandRow, command, digest_command, promised_bytes};
 use super::incidents::IncidentRow;
 use super::url_words::{path_parts, state_in_words, state_of};
-use super::values::{Figure, Time, bytes};
+use super::values::{Figure, Time, bytes, date};
 use super::{CommitRow, Frame, Views};
 use crate::file_names::host_page;
 use crate::strip::{Stretch, timeline};
 
 /// Failures among the last runs from which on the headline speaks of them.
 const FAILURES: u64 = 3;
+
+/// The date of the last check on pages of kept URLs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CheckDates {
+    /// Each run renews the page.
+    Exact,
+    /// The page has the week, so that a quiet run leaves it as it is.
+    Weekly,
+}
 
 #[derive(Debug, Serialize)]
 pub(crate) struct UrlPage {
@@ -29,11 +41,21 @@ pub(crate) struct UrlPage {
     url: String,
     headline: String,
     past: String,
+    /// The start of the last run that checked the URL; absent on a page that is not renewed each day.
+    checked: Option<Time>,
+    /// The first day of the week of that run, on a page that is not renewed each day.
+    checked_week: Option<Time>,
+    /// The result of the last check in one sentence; empty if the headline has it.
+    result: String,
     verified_since: Option<Time>,
     verified: Option<Time>,
     is_static: bool,
     figures: Vec<Figure>,
     incidents: Vec<IncidentRow>,
+    evidence: Option<BoxRow>,
+    evidence_at: Option<Time>,
+    /// The URL is affected, and its incident has evidence of others only.
+    lacks_evidence: bool,
     promise: Vec<FactRow>,
     place: String,
     place_link: Option<String>,
@@ -74,8 +96,15 @@ struct CaptureRow {
 }
 
 impl Views<'_> {
-    pub(crate) fn url_page(&self, url: &UrlOverview, details: &UrlDetails) -> UrlPage {
-        let (headline, past) = self.headline(url);
+    /// The page of a URL.
+    pub(crate) fn url_page(
+        &self,
+        url: &UrlOverview,
+        details: &UrlDetails,
+        dates: CheckDates,
+    ) -> UrlPage {
+        let stretches = stretches(url, &details.transitions);
+        let (headline, past) = headline(url, details, &stretches);
         let (class, _) = state_of(url);
         let mark = match class {
             "b" => Mark::Broken,
@@ -84,13 +113,17 @@ impl Views<'_> {
         };
         let (_, name) = path_parts(url);
         let title = format!("{name}: {}", headline.trim_end_matches('.'));
+        // Above many pages, that of a kept URL is renewed once a week.
+        let is_weekly = dates == CheckDates::Weekly && url.standing == UrlBelief::Kept;
+        let checked = url.checked.filter(|_| !is_weekly).map(Time::moment);
         let mut frame = self.frame(&title, mark, "../../", "overview");
         frame.mark = class;
-        // The page does not change with each run.
-        frame.run = None;
+        frame.run = checked.as_ref().map(|checked| checked.iso.clone());
         let incidents = self.incidents_of(details);
-        let stretches = stretches(url, &details.transitions);
         let plain = url.request.is_none().then_some(url.url.as_str());
+        let verified_since = url
+            .verified_since
+            .filter(|_| url.standing == UrlBelief::Kept);
         UrlPage {
             frame,
             host: one_line(&url.host),
@@ -99,13 +132,19 @@ impl Views<'_> {
             url: one_line(&url.url),
             headline,
             past,
-            verified_since: url
-                .verified_since
-                .filter(|_| url.standing == UrlBelief::Kept)
-                .map(Time::day),
+            checked,
+            checked_week: url.checked.filter(|_| is_weekly).map(week),
+            result: result(url),
+            verified_since: verified_since.map(Time::day),
             verified: url.verified.map(Time::day),
             is_static: url.is_static(),
-            figures: figures(url, details, incidents.len()),
+            figures: figures(url, details, is_weekly),
+            evidence: self.own_evidence(details),
+            evidence_at: details
+                .evidence
+                .as_ref()
+                .map(|it| Time::moment(it.chapter.at)),
+            lacks_evidence: url.standing == UrlBelief::Affected && details.evidence.is_none(),
             incidents,
             promise: promise(url),
             place: one_line(&format!("{}, line {}", url.file, url.line)),
@@ -124,6 +163,14 @@ impl Views<'_> {
         }
     }
 
+    /// The latest evidence of the URL itself.
+    fn own_evidence(&self, details: &UrlDetails) -> Option<BoxRow> {
+        let known = details.evidence.as_deref()?;
+        let incident = &self.incident(&known.incident)?.incident;
+        let (chapter, evidence) = (&known.chapter, &known.evidence);
+        Some(self.evidence(incident, chapter, evidence, &HashSet::new()))
+    }
+
     /// The incidents of a URL, the latest first.
     fn incidents_of(&self, details: &UrlDetails) -> Vec<IncidentRow> {
         let known = details.incidents.iter();
@@ -132,88 +179,155 @@ impl Views<'_> {
         known.sort_by_key(|it| Reverse((it.incident.closed.is_none(), it.incident.since)));
         known.into_iter().map(|it| self.incident_row(it)).collect()
     }
+}
 
-    /// The sentence about a URL, and the sentence for a page that is out of date.
-    fn headline(&self, url: &UrlOverview) -> (String, String) {
-        let since = |text: &str| match url.since {
-            Some(since) => format!("{text} since {}.", day_in_words(since)),
-            None => format!("{text}."),
-        };
-        let both = |text: String| (text.clone(), text);
-        match (url.standing, url.state) {
-            (UrlBelief::Kept, _) => match url.failures {
-                Some((failures, runs)) if failures >= FAILURES => both(format!(
-                    "Kept, but it failed in {failures} of the last {runs} runs."
-                )),
-                _ if url.is_static() => {
-                    let bytes = url
-                        .promised
-                        .length
-                        .map_or_else(|| "bytes".to_owned(), bytes);
-                    (
-                        since(&format!("The same {bytes}")),
-                        format!("The same {bytes}, when last seen {{ago}}."),
-                    )
-                }
-                _ => (
-                    since("As promised"),
-                    "As promised, when last seen {ago}.".to_owned(),
-                ),
-            },
-            (UrlBelief::Unconfirmed, _) => {
-                let seen = url
-                    .pending
-                    .map_or("failed", State::as_str)
-                    .replace('-', " ");
-                let day = url.pending_since.map(day_in_words).unwrap_or_default();
-                both(format!("In doubt: {seen} on {day}, not confirmed yet."))
-            }
-            (UrlBelief::Affected, Some(State::Ok) | None) => {
-                both(since("Not tried, as the host does not answer,"))
-            }
-            (UrlBelief::Affected, Some(State::Changed)) => both(
-                self.length_difference(url)
-                    .unwrap_or_else(|| since("Changed")),
+/// The sentence about a URL, and the sentence for a page that is out of date.
+fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Stretch]) -> (String, String) {
+    let since = |text: &str| match url.since {
+        Some(since) => format!("{text} since {}.", day_in_words(since)),
+        None => format!("{text}."),
+    };
+    let both = |text: String| (text.clone(), text);
+    match (url.standing, url.state) {
+        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => both(match url.failures {
+            Some((failures, runs)) if failures > 0 => format!(
+                "Comes and goes: broke {} in the last {}.",
+                counted(failures, "time"),
+                counted(runs, "run")
             ),
-            (UrlBelief::Unknown, None) => both("Not checked yet.".to_owned()),
-            (UrlBelief::Affected | UrlBelief::Unknown, Some(state)) => {
-                both(since(&capitalized(&state_in_words(state))))
+            _ => "Comes and goes.".to_owned(),
+        }),
+        (UrlBelief::Kept, _) => match url.failures {
+            Some((failures, runs)) if failures >= FAILURES => both(format!(
+                "Kept, but it failed in {failures} of the last {runs} runs."
+            )),
+            _ if url.is_static() => {
+                let bytes = url
+                    .promised
+                    .length
+                    .map_or_else(|| "bytes".to_owned(), bytes);
+                (
+                    since(&format!("The promised {bytes}")),
+                    format!("The promised {bytes}, when last seen {{ago}}."),
+                )
             }
+            _ => (
+                since("As promised"),
+                "As promised, when last seen {ago}.".to_owned(),
+            ),
+        },
+        (UrlBelief::Unconfirmed, _) => {
+            let seen = url
+                .pending
+                .map_or("failed", State::as_str)
+                .replace('-', " ");
+            let day = url.pending_since.map(day_in_words).unwrap_or_default();
+            both(format!("In doubt: {seen} on {day}, not confirmed yet."))
         }
-    }
-
-    /// `Changed: 364 bytes longer than promised.`
-    fn length_difference(&self, url: &UrlOverview) -> Option<String> {
-        let it = self.incident(url.incident.as_deref()?)?;
-        let evidence = &it.incident.evidence;
-        let observed = evidence
-            .observed
-            .length
-            .filter(|_| evidence.url == url.url)?;
-        let promised = url.promised.length?;
-        Some(match observed.abs_diff(promised) {
-            0 => "Changed: other bytes of the promised length.".to_owned(),
-            difference => {
-                let how = if observed > promised {
-                    "longer"
-                } else {
-                    "shorter"
-                };
-                format!("Changed: {} {how} than promised.", bytes(difference))
-            }
-        })
+        (UrlBelief::Affected, Some(State::Ok) | None) => {
+            both(since("Not tried, as the host does not answer,"))
+        }
+        (UrlBelief::Unknown, None) => both("Not checked yet.".to_owned()),
+        (UrlBelief::Affected | UrlBelief::Unknown, Some(state)) => {
+            let text = match length_difference(url, details) {
+                Some(text) if state == State::Changed => text,
+                _ => since(&capitalized(&state_in_words(state))),
+            };
+            both(match before(stretches) {
+                Some(before) => format!("{}; {before}.", text.trim_end_matches('.')),
+                None => text,
+            })
+        }
     }
 }
 
-fn figures(url: &UrlOverview, details: &UrlDetails, incidents: usize) -> Vec<Figure> {
+/// `changed before, since 14 November 2026`: another way in which the URL was broken until its present state.
+fn before(stretches: &[Stretch]) -> Option<String> {
+    let [.., before, last] = stretches else {
+        return None;
+    };
+    let is_broken = before.class == "b" && last.class == "b";
+    let day = day_in_words(before.from);
+    is_broken.then(|| format!("{} before, since {day}", before.state))
+}
+
+/// `Changed: 364 bytes longer than promised.`
+fn length_difference(url: &UrlOverview, details: &UrlDetails) -> Option<String> {
+    let evidence = &details.evidence.as_ref()?.evidence;
+    let observed = evidence
+        .observed
+        .length
+        .filter(|_| evidence.observed.sha256.is_some())?;
+    let promised = url.promised.length?;
+    Some(match observed.abs_diff(promised) {
+        0 => "Changed: other bytes of the promised length.".to_owned(),
+        difference => {
+            let direction = if observed > promised {
+                "longer"
+            } else {
+                "shorter"
+            };
+            format!("Changed: {} {direction} than promised.", bytes(difference))
+        }
+    })
+}
+
+/// The result of the last check, where the headline does not tell it.
+fn result(url: &UrlOverview) -> String {
+    match (url.standing, url.state, url.comes_and_goes) {
+        (UrlBelief::Affected, _, Some(last)) => {
+            let runs = counted(last.runs.into(), "run");
+            let day = day_in_words(last.from);
+            match (last.is_good, last.runs) {
+                (true, 0 | 1) => format!("It was as promised, in the run of {day}."),
+                (true, _) => format!("It was as promised in {runs} in a row, since {day}."),
+                (false, 0 | 1) => format!("It was not as promised, in the run of {day}."),
+                (false, _) => format!("It was not as promised in {runs} in a row, since {day}."),
+            }
+        }
+        (UrlBelief::Affected, Some(State::Ok) | None, None) => {
+            "The URL itself was not tried, because the host was silent.".to_owned()
+        }
+        (UrlBelief::Kept, ..) if url.is_static() && url.verified.is_some() => {
+            if url.verified == url.checked {
+                "All bytes were read, and were as promised.".to_owned()
+            } else {
+                String::new()
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// The first day of the week of a time.
+fn week(time: Timestamp) -> Time {
+    let day = date(time);
+    let days = i64::from(day.weekday().to_monday_zero_offset());
+    let monday: Date = day
+        .checked_sub(jiff::Span::new().days(days))
+        .unwrap_or(day);
+    let monday = monday.to_zoned(jiff::tz::TimeZone::UTC);
+    Time::day(monday.map_or(time, |monday| monday.timestamp()))
+}
+
+fn figures(url: &UrlOverview, details: &UrlDetails, is_weekly: bool) -> Vec<Figure> {
     let mut figures = vec![];
-    if let Some(length) = url.promised.length {
-        figures.push(Figure::bytes("Promised", length));
+    let dates = [
+        ("Last check", url.checked.filter(|_| !is_weekly)),
+        ("Last verified", url.verified.filter(|_| !is_weekly)),
+    ];
+    for (name, time) in dates {
+        if let Some(time) = time {
+            figures.push(Figure::new(name, day_in_words(time), ""));
+        } else if name == "Last verified" && url.is_static() && !is_weekly {
+            figures.push(Figure::new(name, "never", "byte for byte"));
+        }
     }
     let rest = url.known_since.map_or_else(String::new, |since| {
         format!("since {}", day_in_words(since))
     });
-    figures.push(Figure::new("Incidents", number(incidents as u64), rest));
+    let incidents = details.incidents.len() as u64;
+    figures.push(Figure::new("Incidents", number(incidents), rest));
     let digests = details.captures.iter().map(|capture| &capture.digest);
     let contents: HashSet<&String> = digests.collect();
     let rest = match contents.len() {

@@ -21,6 +21,9 @@ pub(crate) fn path_parts(url: &UrlOverview) -> (String, String) {
 /// Class and words of a URL's state.
 pub(crate) fn state_of(url: &UrlOverview) -> (&'static str, String) {
     match (url.standing, url.state) {
+        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => {
+            ("w", "comes and goes".to_owned())
+        }
         (UrlBelief::Affected, Some(State::Ok) | None) => ("b", "not tried".to_owned()),
         (UrlBelief::Affected, Some(state)) => ("b", state_in_words(state)),
         (UrlBelief::Unconfirmed, _) => ("w", "in doubt".to_owned()),
