@@ -47,6 +47,7 @@ impl Badge {
         let mark = match self.mark {
             Mark::Kept => "M1.6 6 4.4 8.8 9.6 2.8",
             Mark::Broken => "M2.6 2.4 9 8.8M9 2.4 2.6 8.8",
+            Mark::Unsteady => "M5.8 2.2V6.6M5.8 8.8V9",
             Mark::Unknown => "M2 5.6h7",
         };
         let (message, colour) = (&self.message, colour(self.mark));
@@ -81,6 +82,7 @@ fn colour(mark: Mark) -> &'static str {
     match mark {
         Mark::Kept => "1f6b57",
         Mark::Broken => "a8281b",
+        Mark::Unsteady => "7a5200",
         Mark::Unknown => "57606a",
     }
 }

@@ -5,19 +5,30 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use minijinja::HtmlEscape;
-use urldb_protocol::{IncidentOverview, Overview};
+use urldb_protocol::{Incident, Overview};
 use urldb_render::one_line;
 
 /// Most incidents of a feed.
 const MOST: usize = 50;
 
-/// The feed of these incidents, each with its title; of one host, or of all. `path` is the file of the feed
+/// An incident as messages tell it, for a feed.
+#[derive(Debug, Clone)]
+pub(crate) struct FeedEntry<'a> {
+    pub(crate) incident: &'a Incident,
+    /// The host that its domain file is named after.
+    pub(crate) domain: &'a str,
+    pub(crate) title: String,
+    /// The sentences of its last chapters, the latest first, each with its date.
+    pub(crate) summary: String,
+}
+
+/// The feed of these incidents; of one host, or of all. `path` is the file of the feed
 /// in the site's folder, `page` the page with the same content.
 pub(crate) fn feed(
     overview: &Overview,
     host: Option<&str>,
     (path, page): (&str, &str),
-    incidents: &[(&IncidentOverview, String)],
+    incidents: &[FeedEntry<'_>],
 ) -> String {
     let project = &overview.project;
     let title = match host {
@@ -25,9 +36,9 @@ pub(crate) fn feed(
         None => format!("Incidents of {}", project.name),
     };
     let mut entries: Vec<_> = incidents.iter().collect();
-    entries.sort_by_key(|(it, _)| it.incident.order());
-    entries.sort_by_key(|(it, _)| Reverse(updated(it)));
-    let newest = entries.first().map(|(it, _)| updated(it));
+    entries.sort_by_key(|it| it.incident.order());
+    entries.sort_by_key(|it| Reverse(updated(it.incident)));
+    let newest = entries.first().map(|it| updated(it.incident));
     // A feed without entries has the date of the run that saw nothing to tell.
     let newest = newest.or(overview.last_run.as_ref().map(|run| run.at));
     let newest = newest.unwrap_or(Timestamp::UNIX_EPOCH);
@@ -49,52 +60,37 @@ pub(crate) fn feed(
             let _ = writeln!(feed, "<link rel=\"{relation}\" href=\"{link}\"/>");
         }
     }
-    for (it, title) in entries.into_iter().take(MOST) {
-        entry(&mut feed, &id, project.site_url.as_deref(), (it, title));
+    for it in entries.into_iter().take(MOST) {
+        entry(&mut feed, &id, project.site_url.as_deref(), it);
     }
     feed + "</feed>\n"
 }
 
-/// Adds the entry of an incident with its title. `feed_id` is the id of the feed.
-fn entry(
-    feed: &mut String,
-    feed_id: &str,
-    site_url: Option<&str>,
-    (it, title): (&IncidentOverview, &str),
-) {
-    let incident = &it.incident;
-    let word = if incident.closed.is_some() {
-        "Closed"
-    } else {
-        "Open"
-    };
+/// Adds the entry of an incident. `feed_id` is the id of the feed.
+fn entry(feed: &mut String, feed_id: &str, site_url: Option<&str>, it: &FeedEntry<'_>) {
+    let incident = it.incident;
     let id = format!("{feed_id}:{}", incident.id);
     let published = incident.opened.unwrap_or(incident.since);
     let _ = writeln!(
         feed,
-        "<entry>\n<title>{word}: {}</title>\n<id>{}</id>\n<published>{published}</published>\n<updated>{}</updated>",
-        HtmlEscape(title),
+        "<entry>\n<title>{}</title>\n<id>{}</id>\n<published>{published}</published>\n<updated>{}</updated>",
+        HtmlEscape(&it.title),
         HtmlEscape(&id),
-        updated(it)
+        updated(incident)
     );
     if let Some(site) = site_url {
         let link = format!("{site}/incidents/{}.html", incident.id);
         let _ = writeln!(feed, "<link href=\"{}\"/>", HtmlEscape(&link));
     }
-    let _ = writeln!(
-        feed,
-        "<summary>{}</summary>\n</entry>",
-        HtmlEscape(&one_line(&incident.evidence.detail))
-    );
+    let summary = HtmlEscape(&it.summary);
+    let _ = writeln!(feed, "<summary>{summary}</summary>\n</entry>");
 }
 
-/// The time at which an incident opened or closed.
-fn updated(it: &IncidentOverview) -> Timestamp {
-    let incident = &it.incident;
-    incident
-        .closed
-        .or(incident.opened)
-        .unwrap_or(incident.since)
+/// When the run of the last event began.
+fn updated(incident: &Incident) -> Timestamp {
+    let last = incident.chapters.iter().map(|chapter| chapter.at).max();
+    let times = [last, incident.closed, incident.opened];
+    times.into_iter().flatten().max().unwrap_or(incident.since)
 }
 
 /// A name with the characters that a URN may have.

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use urldb_files::Root;
-use urldb_protocol::{HostOverview, IncidentOverview, Overview};
+use urldb_protocol::{HostOverview, Overview};
 use urldb_render::{PromiseCounts, Renderer, status_document};
 
 use crate::badge::badge;
 use crate::feed::feed;
 use crate::file_names::{host_name, host_page, numbered, url_page};
 use crate::folder::{SiteChanges, SiteFolder};
-use crate::pages::{CheckDates, MOST_HOSTS, Views, row_size};
+use crate::pages::{CheckDates, MOST_NAMES, Views, row_size};
 use crate::sample::{self, Sample};
 use crate::source::{ListedUrl, SiteError, SiteSource};
 
@@ -167,7 +167,7 @@ impl<'a> SiteBuilder<'a> {
         }
         self.incidents(&views, source, &url_pages)?;
         self.render("index.html", "site/overview.html", &views.overview_page())?;
-        let pages = overview.hosts.len().div_ceil(MOST_HOSTS).max(1);
+        let pages = overview.hosts.len().div_ceil(MOST_NAMES).max(1);
         for page in 1..=pages {
             let view = views.hosts_page(page, pages);
             self.render(&numbered("hosts", page), "site/hosts.html", &view)?;
@@ -192,14 +192,12 @@ impl<'a> SiteBuilder<'a> {
         text.push('\n');
         self.write("status.json", text.as_bytes())?;
         self.write("run.js", views.last_run_script().as_bytes())?;
-        let all = overview.open.iter().chain(&overview.closed);
-        let entries: Vec<(&IncidentOverview, String)> =
-            all.map(|it| (it, views.title(it))).collect();
+        let entries = views.feed_entries();
         let place = ("incidents.atom", "incidents/index.html");
         let text = feed(overview, None, place, &entries);
         self.write(place.0, text.as_bytes())?;
         for host in &overview.hosts {
-            let of_host = entries.iter().filter(|(it, _)| it.domain == host.host);
+            let of_host = entries.iter().filter(|it| it.domain == host.host);
             let of_host: Vec<_> = of_host.cloned().collect();
             if !of_host.is_empty() {
                 let page = format!("hosts/{}", host_page(&host.host, 1));

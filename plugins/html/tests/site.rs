@@ -13,7 +13,7 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    Ack, AffectedUrl, CaptureInfo, Chapter, ChapterDetails, CommitInfo, Day, DayCount, DayLevel,
+    Ack, AffectedUrl, Because, CaptureInfo, Chapter, ChapterDetails, CommitInfo, Day, DayCount, DayLevel,
     EventKind, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentEvents,
     IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase, ProjectInfo, Promised,
     RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails,
@@ -449,7 +449,7 @@ fn the_site_has_a_page_for_each_host_and_incident() {
     assert_eq!(url_pages(folder.path()).len(), 3);
     let page = &files["index.html"];
     assert!(
-        page.contains(">One incident affects 1 of 3 promises.</h1>"),
+        page.contains(">1 of 3 promises is broken.</h1>"),
         "{page}"
     );
     assert!(page.contains("href=\"incidents/bd7dbe2e.html\""), "{page}");
@@ -781,10 +781,20 @@ fn many_hosts_have_pages_of_their_own() {
         assert!(index.len() <= 300_000, "{} bytes", index.len());
         let first = format!("hosts/h{kept:03}.example.org.html");
         assert!(index.contains(&first) && files["hosts.html"].contains(&first));
-        let last = format!("hosts/h{:03}.example.org.html", kept - 1);
-        assert!(files["hosts~3.html"].contains(&last));
+        assert_eq!(files["hosts.html"].matches("<li data-host=").count(), 600);
+        assert!(!files.contains_key("hosts~2.html"));
         assert!(files["hosts.html"].len() <= 300_000);
     }
+    // A page of names links to the others by their first hosts, by which the search finds the page.
+    overview.hosts = (0..3_100)
+        .map(|number| host(&format!("h{number:04}.example.org"), 1, 0))
+        .collect();
+    build(folder.path(), &overview, "/p/");
+    let files = files(folder.path());
+    let third = "<a href=\"hosts~3.html\" data-first=\"h3000.example.org\">";
+    assert!(files["hosts.html"].contains(third));
+    assert!(files["hosts~3.html"].contains("data-host=\"h3099.example.org\""));
+    assert!(files["hosts.html"].len() <= 300_000, "{}", files["hosts.html"].len());
 }
 
 #[test]
@@ -808,6 +818,220 @@ fn templates_are_rendered_once_before_a_site_is_built() {
         let error = error.unwrap_err().to_string();
         let begin = format!("template {broken}, line ");
         assert!(error.starts_with(&begin), "{broken}: {error}");
+    }
+}
+
+/// A chapter of one URL.
+fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDetails {
+    let is_cause = matches!(event, EventKind::Opened | EventKind::Became);
+    let mut evidence = incident("data.example.org", "").evidence;
+    evidence.detail = shown("");
+    let state = match event {
+        EventKind::Became => State::Gone,
+        _ => State::Changed,
+    };
+    if event == EventKind::Became {
+        evidence.observed = Observed {
+            status: Some(404),
+            ..Observed::default()
+        };
+        evidence.text = None;
+        evidence.first_difference = None;
+    }
+    ChapterDetails {
+        chapter: Chapter {
+            run: format!("{}-0123abcd", time.replace(['-', ':'], "")),
+            at: at(time),
+            event,
+            state: is_cause.then_some(state),
+            reason: None,
+            redirect: None,
+            because,
+            sure: false,
+            again: false,
+            new: false,
+            urls: 1,
+            affected: 1,
+            evidence: is_cause.then(|| evidence.clone()),
+        },
+        url: Some("http://data.example.org/b".to_owned()),
+        evidence: is_cause.then_some(evidence).into_iter().collect(),
+        ack: None,
+        into: None,
+    }
+}
+
+/// The text of a page without tags, in which spaces are one space.
+fn text_of(page: &str) -> String {
+    let tags = page.split('<').filter_map(|part| part.split_once('>'));
+    let text: String = tags.map(|(_, text)| text).collect::<Vec<_>>().join(" ");
+    let text = text.replace("&#x2f;", "/").replace('\u{a0}', " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_closed_incident_is_told_in_the_past_with_each_chapter() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    let mut it = overview.open.remove(0);
+    it.incident.closed = Some(at("2026-11-22T05:08:51Z"));
+    it.incident.phase = Phase::Closed;
+    it.incident.state = State::Gone;
+    it.incident.urls[0].left = Some(Because::Accepted);
+    it.incident.evidence = Evidence::default();
+    overview.closed.push(it);
+    let chapters = [
+        chapter("2026-11-20T05:08:51Z", EventKind::Opened, None),
+        chapter("2026-11-21T05:08:51Z", EventKind::Became, None),
+        chapter("2026-11-22T05:08:51Z", EventKind::Shrunk, Some(Because::Accepted)),
+        chapter("2026-11-22T05:08:51Z", EventKind::Closed, None),
+    ];
+    let events = IncidentEvents {
+        chapters: chapters.to_vec(),
+        left: vec![(Because::Accepted, 1)],
+    };
+    let source = Source {
+        path: "/b",
+        text: "plain",
+        events,
+    };
+    build_with(folder.path(), &overview, &source);
+    let page = &files(folder.path())["incidents/bd7dbe2e.html"];
+    let text = text_of(page);
+    for sentence in [
+        "answered 404 Not Found.",
+        "/b grew by 364 bytes.",
+        "/b had another cause: it answered 404 Not Found.",
+        "/b left: its promise was changed to what it served, and the incident closed.",
+        "1 URL left because the promise was changed.",
+        "= 0 recovered + 1 accepted",
+        "promised 35,674 bytes, SHA-256 454545454545",
+        "3 of 3 requests got this answer",
+    ] {
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
+    for word in ["Closed:", "answers 404", "recovered again", "What to do"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+    assert_eq!(page.matches("<article class=\"ev\">").count(), 2);
+}
+
+#[test]
+fn an_incident_has_one_row_however_often_it_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    let mut later = overview.open[0].clone();
+    later.incident.id = "0a7e0a7e".to_owned();
+    later.incident.since = at("2026-11-22T05:00:00Z");
+    later.incident.urls[0].intermittent = true;
+    overview.hosts[0].intermittent = 1;
+    overview.hosts[0].affected = 2;
+    overview.hosts[0].kept = 0;
+    overview.totals.affected = 2;
+    overview.open.push(later);
+    build_with(folder.path(), &overview, &Source {
+        path: "/p/",
+        text: "plain",
+        events: IncidentEvents::default(),
+    });
+    let files = files(folder.path());
+    let index = &files["index.html"];
+    assert!(index.contains(">1 of 3 promises is broken; one comes and goes.</h1>"), "{index}");
+    assert!(text_of(index).contains("Two incidents are open."));
+    assert!(text_of(index).contains("1 of 3 promises; 1 broken, 1 comes and goes"), "{}", text_of(index));
+    let (_, list) = index.split_once("<ol class=\"thirty\">").unwrap();
+    let (list, _) = list.split_once("</ol>").unwrap();
+    assert_eq!(list.matches("bd7dbe2e.html").count(), 1, "{list}");
+    // The latest date that is shown comes first.
+    let all = &files["incidents/index.html"];
+    assert!(all.find("0a7e0a7e.html") < all.find("bd7dbe2e.html"), "{all}");
+    let (_, open) = index.split_once("<ol class=\"inc\">").unwrap();
+    assert!(open.find("0a7e0a7e.html") < open.find("bd7dbe2e.html"), "{open}");
+    assert!(open.contains("<p class=\"num w\">"), "{open}");
+}
+
+#[test]
+fn the_pages_of_many_kept_urls_have_the_week_of_their_last_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    overview.files.all = 5_001;
+    build(folder.path(), &overview, "/p/");
+    let pages: Vec<String> = files(folder.path())
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("urls/"))
+        .map(|(_, text)| text)
+        .collect();
+    let week = "Last checked in the week from <time datetime=\"2026-11-16\">";
+    assert_eq!(pages.iter().filter(|page| page.contains(week)).count(), 2);
+    // A broken URL has its own last check on any site.
+    let exact = "last checked on <time datetime=\"2026-11-22T05:14:51Z\"";
+    assert_eq!(pages.iter().filter(|page| page.contains(exact)).count(), 1);
+    assert!(pages.iter().all(|page| !page.contains("has the date of the last check")));
+}
+
+#[test]
+fn feeds_say_the_sentences_of_pages_without_muted_urls() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    let it = overview.open[0].clone();
+    // One incident whose URLs are muted, one with another URL that is not, and one that is closed.
+    let mut muted = it.clone();
+    muted.incident.id = "0aaaaaaa".to_owned();
+    muted.told = ToldIncident::Nothing;
+    let mut part = it.clone();
+    part.incident.id = "0bbbbbbb".to_owned();
+    part.told = ToldIncident::Part(Box::new(part.incident.clone()));
+    part.incident.urls.push(AffectedUrl {
+        muted: true,
+        ..AffectedUrl::of("http://data.example.org/secret")
+    });
+    let mut closed = it;
+    closed.incident.id = "0ccccccc".to_owned();
+    closed.incident.closed = Some(at("2026-11-22T05:08:51Z"));
+    closed.incident.opened = Some(at("2026-11-20T05:08:51Z"));
+    closed.incident.chapters = [
+        ("2026-11-20T05:08:51Z", EventKind::Opened),
+        ("2026-11-22T05:08:51Z", EventKind::Closed),
+    ]
+    .map(|(time, kind)| chapter(time, kind, None).chapter)
+    .to_vec();
+    overview.open = vec![muted, part];
+    overview.closed = vec![closed];
+    build(folder.path(), &overview, "/p/");
+    let feed = &files(folder.path())["incidents.atom"];
+    assert!(!feed.contains("0aaaaaaa"), "{feed}");
+    assert_eq!(feed.matches("<entry>").count(), 2);
+    let entry = |id: &str| {
+        let entries = feed.split("<entry>").skip(1);
+        let mut entries = entries.filter(|entry| entry.contains(&format!(":{id}</id>")));
+        entries.next().unwrap().replace("&#x2f;", "/")
+    };
+    let part = entry("0bbbbbbb");
+    assert!(!part.contains("2 of") && part.contains(" grew by 364"), "{part}");
+    let closed = entry("0ccccccc");
+    for text in [
+        " grew by 364",
+        "<published>2026-11-20T05:08:51Z</published>",
+        "<updated>2026-11-22T05:08:51Z</updated>",
+        "<summary>22 November 2026: The incident closed. 20 November 2026: /b?a=1",
+    ] {
+        assert!(closed.contains(text), "{text}: {closed}");
+    }
+    assert!(!feed.contains("Open:") && !feed.contains("Closed:"), "{feed}");
+    let page = &files(folder.path())["incidents/0bbbbbbb.html"];
+    assert!(page.contains("1 of them muted"), "{page}");
+}
+
+#[test]
+fn each_page_links_to_the_feed() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), &overview("plain"), "/p/");
+    let files = files(folder.path());
+    assert!(files["index.html"].contains("id=\"subscribe\""));
+    for (name, page) in files.iter().filter(|(name, _)| name.ends_with(".html")) {
+        let depth = name.matches('/').count();
+        let link = format!("<a class=\"sub\" href=\"{}index.html#subscribe\">", "..&#x2f;".repeat(depth));
+        assert!(page.contains(&link), "{name}: {page}");
     }
 }
 

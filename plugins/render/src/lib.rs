@@ -64,7 +64,9 @@ pub use page::TerminalOptions;
 pub use renderer::{Error, Renderer};
 pub use sentences::status_text;
 pub use shell::command_line;
-pub use site::{Mark, PromiseCounts, SiteHeadline, day_in_words, moment_in_words, short_day};
+pub use site::{
+    Mark, PromiseCounts, SiteHeadline, day_in_words, moment_in_words, open_incidents, short_day,
+};
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,
     wrong_clock,

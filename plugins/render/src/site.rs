@@ -15,6 +15,8 @@ pub struct PromiseCounts {
     pub all: u64,
     /// Those of open incidents, and those that are believed to be broken.
     pub affected: u64,
+    /// The affected ones that come and go.
+    pub intermittent: u64,
     /// Those that failed without being confirmed.
     pub in_doubt: u64,
     /// Those that were never checked, or about which nothing is believed.
@@ -28,8 +30,10 @@ pub struct PromiseCounts {
 pub enum Mark {
     /// All promises are kept.
     Kept,
-    /// A promise is affected.
+    /// A promise is broken.
     Broken,
+    /// A promise comes and goes, and none is broken all the time.
+    Unsteady,
     /// Nothing is known.
     Unknown,
 }
@@ -51,6 +55,11 @@ impl PromiseCounts {
         Self {
             all: overview.totals.urls,
             affected: overview.totals.affected,
+            intermittent: {
+                let incidents = overview.open.iter();
+                let urls = incidents.flat_map(|it| it.incident.affected());
+                urls.filter(|url| url.intermittent).count() as u64
+            },
             in_doubt: overview.totals.unconfirmed,
             unknown: overview.totals.unknown,
             incidents: overview.open.len() as u64,
@@ -62,6 +71,7 @@ impl PromiseCounts {
         Self {
             all: host.urls,
             affected: host.affected,
+            intermittent: host.intermittent,
             in_doubt: host.unconfirmed,
             unknown: host.unknown,
             incidents: host.incidents.len() as u64,
@@ -96,32 +106,51 @@ impl PromiseCounts {
         }
     }
 
-    /// `Three incidents affect 141 of 1,247 promises.` Without incidents, the promises are the subject.
+    /// `34 of 1,247 promises are broken; one comes and goes.`
     fn broken(&self, promises: &str) -> SiteHeadline {
-        let affected = match (self.affected, self.all) {
+        let intermittent = self.intermittent.min(self.affected);
+        let broken = self.affected - intermittent;
+        let share = |some: u64| match (some, self.all) {
             (1, 1) => "the only promise".to_owned(),
-            (affected, all) if affected == all => format!("all {promises}"),
-            (affected, _) => format!("{} of {promises}", number(affected)),
+            (some, all) if some == all => format!("all {promises}"),
+            (some, _) => format!("{} of {promises}", number(some)),
         };
-        let (now, past) = if self.incidents == 0 {
-            let (is, was) = to_be(self.affected);
-            (
-                capitalized(&format!("{affected} {is} broken.")),
-                capitalized(&format!("{affected} {was} broken {{ago}}.")),
-            )
-        } else {
-            let (noun, verb) = match self.incidents {
-                1 => ("incident", "affects"),
-                _ => ("incidents", "affect"),
-            };
-            let subject = capitalized(&format!("{} {noun}", in_words(self.incidents)));
-            (
-                format!("{subject} {verb} {affected}."),
-                format!("{subject} affected {affected} {{ago}}."),
-            )
+        let (comes, came) = match intermittent {
+            1 => ("comes and goes", "came and went"),
+            _ => ("come and go", "came and went"),
         };
-        let mark = Mark::Broken;
-        SiteHeadline { mark, now, past }
+        let (is, was) = to_be(broken);
+        let (mark, now, past) = match (broken, intermittent) {
+            (0, 0) => {
+                let subject = "No promise";
+                let open = open_incidents(self.incidents);
+                (
+                    Mark::Broken,
+                    format!("{subject} is broken, but {}.", open.trim_end_matches('.').to_lowercase()),
+                    format!("{subject} was broken {{ago}}, but an incident was open."),
+                )
+            }
+            (0, some) => (
+                Mark::Unsteady,
+                format!("{} {comes}.", share(some)),
+                format!("{} {came} {{ago}}.", share(some)),
+            ),
+            (_, 0) => (
+                Mark::Broken,
+                format!("{} {is} broken.", share(broken)),
+                format!("{} {was} broken {{ago}}.", share(broken)),
+            ),
+            (_, some) => (
+                Mark::Broken,
+                format!("{} {is} broken; {} {comes}.", share(broken), in_words(some)),
+                format!("{} {was} broken {{ago}}; {} {came}.", share(broken), in_words(some)),
+            ),
+        };
+        SiteHeadline {
+            mark,
+            now: capitalized(&now),
+            past: capitalized(&past),
+        }
     }
 
     /// `No incident is open; 5 of 1,247 promises are in doubt.`
@@ -154,6 +183,15 @@ impl SiteHeadline {
             now: text.clone(),
             past: text,
         }
+    }
+}
+
+/// `Three incidents are open.`; empty without one.
+pub fn open_incidents(incidents: u64) -> String {
+    match incidents {
+        0 => String::new(),
+        1 => "One incident is open.".to_owned(),
+        some => capitalized(&format!("{} incidents are open.", in_words(some))),
     }
 }
 
@@ -227,28 +265,33 @@ mod tests {
             ),
             (
                 (1_247, 141, 3),
-                "Three incidents affect 141 of 1,247 promises.",
-                "Three incidents affected 141 of 1,247 promises {ago}.",
+                "141 of 1,247 promises are broken.",
+                "141 of 1,247 promises were broken {ago}.",
             ),
             (
                 (240, 1, 1),
-                "One incident affects 1 of 240 promises.",
-                "One incident affected 1 of 240 promises {ago}.",
+                "1 of 240 promises is broken.",
+                "1 of 240 promises was broken {ago}.",
             ),
             (
                 (100, 100, 1),
-                "One incident affects all 100 promises.",
-                "One incident affected all 100 promises {ago}.",
+                "All 100 promises are broken.",
+                "All 100 promises were broken {ago}.",
             ),
             (
                 (1, 1, 1),
-                "One incident affects the only promise.",
-                "One incident affected the only promise {ago}.",
+                "The only promise is broken.",
+                "The only promise was broken {ago}.",
             ),
             (
                 (30, 12, 12),
-                "12 incidents affect 12 of 30 promises.",
-                "12 incidents affected 12 of 30 promises {ago}.",
+                "12 of 30 promises are broken.",
+                "12 of 30 promises were broken {ago}.",
+            ),
+            (
+                (30, 0, 1),
+                "No promise is broken, but one incident is open.",
+                "No promise was broken {ago}, but an incident was open.",
             ),
             (
                 (3, 1, 0),
@@ -260,6 +303,36 @@ mod tests {
                 headline(counts.0, counts.1, counts.2),
                 (now.to_owned(), past.to_owned())
             );
+        }
+        for (affected, intermittent, now, past) in [
+            (
+                35,
+                1,
+                "34 of 1,247 promises are broken; one comes and goes.",
+                "34 of 1,247 promises were broken {ago}; one came and went.",
+            ),
+            (
+                1,
+                1,
+                "1 of 1,247 promises comes and goes.",
+                "1 of 1,247 promises came and went {ago}.",
+            ),
+            (
+                2,
+                2,
+                "2 of 1,247 promises come and go.",
+                "2 of 1,247 promises came and went {ago}.",
+            ),
+        ] {
+            let counts = PromiseCounts {
+                all: 1_247,
+                affected,
+                intermittent,
+                incidents: 1,
+                ..PromiseCounts::default()
+            };
+            let SiteHeadline { now: is, past: was, .. } = counts.headline();
+            assert_eq!((is.as_str(), was.as_str()), (now, past));
         }
         let counts = PromiseCounts {
             all: 1_247,

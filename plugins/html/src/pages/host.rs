@@ -7,9 +7,10 @@ use urldb_protocol::{DayLevel, HostOverview, UrlOverview};
 use urldb_render::numbers::number;
 use urldb_render::{PromiseCounts, SiteHeadline, one_line};
 
-use super::incidents::IncidentRow;
+use super::incidents::{IncidentRow, latest_first};
 use super::url_words::{path_parts, state_of};
-use super::values::{Figure, Time, promise_figures};
+
+use super::values::{Figure, Shares, Time, last_verified, promise_figures};
 use super::{Frame, PageLink, Views, last_days, page_links};
 use crate::file_names::{host_page, url_page};
 use crate::source::ListedUrl;
@@ -70,11 +71,12 @@ impl Views<'_> {
         let is_good = |level| matches!(level, DayLevel::Kept | DayLevel::Doubt);
         let good = days.iter().filter(|day| is_good(day.level)).count();
         let known = days.iter().filter(|day| day.level != DayLevel::Blank);
-        let kept = (host.kept, host.urls);
+        let shares = Shares::of(std::iter::once(host));
+        let verified = last_verified(std::iter::once(host), self.overview.now);
         let open = self.overview.open.iter();
         let open = open.filter(|it| host.incidents.contains(&it.incident.id));
         let closed = self.overview.closed.iter();
-        let closed = closed.filter(|it| it.domain == host.host);
+        let closed = latest_first(closed.filter(|it| it.domain == host.host));
         let title = format!("{}: {}", host.host, now.trim_end_matches('.'));
         let mut frame = self.frame(&title, mark, "../", "overview");
         // A run that does not check the host leaves its page as it is.
@@ -89,9 +91,13 @@ impl Views<'_> {
                 .all_checked
                 .filter(|all| Some(*all) != host.checked)
                 .map(Time::moment),
-            figures: promise_figures(kept, &host.files, (good, known.count())),
-            incidents: open.map(|it| self.incident_row(it)).collect(),
+            figures: promise_figures(&shares, (&host.files, verified), (good, known.count())),
+            incidents: latest_first(open)
+                .into_iter()
+                .map(|it| self.incident_row(it))
+                .collect(),
             closed: closed
+                .into_iter()
                 .take(MOST_CLOSED)
                 .map(|it| self.incident_row(it))
                 .collect(),

@@ -8,13 +8,16 @@ use urldb_protocol::{Day, HostOverview};
 use urldb_render::numbers::{counted, number};
 use urldb_render::{PromiseCounts, SiteHeadline, one_line, short_day};
 
-use super::values::{Time, date};
+use super::values::{Shares, Time, come_and_go, date, last_verified};
 use super::{Frame, PageLink, Views, last_days, page_links};
 use crate::file_names::{host_page, numbered};
 use crate::strip::strip;
 
-/// Most hosts on one page.
+/// Most hosts in a table.
 pub(crate) const MOST_HOSTS: usize = 250;
+
+/// Most hosts on a page that only names them.
+pub(crate) const MOST_NAMES: usize = 1_500;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct HostsPage {
@@ -22,8 +25,25 @@ pub(crate) struct HostsPage {
     headline: String,
     past: String,
     as_of: Option<Time>,
-    hosts: HostTable,
-    pages: Vec<PageLink>,
+    total: String,
+    hosts: Vec<HostCard>,
+    pages: Vec<NamesLink>,
+}
+
+/// A host in the list of all.
+#[derive(Debug, Serialize)]
+struct HostCard {
+    class: &'static str,
+    name: String,
+    page: String,
+    note: String,
+}
+
+/// A link to another page of the list, with its first host.
+#[derive(Debug, Serialize)]
+struct NamesLink {
+    first: String,
+    link: PageLink,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,10 +63,13 @@ struct HostRow {
     note: String,
     urls: String,
     kept: String,
-    files: String,
+    broken: String,
+    is_broken: bool,
+    /// Words on the URLs that are neither kept nor broken.
+    others: String,
     verified: String,
-    is_low: bool,
-    is_less_verified: bool,
+    /// The date of the newest verification, if it is another.
+    newest: String,
     strip: String,
 }
 
@@ -56,22 +79,67 @@ struct HostSums {
     hosts: String,
     urls: String,
     kept: String,
-    files: String,
+    broken: String,
+    others: String,
     verified: String,
 }
 
 impl Views<'_> {
-    /// A page of all hosts, the affected ones first; `page` counts from 1.
+    /// A page that names hosts in the order of their names; `page` counts from 1.
     pub(crate) fn hosts_page(&self, page: usize, pages: usize) -> HostsPage {
         let overview = self.overview;
         let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
+        let hosts = overview.hosts.iter();
+        let links = page_links(pages, page, |number| numbered("hosts", number));
+        let link = |(index, link): (usize, PageLink)| {
+            let first = overview.hosts.get(index * MOST_NAMES);
+            NamesLink {
+                first: first.map_or_else(String::new, |host| one_line(&host.host)),
+                link,
+            }
+        };
         HostsPage {
             frame: self.frame("Hosts", mark, "", "overview"),
             headline: now,
             past,
             as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
-            hosts: self.host_table((page - 1) * MOST_HOSTS..page * MOST_HOSTS),
-            pages: page_links(pages, page, |number| numbered("hosts", number)),
+            total: number(overview.hosts.len() as u64),
+            hosts: hosts
+                .skip((page - 1) * MOST_NAMES)
+                .take(MOST_NAMES)
+                .map(|host| self.host_card(host))
+                .collect(),
+            pages: links.into_iter().enumerate().map(link).collect(),
+        }
+    }
+
+    fn host_card(&self, host: &HostOverview) -> HostCard {
+        let shares = Shares::of(std::iter::once(host));
+        let (class, _) = self.host_state(host);
+        let note = match (shares.broken(), shares.intermittent) {
+            (0, 0) => format!("{} kept", number(host.kept)),
+            (0, some) => format!("{} of {} {}", number(some), number(host.urls), come_and_go(some)),
+            (broken, _) => format!("{} of {} broken", number(broken), number(host.urls)),
+        };
+        HostCard {
+            class,
+            name: one_line(&host.host),
+            page: host_page(&host.host, 1),
+            note,
+        }
+    }
+
+    /// Class and words of the state of a host.
+    fn host_state(&self, host: &HostOverview) -> (&'static str, &'static str) {
+        let mut warnings = self.overview.warnings.iter();
+        let has_warning = warnings.any(|finding| finding.file == host.file);
+        let broken = host.affected.saturating_sub(host.intermittent);
+        match (broken, host.intermittent, has_warning) {
+            (1.., ..) => ("b", "broken"),
+            (0, 1.., _) => ("w", "comes and goes"),
+            (0, 0, true) => ("w", "kept, with a warning"),
+            (0, 0, false) if host.unknown == host.urls && host.urls > 0 => ("o", "not known"),
+            (0, 0, false) => ("k", "kept"),
         }
     }
 
@@ -79,8 +147,13 @@ impl Views<'_> {
     pub(super) fn host_table(&self, range: Range<usize>) -> HostTable {
         let overview = self.overview;
         let mut hosts: Vec<&HostOverview> = overview.hosts.iter().collect();
-        hosts.sort_by_key(|host| (host.affected == 0, &host.host));
-        let kept: u64 = hosts.iter().map(|host| host.kept).sum();
+        let rank = |host: &HostOverview| {
+            let is_kept = host.affected == 0;
+            (is_kept, host.affected == host.intermittent)
+        };
+        hosts.sort_by_key(|host| (rank(host), &host.host));
+        let shares = Shares::of(overview.hosts.iter());
+        let verified = last_verified(overview.hosts.iter(), overview.now);
         let (first_day, last_day) = self.strip_days(overview.hosts.first());
         let rows = hosts.iter().take(range.end).skip(range.start);
         HostTable {
@@ -88,9 +161,10 @@ impl Views<'_> {
             sums: HostSums {
                 hosts: counted(hosts.len() as u64, "host"),
                 urls: number(overview.totals.urls),
-                kept: number(kept),
-                files: number(overview.files.all),
-                verified: number(overview.files.verified),
+                kept: number(shares.kept),
+                broken: number(shares.broken()),
+                others: others(&shares),
+                verified: verified.unwrap_or_else(|| "no files".to_owned()),
             },
             first_day,
             last_day,
@@ -116,12 +190,7 @@ impl Views<'_> {
         let incident = open
             .clone()
             .find(|it| host.incidents.contains(&it.incident.id));
-        let (class, state) = match (host.affected, warning) {
-            (1.., _) => ("b", "broken"),
-            (0, Some(_)) => ("w", "kept, with a warning"),
-            (0, None) if host.unknown == host.urls && host.urls > 0 => ("o", "not known"),
-            (0, None) => ("k", "kept"),
-        };
+        let (class, state) = self.host_state(host);
         let note = match (incident, warning) {
             (Some(it), _) => format!(
                 "since {}",
@@ -132,19 +201,16 @@ impl Views<'_> {
         };
         let last = self.overview.last_run.as_ref().map(|run| run.at);
         let day = |time: Timestamp| short_day(date(time), self.overview.now);
-        let note = match (note.as_str(), host.checked, host.verified) {
-            ("", Some(checked), _) if Some(checked) != last => {
-                format!("checked on {}", day(checked))
-            }
-            ("", Some(checked), Some(verified)) if date(verified) != date(checked) => {
-                format!("verified on {}", day(verified))
-            }
+        let note = match (note.as_str(), host.checked) {
+            ("", Some(checked)) if Some(checked) != last => format!("checked on {}", day(checked)),
             _ => note,
         };
-        let or_dash = |count: u64| match host.files.all {
-            0 => "–".to_owned(),
-            _ => number(count),
-        };
+        let shares = Shares::of(std::iter::once(host));
+        let verified = last_verified(std::iter::once(host), self.overview.now);
+        let newest = host.verified.map(day).filter(|newest| {
+            let oldest = verified.as_ref();
+            oldest.is_some_and(|oldest| oldest != newest)
+        });
         HostRow {
             class,
             name: one_line(&host.host),
@@ -153,11 +219,25 @@ impl Views<'_> {
             note,
             urls: number(host.urls),
             kept: number(host.kept),
-            files: or_dash(host.files.all),
-            verified: or_dash(host.files.verified),
-            is_low: host.kept < host.urls,
-            is_less_verified: host.files.verified < host.files.all,
+            broken: number(shares.broken()),
+            is_broken: shares.broken() > 0,
+            others: others(&shares),
+            verified: verified.unwrap_or_else(|| "no files".to_owned()),
+            newest: newest.unwrap_or_default(),
             strip: strip(last_days(&host.days)),
         }
     }
+}
+
+/// `1 comes and goes, 2 not known`: the terms that are not zero.
+fn others(shares: &Shares) -> String {
+    let terms = [
+        (shares.intermittent, come_and_go(shares.intermittent)),
+        (shares.unknown, "not known"),
+    ];
+    let terms = terms.iter().filter(|(urls, _)| *urls > 0);
+    let terms: Vec<String> = terms
+        .map(|(urls, words)| format!("{} {words}", number(*urls)))
+        .collect();
+    terms.join(", ")
 }

@@ -206,7 +206,7 @@ impl Parts {
 }
 
 /// The end of a closed incident, in the past: `All 40 URLs were as promised again.`
-fn end(incident: &Incident) -> String {
+pub(super) fn end(incident: &Incident) -> String {
     let all = incident.urls.len() as u64;
     let left = |because| incident.left_because(because);
     let good = left(Because::Recovered) + left(Because::Steady);
@@ -231,7 +231,8 @@ fn end(incident: &Incident) -> String {
     }
 }
 
-fn acknowledgement(ack: &Ack) -> String {
+/// `Acknowledged by ada until 2 December 2026: “the tables move”.`
+pub(super) fn acknowledgement(ack: &Ack) -> String {
     let by = match ack.by.as_str() {
         "" => String::new(),
         by => format!(" by {by}"),

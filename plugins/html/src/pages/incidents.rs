@@ -1,12 +1,14 @@
 //! The list of all incidents, and their rows on other pages.
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 use urldb_protocol::IncidentOverview;
 use urldb_render::Mark;
-use urldb_render::numbers::number;
+use urldb_render::numbers::{age_in_words, number};
 
-use super::incident::detail;
-use super::values::Time;
+use super::incident::{acknowledgement, detail, end};
+use super::values::{Time, date};
 use super::{Frame, PageLink, Views, page_links};
 use crate::file_names::numbered;
 use crate::strip::year;
@@ -32,10 +34,12 @@ pub(crate) struct IncidentRow {
     since: Time,
     closed: Option<Time>,
     class: &'static str,
+    /// The length of a closed incident.
+    lasted: Option<String>,
 }
 
 impl Views<'_> {
-    /// A page of all incidents, the open ones first; `page` counts from 1.
+    /// A page of all incidents, the latest first; `page` counts from 1.
     pub(crate) fn incidents_page(&self, page: usize, pages: usize, rows: usize) -> IncidentsPage {
         let overview = self.overview;
         let (open, closed) = (overview.open.len() as u64, overview.closed.len() as u64);
@@ -51,10 +55,8 @@ impl Views<'_> {
             headline,
             as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
             year: year(&overview.days),
-            incidents: overview
-                .open
-                .iter()
-                .chain(&overview.closed)
+            incidents: latest_first(overview.open.iter().chain(&overview.closed))
+                .into_iter()
                 .skip((page - 1) * rows)
                 .take(rows)
                 .map(|it| self.incident_row(it))
@@ -65,11 +67,20 @@ impl Views<'_> {
 
     pub(super) fn incident_row(&self, it: &IncidentOverview) -> IncidentRow {
         let incident = &it.incident;
+        let is_open = incident.closed.is_none();
         let urls = incident.urls.len() as u64;
-        let (title, mut detail) = (self.title(it), detail(incident));
+        let title = self.title(it);
+        let mut detail = if is_open {
+            detail(incident)
+        } else {
+            end(incident)
+        };
         if title.contains(&detail) {
             detail.clear();
         }
+        let sentences = [detail, acknowledged(it)];
+        let sentences = sentences.into_iter().filter(|text| !text.is_empty());
+        let detail = sentences.collect::<Vec<_>>().join(" ");
         IncidentRow {
             id: incident.id.clone(),
             title,
@@ -78,7 +89,31 @@ impl Views<'_> {
             noun: if urls == 1 { "URL" } else { "URLs" },
             since: Time::day(incident.since),
             closed: incident.closed.map(Time::day),
-            class: if incident.closed.is_some() { "k" } else { "b" },
+            class: match (is_open, incident.comes_and_goes()) {
+                (false, _) => "k",
+                (true, true) => "w",
+                (true, false) => "b",
+            },
+            lasted: incident
+                .closed
+                .map(|closed| age_in_words(incident.since, closed)),
         }
     }
+}
+
+/// The incidents in the order of the date that their rows show, the latest first.
+pub(super) fn latest_first<'a>(
+    incidents: impl Iterator<Item = &'a IncidentOverview>,
+) -> Vec<&'a IncidentOverview> {
+    let mut incidents: Vec<_> = incidents.collect();
+    incidents.sort_by_key(|it| it.incident.order());
+    incidents.sort_by_key(|it| Reverse(date(it.incident.since)));
+    incidents
+}
+
+/// The acknowledgement of an open incident; empty without one.
+fn acknowledged(it: &IncidentOverview) -> String {
+    let ack = it.incident.ack.as_ref();
+    let ack = ack.filter(|_| it.incident.closed.is_none());
+    ack.map_or_else(String::new, acknowledgement)
 }

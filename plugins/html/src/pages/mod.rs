@@ -3,6 +3,8 @@
 
 mod chapters;
 mod commands;
+mod events;
+mod feed_entries;
 mod host;
 mod hosts;
 mod incident;
@@ -20,7 +22,7 @@ use urldb_protocol::{CommitInfo, Day, IncidentOverview, LogEntry, Overview};
 use urldb_render::{Mark, Titles, one_line, project_commit_link, project_file_link};
 
 pub(crate) use host::row_size;
-pub(crate) use hosts::MOST_HOSTS;
+pub(crate) use hosts::MOST_NAMES;
 pub(crate) use url::CheckDates;
 
 use crate::source::SiteSource;
@@ -111,6 +113,7 @@ impl<'a> Views<'a> {
         let (icon, mark) = match mark {
             Mark::Kept => ("kept", "k"),
             Mark::Broken => ("broken", "b"),
+            Mark::Unsteady => ("none", "w"),
             Mark::Unknown => ("none", "o"),
         };
         Frame {

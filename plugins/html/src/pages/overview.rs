@@ -1,19 +1,17 @@
 //! The start page: the state of all promises.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
-use urldb_protocol::{CommitInfo, Finding, LogEntry, LogEvent, RunSummary};
+use urldb_protocol::{Finding, RunSummary};
 use urldb_render::numbers::{counted, number, with_spaces};
 use urldb_render::{
-    PromiseCounts, SiteHeadline, commit_counts, event_sentence, moment_in_words, one_line, remarks,
-    short_day,
+    PromiseCounts, SiteHeadline, moment_in_words, one_line, open_incidents, remarks, short_day,
 };
 
+use super::events::EventRow;
 use super::hosts::{HostTable, MOST_HOSTS};
-use super::incidents::IncidentRow;
-use super::values::{Figure, Time, date, promise_figures};
-use super::{CommitLink, Frame, Views};
+use super::incidents::{IncidentRow, latest_first};
+use super::values::{Figure, Shares, Time, last_verified, promise_figures};
+use super::{Frame, Views};
 use crate::file_names::host_page;
 use crate::strip::{good_days, year};
 
@@ -22,9 +20,6 @@ const MOST_INCIDENTS: usize = 12;
 
 /// Most hosts on the overview beside the affected ones.
 const MOST_OTHER_HOSTS: usize = 100;
-
-/// Most events on the overview.
-const MOST_EVENTS: usize = 30;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct OverviewPage {
@@ -35,6 +30,8 @@ pub(crate) struct OverviewPage {
     /// Sentences about urldb itself: a wrong clock, and messages that wait.
     remarks: Vec<String>,
     is_empty: bool,
+    /// `Three incidents are open.`
+    open: String,
     figures: Vec<Figure>,
     incidents: Vec<IncidentRow>,
     more_incidents: u64,
@@ -75,32 +72,22 @@ struct MistakeRow {
     message: String,
 }
 
-/// An event of the last days.
-#[derive(Debug, Serialize)]
-struct EventRow {
-    at: Time,
-    day: String,
-    /// The id of the incident whose page has more.
-    incident: Option<String>,
-    text: String,
-    detail: String,
-    commit: Option<CommitLink>,
-}
-
 impl Views<'_> {
     /// The start page.
     pub(crate) fn overview_page(&self) -> OverviewPage {
         let overview = self.overview;
         let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
         let files = &overview.files;
-        let kept: u64 = overview.hosts.iter().map(|host| host.kept).sum();
+        let shares = Shares::of(overview.hosts.iter());
+        let verified = last_verified(overview.hosts.iter(), overview.now);
         let (good, without_run) = good_days(&overview.days);
         let known = overview.days.iter().filter(|day| day.promised > 0).count();
         let (events, more_events) = self.events();
         let affected = overview.hosts.iter().filter(|host| host.affected > 0);
         let rows = (affected.count() + MOST_OTHER_HOSTS).min(MOST_HOSTS);
         let more_hosts = overview.hosts.len().saturating_sub(rows) as u64;
-        let incidents = overview.open.iter().take(MOST_INCIDENTS);
+        let incidents = latest_first(overview.open.iter()).into_iter();
+        let incidents = incidents.take(MOST_INCIDENTS);
         OverviewPage {
             frame: self.frame(now.trim_end_matches('.'), mark, "", "overview"),
             headline: now,
@@ -110,7 +97,8 @@ impl Views<'_> {
                 .map(|text| one_line(&with_spaces(&text)))
                 .collect(),
             is_empty: overview.totals.urls == 0,
-            figures: promise_figures((kept, overview.totals.urls), files, (good, known)),
+            open: open_incidents(overview.open.len() as u64),
+            figures: promise_figures(&shares, (files, verified), (good, known)),
             incidents: incidents.map(|it| self.incident_row(it)).collect(),
             more_incidents: overview.open.len().saturating_sub(MOST_INCIDENTS) as u64,
             warnings: overview.warnings.iter().map(warning).collect(),
@@ -136,82 +124,6 @@ impl Views<'_> {
             message: one_line(&mistake.message),
         });
         row.collect()
-    }
-
-    /// Events of the last days, and the number of events that are left out. A commit is one event,
-    /// however many domain files it changed.
-    fn events(&self) -> (Vec<EventRow>, u64) {
-        let mut commits: HashMap<&str, (&LogEntry, CommitInfo, u64)> = HashMap::new();
-        for entry in &self.events {
-            if let Some(commit) = &entry.commit {
-                let known = commits.entry(&commit.id);
-                let (_, sum, hosts) = known.or_insert_with(|| {
-                    let (added, changed, removed) = (0, 0, 0);
-                    let none = CommitInfo {
-                        added,
-                        changed,
-                        removed,
-                        ..commit.clone()
-                    };
-                    (entry, none, 0)
-                });
-                sum.added += commit.added;
-                sum.changed += commit.changed;
-                sum.removed += commit.removed;
-                *hosts += 1;
-            }
-        }
-        let rows = self.events.iter().filter_map(|entry| {
-            let Some(commit) = &entry.commit else {
-                return self.event_row(entry);
-            };
-            let (entry, commit, hosts) = commits.remove(commit.id.as_str())?;
-            let counts = commit_counts(&commit);
-            let place = match hosts {
-                1 => one_line(&entry.host),
-                hosts => format!("{} hosts", number(hosts)),
-            };
-            (!counts.is_empty()).then(|| EventRow {
-                at: Time::day(entry.at),
-                day: short_day(date(entry.at), self.overview.now),
-                incident: None,
-                text: one_line(&commit.subject),
-                detail: format!("{counts}; {place}"),
-                commit: Some(self.commit_link(&commit.id)),
-            })
-        });
-        let mut rows: Vec<EventRow> = rows.collect();
-        let more = rows.len().saturating_sub(MOST_EVENTS);
-        rows.truncate(MOST_EVENTS);
-        (rows, more as u64)
-    }
-
-    /// An event that people should hear of: an incident that opened, grew or closed.
-    fn event_row(&self, entry: &LogEntry) -> Option<EventRow> {
-        let it = entry.incident.as_deref().and_then(|id| self.incident(id));
-        let host = one_line(&entry.host);
-        let text = match (entry.event, it) {
-            (LogEvent::Broken, Some(it)) => self.title(it),
-            (
-                LogEvent::Broken
-                | LogEvent::Grown
-                | LogEvent::Recovered
-                | LogEvent::PromisesChanged,
-                it,
-            ) => {
-                let sentence = event_sentence(entry, it.map(|it| &it.incident)).plain();
-                format!("{host}: {sentence}")
-            }
-            _ => return None,
-        };
-        Some(EventRow {
-            at: Time::day(entry.at),
-            day: short_day(date(entry.at), self.overview.now),
-            incident: it.map(|it| it.incident.id.clone()),
-            text,
-            detail: String::new(),
-            commit: None,
-        })
     }
 
     fn coverage(&self) -> Vec<Fact> {
@@ -258,7 +170,7 @@ fn warning(finding: &Finding) -> WarningRow {
         .to_string_lossy()
         .into_owned();
     let title = match finding.code.as_str() {
-        "intermittent" => format!("{host}: one URL is intermittent"),
+        "intermittent" => format!("{host}: one URL breaks often"),
         "certificate-expires-soon" => format!("{host}: the certificate expires soon"),
         code => format!("{host}: {code}"),
     };

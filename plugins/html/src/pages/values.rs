@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use urldb_protocol::FileCounts;
+use urldb_protocol::{FileCounts, HostOverview};
 use urldb_render::numbers::{counted, number};
-use urldb_render::{day_in_words, moment_in_words};
+use urldb_render::{day_in_words, moment_in_words, short_day};
 
 /// Text such as `of 1,247 promises`; `rest` follows the noun.
 pub(super) fn of(all: u64, noun: &str, rest: &str) -> String {
@@ -47,14 +47,11 @@ pub(crate) struct Figure {
     name: &'static str,
     value: String,
     rest: String,
+    /// The name on a page that is out of date, if it is another.
+    past: Option<&'static str>,
 }
 
 impl Figure {
-    pub(crate) fn bytes(name: &'static str, bytes: u64) -> Self {
-        let unit = if bytes == 1 { "byte" } else { "bytes" };
-        Self::new(name, number(bytes), unit)
-    }
-
     pub(crate) fn new(
         name: &'static str,
         value: impl Into<String>,
@@ -64,35 +61,118 @@ impl Figure {
             name,
             value: value.into(),
             rest: rest.into(),
+            past: None,
+        }
+    }
+
+    fn in_past(self, name: &'static str) -> Self {
+        Self {
+            past: Some(name),
+            ..self
         }
     }
 }
 
-/// The figures of the whole database or of one host: kept and all promises, static URLs, days without
-/// incident and known days.
+/// Numbers of promises that add up to all of them.
+pub(super) struct Shares {
+    pub(super) all: u64,
+    pub(super) kept: u64,
+    pub(super) intermittent: u64,
+    pub(super) unknown: u64,
+}
+
+impl Shares {
+    pub(super) fn of<'h>(hosts: impl Iterator<Item = &'h HostOverview>) -> Self {
+        let none = Self {
+            all: 0,
+            kept: 0,
+            intermittent: 0,
+            unknown: 0,
+        };
+        hosts.fold(none, |sum, host| Self {
+            all: sum.all + host.urls,
+            kept: sum.kept + host.kept,
+            intermittent: sum.intermittent + host.intermittent,
+            unknown: sum.unknown + host.unknown,
+        })
+    }
+
+    /// Number of URLs that are affected, and do not come and go.
+    pub(super) fn broken(&self) -> u64 {
+        let others = self.kept + self.intermittent + self.unknown;
+        self.all.saturating_sub(others)
+    }
+
+    /// `34 broken, 1 comes and goes, 2 not known`: the terms that are not zero.
+    fn others(&self) -> String {
+        let terms = [
+            (self.broken(), "broken"),
+            (self.intermittent, come_and_go(self.intermittent)),
+            (self.unknown, "not known"),
+        ];
+        let terms = terms.iter().filter(|(urls, _)| *urls > 0);
+        let terms: Vec<String> = terms
+            .map(|(urls, words)| format!("{} {words}", number(*urls)))
+            .collect();
+        terms.join(", ")
+    }
+}
+
+/// The verb for so many URLs.
+pub(super) const fn come_and_go(urls: u64) -> &'static str {
+    match urls {
+        1 => "comes and goes",
+        _ => "come and go",
+    }
+}
+
+/// The oldest date at which a run had read a file; absent without files. `now` is in the year that is left out.
+pub(super) fn last_verified<'h>(
+    hosts: impl Iterator<Item = &'h HostOverview>,
+    now: Timestamp,
+) -> Option<String> {
+    let mut oldest: Option<Timestamp> = None;
+    let mut hosts = hosts.filter(|host| host.files.all > 0).peekable();
+    hosts.peek()?;
+    for host in hosts {
+        let Some(verified) = host.all_verified else {
+            return Some("never".to_owned());
+        };
+        oldest = Some(oldest.unwrap_or(verified).min(verified));
+    }
+    oldest.map(|oldest| short_day(date(oldest), now))
+}
+
+/// The figures of the whole database or of one host: kept promises, the last verification of files, days
+/// without incident and known days.
 pub(super) fn promise_figures(
-    (kept, promises): (u64, u64),
-    files: &FileCounts,
+    shares: &Shares,
+    (files, verified): (&FileCounts, Option<String>),
     (good_days, known_days): (usize, usize),
 ) -> Vec<Figure> {
-    vec![
-        Figure::new("Kept", number(kept), of(promises, "promise", "")),
-        Figure::new(
-            "Verified byte for byte",
-            number(files.verified),
-            of(files.all, "file", ", within 7 days"),
-        ),
-        Figure::new(
-            "In the archive",
-            number(files.archived),
-            of(files.all, "file", ""),
-        ),
-        Figure::new(
-            "Days without incident",
-            good_days.to_string(),
-            format!("of the last {known_days}"),
-        ),
-    ]
+    let rest = match shares.others().as_str() {
+        "" => String::new(),
+        others => format!("; {others}"),
+    };
+    let kept = of(shares.all, "promise", &rest);
+    let mut figures =
+        vec![Figure::new("Kept now", number(shares.kept), kept).in_past("Kept then")];
+    if let Some(verified) = verified {
+        let never = files.ages[4];
+        let which = match never {
+            0 => format!("the oldest of {}", counted(files.all, "file")),
+            never => format!("{} of {}", number(never), counted(files.all, "file")),
+        };
+        let within = format!("{which}; {} within 7 days", number(files.verified));
+        figures.push(Figure::new("Files last verified", verified, within));
+    }
+    if files.all > 0 {
+        let of = of(files.all, "file", "");
+        figures.push(Figure::new("In the archive", number(files.archived), of));
+    }
+    let known = format!("of the last {known_days}");
+    figures.push(Figure::new("Days without incident", good_days.to_string(), known));
+    figures
 }
 
 /// The date of a time, in UTC.

@@ -1,0 +1,202 @@
+//! The events of the last days on the overview: one row for each incident, however often it changed.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use urldb_protocol::{CommitInfo, IncidentOverview, LogEntry, LogEvent};
+use urldb_render::numbers::number;
+use urldb_render::{commit_counts, event_sentence, one_line, short_day};
+
+use super::incident::{detail, end};
+use super::values::{Time, date};
+use super::{CommitLink, Views};
+
+/// Most events on the overview.
+const MOST_EVENTS: usize = 30;
+
+/// An incident, a commit or another change of the last days.
+#[derive(Debug, Serialize)]
+pub(super) struct EventRow {
+    at: Time,
+    /// `22 Nov`, `since 15 Nov`, or `8 to 10 Nov`
+    day: String,
+    /// Class of the mark; empty for a commit.
+    class: &'static str,
+    /// The id of the incident whose page has more.
+    incident: Option<String>,
+    text: String,
+    detail: String,
+    commit: Option<CommitLink>,
+}
+
+/// Changes of one URL or host that belong to no incident.
+struct Changes<'a> {
+    latest: &'a LogEntry,
+    first: Timestamp,
+    number: u64,
+}
+
+impl Views<'_> {
+    /// Events of the last days, and the number of rows that are left out. A commit is one event, however many
+    /// domain files it changed. The latest date that is shown comes first.
+    pub(super) fn events(&self) -> (Vec<EventRow>, u64) {
+        let mut rows: Vec<(Timestamp, EventRow)> = self.commit_rows();
+        let mut seen = HashSet::new();
+        let mut others: Vec<Changes<'_>> = vec![];
+        let mut known: HashMap<_, usize> = HashMap::new();
+        let news = self.events.iter().filter(|entry| is_news(entry.event));
+        for entry in news {
+            let id = entry.incident.as_deref();
+            if let Some(it) = id.and_then(|id| self.incident(id)) {
+                if seen.insert(&it.incident.id) {
+                    rows.push((it.incident.since, self.incident_event(it)));
+                }
+                continue;
+            }
+            // The latest entry comes first.
+            let key = (&entry.host, &entry.url, id);
+            let index = *known.entry(key).or_insert(others.len());
+            match others.get_mut(index) {
+                Some(changes) => {
+                    changes.first = entry.at;
+                    changes.number += 1;
+                }
+                None => others.push(Changes {
+                    latest: entry,
+                    first: entry.at,
+                    number: 1,
+                }),
+            }
+        }
+        let others = others.iter().map(|it| (it.latest.at, self.changes(it)));
+        rows.extend(others);
+        rows.sort_by_key(|(at, _)| Reverse(date(*at)));
+        let more = rows.len().saturating_sub(MOST_EVENTS);
+        rows.truncate(MOST_EVENTS);
+        (rows.into_iter().map(|(_, row)| row).collect(), more as u64)
+    }
+
+    fn day(&self, time: Timestamp) -> String {
+        short_day(date(time), self.overview.now)
+    }
+
+    fn incident_event(&self, it: &IncidentOverview) -> EventRow {
+        let incident = &it.incident;
+        let since = self.day(incident.since);
+        let day = match incident.closed.map(|closed| self.day(closed)) {
+            None => format!("since {since}"),
+            Some(closed) if closed == since => since,
+            Some(closed) => match (since.split_once(' '), closed.split_once(' ')) {
+                (Some((day, month)), Some((_, same))) if month == same => {
+                    format!("{day} to {closed}")
+                }
+                _ => format!("{since} to {closed}"),
+            },
+        };
+        let text = self.title(it);
+        let is_open = incident.closed.is_none();
+        let detail = if is_open {
+            detail(incident)
+        } else {
+            end(incident)
+        };
+        EventRow {
+            at: Time::day(incident.since),
+            day,
+            class: match (is_open, incident.comes_and_goes()) {
+                (false, _) => "k",
+                (true, true) => "w",
+                (true, false) => "b",
+            },
+            incident: Some(incident.id.clone()),
+            detail: if text.contains(&detail) {
+                String::new()
+            } else {
+                detail
+            },
+            text,
+            commit: None,
+        }
+    }
+
+    fn changes(&self, changes: &Changes<'_>) -> EventRow {
+        let entry = changes.latest;
+        let sentence = event_sentence(entry, None).plain();
+        let detail = match changes.number {
+            1 => String::new(),
+            changed => format!(
+                "{} changes since {}",
+                number(changed),
+                self.day(changes.first)
+            ),
+        };
+        EventRow {
+            at: Time::day(entry.at),
+            day: self.day(entry.at),
+            class: match entry.event {
+                LogEvent::Recovered | LogEvent::PromisesChanged => "k",
+                _ => "b",
+            },
+            incident: None,
+            text: format!("{}: {sentence}", one_line(&entry.host)),
+            detail,
+            commit: None,
+        }
+    }
+
+    fn commit_rows(&self) -> Vec<(Timestamp, EventRow)> {
+        let mut commits: HashMap<&str, (CommitInfo, u64)> = HashMap::new();
+        for entry in &self.events {
+            if let Some(commit) = &entry.commit {
+                let known = commits.entry(&commit.id);
+                let (sum, hosts) = known.or_insert_with(|| {
+                    let none = CommitInfo {
+                        added: 0,
+                        changed: 0,
+                        removed: 0,
+                        ..commit.clone()
+                    };
+                    (none, 0)
+                });
+                sum.added += commit.added;
+                sum.changed += commit.changed;
+                sum.removed += commit.removed;
+                *hosts += 1;
+            }
+        }
+        let rows = self.events.iter().filter_map(|entry| {
+            let id = &entry.commit.as_ref()?.id;
+            let (commit, hosts) = commits.remove(id.as_str())?;
+            let counts = commit_counts(&commit);
+            let place = match hosts {
+                1 => one_line(&entry.host),
+                hosts => format!("{} hosts", number(hosts)),
+            };
+            let row = || EventRow {
+                at: Time::day(entry.at),
+                day: self.day(entry.at),
+                class: "",
+                incident: None,
+                text: one_line(&commit.subject),
+                detail: format!("{counts}; {place}"),
+                commit: Some(self.commit_link(&commit.id)),
+            };
+            (!counts.is_empty()).then(|| (entry.at, row()))
+        });
+        rows.collect()
+    }
+}
+
+/// Whether people should hear of the event: an incident opened, changed or closed.
+fn is_news(event: LogEvent) -> bool {
+    matches!(
+        event,
+        LogEvent::Broken
+            | LogEvent::Grown
+            | LogEvent::Shrunk
+            | LogEvent::Recovered
+            | LogEvent::PromisesChanged
+    )
+}

@@ -1,0 +1,54 @@
+//! The incidents of feeds, in the sentences of their pages. Muted URLs are left out, as in messages.
+
+use urldb_protocol::{Chapter, ChapterDetails, IncidentOverview, ToldIncident};
+use urldb_render::{Titles, chapter_sentence, day_in_words, one_line};
+
+use super::Views;
+use crate::feed::FeedEntry;
+
+/// Most chapters in the summary of an entry: the last ones.
+const MOST_CHAPTERS: usize = 10;
+
+impl<'a> Views<'a> {
+    /// The entries of all incidents that messages tell.
+    pub(crate) fn feed_entries(&self) -> Vec<FeedEntry<'a>> {
+        let overview = self.overview;
+        let all = overview.open.iter().chain(&overview.closed);
+        all.filter_map(|it| self.feed_entry(it)).collect()
+    }
+
+    fn feed_entry(&self, it: &'a IncidentOverview) -> Option<FeedEntry<'a>> {
+        let (incident, title) = match &it.told {
+            ToldIncident::Nothing => return None,
+            ToldIncident::Whole => (&it.incident, self.title(it)),
+            ToldIncident::Part(incident) => {
+                let title = Titles::of_version(self.overview, it, incident);
+                (&**incident, title.plain())
+            }
+        };
+        let chapters = incident.chapters.iter().rev().take(MOST_CHAPTERS);
+        let sentences = chapters.map(|chapter| {
+            let only = chapter.evidence.as_ref().filter(|_| chapter.urls == 1);
+            let details = ChapterDetails {
+                url: only.map(|evidence| evidence.url.clone()),
+                evidence: vec![],
+                ack: None,
+                into: incident.merged_into.clone(),
+                chapter: Chapter::clone(chapter),
+            };
+            let sentence = chapter_sentence(incident, &details).plain();
+            format!("{}: {sentence}.", day_in_words(chapter.at))
+        });
+        let summary = sentences.collect::<Vec<_>>().join(" ");
+        Some(FeedEntry {
+            incident,
+            domain: &it.domain,
+            title,
+            summary: one_line(if summary.is_empty() {
+                &incident.evidence.detail
+            } else {
+                &summary
+            }),
+        })
+    }
+}
