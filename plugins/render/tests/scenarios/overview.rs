@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use urldb_protocol::{
     Because, CommitInfo, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview,
     LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, State, Totals,
+    RunSummary, State, ToldIncident, Totals,
 };
 use urldb_render::{StatusScope, TerminalOptions, log, status, status_document, status_schema};
 
@@ -30,6 +30,7 @@ fn host(name: &str, urls: u64, files: u64, verified: &str) -> HostOverview {
         in_incidents: 0,
         broken: 0,
         muted: 0,
+        intermittent: 0,
         unconfirmed: 0,
         unknown: 0,
         files: FileCounts {
@@ -42,6 +43,7 @@ fn host(name: &str, urls: u64, files: u64, verified: &str) -> HostOverview {
         all_checked: Some(at(verified)),
         verified: (files > 0).then(|| at(verified)),
         verified_without: 0,
+        all_verified: None,
         known_since: Some(at("2026-10-02 11:20")),
         certificate: None,
         incidents: vec![],
@@ -106,6 +108,7 @@ fn opened(incident: Incident) -> IncidentOverview {
         domain: incident.host.clone(),
         reason: incident.reason.clone(),
         steps: vec![],
+        told: ToldIncident::Whole,
         incident,
     }
 }
