@@ -9,7 +9,7 @@ use urldb_protocol::{CommitInfo, IncidentOverview, LogEntry, LogEvent};
 use urldb_render::numbers::number;
 use urldb_render::{commit_counts, event_sentence, one_line, short_day};
 
-use super::incident::{detail, end};
+use super::incident::{detail, end, says};
 use super::values::{Time, date};
 use super::{CommitLink, Views};
 
@@ -46,10 +46,17 @@ impl Views<'_> {
         let mut seen = HashSet::new();
         let mut others: Vec<Changes<'_>> = vec![];
         let mut known: HashMap<_, usize> = HashMap::new();
+        let of_urls = self.incidents_of_urls();
         let news = self.events.iter().filter(|entry| is_news(entry.event));
         for entry in news {
             let id = entry.incident.as_deref();
-            if let Some(it) = id.and_then(|id| self.incident(id)) {
+            let named = id.and_then(|id| self.incident(id));
+            // A URL that comes and goes changes without a change of its incident.
+            let of_url = || {
+                let all = of_urls.get(entry.url.as_deref()?)?;
+                all.iter().copied().find(|it| was_open(it, entry.at))
+            };
+            if let Some(it) = named.or_else(of_url) {
                 if seen.insert(&it.incident.id) {
                     rows.push((it.incident.since, self.incident_event(it)));
                 }
@@ -76,6 +83,16 @@ impl Views<'_> {
         let more = rows.len().saturating_sub(MOST_EVENTS);
         rows.truncate(MOST_EVENTS);
         (rows.into_iter().map(|(_, row)| row).collect(), more as u64)
+    }
+
+    /// The incidents of each URL.
+    fn incidents_of_urls(&self) -> HashMap<&str, Vec<&IncidentOverview>> {
+        let mut of_urls: HashMap<&str, Vec<&IncidentOverview>> = HashMap::new();
+        let all = self.overview.open.iter().chain(&self.overview.closed);
+        for (it, url) in all.flat_map(|it| it.incident.urls.iter().map(move |url| (it, url))) {
+            of_urls.entry(&url.url).or_default().push(it);
+        }
+        of_urls
     }
 
     fn day(&self, time: Timestamp) -> String {
@@ -111,7 +128,7 @@ impl Views<'_> {
                 (true, false) => "b",
             },
             incident: Some(incident.id.clone()),
-            detail: if text.contains(&detail) {
+            detail: if says(&text, &detail) {
                 String::new()
             } else {
                 detail
@@ -187,6 +204,15 @@ impl Views<'_> {
         });
         rows.collect()
     }
+}
+
+/// Whether the incident was open at this time, or had opened and was to open again.
+fn was_open(it: &IncidentOverview, at: Timestamp) -> bool {
+    let incident = &it.incident;
+    let opened = incident.opened.unwrap_or(incident.since);
+    // A line of the history has the end of the run, a file the start.
+    let closes = incident.closed.map(date);
+    opened.min(incident.since) <= at && closes.is_none_or(|closed| date(at) <= closed)
 }
 
 /// Whether people should hear of the event: an incident opened, changed or closed.

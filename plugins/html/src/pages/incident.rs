@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 use urldb_protocol::{Ack, Because, Incident, IncidentEvents, IncidentOverview, State};
 use urldb_render::numbers::{age_in_words, counted, number};
-use urldb_render::{Mark, command_line, day_in_words, one_line};
+use urldb_render::{Mark, capitalized, command_line, day_in_words, one_line, url_path};
 
 use super::chapters::{ChapterRow, Chapters};
 use super::commands::{CommandRow, command, digest_command, promised_bytes};
@@ -245,8 +245,25 @@ pub(super) fn acknowledgement(ack: &Ack) -> String {
     one_line(&text)
 }
 
-/// One sentence about the failure: how the bytes differ, or else what the run has noted.
+/// One sentence about the failure, which names its URL where the incident affects several.
 pub(super) fn detail(incident: &Incident) -> String {
+    let text = capitalized(&fault(incident));
+    let affected = incident.affected().count();
+    if affected < 2 || text.is_empty() || incident.evidence.url.is_empty() {
+        return text;
+    }
+    let path = one_line(&url_path(&incident.evidence.url));
+    format!("{path}: {text}")
+}
+
+/// Whether a title has the words of a sentence.
+pub(super) fn says(title: &str, sentence: &str) -> bool {
+    let words = sentence.rsplit(": ").next().unwrap_or_default();
+    title.to_lowercase().contains(&words.to_lowercase())
+}
+
+/// How the bytes differ, or else what the run has noted.
+fn fault(incident: &Incident) -> String {
     let evidence = &incident.evidence;
     let lengths = evidence.promised.length.zip(evidence.observed.length);
     let (State::Changed, Some((promised, observed))) = (incident.state, lengths) else {

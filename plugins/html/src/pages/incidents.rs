@@ -7,7 +7,7 @@ use urldb_protocol::IncidentOverview;
 use urldb_render::Mark;
 use urldb_render::numbers::{age_in_words, number};
 
-use super::incident::{acknowledgement, detail, end};
+use super::incident::{acknowledgement, detail, end, says};
 use super::values::{Time, date};
 use super::{Frame, PageLink, Views, page_links};
 use crate::file_names::numbered;
@@ -75,7 +75,7 @@ impl Views<'_> {
         } else {
             end(incident)
         };
-        if title.contains(&detail) {
+        if says(&title, &detail) {
             detail.clear();
         }
         let sentences = [detail, acknowledged(it)];
