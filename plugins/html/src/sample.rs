@@ -7,9 +7,9 @@ use jiff::{Span, Timestamp};
 use urldb_protocol::{
     Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
     Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview, Incident,
-    IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent, Mistake, Observed, Overview,
-    Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident,
-    Totals, UrlBelief, UrlDetails, UrlEvidence, UrlOverview,
+    IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent, Mistake, Observed,
+    Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference,
+    ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence, UrlOverview,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -50,7 +50,7 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
     };
     let incident = Incident {
         id: id.to_owned(),
-        opened: Some(at(24)),
+        opened: Some(at(6)),
         closed,
         last_good: Some(at(0)),
         host_urls: 240,

@@ -13,11 +13,11 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, CaptureInfo, Chapter, ChapterDetails, CommitInfo, Day, DayCount, DayLevel,
-    EventKind, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentEvents,
+    Ack, AffectedUrl, Because, CaptureInfo, Chapter, ChapterDetails, CommitInfo, Day, DayCount,
+    DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentEvents,
     IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase, ProjectInfo, Promised,
-    RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails,
-    UrlOverview,
+    RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident, Totals, UrlBelief,
+    UrlDetails, UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -301,7 +301,9 @@ fn events(text: &str) -> IncidentEvents {
         EventKind::Merged,
     ];
     IncidentEvents {
-        chapters: kinds.map(|kind| chapter("2026-11-21T05:08:51Z", kind)).to_vec(),
+        chapters: kinds
+            .map(|kind| chapter("2026-11-21T05:08:51Z", kind))
+            .to_vec(),
         left: vec![],
     }
 }
@@ -448,10 +450,7 @@ fn the_site_has_a_page_for_each_host_and_incident() {
     );
     assert_eq!(url_pages(folder.path()).len(), 3);
     let page = &files["index.html"];
-    assert!(
-        page.contains(">1 of 3 promises is broken.</h1>"),
-        "{page}"
-    );
+    assert!(page.contains(">1 of 3 promises is broken.</h1>"), "{page}");
     assert!(page.contains("href=\"incidents/bd7dbe2e.html\""), "{page}");
     assert!(
         page.contains("href=\"hosts/www.example.org.html\""),
@@ -794,7 +793,11 @@ fn many_hosts_have_pages_of_their_own() {
     let second = "<a href=\"hosts~2.html\" data-first=\"h1500.example.org\">";
     assert!(files["hosts.html"].contains(second));
     assert!(files["hosts~2.html"].contains("data-host=\"h1500.example.org\""));
-    assert!(files["hosts.html"].len() <= 300_000, "{}", files["hosts.html"].len());
+    assert!(
+        files["hosts.html"].len() <= 300_000,
+        "{}",
+        files["hosts.html"].len()
+    );
 }
 
 #[test]
@@ -883,7 +886,11 @@ fn a_closed_incident_is_told_in_the_past_with_each_chapter() {
     let chapters = [
         chapter("2026-11-20T05:08:51Z", EventKind::Opened, None),
         chapter("2026-11-21T05:08:51Z", EventKind::Became, None),
-        chapter("2026-11-22T05:08:51Z", EventKind::Shrunk, Some(Because::Accepted)),
+        chapter(
+            "2026-11-22T05:08:51Z",
+            EventKind::Shrunk,
+            Some(Because::Accepted),
+        ),
         chapter("2026-11-22T05:08:51Z", EventKind::Closed, None),
     ];
     let events = IncidentEvents {
@@ -929,24 +936,41 @@ fn an_incident_has_one_row_however_often_it_changed() {
     overview.hosts[0].kept = 0;
     overview.totals.affected = 2;
     overview.open.push(later);
-    build_with(folder.path(), &overview, &Source {
-        path: "/p/",
-        text: "plain",
-        events: IncidentEvents::default(),
-    });
+    build_with(
+        folder.path(),
+        &overview,
+        &Source {
+            path: "/p/",
+            text: "plain",
+            events: IncidentEvents::default(),
+        },
+    );
     let files = files(folder.path());
     let index = &files["index.html"];
-    assert!(index.contains(">1 of 3 promises is broken; one comes and goes.</h1>"), "{index}");
+    assert!(
+        index.contains(">1 of 3 promises is broken; one comes and goes.</h1>"),
+        "{index}"
+    );
     assert!(text_of(index).contains("Two incidents are open."));
-    assert!(text_of(index).contains("1 of 3 promises; 1 broken, 1 comes and goes"), "{}", text_of(index));
+    assert!(
+        text_of(index).contains("1 of 3 promises; 1 broken, 1 comes and goes"),
+        "{}",
+        text_of(index)
+    );
     let (_, list) = index.split_once("<ol class=\"thirty\">").unwrap();
     let (list, _) = list.split_once("</ol>").unwrap();
     assert_eq!(list.matches("bd7dbe2e.html").count(), 1, "{list}");
     // The latest date that is shown comes first.
     let all = &files["incidents/index.html"];
-    assert!(all.find("0a7e0a7e.html") < all.find("bd7dbe2e.html"), "{all}");
+    assert!(
+        all.find("0a7e0a7e.html") < all.find("bd7dbe2e.html"),
+        "{all}"
+    );
     let (_, open) = index.split_once("<ol class=\"inc\">").unwrap();
-    assert!(open.find("0a7e0a7e.html") < open.find("bd7dbe2e.html"), "{open}");
+    assert!(
+        open.find("0a7e0a7e.html") < open.find("bd7dbe2e.html"),
+        "{open}"
+    );
     assert!(open.contains("<p class=\"num w\">"), "{open}");
 }
 
@@ -966,7 +990,11 @@ fn the_pages_of_many_kept_urls_have_the_week_of_their_last_check() {
     // A broken URL has its own last check on any site.
     let exact = "last checked on <time datetime=\"2026-11-22T05:14:51Z\"";
     assert_eq!(pages.iter().filter(|page| page.contains(exact)).count(), 1);
-    assert!(pages.iter().all(|page| !page.contains("has the date of the last check")));
+    assert!(
+        pages
+            .iter()
+            .all(|page| !page.contains("has the date of the last check"))
+    );
 }
 
 #[test]
@@ -1007,7 +1035,10 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
         entries.next().unwrap().replace("&#x2f;", "/")
     };
     let part = entry("0bbbbbbb");
-    assert!(!part.contains("2 of") && part.contains(" grew by 364"), "{part}");
+    assert!(
+        !part.contains("2 of") && part.contains(" grew by 364"),
+        "{part}"
+    );
     let closed = entry("0ccccccc");
     for text in [
         " grew by 364",
@@ -1017,7 +1048,10 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
     ] {
         assert!(closed.contains(text), "{text}: {closed}");
     }
-    assert!(!feed.contains("Open:") && !feed.contains("Closed:"), "{feed}");
+    assert!(
+        !feed.contains("Open:") && !feed.contains("Closed:"),
+        "{feed}"
+    );
     let page = &files(folder.path())["incidents/0bbbbbbb.html"];
     assert!(page.contains("1 of them muted"), "{page}");
 }
@@ -1028,9 +1062,12 @@ fn each_page_links_to_the_feed() {
     build(folder.path(), &overview("plain"), "/p/");
     let files = files(folder.path());
     assert!(files["index.html"].contains("id=\"subscribe\""));
-    for (name, page) in files.iter().filter(|(name, _)| name.ends_with(".html")) {
+    for (name, page) in files.iter().filter(|(_, text)| text.contains("<!doctype")) {
         let depth = name.matches('/').count();
-        let link = format!("<a class=\"sub\" href=\"{}index.html#subscribe\">", "..&#x2f;".repeat(depth));
+        let link = format!(
+            "<a class=\"sub\" href=\"{}index.html#subscribe\">",
+            "..&#x2f;".repeat(depth)
+        );
         assert!(page.contains(&link), "{name}: {page}");
     }
 }

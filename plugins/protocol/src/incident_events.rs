@@ -1,7 +1,10 @@
 //! The events of incidents, with URLs and evidence, as pages of the status site show them.
 
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
 use crate::event::{Ack, Because};
-use crate::incident::{Chapter, Evidence};
+use crate::incident::{Chapter, Evidence, Incident};
 
 /// The events of one incident.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,4 +39,28 @@ pub struct UrlEvidence {
     pub chapter: Chapter,
     /// The promise and the answer of this URL.
     pub evidence: Evidence,
+}
+
+/// An incident as messages tell it: without muted URLs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ToldIncident {
+    /// No URL was ever muted.
+    #[default]
+    Whole,
+    /// All URLs are muted, or were until the end.
+    Nothing,
+    /// Some URLs were muted: the incident of the others.
+    Part(Box<Incident>),
+}
+
+/// The last results of a URL that comes and goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct ComesAndGoes {
+    /// The last run with a result saw the URL as promised, in each request.
+    pub is_good: bool,
+    /// Number of runs in a row with this result.
+    pub runs: u32,
+    /// When the first of these runs began.
+    pub from: Timestamp,
 }

@@ -28,14 +28,16 @@ pub use incident::{
     AffectedUrl, CertificateDates, Chapter, EarlierIncident, Evidence, Incident, Phase, Span,
     TextDifference,
 };
+pub use incident_events::{
+    ChapterDetails, ComesAndGoes, IncidentEvents, ToldIncident, UrlEvidence,
+};
 pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
     ReportDelivery, Scope,
 };
-pub use incident_events::{ChapterDetails, IncidentEvents, UrlEvidence};
 pub use overview::{
-    CaptureInfo, ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
-    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, ToldIncident, UrlBelief,
+    CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
+    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, UrlBelief,
     UrlDetails, UrlOverview, WaitingMessages,
 };
 pub use promise::{Observed, Promised};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::Totals;
 use crate::finding::{Finding, Mistake};
 use crate::incident::{CertificateDates, Incident, Phase};
-use crate::incident_events::UrlEvidence;
+use crate::incident_events::{ComesAndGoes, ToldIncident, UrlEvidence};
 use crate::promise::Promised;
 use crate::state::State;
 
@@ -151,18 +151,6 @@ pub struct IncidentOverview {
     pub steps: Vec<IncidentStep>,
     /// The incident as messages tell it.
     pub told: ToldIncident,
-}
-
-/// An incident as messages tell it: without muted URLs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ToldIncident {
-    /// No URL was ever muted.
-    #[default]
-    Whole,
-    /// All URLs are muted, or were until the end.
-    Nothing,
-    /// Some URLs were muted: the incident of the others.
-    Part(Box<Incident>),
 }
 
 /// The change of an incident in one run.
@@ -365,18 +353,6 @@ pub struct UrlOverview {
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
-}
-
-/// The last results of a URL that comes and goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct ComesAndGoes {
-    /// The last run with a result saw the URL as promised, in each request.
-    pub is_good: bool,
-    /// Number of runs in a row with this result.
-    pub runs: u32,
-    /// When the first of these runs began.
-    pub from: Timestamp,
 }
 
 impl UrlOverview {

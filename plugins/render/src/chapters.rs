@@ -53,14 +53,18 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
         }
         EventKind::Steady => {
             let was = if chapter.urls == 1 { "was" } else { "were" };
-            subject.own(format!(" no longer came and went, and {was} broken in each run"))
+            subject.own(format!(
+                " no longer came and went, and {was} broken in each run"
+            ))
         }
         EventKind::Muted => subject.own(" muted: no message tells of it from here on"),
         EventKind::Unmuted => subject.own(" no longer muted"),
         EventKind::Acked => acknowledged(details),
         EventKind::AckEnded => Text::from("The acknowledgement ended"),
         EventKind::Merged => match &details.into {
-            Some(into) => Text::from("Incident ").code(into).own(" took over the URLs"),
+            Some(into) => Text::from("Incident ")
+                .code(into)
+                .own(" took over the URLs"),
             None => Text::from("Another incident took over the URLs"),
         },
         EventKind::Closed => Text::from("The incident closed"),

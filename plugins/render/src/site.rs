@@ -126,7 +126,10 @@ impl PromiseCounts {
                 let open = open_incidents(self.incidents);
                 (
                     Mark::Broken,
-                    format!("{subject} is broken, but {}.", open.trim_end_matches('.').to_lowercase()),
+                    format!(
+                        "{subject} is broken, but {}.",
+                        open.trim_end_matches('.').to_lowercase()
+                    ),
                     format!("{subject} was broken {{ago}}, but an incident was open."),
                 )
             }
@@ -143,7 +146,11 @@ impl PromiseCounts {
             (_, some) => (
                 Mark::Broken,
                 format!("{} {is} broken; {} {comes}.", share(broken), in_words(some)),
-                format!("{} {was} broken {{ago}}; {} {came}.", share(broken), in_words(some)),
+                format!(
+                    "{} {was} broken {{ago}}; {} {came}.",
+                    share(broken),
+                    in_words(some)
+                ),
             ),
         };
         SiteHeadline {
@@ -331,7 +338,9 @@ mod tests {
                 incidents: 1,
                 ..PromiseCounts::default()
             };
-            let SiteHeadline { now: is, past: was, .. } = counts.headline();
+            let SiteHeadline {
+                now: is, past: was, ..
+            } = counts.headline();
             assert_eq!((is.as_str(), was.as_str()), (now, past));
         }
         let counts = PromiseCounts {

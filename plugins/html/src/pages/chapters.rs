@@ -86,7 +86,11 @@ impl Views<'_> {
             }
         }
         let left_out = rows.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
-        let first = if left_out > 0 { FIRST_CHAPTERS } else { rows.len() };
+        let first = if left_out > 0 {
+            FIRST_CHAPTERS
+        } else {
+            rows.len()
+        };
         let row = |(details, closes): &(&ChapterDetails, bool)| {
             self.chapter(incident, details, *closes, url_pages)
         };
@@ -105,7 +109,11 @@ impl Views<'_> {
         url_pages: &HashSet<String>,
     ) -> ChapterRow {
         let chapter = &details.chapter;
-        let end = if closes { ", and the incident closed" } else { "" };
+        let end = if closes {
+            ", and the incident closed"
+        } else {
+            ""
+        };
         let text = chapter_sentence(incident, details).plain();
         let evidence = details.evidence.iter().take(MOST_BOXES);
         let boxes: Vec<BoxRow> = evidence
@@ -168,19 +176,13 @@ fn is_end(last: &Chapter, end: &ChapterDetails) -> bool {
 }
 
 fn class_of(chapter: &Chapter) -> &'static str {
+    use EventKind::{Became, Closed, Grown, Intermittent, Opened, Reopened, Shrunk, Steady};
     match (chapter.event, chapter.because) {
-        (_, Some(Because::Removed)) => "o",
-        (EventKind::Shrunk | EventKind::Closed, _) | (EventKind::Steady, Some(_)) => "k",
-        (EventKind::Intermittent, _) => "w",
-        (
-            EventKind::Muted
-            | EventKind::Unmuted
-            | EventKind::Acked
-            | EventKind::AckEnded
-            | EventKind::Merged,
-            _,
-        ) => "o",
-        _ => "b",
+        (Shrunk, Some(Because::Removed)) => "o",
+        (Shrunk | Closed, _) | (Steady, Some(_)) => "k",
+        (Intermittent, _) => "w",
+        (Opened | Reopened | Grown | Became, _) | (Steady, None) => "b",
+        _ => "o",
     }
 }
 

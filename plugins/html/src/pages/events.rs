@@ -10,7 +10,7 @@ use urldb_render::numbers::number;
 use urldb_render::{commit_counts, event_sentence, one_line, short_day};
 
 use super::incident::{detail, end, says};
-use super::values::{Time, date};
+use super::values::{Time, date, first_seen};
 use super::{CommitLink, Views};
 
 /// Most events on the overview.
@@ -58,7 +58,7 @@ impl Views<'_> {
             };
             if let Some(it) = named.or_else(of_url) {
                 if seen.insert(&it.incident.id) {
-                    rows.push((it.incident.since, self.incident_event(it)));
+                    rows.push((first_seen(&it.incident), self.incident_event(it)));
                 }
                 continue;
             }
@@ -101,7 +101,7 @@ impl Views<'_> {
 
     fn incident_event(&self, it: &IncidentOverview) -> EventRow {
         let incident = &it.incident;
-        let since = self.day(incident.since);
+        let since = self.day(first_seen(incident));
         let day = match incident.closed.map(|closed| self.day(closed)) {
             None => format!("since {since}"),
             Some(closed) if closed == since => since,
@@ -120,7 +120,7 @@ impl Views<'_> {
             end(incident)
         };
         EventRow {
-            at: Time::day(incident.since),
+            at: Time::day(first_seen(incident)),
             day,
             class: match (is_open, incident.comes_and_goes()) {
                 (false, _) => "k",
@@ -143,11 +143,7 @@ impl Views<'_> {
         let sentence = event_sentence(entry, None).plain();
         let detail = match changes.number {
             1 => String::new(),
-            changed => format!(
-                "{} changes since {}",
-                number(changed),
-                self.day(changes.first)
-            ),
+            more => format!("{} changes since {}", number(more), self.day(changes.first)),
         };
         EventRow {
             at: Time::day(entry.at),
@@ -209,10 +205,9 @@ impl Views<'_> {
 /// Whether the incident was open at this time, or had opened and was to open again.
 fn was_open(it: &IncidentOverview, at: Timestamp) -> bool {
     let incident = &it.incident;
-    let opened = incident.opened.unwrap_or(incident.since);
     // A line of the history has the end of the run, a file the start.
     let closes = incident.closed.map(date);
-    opened.min(incident.since) <= at && closes.is_none_or(|closed| date(at) <= closed)
+    first_seen(incident) <= at && closes.is_none_or(|closed| date(at) <= closed)
 }
 
 /// Whether people should hear of the event: an incident opened, changed or closed.

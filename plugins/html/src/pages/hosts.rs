@@ -118,7 +118,12 @@ impl Views<'_> {
         let (class, _) = self.host_state(host);
         let note = match (shares.broken(), shares.intermittent) {
             (0, 0) => format!("{} kept", number(host.kept)),
-            (0, some) => format!("{} of {} {}", number(some), number(host.urls), come_and_go(some)),
+            (0, some) => format!(
+                "{} of {} {}",
+                number(some),
+                number(host.urls),
+                come_and_go(some)
+            ),
             (broken, _) => format!("{} of {} broken", number(broken), number(host.urls)),
         };
         HostCard {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{Ack, Because, Incident, IncidentEvents, IncidentOverview, State};
 use urldb_render::numbers::{age_in_words, counted, number};
@@ -9,7 +10,7 @@ use urldb_render::{Mark, capitalized, command_line, day_in_words, one_line, url_
 
 use super::chapters::{ChapterRow, Chapters};
 use super::commands::{CommandRow, command, digest_command, promised_bytes};
-use super::values::{Figure, Time, bytes, of};
+use super::values::{Figure, Time, bytes, first_seen, of};
 use super::{Frame, Views};
 use crate::file_names::{host_page, url_page};
 
@@ -24,10 +25,12 @@ pub(crate) struct IncidentPage {
     title: String,
     is_open: bool,
     since: Time,
+    /// The first bad run after the incident was closed for some time.
+    again: Option<Time>,
     closed: Option<Time>,
     /// The start of the last run that checked the host; absent for a closed incident.
     checked: Option<Time>,
-    /// How a closed incident ended.
+    /// The end of a closed incident, in one sentence.
     end: String,
     ack: Option<String>,
     figures: Vec<Figure>,
@@ -80,7 +83,8 @@ impl Views<'_> {
             host_page: host_page(&it.domain, 1),
             title,
             is_open,
-            since: Time::moment(incident.since),
+            since: Time::moment(first_seen(incident)),
+            again: reopened(incident).map(Time::moment),
             closed: incident.closed.map(Time::moment),
             checked,
             end: end(incident),
@@ -119,26 +123,22 @@ fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
     let all = incident.host_urls.max(incident.urls.len() as u64);
     let of_all = of(all, "URL", "");
     let mut figures = vec![];
-    match incident.closed {
-        Some(closed) => {
-            figures.push(Figure::new("Were broken", number(parts.all()), of_all));
-            let lasted = age_in_words(incident.since, closed);
-            figures.push(Figure::new("Lasted", lasted, ""));
-        }
-        None => {
-            let muted = incident.affected().filter(|url| url.muted).count() as u64;
-            let muted = match muted {
-                0 => String::new(),
-                muted => format!(", {} of them muted", number(muted)),
-            };
-            if parts.broken > 0 || parts.intermittent == 0 {
-                let rest = format!("{of_all}{muted}");
-                figures.push(Figure::new("Broken now", number(parts.broken), rest));
-            } else {
-                let rest = format!("{of_all}{muted}");
-                figures.push(Figure::new("Come and go", number(parts.intermittent), rest));
-            }
-        }
+    if let Some(closed) = incident.closed {
+        figures.push(Figure::new("Were broken", number(parts.all()), of_all));
+        let lasted = age_in_words(first_seen(incident), closed);
+        figures.push(Figure::new("Lasted", lasted, ""));
+    } else {
+        let muted = incident.affected().filter(|url| url.muted).count() as u64;
+        let muted = match muted {
+            0 => String::new(),
+            muted => format!(", {} of them muted", number(muted)),
+        };
+        let (name, urls) = match (parts.broken, parts.intermittent) {
+            (0, 1) => ("Comes and goes", 1),
+            (0, some) if some > 0 => ("Come and go", some),
+            (broken, _) => ("Broken now", broken),
+        };
+        figures.push(Figure::new(name, number(urls), format!("{of_all}{muted}")));
     }
     figures.push(Figure::new("Ever broken", number(parts.all()), parts.sum()));
     let mut last_good: Vec<_> = incident.affected().map(|url| url.last_good).collect();
@@ -148,6 +148,13 @@ fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
         figures.push(Figure::new("Last good", day_in_words(*last), ""));
     }
     figures
+}
+
+/// The first bad run since an open incident was closed for some time; absent if it never was.
+fn reopened(incident: &Incident) -> Option<Timestamp> {
+    let since = incident.since;
+    let is_later = incident.closed.is_none() && first_seen(incident) < since;
+    is_later.then_some(since)
 }
 
 /// The URLs that were ever affected, by their end.
@@ -262,7 +269,7 @@ pub(super) fn says(title: &str, sentence: &str) -> bool {
     title.to_lowercase().contains(&words.to_lowercase())
 }
 
-/// How the bytes differ, or else what the run has noted.
+/// The difference of the bytes, or else the note of the run.
 fn fault(incident: &Incident) -> String {
     let evidence = &incident.evidence;
     let lengths = evidence.promised.length.zip(evidence.observed.length);

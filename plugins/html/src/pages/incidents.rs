@@ -8,7 +8,7 @@ use urldb_render::Mark;
 use urldb_render::numbers::{age_in_words, number};
 
 use super::incident::{acknowledgement, detail, end, says};
-use super::values::{Time, date};
+use super::values::{Time, date, first_seen};
 use super::{Frame, PageLink, Views, page_links};
 use crate::file_names::numbered;
 use crate::strip::year;
@@ -87,7 +87,7 @@ impl Views<'_> {
             detail,
             urls: number(urls),
             noun: if urls == 1 { "URL" } else { "URLs" },
-            since: Time::day(incident.since),
+            since: Time::day(first_seen(incident)),
             closed: incident.closed.map(Time::day),
             class: match (is_open, incident.comes_and_goes()) {
                 (false, _) => "k",
@@ -96,7 +96,7 @@ impl Views<'_> {
             },
             lasted: incident
                 .closed
-                .map(|closed| age_in_words(incident.since, closed)),
+                .map(|closed| age_in_words(first_seen(incident), closed)),
         }
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn latest_first<'a>(
 ) -> Vec<&'a IncidentOverview> {
     let mut incidents: Vec<_> = incidents.collect();
     incidents.sort_by_key(|it| it.incident.order());
-    incidents.sort_by_key(|it| Reverse(date(it.incident.since)));
+    incidents.sort_by_key(|it| Reverse(date(first_seen(&it.incident))));
     incidents
 }
 

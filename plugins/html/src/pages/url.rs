@@ -303,9 +303,7 @@ fn result(url: &UrlOverview) -> String {
 fn week(time: Timestamp) -> Time {
     let day = date(time);
     let days = i64::from(day.weekday().to_monday_zero_offset());
-    let monday: Date = day
-        .checked_sub(jiff::Span::new().days(days))
-        .unwrap_or(day);
+    let monday: Date = day.checked_sub(jiff::Span::new().days(days)).unwrap_or(day);
     let monday = monday.to_zoned(jiff::tz::TimeZone::UTC);
     Time::day(monday.map_or(time, |monday| monday.timestamp()))
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use urldb_protocol::{FileCounts, HostOverview};
+use urldb_protocol::{FileCounts, HostOverview, Incident};
 use urldb_render::numbers::{counted, number};
 use urldb_render::{day_in_words, moment_in_words, short_day};
 
@@ -155,8 +155,7 @@ pub(super) fn promise_figures(
         others => format!("; {others}"),
     };
     let kept = of(shares.all, "promise", &rest);
-    let mut figures =
-        vec![Figure::new("Kept now", number(shares.kept), kept).in_past("Kept then")];
+    let mut figures = vec![Figure::new("Kept now", number(shares.kept), kept).in_past("Kept then")];
     if let Some(verified) = verified {
         let never = files.ages[4];
         let which = match never {
@@ -171,11 +170,21 @@ pub(super) fn promise_figures(
         figures.push(Figure::new("In the archive", number(files.archived), of));
     }
     let known = format!("of the last {known_days}");
-    figures.push(Figure::new("Days without incident", good_days.to_string(), known));
+    figures.push(Figure::new(
+        "Days without incident",
+        good_days.to_string(),
+        known,
+    ));
     figures
 }
 
 /// The date of a time, in UTC.
 pub(super) fn date(time: Timestamp) -> Date {
     time.to_zoned(TimeZone::UTC).date()
+}
+
+/// The first run that saw an incident, however often it closed and opened again.
+pub(super) fn first_seen(incident: &Incident) -> Timestamp {
+    let since = incident.since;
+    incident.opened.map_or(since, |opened| opened.min(since))
 }

@@ -1,8 +1,6 @@
 //! Blocks: title, evidence, URLs and commands of incidents, and of messages that could not be sent.
 
-use urldb_protocol::{
-    AffectedUrl, Because, Envelope, Evidence, Incident, Phase, Reason, State,
-};
+use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, Phase, Reason, State};
 use urldb_text::sanitize;
 
 use super::causes::{ALIAS_DIFFERS, Group};
@@ -56,81 +54,6 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
 pub(super) fn title(group: &Group<'_>) -> Text {
     let cause = group.cause();
     subject(group, &cause).own(" ").and(sentence(group, &cause))
-}
-
-/// Subject and sentence of an incident, for a page: in the past if it is closed.
-pub(crate) fn page_title(incident: &Incident, envelope: &Lookup<'_>) -> Text {
-    let is_closed = incident.closed.is_some();
-    let mut shown = Incident {
-        phase: Phase::Unchanged,
-        closed: None,
-        ..incident.clone()
-    };
-    if is_closed {
-        for url in &mut shown.urls {
-            url.left = None;
-        }
-    }
-    let group = Group::one(&shown, envelope);
-    if let Some(text) = two_causes(&group, is_closed) {
-        return text;
-    }
-    let cause = group.cause();
-    let sentence = match (is_closed, group.comes_and_goes()) {
-        (true, true) => Text::from("came and went"),
-        (true, false) => cause.sentence().in_past(),
-        (false, _) => return title(&group),
-    };
-    let text = subject(&group, &cause).own(" ").and(sentence);
-    if cause.subject == Subject::Url || cause.counts_urls() {
-        return text;
-    }
-    let share = share(group.urls_now(), group.host_urls(), "URL");
-    text.own(format!(" ({})", share.replace('\u{a0}', " ")))
-}
-
-/// `On data.example.org, one URL answers 404 Not Found and one serves other bytes`: absent unless the URLs are
-/// broken in two ways.
-fn two_causes(group: &Group<'_>, is_past: bool) -> Option<Text> {
-    let mut others = group.urls().filter_map(|url| url.state);
-    let state = others.next()?;
-    let is_two = others.all(|other| other == state) && !group.urls().any(|url| url.intermittent);
-    let other = group.urls().filter(|url| url.state.is_some()).count() as u64;
-    let first = group.urls_now() - other;
-    if !is_two || first == 0 {
-        return None;
-    }
-    let part = |cause: Cause<'_>, urls: u64, noun: &str| {
-        let (subject, urls) = match urls {
-            1 => (Subject::Url, format!("one{noun}")),
-            urls => (Subject::Hosts(urls), number(urls)),
-        };
-        let noun = if subject == Subject::Url || noun.is_empty() {
-            ""
-        } else {
-            " URLs"
-        };
-        let sentence = Cause { subject, ..cause }.sentence();
-        let sentence = if is_past {
-            sentence.in_past()
-        } else {
-            sentence
-        };
-        Text::from(format!("{urls}{noun} ")).and(sentence)
-    };
-    let evidence = Evidence::default();
-    let cause = group.cause();
-    let second = Cause {
-        state,
-        reason: None,
-        redirect: None,
-        to_home_page: false,
-        evidence: &evidence,
-        ..cause
-    };
-    let text = Text::from("On ").code(&group.first().host).own(", ");
-    let text = text.and(part(cause, first, " URL")).own(" and ");
-    Some(text.and(part(second, other, "")))
 }
 
 /// The cause of an open incident, in one sentence with its subject: `the URL answers 404 Not Found`,
@@ -189,7 +112,7 @@ fn class(group: &Group<'_>) -> Class {
     }
 }
 
-fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
+pub(super) fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     match cause.subject {
         Subject::Hosts(hosts) => Text::from(count(hosts, "host")),
         Subject::Host => Text::new().code(&group.first().host),

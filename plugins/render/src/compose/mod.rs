@@ -16,7 +16,7 @@ mod titles;
 mod urls;
 mod warnings;
 
-pub(crate) use blocks::{cause_of, cause_of_all, checklist, page_title, seen_of};
+pub(crate) use blocks::{cause_of, cause_of_all, checklist, seen_of};
 pub(crate) use facts::{evidence_facts, former_cause, past, past_of};
 pub(crate) use headline::{as_promised, broken_share};
 pub(crate) use links::selection;
@@ -27,5 +27,5 @@ pub use scope::Scope;
 pub use stuck::{Deliveries, NextTry, StuckMessages, stuck_blocks};
 pub(crate) use subjects::title;
 pub use subjects::{LONGEST_SUBJECT, subject};
-pub(crate) use titles::{broken_since, open_groups, warning_titles};
+pub(crate) use titles::{broken_since, open_groups, page_title, warning_titles};
 pub(crate) use urls::{path_of, without_scheme};

@@ -1,12 +1,13 @@
 //! Titles of open incidents and of warnings, without their evidence: for a list.
 
 use jiff::Timestamp;
-use urldb_protocol::{AffectedUrl, Finding, Incident, Phase};
+use urldb_protocol::{AffectedUrl, Evidence, Finding, Incident, Phase};
 
 use super::causes::{Group, is_muted};
 use super::lookup::Lookup;
 use super::{blocks, warnings};
-use crate::numbers::{age, count, moment};
+use crate::numbers::{age, count, moment, number, share};
+use crate::sentences::{Cause, Subject};
 use crate::text::Text;
 
 /// The title of incidents with one cause.
@@ -75,4 +76,79 @@ pub(super) fn comes_and_goes(urls: u64) -> &'static str {
     } else {
         "come and go"
     }
+}
+
+/// Subject and sentence of an incident, for a page: in the past if it is closed.
+pub(crate) fn page_title(incident: &Incident, envelope: &Lookup<'_>) -> Text {
+    let is_closed = incident.closed.is_some();
+    let mut shown = Incident {
+        phase: Phase::Unchanged,
+        closed: None,
+        ..incident.clone()
+    };
+    if is_closed {
+        for url in &mut shown.urls {
+            url.left = None;
+        }
+    }
+    let group = Group::one(&shown, envelope);
+    if let Some(text) = two_causes(&group, is_closed) {
+        return text;
+    }
+    let cause = group.cause();
+    let sentence = match (is_closed, group.comes_and_goes()) {
+        (true, true) => Text::from("came and went"),
+        (true, false) => cause.sentence().in_past(),
+        (false, _) => return blocks::title(&group),
+    };
+    let text = blocks::subject(&group, &cause).own(" ").and(sentence);
+    if cause.subject == Subject::Url || cause.counts_urls() {
+        return text;
+    }
+    let share = share(group.urls_now(), group.host_urls(), "URL");
+    text.own(format!(" ({})", share.replace('\u{a0}', " ")))
+}
+
+/// `On data.example.org, one URL answers 404 Not Found and one serves other bytes`: absent unless the URLs are
+/// broken in two ways.
+fn two_causes(group: &Group<'_>, is_past: bool) -> Option<Text> {
+    let mut others = group.urls().filter_map(|url| url.state);
+    let state = others.next()?;
+    let is_two = others.all(|other| other == state) && !group.urls().any(|url| url.intermittent);
+    let other = group.urls().filter(|url| url.state.is_some()).count() as u64;
+    let first = group.urls_now() - other;
+    if !is_two || first == 0 {
+        return None;
+    }
+    let part = |cause: Cause<'_>, urls: u64, noun: &str| {
+        let (subject, urls) = match urls {
+            1 => (Subject::Url, format!("one{noun}")),
+            urls => (Subject::Hosts(urls), number(urls)),
+        };
+        let noun = if subject == Subject::Url || noun.is_empty() {
+            ""
+        } else {
+            " URLs"
+        };
+        let sentence = Cause { subject, ..cause }.sentence();
+        let sentence = if is_past {
+            sentence.in_past()
+        } else {
+            sentence
+        };
+        Text::from(format!("{urls}{noun} ")).and(sentence)
+    };
+    let evidence = Evidence::default();
+    let cause = group.cause();
+    let second = Cause {
+        state,
+        reason: None,
+        redirect: None,
+        to_home_page: false,
+        evidence: &evidence,
+        ..cause
+    };
+    let text = Text::from("On ").code(&group.first().host).own(", ");
+    let text = text.and(part(cause, first, " URL")).own(" and ");
+    Some(text.and(part(second, other, "")))
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use urldb_protocol::{
-    Coverage, Envelope, Finding, Incident, IncidentOverview, Overview, PROTOCOL,
-    ProjectInfo, RunInfo, Severity, Summary,
+    Coverage, Envelope, Finding, Incident, IncidentOverview, Overview, PROTOCOL, ProjectInfo,
+    RunInfo, Severity, Summary,
 };
 
 use crate::compose::{Lookup, page_title};

@@ -63,19 +63,16 @@ pub(crate) fn evidence_facts(incident: &Incident, envelope: &Lookup<'_>) -> Vec<
     let promised = &incident.evidence.promised;
     let promised = content(promised.length, promised.sha256.as_deref(), None);
     let promised = promised.map(|text| Fact::new("promised", text));
-    let mut facts = match incident.state {
-        State::Ok => {
-            let observed = &incident.evidence.observed;
-            let served = content(observed.length, observed.sha256.as_deref(), None);
-            let served = served.map(|text| Fact::new("served", text.own(", as promised")));
-            served.or(promised).into_iter().collect()
-        }
-        _ => {
-            let facts = open.cause_facts();
-            let has_promise = facts.iter().any(|fact| fact.name == "promised");
-            let promised = promised.filter(|_| !has_promise);
-            promised.into_iter().chain(facts).collect::<Vec<_>>()
-        }
+    let mut facts: Vec<Fact> = if incident.state == State::Ok {
+        let observed = &incident.evidence.observed;
+        let served = content(observed.length, observed.sha256.as_deref(), None);
+        let served = served.map(|text| Fact::new("served", text.own(", as promised")));
+        served.or(promised).into_iter().collect()
+    } else {
+        let facts = open.cause_facts();
+        let has_promise = facts.iter().any(|fact| fact.name == "promised");
+        let promised = promised.filter(|_| !has_promise);
+        promised.into_iter().chain(facts).collect()
     };
     facts.extend(open.seen());
     facts.extend(open.last_good());
