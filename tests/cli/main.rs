@@ -76,6 +76,7 @@ mod archive_ways;
 mod archive_writers;
 mod boundary;
 mod changed;
+mod chapters;
 mod check;
 mod clock;
 mod commit;

@@ -201,7 +201,7 @@ fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
         let feed = repository.read("public/incidents.atom");
         let entries = feed
             .lines()
-            .filter(|line| line.starts_with("<title>Open: "));
+            .filter(|line| line.starts_with("<title>http"));
         (
             titles.collect::<Vec<_>>(),
             entries.map(str::to_owned).collect::<Vec<_>>(),
@@ -442,7 +442,7 @@ fn the_site_shows_all_promises_also_after_a_run_with_a_selection() {
     site.remove("/b");
     repository.exits(1, "run");
     repository.exits(1, "run");
-    let headline = ">One incident affects 2 of 6 promises.</h1>";
+    let headline = ">2 of 6 promises are broken.</h1>";
     let index = repository.read("public/index.html");
     assert_has(&index, headline);
     let pages = || {

@@ -295,7 +295,12 @@ fn fault(incident: &Incident) -> String {
 /// Commands for an open incident: see the bytes, get the promised ones, accept the new ones.
 fn commands(incident: &Incident) -> Vec<CommandRow> {
     let evidence = &incident.evidence;
-    let url = evidence.url.as_str();
+    // The run may have stored evidence of other URLs only.
+    let first = incident.affected().next().map(|url| url.url.as_str());
+    let url = match evidence.url.as_str() {
+        "" => first.unwrap_or_default(),
+        url => url,
+    };
     let has_request = incident
         .urls
         .iter()
