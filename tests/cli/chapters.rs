@@ -100,7 +100,7 @@ fn an_incident_is_told_chapter_by_chapter() {
     let closed = days.incident(STARS.0);
     for sentence in [
         "/tables/stars.csv answered 404 Not Found",
-        "From 2 November 2026, 04:17 UTC to 7 November 2026, 04:17 UTC.",
+        "From 2 November 2026, 04:17 UTC to 7 November 2026, 04:17 UTC",
         "The URL was as promised again.",
         "/tables/stars.csv was as promised again, and the incident closed.",
     ] {
@@ -120,7 +120,10 @@ fn an_incident_is_told_chapter_by_chapter() {
     let pages: Vec<String> = pages.collect();
     assert_eq!(pages.len(), 3);
     for page in &pages {
-        assert_has(page, "This URL was last checked on 8 November 2026, 04:17 UTC");
+        assert_has(
+            page,
+            "This URL was last checked on 8 November 2026, 04:17 UTC",
+        );
     }
     let quiet = pages.iter().find(|page| page.contains(QUIET.0)).unwrap();
     assert_has(quiet, "Gone since 2 November 2026.");

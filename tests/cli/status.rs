@@ -199,9 +199,7 @@ fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
         let incidents = document["incidents"].as_array().unwrap().iter();
         let titles = incidents.map(|it| it["title"].as_str().unwrap().to_owned());
         let feed = repository.read("public/incidents.atom");
-        let entries = feed
-            .lines()
-            .filter(|line| line.starts_with("<title>http"));
+        let entries = feed.lines().filter(|line| line.starts_with("<title>http"));
         (
             titles.collect::<Vec<_>>(),
             entries.map(str::to_owned).collect::<Vec<_>>(),
