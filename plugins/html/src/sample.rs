@@ -307,6 +307,7 @@ fn chapter(event: EventKind) -> Chapter {
         reason: None,
         redirect: None,
         because: None,
+        ack: None,
         sure: false,
         again: false,
         new: false,

@@ -271,6 +271,7 @@ fn events(text: &str) -> IncidentEvents {
     of_text.evidence.observed.address = Some(text.to_owned());
     let chapter = |time: &str, event| ChapterDetails {
         chapter: Chapter {
+            ack: None,
             run: format!("20261121T050851Z-{text}"),
             at: at(time),
             event,
@@ -843,6 +844,7 @@ fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDet
     }
     ChapterDetails {
         chapter: Chapter {
+            ack: None,
             run: format!("{}-0123abcd", time.replace(['-', ':'], "")),
             at: at(time),
             event,

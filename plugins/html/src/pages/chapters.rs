@@ -206,6 +206,7 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
         reason: incident.reason.clone(),
         redirect: incident.redirect.clone(),
         because: None,
+        ack: None,
         sure: false,
         again: false,
         new: false,
