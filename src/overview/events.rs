@@ -36,7 +36,6 @@ fn events(log: &IncidentLog) -> IncidentEvents {
     let chapters = chapters.map(|(chapter, event)| ChapterDetails {
         url: event.urls.first().map(|url| url.url.clone()),
         evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
-        ack: event.ack.clone(),
         into: event.into.clone(),
         chapter,
     });

@@ -213,12 +213,7 @@ impl RunIncidents<'_> {
         let mut incidents = vec![];
         for (log, heard) in &appended.incidents {
             members.extend(log.state().members.into_keys());
-            let reader = Reader {
-                heard: *heard,
-                takes: &|_| true,
-                sees_muted: true,
-            };
-            if let Some(mut incident) = view(log, &reader) {
+            if let Some(mut incident) = view(log, &Reader::of_all(*heard)) {
                 self.complete(&mut incident, &by_url);
                 incidents.push(incident);
             }

@@ -170,7 +170,7 @@ urldb_text::named_enum! {
         RedirectToBroken = "redirect-to-broken",
         /// The server's certificate expires soon.
         CertificateExpiresSoon = "certificate-expires-soon",
-        /// The URL fails often, but never in two runs in a row.
+        /// The URL comes and goes, and this run sees it as promised.
         Intermittent = "intermittent",
         /// The page names no canonical URL.
         CanonicalMissing = "canonical-missing",

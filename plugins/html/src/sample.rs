@@ -207,7 +207,7 @@ pub(crate) fn overview() -> Overview {
             "intermittent",
             URL,
             (FILE, 2),
-            "failed in 3 of its last 10 runs",
+            "broke in 3 of its last 10 runs",
         )],
         // More than one page lists.
         hosts: [vec![host()], vec![kept; 250]].concat(),
@@ -277,10 +277,12 @@ pub(crate) fn details() -> UrlDetails {
 pub(crate) fn incident_events(it: &IncidentOverview) -> IncidentEvents {
     let incident = &it.incident;
     let details = |event| ChapterDetails {
-        chapter: chapter(event),
+        chapter: Chapter {
+            ack: incident.ack.clone(),
+            ..chapter(event)
+        },
         url: Some(URL.to_owned()),
         evidence: vec![incident.evidence.clone()],
-        ack: incident.ack.clone(),
         into: None,
     };
     let kinds = [

@@ -271,7 +271,11 @@ fn events(text: &str) -> IncidentEvents {
     of_text.evidence.observed.address = Some(text.to_owned());
     let chapter = |time: &str, event| ChapterDetails {
         chapter: Chapter {
-            ack: None,
+            ack: Some(Ack {
+                until: at("2026-12-02T00:00:00Z"),
+                because: text.to_owned(),
+                by: text.to_owned(),
+            }),
             run: format!("20261121T050851Z-{text}"),
             at: at(time),
             event,
@@ -288,11 +292,6 @@ fn events(text: &str) -> IncidentEvents {
         },
         url: Some(format!("http://data.example.org/{text}")),
         evidence: vec![of_text.evidence.clone()],
-        ack: Some(Ack {
-            until: at("2026-12-02T00:00:00Z"),
-            because: text.to_owned(),
-            by: text.to_owned(),
-        }),
         into: Some(text.to_owned()),
     };
     let kinds = [
@@ -861,7 +860,6 @@ fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDet
         },
         url: Some("http://data.example.org/b".to_owned()),
         evidence: is_cause.then_some(evidence).into_iter().collect(),
-        ack: None,
         into: None,
     }
 }
@@ -1021,10 +1019,16 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
     closed.incident.opened = Some(at("2026-11-20T05:08:51Z"));
     closed.incident.chapters = [
         ("2026-11-20T05:08:51Z", EventKind::Opened),
+        ("2026-11-21T05:08:51Z", EventKind::Acked),
         ("2026-11-22T05:08:51Z", EventKind::Closed),
     ]
     .map(|(time, kind)| chapter(time, kind, None).chapter)
     .to_vec();
+    closed.incident.chapters[1].ack = Some(Ack {
+        until: at("2026-12-02T00:00:00Z"),
+        because: "the disk moves".to_owned(),
+        by: "ada".to_owned(),
+    });
     overview.open = vec![muted, part];
     overview.closed = vec![closed];
     build(folder.path(), &overview, "/p/");
@@ -1046,7 +1050,8 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
         " grew by 364",
         "<published>2026-11-20T05:08:51Z</published>",
         "<updated>2026-11-22T05:08:51Z</updated>",
-        "<summary>22 November 2026: The incident closed. 20 November 2026: /b?a=1",
+        "<summary>22 November 2026: The incident closed. 21 November 2026: Acknowledged by ada until 2 December \
+         2026: “the disk moves”. 20 November 2026: /b?a=1",
     ] {
         assert!(closed.contains(text), "{text}: {closed}");
     }

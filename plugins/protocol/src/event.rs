@@ -37,6 +37,13 @@ pub enum EventKind {
     Closed,
 }
 
+impl EventKind {
+    /// Whether URLs join an incident with the event.
+    pub fn joins(self) -> bool {
+        matches!(self, Self::Opened | Self::Reopened | Self::Grown)
+    }
+}
+
 /// Why a URL left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

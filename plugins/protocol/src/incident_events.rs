@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Ack, Because};
+use crate::event::Because;
 use crate::incident::{Chapter, Evidence, Incident};
 
 /// The events of one incident.
@@ -24,8 +24,6 @@ pub struct ChapterDetails {
     pub url: Option<String>,
     /// Promises and answers of some of its URLs, at most five.
     pub evidence: Vec<Evidence>,
-    /// The acknowledgement.
-    pub ack: Option<Ack>,
     /// The incident that took over.
     pub into: Option<String>,
 }

@@ -142,7 +142,7 @@ fn left(subject: Text, chapter: &Chapter) -> Text {
 
 /// `Acknowledged by ada until 2 December 2026: “the tables move”`
 fn acknowledged(details: &ChapterDetails) -> Text {
-    let Some(ack) = &details.ack else {
+    let Some(ack) = &details.chapter.ack else {
         return Text::from("Acknowledged");
     };
     let text = match ack.by.as_str() {

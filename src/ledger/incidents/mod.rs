@@ -79,8 +79,8 @@ impl Incidents {
     }
 }
 
-/// Changes what notifiers have heard of an incident, such as the number of its issue. An incident without a
-/// file, which somebody removed, remembers nothing.
+/// Changes an incident outside of a run: an acknowledgement, or a fact of a notifier such as the number of its
+/// issue. An incident without a file, which somebody removed, stays without one.
 ///
 /// # Errors
 /// When `id` is no id, or the file cannot be read or written.
@@ -119,7 +119,7 @@ pub fn all(ledger: &Root) -> anyhow::Result<Vec<IncidentFile>> {
 /// The incident with this id, open or closed; `None` if it has no file.
 ///
 /// # Errors
-/// As [`remember`].
+/// As [`change`].
 pub fn of_id(ledger: &Root, id: &str) -> anyhow::Result<Option<IncidentFile>> {
     find(&Incidents::folder(ledger), id)
 }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value as Json};
 use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
-use urldb_protocol::{EventKind, Evidence, Shown};
+use urldb_protocol::{Evidence, Shown};
 use urldb_verdict::incident::{Event, IncidentLog, time_of};
 
 /// The form of the files. A file of another form is of a newer program.
@@ -161,7 +161,7 @@ pub(super) fn parse(id: &str, text: &str) -> anyhow::Result<IncidentFile> {
             event
                 .urls
                 .iter()
-                .all(|url| url.joining.is_some() == joins(&event)),
+                .all(|url| url.joining.is_some() == event.event.joins()),
             "line {}: a URL that joins has `file`, `line` and `since`, and no other has",
             document.start_line
         );
@@ -171,14 +171,6 @@ pub(super) fn parse(id: &str, text: &str) -> anyhow::Result<IncidentFile> {
         }
     }
     Ok(IncidentFile { log, notified })
-}
-
-/// Whether URLs join the incident at the event.
-fn joins(event: &Event) -> bool {
-    matches!(
-        event.event,
-        EventKind::Opened | EventKind::Reopened | EventKind::Grown
-    )
 }
 
 /// Whether a document has the next URLs of the event before.
@@ -310,7 +302,7 @@ fn to_json(mapping: &Mapping, is_ours: bool) -> Map<String, Json> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use urldb_protocol::{Because, Observed, Promised, State, TextDifference};
+    use urldb_protocol::{Because, EventKind, Observed, Promised, State, TextDifference};
     use urldb_verdict::incident::{Cause, EventUrl, Joining};
 
     use super::*;

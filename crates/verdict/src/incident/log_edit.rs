@@ -136,9 +136,7 @@ impl LogEdit {
 }
 
 fn is_alike(one: &Event, other: &Event) -> bool {
-    let parts = |event: &Event| {
-        let flags = [event.sure, event.again, event.unconfirmed];
-        (event.event, event.cause.clone(), event.because, flags)
-    };
-    parts(one) == parts(other)
+    let flags = |event: &Event| [event.sure, event.again, event.unconfirmed];
+    (one.event, &one.cause, one.because, flags(one))
+        == (other.event, &other.cause, other.because, flags(other))
 }

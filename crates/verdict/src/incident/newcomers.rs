@@ -1,17 +1,21 @@
 //! URLs that no incident affects, and that are not as promised.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 use super::cause::Cause;
 use super::edit::RunEdit;
 use super::groups::grouped;
+use super::log_edit::LogEdit;
 use super::mark::RunResult;
 use super::outcome::UrlOutcome;
+use super::state::Member;
 
 /// Lets each URL join whose trouble is believed by the result of this run, or that breaks for the third time
 /// in its window.
 pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
     let mut unplaced = vec![];
+    let mut alike = Alike::of(&edit.logs);
     for outcome in outcomes {
         let marks = edit.is_third_break(outcome);
         let is_believed = outcome.is_believed() && outcome.result == Some(RunResult::Bad);
@@ -22,9 +26,15 @@ pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
         let is_bad = outcome.result == Some(RunResult::Bad);
         let cause = is_bad.then(|| cause_of(outcome));
         let place = edit.departure(outcome).map(|(index, _)| index);
-        match place.or_else(|| alike(edit, outcome, cause.as_ref(), marks)) {
-            Some(index) => place_in(edit, index, outcome, cause.as_ref(), marks),
-            None => unplaced.push((outcome, marks)),
+        let place = place.or_else(|| alike.most(&outcome.host, cause.as_ref()?, marks));
+        let Some(index) = place else {
+            unplaced.push((outcome, marks));
+            continue;
+        };
+        place_in(edit, index, outcome, cause.as_ref(), marks);
+        let placed = &edit.logs[index];
+        if let Some(member) = placed.state.members.get(&outcome.key()) {
+            alike.add(index, &placed.log.host, member);
         }
     }
     for marks in [false, true] {
@@ -64,25 +74,40 @@ fn cause_of(outcome: &UrlOutcome) -> Cause {
     }
 }
 
-/// The open incident with most members of this host, cause and mark.
-fn alike(
-    edit: &RunEdit<'_>,
-    outcome: &UrlOutcome,
-    cause: Option<&Cause>,
-    marks: bool,
-) -> Option<usize> {
-    let cause = cause?;
-    let mut members: HashMap<usize, usize> = HashMap::new();
-    let of_host = edit.logs.iter().enumerate();
-    for (index, known) in of_host.filter(|(_, known)| known.log.host == outcome.host) {
-        let alike = known.state.members.values().filter(|member| {
-            member.cause() == Some(cause) && member.intermittent.is_some() == marks
-        });
-        members.insert(index, alike.count());
+/// The open incidents of each host, cause and mark, with the number of such members.
+#[derive(Default)]
+struct Alike(HashMap<(String, Cause, bool), BTreeMap<usize, usize>>);
+
+impl Alike {
+    fn of(logs: &[LogEdit]) -> Self {
+        let mut alike = Self::default();
+        for (index, known) in logs.iter().enumerate() {
+            for member in known.state.members.values() {
+                alike.add(index, &known.log.host, member);
+            }
+        }
+        alike
     }
-    let found = members.into_iter().filter(|(_, count)| *count > 0);
-    let best = found.max_by_key(|(index, count)| (*count, std::cmp::Reverse(*index)));
-    best.map(|(index, _)| index)
+
+    fn add(&mut self, index: usize, host: &str, member: &Member) {
+        if let Some(cause) = member.cause() {
+            let key = (
+                host.to_owned(),
+                cause.clone(),
+                member.intermittent.is_some(),
+            );
+            *self.0.entry(key).or_default().entry(index).or_default() += 1;
+        }
+    }
+
+    /// The incident with most members of this host, cause and mark.
+    fn most(&self, host: &str, cause: &Cause, marks: bool) -> Option<usize> {
+        let counts = self.0.get(&(host.to_owned(), cause.clone(), marks))?;
+        let most = counts
+            .iter()
+            .max_by_key(|(index, count)| (**count, Reverse(**index)));
+        most.map(|(index, _)| *index)
+    }
 }
 
 /// A URL that no incident affects, as its file is gone, does not keep its mark for ever.

@@ -39,7 +39,7 @@ pub struct UrlOutcome {
     pub status: UrlStatus,
     /// The result; absent if the run learned nothing about the URL.
     pub result: Option<RunResult>,
-    /// The runs of the last three breaks, this run included.
+    /// The ids of the runs of the last breaks, at most ten, oldest first; this run included.
     pub breaks: Vec<String>,
     /// The mark after the run.
     pub mark: Option<Mark>,

@@ -381,14 +381,9 @@ fn knows_all(world: &World) {
 
 /// A reader who hears some runs is told exactly what has changed: told = left + still affected.
 fn tells_the_difference(log: &IncidentLog, heard: usize) {
-    let reader = Reader {
-        heard,
-        takes: &|_| true,
-        sees_muted: true,
-    };
     let before: BTreeSet<MemberKey> = fold(&log.events[..heard]).members.into_keys().collect();
     let after: BTreeSet<MemberKey> = log.state().members.into_keys().collect();
-    let Some(incident) = view(log, &reader) else {
+    let Some(incident) = view(log, &Reader::of_all(heard)) else {
         assert!(
             before.is_empty() && after.is_empty(),
             "{before:?} {after:?}"

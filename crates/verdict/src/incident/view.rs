@@ -87,18 +87,13 @@ pub fn whole(log: &IncidentLog) -> Option<Incident> {
     if !log.state().is_open() {
         return ended(log, &|_| true);
     }
-    let reader = Reader {
-        heard: log.events.len(),
-        takes: &|_| true,
-        sees_muted: true,
-    };
-    view(log, &reader)
+    view(log, &Reader::of_all(log.events.len()))
 }
 
 /// A closed incident, as a reader of these URLs sees its end.
 pub fn ended(log: &IncidentLog, takes: &dyn Fn(&Joining) -> bool) -> Option<Incident> {
     let reader = Reader {
-        heard: log.events.iter().rposition(joins)? + 1,
+        heard: last_join(log)? + 1,
         takes,
         sees_muted: true,
     };
@@ -111,11 +106,11 @@ pub fn without_muted(log: &IncidentLog) -> Option<Incident> {
     let heard = if log.state().is_open() {
         log.events.len()
     } else {
-        let last = log.events.iter().rposition(joins)?;
+        let last = last_join(log)?;
         // The run that lets URLs join mutes them at once.
         let run = &log.events[last].id;
         let same = log.events[last..].iter();
-        let same = same.take_while(|it| it.id == *run && (joins(it) || mutes(it)));
+        let same = same.take_while(|it| it.id == *run && (it.event.joins() || mutes(it)));
         last + same.count()
     };
     let reader = Reader {
@@ -126,15 +121,21 @@ pub fn without_muted(log: &IncidentLog) -> Option<Incident> {
     view(log, &reader)
 }
 
-/// Whether URLs join with the event.
-fn joins(event: &Event) -> bool {
-    matches!(
-        event.event,
-        EventKind::Opened | EventKind::Reopened | EventKind::Grown
-    )
+/// The position of the last event with which URLs joined.
+fn last_join(log: &IncidentLog) -> Option<usize> {
+    log.events.iter().rposition(|event| event.event.joins())
 }
 
 impl Reader<'_> {
+    /// A reader of all URLs, who has heard so many events.
+    pub fn of_all(heard: usize) -> Self {
+        Self {
+            heard,
+            takes: &|_| true,
+            sees_muted: true,
+        }
+    }
+
     /// The URLs of which the reader knows that they are affected.
     fn told<'s>(&self, heard: &'s IncidentState) -> Members<'s> {
         let members = heard.members.iter();
@@ -317,12 +318,7 @@ fn chapters(events: &[Event], reader: &Reader<'_>) -> Vec<Chapter> {
 
 /// All events of an incident, each as a chapter and as its file has it.
 pub fn all_chapters(log: &IncidentLog) -> Vec<(Chapter, &Event)> {
-    let reader = Reader {
-        heard: log.events.len(),
-        takes: &|_| true,
-        sees_muted: true,
-    };
-    with_events(&log.events, &reader)
+    with_events(&log.events, &Reader::of_all(log.events.len()))
 }
 
 fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'e Event)> {

@@ -195,7 +195,6 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
         url: only.map(|url| url.url.clone()),
         evidence: chapter.evidence.iter().cloned().collect(),
         chapter,
-        ack: None,
         into: None,
     };
     let begin = Chapter {

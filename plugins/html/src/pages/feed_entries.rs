@@ -32,7 +32,6 @@ impl<'a> Views<'a> {
             let details = ChapterDetails {
                 url: only.map(|evidence| evidence.url.clone()),
                 evidence: vec![],
-                ack: None,
                 into: incident.merged_into.clone(),
                 chapter: Chapter::clone(chapter),
             };
