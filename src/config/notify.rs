@@ -50,7 +50,7 @@ pub enum Occasion {
     Broken,
     /// A promise is kept again.
     Recovered,
-    /// A URL fails often.
+    /// URLs come and go, or no longer do.
     Intermittent,
     /// A mistake in a domain file is new or corrected.
     Mistake,

@@ -242,7 +242,7 @@ impl Heard {
             heard.through = file.log.events.last().map(|event| event.id.clone());
         }
         if decision != Decision::Pass {
-            (heard.at, heard.run_at) = (Some(now), Some(now));
+            heard.run_at = Some(now);
             if incident.phase == Phase::Became {
                 heard.became = Some(now);
             }

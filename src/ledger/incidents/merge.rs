@@ -183,7 +183,7 @@ mod tests {
             text += "closed: '2026-11-02T04:17:00Z'\n";
         }
         text += "format: 2\nhost: a.example\nkey: 0123456789abcdef\nnotified:\n  mail:\n";
-        writeln!(text, "    at: '2026-11-02T04:17:{heard:02}Z'").unwrap();
+        writeln!(text, "    run-at: '2026-11-02T04:17:{heard:02}Z'").unwrap();
         if let Some(last) = heard.checked_sub(1) {
             writeln!(text, "    through: {}", id(runs[last])).unwrap();
         }

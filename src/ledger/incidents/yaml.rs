@@ -58,10 +58,7 @@ pub struct IncidentFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Heard {
-    /// When it was told last; absent if it is still to be told for the first time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Timestamp>,
-    /// When the run began whose message that was.
+    /// When the run began whose message told it last; absent if it is still to be told for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_at: Option<Timestamp>,
     /// The same of the last message that told another cause.
@@ -367,7 +364,6 @@ mod tests {
             ..Event::default()
         };
         let heard = Heard {
-            at: Some("2026-11-04T04:18:02Z".parse().unwrap()),
             run_at: Some("2026-11-04T04:17:02Z".parse().unwrap()),
             through: Some(shrunk.id.clone()),
             facts: BTreeMap::from([("message-id".to_owned(), shown("1.2@example.org"))]),
