@@ -11,6 +11,7 @@ use urldb_text::{nearest, sanitize};
 use urldb_verdict::incident::{Event, EventUrl};
 
 use super::Context;
+use super::args::CommitArgs;
 use super::print::output;
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
@@ -24,7 +25,8 @@ New URLs and other causes of the incident are still told.
 
 Examples:
   urldb ack ac4e5512 --until 2026-11-16 --because 'the disk is being replaced'
-  urldb ack http://example.org/a.csv --until 2026-12-01 --because 'moves in spring' --by ada")]
+  urldb ack http://example.org/a.csv --until 2026-12-01 --because 'moves in spring' --by ada
+  urldb ack ac4e5512 --until 2026-11-16 --because 'the disk is being replaced' --commit")]
 pub(super) struct Args {
     /// The id of an open incident, or a URL that one affects
     #[arg(value_name = "INCIDENT|URL")]
@@ -38,6 +40,8 @@ pub(super) struct Args {
     /// Your name
     #[arg(long, value_name = "NAME", default_value = "")]
     by: String,
+    #[command(flatten)]
+    commit: CommitArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
@@ -48,8 +52,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         "--until {}: that day has begun already",
         args.until
     );
-    let _lock = context.lock_repository()?;
     let ledger = context.ledger();
+    let commit = args.commit.begin(ledger.path())?;
+    let _lock = context.lock_repository()?;
     let known = Incidents::load(&ledger, now)?;
     let incident = find(known.known(), &args.target)?;
     let ack = Ack {
@@ -68,8 +73,21 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             ..Event::default()
         });
     })?;
+    let exit = ExitCode::Success;
+    let file = incidents::path_of(&ledger, &id);
     write(incident, until)?;
-    Ok(ExitCode::Success)
+    let advice = if commit.is_some() {
+        ""
+    } else {
+        "; commit it, or use --commit"
+    };
+    writeln!(output::stdout(), "wrote {}{advice}", context.shown(&file))?;
+    if let Some(commit) = commit {
+        let host = sanitize(&incident.log.host);
+        let subject = || format!("Acknowledge incident {id} of {host} until {}", args.until);
+        commit.finish(&[file], subject, exit, context)?;
+    }
+    Ok(exit)
 }
 
 fn one_line(text: &str) -> String {
@@ -116,6 +134,5 @@ fn write(incident: &IncidentFile, until: Timestamp) -> std::io::Result<()> {
     writeln!(
         out,
         "  no reminder until then; new URLs and other causes are still told"
-    )?;
-    writeln!(out, "wrote status/incidents/{id}.yaml; commit it")
+    )
 }

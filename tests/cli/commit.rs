@@ -607,3 +607,27 @@ fn a_ledger_on_a_branch_of_its_own_is_committed_there() {
     ];
     assert_eq!(with_any_month(&files), expected);
 }
+
+#[test]
+fn an_acknowledgement_is_committed_alone() {
+    let site = Site::with(&[("/a", "other")]);
+    let repository = repository(&site.network());
+    repository.exits(1, "run --commit");
+    repository.write("urldb.toml", repository.read("urldb.toml") + "# mine\n");
+    let acknowledged =
+        repository.ok("ack http://example.test/a --until 2999-01-01 --because known --commit");
+    assert_lacks(&acknowledged.out, "commit it");
+    let (subject, files) = repository.last();
+    let [file] = files.as_slice() else {
+        panic!("{files:?}");
+    };
+    let id = file.strip_prefix("M status/incidents/").unwrap();
+    let id = id.strip_suffix(".yaml").unwrap();
+    assert_eq!(
+        subject,
+        format!("Acknowledge incident {id} of example.test until 2999-01-01")
+    );
+    let left = repository.status();
+    let left: Vec<&str> = left.lines().filter(|it| !it.contains("archive/")).collect();
+    assert_eq!(left, [" M urldb.toml"]);
+}

@@ -18,6 +18,10 @@ fn stable() -> Settings {
     for (pattern, name) in [
         (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "[moment]"),
         (r"--at \d{4}-\d\d-\d\d", "--at [day]"),
+        (
+            r"urldb ack [0-9a-f]{8} --until \d{4}-\d\d-\d\d",
+            "urldb ack [id] --until [day]",
+        ),
         (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),
         (r"in \d+(\.\d+)? ?s\b", "in [seconds]"),
         (r"os error \d+", "os error [number]"),

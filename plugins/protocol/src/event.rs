@@ -55,7 +55,7 @@ pub enum Because {
     Accepted,
     /// Its record is gone.
     Removed,
-    /// It came and went, and is as promised in ten runs in a row.
+    /// It came and went, and has been as promised for a week.
     Steady,
 }
 

@@ -48,9 +48,7 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
         }
         EventKind::Shrunk => left(subject, chapter),
         EventKind::Intermittent => subject.own(" came and went from this run on"),
-        EventKind::Steady if chapter.because.is_some() => {
-            left(subject, chapter).own(" in ten runs in a row")
-        }
+        EventKind::Steady if chapter.because.is_some() => left(subject, chapter).own(" for a week"),
         EventKind::Steady => {
             let was = if chapter.urls == 1 { "was" } else { "were" };
             subject.own(format!(

@@ -63,7 +63,7 @@ pub use message::{
 pub use page::TerminalOptions;
 pub use renderer::{Error, Renderer};
 pub use sentences::status_text;
-pub use shell::command_line;
+pub use shell::{HEADERS_ONLY, command_line, curl_words};
 pub use site::{
     Mark, PromiseCounts, SiteHeadline, day_in_words, moment_in_words, open_incidents, short_day,
 };

@@ -15,6 +15,17 @@ pub fn command_line(words: &[&str]) -> Option<String> {
     Some(quoted.join(" "))
 }
 
+/// Options of curl for a GET request that shows the headers of each answer on the way, and loads one byte. Some
+/// servers answer a HEAD request otherwise.
+pub const HEADERS_ONLY: [&str; 7] = ["-sSL", "-r", "0-0", "-D", "-", "-o", "/dev/null"];
+
+/// The words of a request by curl, which takes brackets and braces for patterns unless told otherwise.
+pub fn curl_words<'a>(options: &[&'a str], url: &'a str) -> Vec<&'a str> {
+    let literal = url.contains(['[', ']', '{', '}']).then_some("-g");
+    let words = ["curl"].into_iter().chain(options.iter().copied());
+    words.chain(literal).chain([url]).collect()
+}
+
 /// The word, in single quotes if a shell would read anything else than the word.
 fn quote(word: &str) -> Cow<'_, str> {
     let is_literal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,@%+=".contains(&byte);

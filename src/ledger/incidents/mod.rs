@@ -8,6 +8,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::PathBuf;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -77,6 +78,11 @@ impl Incidents {
             .into_iter()
             .try_for_each(|incident| write(&self.folder, incident))
     }
+}
+
+/// The file of the incident with this id.
+pub fn path_of(ledger: &Root, id: &str) -> PathBuf {
+    file_of(&Incidents::folder(ledger), id).path()
 }
 
 /// Changes an incident outside of a run: an acknowledgement, or a fact of a notifier such as the number of its

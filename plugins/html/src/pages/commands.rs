@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use urldb_protocol::Promised;
-use urldb_render::command_line;
 use urldb_render::numbers::digest;
+use urldb_render::{HEADERS_ONLY, command_line, curl_words};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandRow {
@@ -26,9 +26,14 @@ pub(crate) fn command(purpose: &'static str, words: &[&str]) -> Option<CommandRo
     Some(CommandRow { purpose, line })
 }
 
+/// Shows the headers of the answer.
+pub(crate) fn headers_command(url: &str) -> Option<CommandRow> {
+    command("See the answer yourself", &curl_words(&HEADERS_ONLY, url))
+}
+
 /// Prints the SHA-256 of what a URL serves.
 pub(crate) fn digest_command(purpose: &'static str, url: &str) -> Option<CommandRow> {
-    let curl = command_line(&["curl", "-sSL", url])?;
+    let curl = command_line(&curl_words(&["-sSL"], url))?;
     let line = format!("{curl} | sha256sum");
     Some(CommandRow { purpose, line })
 }

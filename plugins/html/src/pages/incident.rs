@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{Ack, Because, Incident, IncidentEvents, IncidentOverview, State};
 use urldb_render::numbers::{age_in_words, counted, number};
-use urldb_render::{Mark, capitalized, command_line, day_in_words, one_line, url_path};
+use urldb_render::{Mark, capitalized, command_line, curl_words, day_in_words, one_line, url_path};
 
 use super::chapters::{ChapterRow, Chapters};
-use super::commands::{CommandRow, command, digest_command, promised_bytes};
+use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes};
 use super::values::{Figure, Time, bytes, first_seen, of};
 use super::{Frame, Views};
 use crate::file_names::{host_page, url_page};
@@ -314,14 +314,14 @@ fn commands(incident: &Incident) -> Vec<CommandRow> {
         rows.extend(digest_command("See the bytes yourself", url));
         rows.extend(evidence.first_difference.and_then(|first| {
             let bytes = format!("+{}", first.saturating_add(1));
-            let curl = command_line(&["curl", "-sSL", url])?;
+            let curl = command_line(&curl_words(&["-sSL"], url))?;
             Some(CommandRow {
                 purpose: "See them from the first difference on",
                 line: format!("{curl} | tail -c {bytes} | head -c 400"),
             })
         }));
     } else if !has_request {
-        rows.extend(command("See the answer yourself", &["curl", "-sSIL", url]));
+        rows.extend(headers_command(url));
     }
     rows.extend(promised_bytes(url, &evidence.promised));
     rows.extend(command("Check it again", &["urldb", "check", url]));

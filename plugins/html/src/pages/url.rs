@@ -12,7 +12,7 @@ use urldb_render::numbers::{counted, number};
 use urldb_render::{Mark, capitalized, command_line, day_in_words, one_line, status_text};
 
 use super::chapters::BoxRow;
-use super::commands::{CommandRow, command, digest_command, promised_bytes};
+use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes};
 use super::incidents::IncidentRow;
 use super::url_words::{path_parts, state_in_words, state_of};
 use super::values::{Figure, Time, bytes, date};
@@ -374,10 +374,7 @@ fn commands(url: &UrlOverview, plain: &str, details: &UrlDetails) -> Vec<Command
     if url.promised.sha256.is_some() {
         rows.extend(digest_command("Check the promise yourself", plain));
     } else {
-        rows.extend(command(
-            "See the answer yourself",
-            &["curl", "-sSIL", plain],
-        ));
+        rows.extend(headers_command(plain));
     }
     let promised = url.promised.sha256.as_ref();
     let promised = promised.map(|hex| format!("sha256:{hex}"));

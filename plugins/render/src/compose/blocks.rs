@@ -146,9 +146,9 @@ fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
 
 /// The end of a closed incident: `is as promised again`.
 fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
-    let is = match cause.subject {
-        Subject::Url | Subject::Host => "is",
-        Subject::Hosts(_) => "are",
+    let (is, has) = match cause.subject {
+        Subject::Url | Subject::Host => ("is", "has"),
+        Subject::Hosts(_) => ("are", "have"),
     };
     match (group.end(), cause.subject) {
         (Because::Removed, _) => return Text::from(is).own(" no longer in the database"),
@@ -156,7 +156,7 @@ fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
             return Text::from("is as promised: the promise was changed");
         }
         (Because::Accepted, _) => return Text::from(is).own(" as promised: promises were changed"),
-        (Because::Steady, _) => return Text::from(is).own(" as promised in ten runs in a row"),
+        (Because::Steady, _) => return Text::from(has).own(" been as promised for a week"),
         (Because::Recovered, _) => {}
     }
     let was_silent = matches!(cause.state, State::Unreachable | State::Inconclusive);
@@ -256,11 +256,12 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
     let cause = group.cause();
     let is_one = cause.subject == Subject::Url;
     if matches!(scope, Scope::Reminder(_)) {
-        return Some(Text::from(
+        return Some(Text::from(if is_one {
+            "If the URL is gone for good: remove its record, or give it the category `deprecated`."
+        } else {
             "If the host is gone for good: remove its file, or give its records the category \
-             `deprecated`. To stop the reminders until a date: `urldb ack`, or set `mute-until` in its \
-             file.",
-        ));
+             `deprecated`."
+        }));
     }
     if let (Some(line), Phase::Opened) = (wrong_address(group, scope), group.phase()) {
         return Some(
@@ -272,8 +273,8 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
     let note = match (group.phase(), group.reason()) {
         (Phase::Closed, _) => return None,
         (phase, _) if phase.is_news() && group.comes_and_goes() => {
-            "The next message comes when the URL is broken in another way, in five runs in a row, or as \
-             promised in ten runs in a row."
+            "The next message comes when the URL is broken in another way, stays broken, or stays as promised \
+             for a week."
         }
         (Phase::Unconfirmed, _) if !scope.is_check() => {
             "The next run confirms this or clears it. Until then nobody is notified."

@@ -1,5 +1,6 @@
 //! The commands of a block, each with its purpose. No command makes the matter worse.
 
+use jiff::SignedDuration;
 use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
 
 use super::causes::Group;
@@ -8,6 +9,10 @@ use super::urls::{domain_of, path_of, prefix};
 use crate::message::Command;
 use crate::numbers::digest;
 use crate::sentences::Subject;
+use crate::shell::{HEADERS_ONLY, curl_words};
+
+/// The time until the day that a command to acknowledge an incident names.
+const ACK_TIME: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 /// The commands of a group, and the position of the most useful one, for an output with little room.
 pub(super) fn commands(
@@ -23,12 +28,13 @@ pub(super) fn commands(
         first,
         scope,
     };
-    let commands = match group.phase() {
+    let mut commands = match group.phase() {
         Phase::Closed => Vec::new(),
         _ if group.is_good_today() => Vec::new(),
         Phase::Unknown if group.reason() == Some(Reason::OwnNetwork) => context.network(envelope),
         _ => context.of_cause(),
     };
+    commands.extend(context.acknowledge(envelope));
     let checks = commands
         .iter()
         .position(|command| command.line.starts_with("urldb check "));
@@ -168,8 +174,7 @@ impl Context<'_> {
         Command::new("to get the promised file back", &words)
     }
 
-    /// Shows what is at stake. A HEAD request shows redirects, a status or a failed connection, and never
-    /// the bytes.
+    /// Shows what is at stake: the headers of each answer, or the fault of the body.
     fn try_it(&self, purpose: &str) -> Option<Command> {
         if self.first.request.is_some() {
             return None;
@@ -178,7 +183,10 @@ impl Context<'_> {
         let evidence = &self.incident().evidence;
         let is_about_body = matches!(self.incident().state, State::Changed | State::Truncated);
         if !is_about_body || self.group.cause().redirect.is_some() {
-            return curl(purpose, &["-sSI"], url);
+            return curl(purpose, &HEADERS_ONLY, url);
+        }
+        if self.incident().state == State::Truncated {
+            return curl(purpose, &["-sSL", "-o", "/dev/null"], url);
         }
         let written = |what| ["-sSL", "-o", "/dev/null", "-w", what];
         match self.group.reason() {
@@ -197,7 +205,7 @@ impl Context<'_> {
         let (scheme, rest) = self.first.url.split_once("://")?;
         let authority = rest.split('/').next().unwrap_or_default();
         let url = format!("{scheme}://{authority}/");
-        curl("to see the error", &["-sSI"], &url)
+        curl("to see the error", &HEADERS_ONLY, &url)
     }
 
     fn check_again(&self) -> Option<Command> {
@@ -230,6 +238,25 @@ impl Context<'_> {
         }
     }
 
+    /// Stops reminders of an incident that the reader hears of, or is reminded of.
+    fn acknowledge(&self, envelope: &Envelope) -> Option<Command> {
+        let [incident] = self.group.incidents.as_slice() else {
+            return None;
+        };
+        let is_due = |url: &AffectedUrl| !url.intermittent && !url.muted && !url.acked;
+        let is_told =
+            incident.reminder || matches!(incident.phase, Phase::Opened | Phase::Reopened);
+        if incident.id.is_empty() || !is_told || !incident.affected().any(is_due) {
+            return None;
+        }
+        let until = envelope.run.started.checked_add(ACK_TIME).ok()?;
+        let until = until.strftime("%Y-%m-%d").to_string();
+        let words = ["urldb", "ack", &incident.id, "--until", &until, "--because"];
+        let mut command = Command::new("to stop reminders until then", &words)?;
+        command.line += " 'BECAUSE'";
+        Some(command)
+    }
+
     fn network(&self, envelope: &Envelope) -> Vec<Command> {
         let mut again = vec![
             "urldb",
@@ -249,12 +276,9 @@ impl Context<'_> {
     }
 }
 
-/// A request by curl, which takes brackets and braces for patterns unless told otherwise.
+/// A request by curl.
 fn curl(purpose: &str, options: &[&str], url: &str) -> Option<Command> {
-    let literal = url.contains(['[', ']', '{', '}']).then_some("-g");
-    let mut words = vec!["curl"];
-    words.extend(options.iter().copied().chain(literal).chain([url]));
-    Command::new(purpose, &words)
+    Command::new(purpose, &curl_words(options, url))
 }
 
 pub(super) fn is_tls(reason: Reason) -> bool {

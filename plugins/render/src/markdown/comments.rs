@@ -92,8 +92,8 @@ fn reopened(envelope: &Envelope, incident: &Incident, since: &str) -> String {
 
 /// URLs that come and go, and the days on which one of them broke last.
 fn comes_and_goes(envelope: &Envelope, incident: &Incident, run: &str) -> String {
-    const NEXT: &str = "The next comment comes when the URL is broken in another way, in five runs in a \
-                        row, or as promised in ten runs in a row.";
+    const NEXT: &str = "The next comment comes when the URL is broken in another way, stays broken, or \
+                        stays as promised for a week.";
     let urls: Vec<&AffectedUrl> = incident.affected().collect();
     let [url] = urls.as_slice() else {
         let urls = count(urls.len() as u64, "URL");
@@ -200,7 +200,7 @@ fn solved(envelope: &Envelope, incident: &Incident, since: &str) -> String {
             verb(removed)
         ),
         (Some(Because::Steady), 0 | 1) => {
-            return "**Solved: the URL is as promised in ten runs in a row.**".to_owned();
+            return "**Solved: the URL has been as promised for a week.**".to_owned();
         }
         (_, 0 | 1) => format!(
             "**Solved: the URL is as promised again**, {since}. It was broken for {}.",

@@ -56,9 +56,7 @@ fn event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
         EventKind::Shrunk => left(incident, chapter, &urls()),
         EventKind::Intermittent if is_one => Text::from("comes and goes"),
         EventKind::Intermittent => Text::from(format!("{} come and go", urls())),
-        EventKind::Steady if chapter.because.is_some() => {
-            Text::from("as promised in ten runs in a row")
-        }
+        EventKind::Steady if chapter.because.is_some() => Text::from("as promised for a week"),
         EventKind::Steady => Text::from("broken, and no longer coming and going"),
         EventKind::Acked => {
             let ack = chapter.ack.as_ref()?;

@@ -53,11 +53,7 @@ impl OpenGroup<'_> {
         let all = number(incident.urls.len() as u64);
         let reasons = [
             ("recovered", Because::Recovered, ""),
-            (
-                "recovered",
-                Because::Steady,
-                ", as promised in ten runs in a row",
-            ),
+            ("recovered", Because::Steady, ", as promised for a week"),
             (
                 "accepted",
                 Because::Accepted,
