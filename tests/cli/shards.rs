@@ -349,6 +349,7 @@ fn a_missing_shard_is_named_and_its_urls_are_not_asked() {
         }
     }
     assert!(not_asked > 0);
+    assert_eq!(sandbox.history()[1]["incomplete"], true);
     assert!(sandbox.mails().is_empty());
     let after = sandbox.tree("status");
     let is_status = |path: &PathBuf| !path.starts_with("status/history");

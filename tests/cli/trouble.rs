@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::archive::records;
 use crate::run::mailing;
 use crate::sandbox::{Content, PATIENCE, Sandbox, assert_has, assert_lacks, eventually};
@@ -312,8 +314,31 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
     let history = sandbox.history();
     assert_eq!(history.len(), 2);
     assert_eq!(history[1]["base"], history[0]["run"]);
+    assert_eq!(history[0]["incomplete"], Value::Null);
+    assert_eq!(history[1]["incomplete"], true);
     let unverified = history[1]["became-unverified"].as_array().unwrap();
     assert!(unverified.contains(&"http://example.test/b".into()));
+}
+
+/// Such a run is not one of the ten that make a window, although its selection has all URLs.
+#[test]
+fn a_run_that_its_limits_end_is_incomplete() {
+    for limit in ["deadline = \"2s\"\n", "byte-budget = 1\n"] {
+        let (site, sandbox) = watched();
+        sandbox.ok("run");
+        let config = sandbox.read("urldb.toml");
+        sandbox.write(
+            "urldb.toml",
+            config.replacen("[check]\n", &format!("[check]\n{limit}"), 1),
+        );
+        if limit.starts_with("deadline") {
+            hang(&site);
+        }
+        sandbox.urldb("run").says("the run ended first");
+        let history = sandbox.history();
+        let incomplete: Vec<&Value> = history.iter().map(|line| &line["incomplete"]).collect();
+        assert_eq!(incomplete, [&Value::Null, &Value::Bool(true)], "{limit}");
+    }
 }
 
 #[test]

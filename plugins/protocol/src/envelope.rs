@@ -9,6 +9,7 @@ use urldb_text::{Severity, Shown};
 use crate::finding::{Finding, FixedMistake, Mistake};
 use crate::incident::Incident;
 use crate::promise::{Observed, Promised};
+use crate::reason::Reason;
 use crate::state::State;
 
 /// The protocol number. A reader checks this number before any other field of an envelope.
@@ -59,6 +60,17 @@ impl Envelope {
         let has_new_mistake = self.mistakes.iter().any(|mistake| mistake.new);
         let has_change = self.changes.iter().any(|change| !change.muted);
         has_new_mistake || !self.fixed.is_empty() || has_change
+    }
+
+    /// Number of URLs without a conclusion for one of these reasons.
+    pub fn unsure_because(&self, reasons: &[Reason]) -> u64 {
+        let findings = self.findings.iter();
+        let unsure = findings.filter(|finding| {
+            let reason = finding.reason.as_deref();
+            let reason = reason.and_then(|text| text.parse::<Reason>().ok());
+            finding.state.is_unsure() && reason.is_some_and(|it| reasons.contains(&it))
+        });
+        unsure.count() as u64
     }
 }
 

@@ -69,7 +69,8 @@ pub struct RunLine {
     /// those of this run. Absent if `unverified` lists them all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// The run was stopped before it had asked all URLs: it proves nothing about those without a result.
+    /// The run ended before it had asked all URLs: somebody stopped it, its `deadline` or `byte-budget` was reached,
+    /// or a shard has no result. It proves nothing about those without a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
     /// Number of URLs that were due.

@@ -30,7 +30,7 @@ pub struct PastRun {
     /// The id of the run that it started from.
     #[serde(default)]
     pub base: Option<String>,
-    /// The run was stopped.
+    /// The run ended before it had asked all URLs.
     #[serde(default)]
     pub incomplete: bool,
 }

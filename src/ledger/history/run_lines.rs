@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use urldb_protocol::{Envelope, Phase};
+use urldb_protocol::{Envelope, Phase, Reason};
 use urldb_verdict::{Rehash, Selection};
 
 use super::{ChangeLine, HistoryLine, IncidentLine, RehashDays, RunLine};
@@ -82,7 +82,8 @@ fn run_line(
         at: run.started,
         selection: (!is_everything).then(|| selection.clone()),
         base,
-        incomplete: run.interrupted,
+        incomplete: run.interrupted
+            || envelope.unsure_because(&[Reason::RunEnded, Reason::NotAsked]) > 0,
         due: coverage.due,
         verified: coverage.static_verified,
         not_modified: coverage.not_modified,

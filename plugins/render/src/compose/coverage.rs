@@ -62,18 +62,7 @@ fn not_tried(incidents: &[Incident]) -> u64 {
 
 /// Numbers of URLs that were not checked, each with the cause: `1 with a mistake`.
 fn left_out(envelope: &Envelope) -> Vec<String> {
-    let with = |reasons: &[Reason]| {
-        let findings = envelope
-            .findings
-            .iter()
-            .filter(|finding| finding.state.is_unsure());
-        let reason = |text: &str| text.parse::<Reason>().ok();
-        let found = findings.filter(|finding| {
-            let reason = finding.reason.as_deref().and_then(reason);
-            reason.is_some_and(|reason| reasons.contains(&reason))
-        });
-        found.count() as u64
-    };
+    let with = |reasons: &[Reason]| envelope.unsure_because(reasons);
     let mistakes = envelope.mistakes.len() as u64;
     let deprecated = envelope.summary.coverage.deprecated;
     [
