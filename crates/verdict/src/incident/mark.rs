@@ -24,9 +24,9 @@ urldb_text::named_enum! {
     /// The result of a URL in one run.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum RunResult {
-        /// As promised, and no request saw otherwise.
+        /// As promised, and no request was answered otherwise.
         Good = "good",
-        /// As promised, and some request saw otherwise.
+        /// As promised, and some request was answered otherwise.
         Mixed = "mixed",
         /// A failure, believed or not.
         Bad = "bad",
@@ -43,7 +43,7 @@ impl RunResult {
             .map_or(verdict.state(), |masked| masked.state);
         match state {
             State::Ok => {
-                let is_mixed = verdict.attempts.iter().any(|it| it.state.is_broken());
+                let is_mixed = verdict.attempts.iter().any(|it| is_other_answer(it.state));
                 Some(if is_mixed { Self::Mixed } else { Self::Good })
             }
             State::Blocked => (status.state == State::Blocked).then_some(Self::Bad),
@@ -54,11 +54,20 @@ impl RunResult {
     }
 }
 
+/// Whether the server answered, and not as promised. A fault that a retry mended is none: of many requests, some
+/// fail at every server.
+fn is_other_answer(state: State) -> bool {
+    matches!(
+        state,
+        State::Changed | State::Gone | State::Redirected | State::ClientError
+    )
+}
+
 /// Most breaks of a URL that are kept.
 const MOST_BREAKS: usize = 10;
 
-/// The breaks of a URL after a run: it broke if it was good before, or if some request of the run saw
-/// otherwise than the verdict.
+/// The breaks of a URL after a run: it broke if it was good before, or if some request of a good run was answered
+/// otherwise.
 pub fn breaks_after(
     mut breaks: Vec<String>,
     was_good: bool,

@@ -31,6 +31,32 @@ fn server_errors_are_retried_and_then_wait_for_other_runs() {
     );
 }
 
+/// Of a million requests a day, some fail: only another answer is a sign that a URL comes and goes.
+#[test]
+fn a_fault_that_a_retry_mends_is_no_break() {
+    let result = |seen: &[Observation]| {
+        let verdict = verdict_of(&bytes_promised(), seen);
+        let known = UrlStatus {
+            state: State::Ok,
+            since: at(0),
+            reason: None,
+            pending: None,
+        };
+        RunResult::of(&verdict, &known)
+    };
+    for first in [
+        failed(FailureKind::Disconnected),
+        failed(FailureKind::Timeout),
+        failed(FailureKind::TlsExpired),
+        status(503),
+        status(500),
+    ] {
+        assert_eq!(result(&[first, good()]), Some(RunResult::Good));
+    }
+    assert_eq!(result(&[bad(), good(), good()]), Some(RunResult::Mixed));
+    assert_eq!(result(&[status(404), good()]), Some(RunResult::Mixed));
+}
+
 #[test]
 fn unreachable_has_a_reason_for_each_cause() {
     let transient = [

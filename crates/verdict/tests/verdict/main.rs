@@ -16,6 +16,7 @@ use std::time::Duration;
 use jiff::{Timestamp, ToSpan};
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_protocol::{Reason, State};
+use urldb_verdict::incident::RunResult;
 use urldb_verdict::{
     Beginning, Body, BodyEnd, BodyUse, Canary, Classification, Damage, Decision, Decoded, Failure,
     FailureKind, Hop, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request, Sent,
