@@ -77,6 +77,7 @@ impl<'a> DeliveryRun<'a> {
                 DeliveryOutcome::Delivered => status.delivered.push(MadeDelivery {
                     to: status.destination.clone(),
                     message: delivery.message,
+                    first_tried: None,
                 }),
                 DeliveryOutcome::Retry | DeliveryOutcome::Failed => {
                     status.errors.push(delivery.message.to_string());
@@ -203,9 +204,11 @@ impl<'a> DeliveryRun<'a> {
             stopped,
             ..
         } = results;
+        let first_tried = envelope.delay.as_ref().map(|delay| delay.first_tried);
         let delivered = delivered.into_iter().map(|delivery| MadeDelivery {
             to: message.recipient(&delivery.id).to_owned(),
             message: delivery.message,
+            first_tried,
         });
         status.delivered.extend(delivered);
         status.errors.extend(errors);

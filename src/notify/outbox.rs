@@ -54,6 +54,9 @@ struct EarlierTries {
     /// The first try; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first_tried: Option<Timestamp>,
+    /// The last try; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_tried: Option<Timestamp>,
     /// The fault of the last try, for people.
     #[serde(default, skip_serializing_if = "is_empty")]
     fault: Shown,
@@ -249,6 +252,11 @@ impl Message {
             .collect()
     }
 
+    /// Number of incidents that the message tells.
+    pub(crate) fn incidents(&self) -> u64 {
+        self.content.heard.len() as u64
+    }
+
     /// The start of the run of the first message that this one stands for.
     pub(crate) fn since(&self) -> Timestamp {
         let earlier = self.content.earlier.as_ref();
@@ -291,8 +299,10 @@ impl Message {
             .filter(|delivery| delivery.last_tried.is_some());
         let last = last.max_by_key(|delivery| delivery.last_tried);
         let reason = last.map(|delivery| delivery.message.clone());
+        let last_try = last.and_then(|delivery| delivery.last_tried);
         Some(Delay {
             first_tried: tried.chain(earlier_try).min()?,
+            last_tried: last_try.or(earlier.and_then(|it| it.last_tried))?,
             now,
             reason: reason.or_else(|| Some(earlier?.fault.clone()))?,
         })
@@ -397,6 +407,7 @@ impl EarlierTries {
         Some(Self {
             since: unheard.iter().map(Message::since).min()?,
             first_tried: delays().map(|delay| delay.first_tried).min(),
+            last_tried: delays().map(|delay| delay.last_tried).max(),
             fault: delays()
                 .next_back()
                 .map(|delay| delay.reason)

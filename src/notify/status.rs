@@ -40,6 +40,8 @@ pub struct MadeDelivery {
     pub to: String,
     /// The destination, for people.
     pub message: Shown,
+    /// The first try, if there was an earlier one.
+    pub first_tried: Option<Timestamp>,
 }
 
 impl NotifierStatus {

@@ -112,6 +112,7 @@ impl RunIncidents<'_> {
         for incident in &mut report {
             let file = files.iter().find(|file| file.log.id == incident.id);
             incident.threads = file.map(IncidentFile::facts).unwrap_or_default();
+            incident.notified = file.map(IncidentFile::notified_at).unwrap_or_default();
         }
         let totals = self.totals(&report, &outcomes.urls, outcomes.broken);
         Ok(FinishedIncidents {

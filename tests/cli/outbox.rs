@@ -106,7 +106,7 @@ fn what_cannot_be_sent_now_is_sent_by_the_next_run() {
         .says("broken[gone]: http://example.test/a")
         .complains(&[
             "warning: mail (mail) was not sent: ",
-            "every run tries again",
+            "Every run tries again",
         ]);
     assert_eq!(waiting(&sandbox), 1);
     let run = run_of(&sandbox);
@@ -125,7 +125,7 @@ fn a_message_that_was_put_off_keeps_its_id() {
     let (_site, sandbox) = broken(busy.port);
     sandbox
         .exits(1, "run")
-        .complains(&["451", "every run tries again"]);
+        .complains(&["451", "Every run tries again"]);
     let first = message_id(&busy.received());
     assert_eq!(waiting(&sandbox), 1);
 
@@ -140,8 +140,9 @@ fn a_refused_message_waits_for_a_person() {
         "error: mail (mail) was not sent: ",
         "refused the recipient me@example.test",
         "550 no such user",
-        "1 message, since ",
-        "the next try follows a change of [notify.mail]",
+        "failing since ",
+        "unheard 1 incident",
+        "The next try follows a change of [notify.mail]",
     ];
     sandbox
         .exits(2, "run")
@@ -371,7 +372,7 @@ fn a_hanging_server_costs_one_time_limit() {
     let ran = sandbox.exits(2, "notify retry");
     let took = began.elapsed();
     assert!(took < Duration::from_secs(11), "{took:?}");
-    ran.complains("1 message");
+    ran.complains("unheard   1 incident");
     silent.received();
     assert!(silent.is_left_alone());
     assert_eq!(waiting(&sandbox), 1);
@@ -401,13 +402,17 @@ fn a_message_that_waits_for_a_day_is_an_error() {
         let summary = sandbox.path("summary.md");
         let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
         let ran = sandbox.urldb_with_env("run --github", &env).code(code);
-        let fault = format!("{class}: mail (mail) was not sent: ");
-        assert_has(&ran.err, &fault);
+        let fault = if in_headline {
+            "error: mail (mail) has not been sent since "
+        } else {
+            "warning: mail (mail) was not sent: "
+        };
+        assert_has(&ran.err, fault);
         let annotation = format!("::{class} title=1 message could not be sent::");
         assert_has(&ran.out, &annotation);
         let summary = sandbox.read("summary.md");
         assert_has(&summary, &format!("### {fault}"));
-        let headline = "## Action needed: 1 message could not be sent";
+        let headline = "## Action needed: 1 notifier has been failing for 1 day";
         assert_eq!(summary.contains(headline), in_headline, "{summary}");
         fs::remove_file(sandbox.path("summary.md")).unwrap();
         sandbox.exits(if in_headline { 2 } else { 0 }, "notify list");
@@ -559,7 +564,7 @@ fn every_mistake_of_a_notifier_is_named() {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (error, waiting) = ran.err.split_once("\n\n").unwrap();
         let waiting = words(waiting);
-        assert_has(&waiting, "every run tries again");
+        assert_has(&waiting, "Every run tries again");
         words(error).replace(root.to_str().unwrap(), "") + "\n"
     };
     sandbox.write("own/email.html", "{{ headline.nam }}");

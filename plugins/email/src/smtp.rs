@@ -260,6 +260,12 @@ impl Smtp {
                 ),
                 is_unsaid: true,
             },
+            SendError::Connection(error)
+                if error.kind() == std::io::ErrorKind::ConnectionRefused =>
+            {
+                let (host, port) = name.rsplit_once(':').unwrap_or((name, ""));
+                retry(format!("{host} port {port} accepts no connection"))
+            }
             SendError::Connection(error) => retry(format!(
                 "cannot send through {name}: {}",
                 shown(&connection::in_words(error))

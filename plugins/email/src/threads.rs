@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use urldb_protocol::{Because, Delivery, Envelope, Incident, Phase, Remembered, State};
+use urldb_protocol::{
+    Because, Chapter, Delay, Delivery, Envelope, Incident, Phase, Remembered, State,
+};
 
 /// The facts that a thread needs in later runs.
 const MESSAGE_ID: &str = "message-id";
@@ -230,6 +232,7 @@ fn label_of_news(envelope: &Envelope, incidents: &[&Incident]) -> Option<&'stati
 /// incident belong to the mail about all that is new.
 pub(crate) fn part(envelope: &Envelope, thread: &Thread) -> Envelope {
     let mut part = envelope.clone();
+    part.delay = delay(envelope, thread);
     part.incidents.retain_mut(|incident| {
         let is_told = incident.id.is_empty() || thread.incidents.contains(&incident.id);
         match incident.phase {
@@ -260,6 +263,26 @@ pub(crate) fn part(envelope: &Envelope, thread: &Thread) -> Envelope {
         finding.new = false;
     }
     part
+}
+
+/// The delay of a mail: none if no earlier try could have told any of its events.
+fn delay(envelope: &Envelope, thread: &Thread) -> Option<Delay> {
+    let delay = envelope.delay.clone()?;
+    let told = envelope.incidents.iter();
+    let told = told.filter(|incident| thread.incidents.contains(&incident.id));
+    let events = told.flat_map(|incident| {
+        let is_new = |it: &&Chapter| it.new || incident.unheard;
+        incident.chapters.iter().filter(is_new)
+    });
+    let first = events.map(|chapter| chapter.at).min();
+    let Some(first) = first else {
+        return Some(delay);
+    };
+    let is_late = first <= delay.last_tried || thread.key == NEWS && has_other_news(envelope);
+    is_late.then(|| Delay {
+        first_tried: delay.first_tried.max(first),
+        ..delay
+    })
 }
 
 fn urls_of(envelope: &Envelope, wanted: impl Fn(&Incident) -> bool) -> HashSet<&str> {
@@ -395,6 +418,55 @@ mod tests {
         ] {
             assert_eq!(mails(incidents), expected);
         }
+    }
+
+    #[test]
+    fn a_mail_is_late_only_if_an_earlier_try_could_have_told_it() {
+        let at = |day: i64| jiff::Timestamp::from_second(day * 86_400).unwrap();
+        let event = |day: i64, new: bool| Chapter {
+            run: String::new(),
+            at: at(day),
+            event: urldb_protocol::EventKind::Opened,
+            state: None,
+            reason: None,
+            redirect: None,
+            because: None,
+            sure: false,
+            again: false,
+            new,
+            ack: None,
+            urls: 1,
+            affected: 1,
+            evidence: None,
+        };
+        let delayed = |phase, thread, unheard, chapters: Vec<Chapter>| {
+            let incident = Incident {
+                chapters,
+                unheard,
+                ..incident("a", phase, thread)
+            };
+            let mut envelope = envelope(vec![incident]);
+            envelope.delay = Some(Delay {
+                first_tried: at(1),
+                last_tried: at(3),
+                now: at(4),
+                reason: Delivery::text("no connection"),
+            });
+            let thread = threads(&envelope, "mail").remove(0);
+            let delay = part(&envelope, &thread).delay;
+            delay.map(|delay| delay.first_tried)
+        };
+        let (opened, closed) = (Phase::Opened, Phase::Closed);
+        assert_eq!(
+            delayed(opened, None, false, vec![event(1, true)]),
+            Some(at(1))
+        );
+        assert_eq!(delayed(opened, None, false, vec![event(4, true)]), None);
+        let told = || vec![event(0, false), event(2, true)];
+        assert_eq!(delayed(closed, Some("r1"), false, told()), Some(at(2)));
+        let unheard = || vec![event(1, false), event(4, true)];
+        assert_eq!(delayed(closed, None, true, unheard()), Some(at(1)));
+        assert_eq!(delayed(closed, Some("r1"), false, unheard()), None);
     }
 
     #[test]

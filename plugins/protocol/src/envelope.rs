@@ -118,6 +118,9 @@ pub struct RunInfo {
 pub struct Delay {
     /// The time of the first try.
     pub first_tried: Timestamp,
+    /// The time of the last try that failed.
+    #[serde(default)]
+    pub last_tried: Timestamp,
     /// The time of this try.
     pub now: Timestamp,
     /// The fault of the last try, one sentence without a full stop.

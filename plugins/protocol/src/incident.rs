@@ -73,6 +73,10 @@ pub struct Incident {
     /// notifier's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, BTreeMap<String, Shown>>,
+    /// When the run began whose message told each notifier of the incident last, by the notifier's name; absent
+    /// for a notifier that still has to be told. Only in the report of a run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notified: BTreeMap<String, Option<Timestamp>>,
     /// The notifier repeats what is still open: `remind` of its section has passed since the notifier
     /// last told of the incident.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -173,6 +177,7 @@ impl Incident {
             left: 0,
             evidence: Evidence::default(),
             threads: BTreeMap::new(),
+            notified: BTreeMap::new(),
             chapters: Vec::new(),
             earlier: None,
             ack: None,

@@ -1,12 +1,12 @@
 //! The body of a mail: plain text, and the data of its HTML template.
 
 use serde::Serialize;
-use urldb_protocol::{Delay, Envelope};
+use urldb_protocol::{Delay, Envelope, Phase};
 
 use crate::compose::{Deliveries, Scope, compose};
 use crate::layout::{columns, host_rows, name_column, wrap};
 use crate::message::{Block, Message, OpenIncidents, SourceLink};
-use crate::numbers::{age_in_words, moment, number};
+use crate::numbers::{age_in_words, day, moment, number};
 use crate::renderer::{Error, Renderer};
 use crate::room::Room;
 use crate::text::{Text, one_line, shorten};
@@ -111,7 +111,9 @@ pub fn mail_body(
 ) -> Result<MailBody, Error> {
     let whole = compose(envelope, scope, &Deliveries::default());
     let title = one_line(subject);
-    let late = envelope.delay.as_ref().map(late_line);
+    let late = envelope.delay.as_ref();
+    let late = late.filter(|delay| delay.now.duration_since(delay.first_tried).as_hours() >= 1);
+    let late = late.map(|delay| late_line(delay, envelope, scope));
     let footer = footer(envelope, notifier);
     let mut body = MailBody {
         text: String::new(),
@@ -138,12 +140,30 @@ pub fn mail_body(
     Ok(body)
 }
 
-fn late_line(delay: &Delay) -> Text {
-    Text::from("This mail is ")
-        .own(age_in_words(delay.first_tried, delay.now))
-        .own(" late: ")
+/// `This is the first mail about it, 3 days late: from 2026-11-01 to 2026-11-03, no mail could be sent
+/// (mail.example.org port 465 accepts no connection).`
+fn late_line(delay: &Delay, envelope: &Envelope, scope: Scope<'_>) -> Text {
+    let told = envelope.incidents.iter().filter(|incident| {
+        let begins = incident.phase == Phase::Opened || incident.unheard;
+        scope == Scope::News && !incident.id.is_empty() && begins
+    });
+    let late = age_in_words(delay.first_tried, delay.now);
+    let text = match told.count() {
+        0 => format!("This mail is {late} late: "),
+        1 => format!("This is the first mail about it, {late} late: "),
+        _ => format!("This is the first mail about them, {late} late: "),
+    };
+    let (first, last) = (day(delay.first_tried), day(delay.last_tried));
+    let days = if first == last {
+        format!("on {first}")
+    } else {
+        format!("from {first} to {last}")
+    };
+    Text::from(text)
+        .own(days)
+        .own(", no mail could be sent (")
         .outside(&delay.reason)
-        .own(".")
+        .own(").")
 }
 
 fn footer(envelope: &Envelope, notifier: &str) -> Vec<Text> {

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use urldb_protocol::Shown;
+use urldb_render::numbers::age_in_words;
 use urldb_render::{Block, Deliveries, NextTry, StuckMessages, Text, stuck_blocks, terminal_stuck};
 
 use super::output;
@@ -41,7 +42,13 @@ pub(crate) fn print_errors(standings: &[NotifierStatus], now: Timestamp, context
 /// Delivered and waiting messages, for the report.
 pub(crate) fn deliveries(standings: &[NotifierStatus], now: Timestamp) -> Deliveries {
     Deliveries {
-        delivered: standings.iter().filter_map(delivered).collect(),
+        delivered: standings
+            .iter()
+            .filter_map(|standing| {
+                let late = late(standing, now);
+                delivered(standing).map(|text| text.own(late))
+            })
+            .collect(),
         stuck: standings
             .iter()
             .filter_map(|standing| stuck(standing, now))
@@ -85,6 +92,19 @@ fn delivered(standing: &NotifierStatus) -> Option<Text> {
     Some(name.own(": ").outside(&messages.join(", ")))
 }
 
+/// `, 3 days late`, or nothing if the deliveries are less than an hour late.
+fn late(standing: &NotifierStatus, now: Timestamp) -> String {
+    let tries = standing
+        .delivered
+        .iter()
+        .filter_map(|made| made.first_tried);
+    let first = tries.min();
+    let late = first.filter(|first| now.duration_since(*first).as_hours() >= 1);
+    late.map_or_else(String::new, |first| {
+        format!(", {} late", age_in_words(first, now))
+    })
+}
+
 fn stuck(standing: &NotifierStatus, now: Timestamp) -> Option<StuckMessages> {
     let since = standing.waiting_since()?;
     let fault = standing.fault();
@@ -95,7 +115,12 @@ fn stuck(standing: &NotifierStatus, now: Timestamp) -> Option<StuckMessages> {
         kind: channel(standing.kind).to_owned(),
         cause: text(fault.map(|fault| fault.message.as_str())),
         reply: text(fault.and_then(|fault| fault.replies.last().map(Shown::as_str))),
-        waiting: waiting.len() as u64,
+        incidents: waiting.iter().map(Message::incidents).sum(),
+        tries: waiting
+            .iter()
+            .map(Message::attempts)
+            .max()
+            .unwrap_or_default(),
         since: Some(since),
         recipients: recipients(waiting),
         reached: names(waiting.iter().flat_map(Message::delivered)),

@@ -218,6 +218,13 @@ impl IncidentFile {
         *known = Heard { facts, ..heard };
     }
 
+    /// When the run began whose message told each notifier last.
+    pub fn notified_at(&self) -> BTreeMap<String, Option<Timestamp>> {
+        let notified = self.notified.iter();
+        let at = notified.map(|(name, heard)| (name.clone(), heard.run_at));
+        at.collect()
+    }
+
     /// The facts that each notifier remembers.
     pub fn facts(&self) -> BTreeMap<String, BTreeMap<String, Shown>> {
         let notified = self.notified.iter();

@@ -1,6 +1,9 @@
 //! Histories over several days, played by the program with a scripted clock: what each day says on the
 //! terminal, by mail and in issues.
 
+mod channels;
+
+use channels::{Chat, MailServer};
 use insta::{Settings, assert_snapshot};
 
 use crate::sandbox::Sandbox;
@@ -15,6 +18,9 @@ struct Story {
     site: Site,
     sandbox: Sandbox,
     tracker: Tracker,
+    /// The mail server, if mails do not go into a folder.
+    mail_server: Option<MailServer>,
+    chat: Option<Chat>,
     text: String,
 }
 
@@ -36,8 +42,25 @@ impl Story {
             site,
             sandbox,
             tracker,
+            mail_server: None,
+            chat: None,
             text: String::new(),
         }
+    }
+
+    /// With a mail server that is down, and a chat.
+    fn with_mail_server_and_chat(pages: &[(&str, &str)]) -> Self {
+        let mut story = Self::new(pages);
+        let (server, chat) = (MailServer::down(), Chat::new());
+        let transport = format!(
+            "server = \"127.0.0.1\"\ntls = \"none\"\nport = {}\n",
+            server.port()
+        );
+        let config = story.sandbox.read("urldb.toml");
+        let config = config.replace("folder = \"mail\"\n", &transport);
+        story.sandbox.write("urldb.toml", config + &chat.section());
+        (story.mail_server, story.chat) = (Some(server), Some(chat));
+        story
     }
 
     /// Lets a path answer this text, or 404 without one.
@@ -75,7 +98,11 @@ impl Story {
         if !err.is_empty() {
             self.text += &["\n=== standard error\n", &err].concat();
         }
-        let mut mails = self.sandbox.take_mails();
+        let mut mails = match &self.mail_server {
+            Some(server) if out.contains("notified  mail to") => server.take_mails(),
+            Some(_) => vec![],
+            None => self.sandbox.take_mails(),
+        };
         mails.sort_by_key(|mail| mail.header("To").to_owned());
         mails.truncate(1);
         for mail in &mails {
@@ -85,6 +112,9 @@ impl Story {
         for write in self.tracker.take_writes() {
             self.text += &["\n=== ", &write].concat();
         }
+        for message in self.chat.iter_mut().flat_map(Chat::take_messages) {
+            self.text += &["\n=== chat\n", &message].concat();
+        }
     }
 
     /// Shows the days.
@@ -92,7 +122,8 @@ impl Story {
         let mut settings = Settings::clone_current();
         for (pattern, name) in [
             (r"in \d+(\.\d+)? ?s\b", "in [seconds]"),
-            (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
+            (r"127\.0\.0\.1( port |:)\d+", "127.0.0.1$1[port]"),
+            (r"port \d+", "port [port]"),
             (r"\(\d+(\.\d+)? ?k?B\)", "([bytes])"),
             (r"archived .*\n", ""),
         ] {
@@ -199,6 +230,25 @@ fn a_url_that_breaks_again_continues_its_incident_for_a_while() {
     story.serve("/v1/catalog.json", Some("{}"));
     story.run(&at(23, 16), 0);
     story.show("recurrence");
+}
+
+#[test]
+fn a_late_mail_tells_the_end_first_and_that_it_is_late() {
+    let pages = [(STARS, "name,ra\n"), ("/a", "fine")];
+    let mut story = Story::with_mail_server_and_chat(&pages);
+    story.run("2026-10-31T04:17:03Z", 0);
+    story.serve(STARS, Some("name,ra\nHD 1,1.0\n"));
+    story.run(&day(1), 1);
+    // After 24 hours without mail, a person has to know.
+    story.run(&day(2), 2);
+    story.serve(STARS, Some("name,ra\n"));
+    story.run(&day(3), 2);
+    story.mail_server.as_mut().unwrap().start();
+    story.run(&day(4), 0);
+    story.run(&day(5), 0);
+    let told = |line: &str| line.starts_with("notified  mail");
+    assert_eq!(story.text.lines().filter(|line| told(line)).count(), 1);
+    story.show("mail_server_down");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::text::Text;
 
 impl Report<'_> {
     pub(super) fn headline(&self, deliveries: &Deliveries) -> Headline {
-        let mut phrases = deliveries.urgent();
+        let mut phrases = deliveries.urgent(self.envelope.run.started);
         let errors = deliveries.errors.len() as u64;
         if errors > 0 {
             phrases.push(format!("the run had {}", count(errors, "error")));

@@ -1,13 +1,16 @@
 //! The results of deliveries: messages that wait, and errors.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::message::{Block, Class, Command, Fact};
-use crate::numbers::{age, count, moment, number};
+use crate::numbers::{age, age_in_words, count, day, moment, number};
 use crate::text::{Text, one_line};
 
 /// Most recipients in one line.
 const MOST_RECIPIENTS: usize = 5;
+
+/// After this time, a notifier is said to be failing.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// Most messages with a command of their own.
 const MOST_COMMANDS: usize = 5;
@@ -35,9 +38,11 @@ pub struct StuckMessages {
     pub cause: String,
     /// The words of the server; empty if there are none.
     pub reply: String,
-    /// Number of messages that wait.
-    pub waiting: u64,
-    /// When the oldest of them was written.
+    /// Number of incidents of which the recipients have not heard.
+    pub incidents: u64,
+    /// Number of tries.
+    pub tries: u32,
+    /// When the first run began that could not deliver.
     pub since: Option<Timestamp>,
     /// The recipients that still get them, each once.
     pub recipients: Vec<String>,
@@ -68,18 +73,36 @@ impl StuckMessages {
     const fn is_partial(&self) -> bool {
         !self.reached.is_empty()
     }
+
+    /// The first run that could not deliver, if that was a day ago.
+    fn failing_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let since = self.since?;
+        (now.duration_since(since) >= DAY).then_some(since)
+    }
 }
 
 impl Deliveries {
-    /// The messages that a person must act for, as phrases.
-    pub(super) fn urgent(&self) -> Vec<String> {
+    /// The faults that a person must mend, as phrases.
+    pub(super) fn urgent(&self, now: Timestamp) -> Vec<String> {
+        let urgent = || self.stuck.iter().filter(|stuck| stuck.is_urgent);
+        let (failing, new): (Vec<_>, Vec<_>) =
+            urgent().partition(|stuck| stuck.failing_since(now).is_some());
         let of = |is_partial: bool, what: &str| {
-            let urgent = self.stuck.iter().filter(|stuck| stuck.is_urgent);
-            let alike = urgent.filter(|stuck| stuck.is_partial() == is_partial);
-            let messages: u64 = alike.map(|stuck| stuck.waiting).sum();
+            let alike = new.iter().filter(|stuck| stuck.is_partial() == is_partial);
+            let messages = alike.count() as u64;
             (messages > 0).then(|| format!("{} {what}", count(messages, "message")))
         };
+        let first = failing.iter().filter_map(|stuck| stuck.since).min();
+        let failing = first.map(|first| {
+            let has = if failing.len() == 1 { "has" } else { "have" };
+            let notifiers = count(failing.len() as u64, "notifier");
+            format!(
+                "{notifiers} {has} been failing for {}",
+                age_in_words(first, now)
+            )
+        });
         let phrases = [
+            failing,
             of(false, "could not be sent"),
             of(true, "did not reach all recipients"),
         ];
@@ -106,12 +129,7 @@ fn of_error(error: &str) -> Block {
 }
 
 fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
-    let StuckMessages {
-        notifier,
-        kind,
-        waiting,
-        ..
-    } = stuck;
+    let StuckMessages { notifier, kind, .. } = stuck;
     let subject = match kind.as_str() {
         "" => Text::new().outside(notifier),
         kind => Text::new()
@@ -120,17 +138,18 @@ fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
             .outside(notifier)
             .own(")"),
     };
-    let what = if stuck.is_partial() {
-        "did not reach all recipients"
-    } else {
-        "was not sent"
+    let since = stuck.failing_since(now).map(day);
+    let what = match (stuck.is_partial(), &since) {
+        (true, _) => "did not reach all recipients".to_owned(),
+        (false, None) => "was not sent".to_owned(),
+        (false, Some(since)) => format!("has not been sent since {since}"),
     };
     let cause = match &stuck.next {
         NextTry::Section(_) => format!("urldb.toml has no [notify.{notifier}]"),
         NextTry::EveryRun | NextTry::Change => stuck.cause.clone(),
     };
     let (sentence, cause) = match cause.as_str() {
-        "" => (Text::from(what).own(" yet"), format!("{what} yet")),
+        "" => (Text::from(format!("{what} yet")), format!("{what} yet")),
         _ => (Text::from(format!("{what}: ")).outside(&cause), cause),
     };
     let class = if stuck.is_urgent {
@@ -139,9 +158,9 @@ fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
         Class::Warning
     };
     Block {
-        short: Text::from(format!("{} could not be sent", count(*waiting, "message"))),
+        short: Text::from("1 message could not be sent"),
         facts: facts(stuck, now),
-        note: Some(note(stuck)),
+        note: Some(note(stuck)).filter(|note| !note.is_empty()),
         commands: commands(stuck),
         brief: brief(stuck, &cause),
         brief_command: Some(0),
@@ -154,7 +173,11 @@ fn facts(stuck: &StuckMessages, now: Timestamp) -> Vec<Fact> {
     if !stuck.reply.is_empty() {
         facts.push(Fact::new("server", Text::new().outside(&stuck.reply)));
     }
-    facts.push(Fact::new("waiting", waiting_since(stuck, now)));
+    facts.extend(failing(stuck, now));
+    if stuck.incidents > 0 {
+        let unheard = count(stuck.incidents, "incident");
+        facts.push(Fact::new("unheard", Text::from(unheard)));
+    }
     if !stuck.recipients.is_empty() {
         facts.push(Fact::new("for", listed(&stuck.recipients)));
     }
@@ -182,40 +205,33 @@ fn brief(stuck: &StuckMessages, cause: &str) -> Text {
         "" => brief.own("."),
         reply => brief.own(": ").outside(reply).own("."),
     };
-    brief.own(" ").and(kept(stuck.waiting)).own(".")
-}
-
-/// `1 message, since 2026-11-24 04:17 UTC (1 day)`.
-fn waiting_since(stuck: &StuckMessages, now: Timestamp) -> Text {
-    let text = Text::from(count(stuck.waiting, "message"));
-    let Some(since) = stuck.since else {
-        return text;
-    };
-    let text = text.own(", since ").own(moment(since));
-    if now.duration_since(since).as_hours() >= 1 {
-        text.own(format!(" ({})", age(since, now)))
-    } else {
-        text
+    match stuck.next {
+        NextTry::EveryRun => brief.own(" Every run tries again."),
+        NextTry::Change | NextTry::Section(_) => brief,
     }
 }
 
-fn kept(waiting: u64) -> Text {
-    Text::from(match waiting {
-        1 => "The message is kept",
-        _ => "The messages are kept",
-    })
+/// `since 2026-11-24 04:17 UTC (1 day), tried 2 times`.
+fn failing(stuck: &StuckMessages, now: Timestamp) -> Option<Fact> {
+    let since = stuck.since?;
+    let mut text = Text::from(format!("since {}", moment(since)));
+    if now.duration_since(since).as_hours() >= 1 {
+        text = text.own(format!(" ({})", age(since, now)));
+    }
+    if stuck.tries > 1 {
+        text = text.own(format!(", tried {}", count(stuck.tries.into(), "time")));
+    }
+    Some(Fact::new("failing", text))
 }
 
 /// The next try, and advice for people.
 fn note(stuck: &StuckMessages) -> Text {
-    let note = kept(stuck.waiting);
     let note = match &stuck.next {
-        NextTry::EveryRun => note.own(", and every run tries again."),
-        NextTry::Change => note
-            .own(", and the next try follows a change of [notify.")
+        NextTry::EveryRun => Text::from("Every run tries again."),
+        NextTry::Change => Text::from("The next try follows a change of [notify.")
             .outside(&stuck.notifier)
             .own("], or `urldb notify retry`."),
-        NextTry::Section(_) => note.own("."),
+        NextTry::Section(_) => Text::new(),
     };
     if stuck.advice.is_empty() {
         return note;

@@ -21,7 +21,21 @@ const LONGEST_TITLE: usize = 200;
 /// `docs.example.org redirects 40 URLs to its home page [sky-urls]`.
 pub fn subject(envelope: &Envelope, scope: Scope<'_>) -> String {
     let message = compose(envelope, scope, &Deliveries::default());
-    with_project(&cause(&message), &envelope.run.project)
+    with_project(&cause(&message), end(&message), &envelope.run.project)
+}
+
+/// The end of the subject of a first mail that tells of the end only.
+fn end(message: &Message) -> &'static str {
+    let all = |class: Class| {
+        let mut blocks = message.blocks.iter();
+        blocks.all(|block| block.class == class && !block.ids.is_empty())
+    };
+    match message.blocks.as_slice() {
+        [] => "",
+        _ if all(Class::Recovered) => ", solved",
+        _ if all(Class::Closed) => ", closed",
+        _ => "",
+    }
 }
 
 /// The title of an issue.
@@ -29,14 +43,14 @@ pub(crate) fn title(message: &Message) -> String {
     shorten(&cause(message), LONGEST_TITLE)
 }
 
-/// The cause, cut where that is necessary, and the name of the project.
-fn with_project(cause: &str, project: &str) -> String {
+/// The cause, cut where that is necessary, its end, and the name of the project.
+fn with_project(cause: &str, end: &str, project: &str) -> String {
     let project = match shorten(&one_line(project), LONGEST_PROJECT) {
         project if project.is_empty() => project,
         project => format!(" [{project}]"),
     };
-    let room = LONGEST_SUBJECT - project.chars().count();
-    shorten(cause, room) + &project
+    let room = LONGEST_SUBJECT - project.chars().count() - end.len();
+    shorten(cause, room) + end + &project
 }
 
 /// The topic of a message, in one phrase.

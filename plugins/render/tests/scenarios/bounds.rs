@@ -363,6 +363,7 @@ prop_compose! {
         envelope.delay = reason.map(|reason| Delay {
             reason: shown(&reason),
             first_tried: envelope.run.started,
+            last_tried: envelope.run.started,
             now: envelope.run.finished,
         });
         (envelope.run.project, envelope.run.selection) = (project, selection);

@@ -280,6 +280,8 @@ pub(crate) fn silent_host_later(day: &str, runs: u32) -> Envelope {
     silent.runs = runs;
     let thread = BTreeMap::from([("message-id".to_owned(), shown("x"))]);
     silent.threads.insert("maintainers".to_owned(), thread);
+    let told = at("2026-11-19 04:17");
+    silent.notified.insert("maintainers".to_owned(), Some(told));
     add(&mut envelope, silent, None);
     envelope
 }

@@ -100,7 +100,8 @@ fn all() -> Vec<Scenario> {
         kind: "mail".to_owned(),
         cause: "smtp.example.org refused the login".to_owned(),
         reply: "535 5.7.8 Authentication credentials invalid".to_owned(),
-        waiting: 1,
+        incidents: 1,
+        tries: 1,
         since: Some(data::at("2026-11-24 04:17")),
         advice: "the password comes from the environment variable SMTP_PASSWORD".to_owned(),
         is_urgent: true,
@@ -282,6 +283,7 @@ fn following_mails_tell_only_what_changed_in_their_thread() {
     let mut late = scenario("10");
     late.envelope.delay = Some(Delay {
         first_tried: data::at("2026-11-24 04:18"),
+        last_tried: data::at("2026-11-24 04:18"),
         now: data::at("2026-11-25 09:00"),
         reason: data::shown("smtp.example.org refused the login"),
     });

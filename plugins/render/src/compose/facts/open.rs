@@ -118,17 +118,28 @@ impl OpenGroup<'_> {
             text = text.own(format!(", {} in a row", count(runs.into(), "run")));
         }
         if let Some(day) = self.notified_on().filter(|_| self.scope == Scope::Run) {
-            text = text.own("; notified on ").own(day);
+            text = text.own("; notified on ").and(day);
         }
         Some(Fact::new("since", text))
     }
 
-    /// The day of the run that opened a known incident, if a notifier was told.
-    fn notified_on(&self) -> Option<String> {
+    /// The day of the last message about a known incident; with the notifiers that were told, if another one
+    /// still has to be.
+    fn notified_on(&self) -> Option<Text> {
         let first = self.group.first();
-        let is_known = first.phase == Phase::Unchanged && !first.threads.is_empty();
-        let opened = first.opened.filter(|_| is_known)?;
-        Some(day(opened))
+        if first.phase != Phase::Unchanged {
+            return None;
+        }
+        let told = || {
+            let notified = first.notified.iter();
+            notified.filter_map(|(name, at)| Some((name.as_str(), (*at)?)))
+        };
+        let text = Text::from(day(told().map(|(_, at)| at).max()?));
+        let names: Vec<&str> = told().map(|(name, _)| name).collect();
+        if names.len() == first.notified.len() {
+            return Some(text);
+        }
+        Some(text.own(" (").outside(&names.join(", ")).own(")"))
     }
 
     pub(super) fn last_good(&self) -> Option<Fact> {

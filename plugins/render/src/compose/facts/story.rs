@@ -297,7 +297,7 @@ pub(crate) fn past_of(
 }
 
 /// The ways in which the URLs of an incident were broken, in their order: `grew by 199 bytes, then answered
-/// 404 Not Found`. Absent if there was one way only.
+/// 404 Not Found`. Absent if there was one way only, which the reader knows.
 pub(super) fn ways(incident: &Incident) -> Option<Text> {
     let chapters = incident.chapters.iter();
     let told = chapters.filter(|chapter| {
@@ -311,5 +311,5 @@ pub(super) fn ways(incident: &Incident) -> Option<Text> {
         .map(|chapter| past(incident, chapter).plain())
         .collect();
     ways.dedup();
-    (ways.len() > 1).then(|| Text::new().outside(&ways.join(", then ")))
+    (ways.len() > 1 || incident.unheard).then(|| Text::new().outside(&ways.join(", then ")))
 }
