@@ -6,7 +6,7 @@ use urldb_protocol::{
     AffectedUrl, Because, Chapter, Envelope, EventKind, Evidence, Incident, Observed, Phase,
     Promised, Span, State,
 };
-use urldb_render::{Scope, comment};
+use urldb_render::{Deliveries, Scope, annotations, comment, compose};
 
 use crate::Scenario;
 use crate::data::{add, at, close, incident, report, shown};
@@ -350,4 +350,20 @@ fn a_closed_incident_has_not_always_recovered() {
     let mut mixed = closed_in_two_steps();
     mixed.incidents[0].urls[39].left = Some(Because::Removed);
     assert_snapshot!("event-closed-for-two-reasons", texts(mixed));
+}
+
+/// An annotation marks a line that needs a person.
+#[test]
+fn what_is_over_marks_no_line() {
+    let marks =
+        |envelope: Envelope| annotations(&compose(&envelope, Scope::Run, &Deliveries::default()));
+    for because in [
+        Because::Recovered,
+        Because::Accepted,
+        Because::Removed,
+        Because::Steady,
+    ] {
+        assert_eq!(marks(closed(because)), "");
+    }
+    assert_ne!(marks(became()), "");
 }
