@@ -56,7 +56,7 @@ fn keys(value: &Value) -> Vec<(String, Value)> {
 /// A file with one key.
 fn file_with((path, value): &Leaf) -> String {
     let mut names = path.iter().rev();
-    let mut text = format!("{{ {} = {} }}", names.next().unwrap(), inline(value));
+    let mut text = format!("{{ {:?} = {} }}", names.next().unwrap(), inline(value));
     for name in names {
         let list = name == "schedule";
         let below = if list { format!("[{text}]") } else { text };

@@ -8,6 +8,7 @@ use clap::builder::TypedValueParser;
 use jiff::Timestamp;
 use urldb_protocol::{HostOverview, Overview, State, UrlBelief, UrlOverview};
 use urldb_render::{StatusScope, status, status_document};
+use urldb_text::sanitize;
 
 use super::Context;
 use super::args::UrlOrHost;
@@ -15,7 +16,8 @@ use super::print::output;
 use super::print::style::Format;
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::exit::ExitCode;
-use crate::notify::Outbox;
+use crate::ledger::Incidents;
+use crate::notify::{Outbox, Unrouted, unrouted};
 use crate::overview::Sources;
 
 /// Show what is broken, since when, and what was verified and archived last; without network
@@ -99,16 +101,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         (_, Some(host)) => StatusScope::Host(host),
         _ => StatusScope::All,
     };
-    match args.format {
-        Format::Human => {
-            let text = status(&overview, scope, &urls, context.terminal_options());
-            output::stdout().write_all(text.as_bytes())?;
-        }
-        Format::Json => {
-            let document = status_document(&overview, urls.clone());
-            output::write_json_pretty(&mut output::stdout(), &document)?;
-        }
-    }
+    write(args.format, &overview, scope, &urls, context, now)?;
     Ok(match scope {
         StatusScope::All => exit_code(
             &overview.hosts,
@@ -125,6 +118,38 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         ),
         StatusScope::Record | StatusScope::Filtered(_) => of_urls(&urls, args.stale.is_some()),
     })
+}
+
+fn write(
+    format: Format,
+    overview: &Overview,
+    scope: StatusScope<'_>,
+    urls: &[UrlOverview],
+    context: &Context,
+    now: Timestamp,
+) -> anyhow::Result<()> {
+    let mut out = output::stdout();
+    match format {
+        Format::Human => {
+            let text = status(overview, scope, urls, context.terminal_options());
+            out.write_all(text.as_bytes())?;
+            let unrouted = matches!(scope, StatusScope::All).then(|| of_ledger(context, now));
+            if let Some(unrouted) = unrouted.transpose()?.flatten() {
+                writeln!(out, "{}", sanitize(&unrouted.line()))?;
+            }
+        }
+        Format::Json => {
+            let document = status_document(overview, urls.to_vec());
+            output::write_json_pretty(&mut out, &document)?;
+        }
+    }
+    Ok(())
+}
+
+/// The broken URLs that no section of urldb.toml tells anybody of.
+fn of_ledger(context: &Context, now: Timestamp) -> anyhow::Result<Option<Unrouted>> {
+    let incidents = Incidents::load(&context.ledger(), now)?;
+    Ok(unrouted(&context.config, incidents.known(), now))
 }
 
 impl Args {

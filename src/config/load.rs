@@ -13,6 +13,7 @@ use urldb_text::{Finding, register_credentials};
 use super::archive::archive;
 use super::check::{check, network};
 use super::notify;
+use super::owners::owners;
 use super::roots::{ensure_database_inside, repository};
 use super::section::{Problems, Section};
 use super::untrusted::{line_of, remove_untrusted};
@@ -211,6 +212,10 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
             .filter_map(schedule)
             .collect(),
         watch: top.section("watch").map(watch::watch).unwrap_or_default(),
+        owners: top
+            .section("owners")
+            .map(|section| owners(&section))
+            .unwrap_or_default(),
         notifiers: top
             .named_sections("notify")
             .into_iter()

@@ -6,9 +6,11 @@
 mod archive;
 mod changed;
 mod check;
+mod digest;
 mod headers;
 mod load;
 mod notify;
+mod owners;
 mod roots;
 mod secrets;
 pub(crate) mod section;
@@ -32,6 +34,7 @@ pub use notify::{
     Audience, DomainPattern, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml,
     Occasion, SmtpSecurity,
 };
+pub use owners::{OwnedPrefix, Owners};
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 pub use untrusted::TRUSTED_KEYS;
 pub use watch::Watch;
@@ -66,6 +69,8 @@ pub struct Config {
     pub schedules: Vec<Schedule>,
     /// `[watch]`.
     pub watch: Watch,
+    /// `[owners]`.
+    pub owners: Owners,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,
     /// One line that names the keys that strangers wrote and that have no effect; sanitized.

@@ -34,8 +34,14 @@ pub struct Audience {
     pub domains: Vec<DomainPattern>,
     /// Only URLs with one of these categories; all when empty.
     pub categories: Vec<String>,
-    /// Only URLs that are in one of these states, or were; all when empty.
+    /// Only URLs of these owners; all when empty.
+    pub owners: Vec<String>,
+    /// The states in which an incident begins a thread; all when empty.
     pub states: Vec<State>,
+    /// Only URLs that no other section tells: `else`.
+    pub is_rest: bool,
+    /// Only URLs that have been broken for this time, and that nobody has acknowledged.
+    pub after: Option<Duration>,
     /// The interval of reminders about open incidents; without it, there are none.
     pub remind: Option<Duration>,
     /// Whether fewer URLs of an open incident are a reason for a report: an issue shows their number,
@@ -105,6 +111,11 @@ impl Audience {
         Self::on([O::Broken, O::Recovered, O::Intermittent, O::Mistake])
     }
 
+    /// Whether the notifier tells that promises are broken.
+    pub fn tells_breaks(&self) -> bool {
+        self.on.contains(&Occasion::Broken) || self.on.contains(&Occasion::EveryRun)
+    }
+
     /// The report of every run.
     pub fn every_run() -> Self {
         Self::on([Occasion::EveryRun])
@@ -115,7 +126,10 @@ impl Audience {
             on: on.into_iter().collect(),
             domains: vec![],
             categories: vec![],
+            owners: vec![],
             states: vec![],
+            is_rest: false,
+            after: None,
             remind: None,
             counts: false,
         }
@@ -306,18 +320,38 @@ fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
             unknown("state", text, &names)
         })
     });
-    let categories = section.checked_list("categories", |text| match text {
-        "" => Err("a category is not empty".to_owned()),
-        text => Ok(text.to_owned()),
-    });
-    Audience {
+    let names = |key, kind: &str| {
+        let names = section.checked_list(key, |text| match text {
+            "" => Err(format!("{kind} is not empty")),
+            text => Ok(text.to_owned()),
+        });
+        names.unwrap_or_default()
+    };
+    let audience = Audience {
         on: on.map_or(default.on, |on| on.into_iter().collect()),
         domains: domains.unwrap_or_default(),
-        categories: categories.unwrap_or_default(),
+        categories: names("categories", "a category"),
+        owners: names("owners", "an owner"),
         states: states.unwrap_or_default(),
+        is_rest: section.flag("else").unwrap_or_default(),
+        after: section.duration("after"),
         remind: section.duration("remind"),
         counts: kind == Some("issues"),
+    };
+    for (key, is_set) in [
+        ("else", audience.is_rest),
+        ("after", audience.after.is_some()),
+    ] {
+        if is_set && kind == Some("html") {
+            section.wrong(
+                key,
+                format!("`{key}` is about messages, and the site shows all URLs"),
+            );
+        } else if is_set && !audience.tells_breaks() {
+            section.wrong(key, format!("`{key}` needs \"broken\" in `on`"));
+        }
     }
+    audience
 }
 
 fn unknown(what: &str, text: &str, known: &[&str]) -> String {

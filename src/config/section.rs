@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use data_encoding::HEXLOWER;
 use jiff::{Span, SpanRelativeTo};
-use sha2::{Digest, Sha256};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use urldb_text::{Code, Cursor, Finding, nearest};
 
 use super::SectionLines;
-use crate::environment;
+use super::digest::digest;
 
 /// Collects mistakes over all sections of a file, by byte offsets.
 #[derive(Debug)]
@@ -206,13 +204,7 @@ impl<'a> Section<'a> {
     /// Digest of the section's keys and values, and of whether each environment variable is set that `env`
     /// or a key ending in `-env` names: 16 hexadecimal digits.
     pub(super) fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        let mut keys: Vec<_> = self.table.iter().collect();
-        keys.sort_by_key(|(key, _)| key.get_ref().to_string());
-        for (key, value) in keys {
-            hash_value(&mut hash, key.get_ref(), value.get_ref());
-        }
-        HEXLOWER.encode(&hash.finalize()[..8])
+        digest(self.table)
     }
 
     pub(super) fn text(&self, key: &'static str) -> Option<String> {
@@ -329,6 +321,20 @@ impl<'a> Section<'a> {
         })
     }
 
+    /// Reads all keys of a section whose keys are no names of ours: `read` gets each key with its text, and
+    /// returns the message of a mistake.
+    pub(super) fn each_text(&self, mut read: impl FnMut(&str, &str) -> Result<(), String>) {
+        for (key, value) in self.table {
+            let read = match value.get_ref().as_str() {
+                Some(text) => read(key.get_ref(), text),
+                None => Err(format!("\"{}\" should be a text", key.get_ref())),
+            };
+            if let Err(message) = read {
+                self.problems.push(key.span().start, message);
+            }
+        }
+    }
+
     /// The tables below this key, each with its name: `[key.NAME]`.
     pub(super) fn named_sections(&self, key: &'static str) -> Vec<(String, Section<'a>)> {
         let Some(table) = self.find(key).and_then(|value| self.table_of(key, value)) else {
@@ -421,40 +427,6 @@ impl<'a> Section<'a> {
 /// The text, if it can be the name of an environment variable.
 fn check_variable(name: &str) -> Option<String> {
     (!name.is_empty() && !name.contains(['=', '\0'])).then(|| name.to_owned())
-}
-
-/// Hashes a key and its value, each with its length, so that no two sections look the same.
-fn hash_value(hash: &mut Sha256, key: &str, value: &DeValue<'_>) {
-    hash_text(hash, key);
-    match value {
-        DeValue::String(value) => {
-            hash_text(hash, value);
-            if key == "env" || key.ends_with("-env") {
-                let is_set = environment::os_variable(value.as_ref()).is_some();
-                hash_text(hash, if is_set { "set" } else { "unset" });
-            }
-        }
-        DeValue::Array(items) => {
-            hash_text(hash, &items.len().to_string());
-            for item in items {
-                hash_value(hash, key, item.get_ref());
-            }
-        }
-        DeValue::Table(table) => {
-            hash_text(hash, &table.len().to_string());
-            for (name, value) in table {
-                // The names of headers are keys below a key such as `headers-env`.
-                hash_text(hash, name.get_ref());
-                hash_value(hash, key, value.get_ref());
-            }
-        }
-        other => hash_text(hash, &format!("{other:?}")),
-    }
-}
-
-fn hash_text(hash: &mut Sha256, text: &str) {
-    hash.update((text.len() as u64).to_le_bytes());
-    hash.update(text);
 }
 
 /// Whether a key with this character must stand in quotes.

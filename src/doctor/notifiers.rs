@@ -5,7 +5,11 @@ use urldb_render::numbers::count;
 use super::files::names;
 use super::schedule::Workflow;
 use super::{Check, ProjectSetup};
-use crate::notify::{FilterReport, Inspection, NotifierStatus, Outbox, filter_report, inspect};
+use crate::ledger::Incidents;
+use crate::notify::{
+    FilterReport, Inspection, NotifierStatus, Outbox, UNROUTED_ADVICE, filter_report, inspect,
+    unrouted,
+};
 use crate::project::{Checkout, Project};
 
 impl ProjectSetup<'_> {
@@ -60,14 +64,22 @@ impl ProjectSetup<'_> {
     /// A check of the filters, if they miss something.
     fn filters(&self) -> Option<Check> {
         // The check of the database says why it cannot be read.
-        let FilterReport { findings, unheard } = filter_report(&self.config).ok()?;
+        let FilterReport {
+            findings,
+            unrouted: records,
+        } = filter_report(&self.config).ok()?;
         let mut faults: Vec<String> = findings.into_iter().map(|it| it.message).collect();
-        if unheard > 0 {
-            let records = count(unheard, "record");
+        if records > 0 {
+            let records = count(records, "record");
             faults.push(format!(
-                "no notifier is for {records}: incidents of them reach nobody"
+                "no section [notify.NAME] gets {records}: {UNROUTED_ADVICE}"
             ));
         }
+        // The check of the ledger says why it cannot be read.
+        let incidents = Incidents::load(&self.config.ledger_root(), self.now).ok();
+        let known = incidents.as_ref().map_or(&[][..], Incidents::known);
+        let broken = unrouted(&self.config, known, self.now);
+        faults.extend(broken.map(|broken| broken.sentence()));
         let edit = "\"${EDITOR:-vi}\" urldb.toml";
         (!faults.is_empty()).then(|| {
             Check::advice("filters", faults.join("; ")).mended_by_script("to edit it", edit)

@@ -1,23 +1,107 @@
-//! The URLs, hosts and states that one notifier is for. Pure.
+//! The URLs, hosts and states that each section of urldb.toml is for. Pure.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
-use urldb_protocol::{Envelope, Evidence, Incident, State};
+use jiff::{SignedDuration, Timestamp};
+use urldb_protocol::{Envelope, Evidence, State};
+use urldb_verdict::incident::{Member, MemberKey, Reader, time_of, view};
 
-use crate::config::{Audience, Occasion};
+use super::intervals::TOLERANCE;
+use crate::config::{Audience, Config, NotifierKind, Occasion, Owners};
+use crate::ledger::{IncidentFile, is_known};
+
+/// The sections of urldb.toml that say who is told of which URLs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Routing {
+    owners: Owners,
+    /// The sections that tell people of URLs as soon as there is news, by name: not those of a site, which
+    /// shows everything, and not those with `after`.
+    sections: BTreeMap<String, Audience>,
+}
+
+/// The facts about the record of a URL that decide who is told of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RoutedRecord<'a> {
+    /// The domain file, relative to the root of the repository, with `/`.
+    pub(super) file: &'a str,
+    pub(super) categories: &'a [String],
+    pub(super) owner: Option<&'a str>,
+}
+
+/// The URLs of one section.
+#[derive(Debug, Clone)]
+pub(super) struct Route<'a> {
+    audience: &'a Audience,
+    owners: &'a Owners,
+    /// The sections to which a section with `else` leaves their URLs, by name.
+    others: Vec<(&'a str, Self)>,
+}
+
+impl Routing {
+    pub(super) fn new(config: &Config) -> Self {
+        let sections = config.notifiers.iter();
+        let sections = sections.filter(|(_, notify)| {
+            !matches!(notify.kind, NotifierKind::Html(_)) && notify.audience.after.is_none()
+        });
+        Self {
+            owners: config.owners.clone(),
+            sections: sections
+                .map(|(name, notify)| (name.clone(), notify.audience.clone()))
+                .collect(),
+        }
+    }
+
+    /// The routing of these sections, without `[owners]`.
+    #[cfg(test)]
+    pub(super) fn of_sections<const N: usize>(sections: [(&str, Audience); N]) -> Self {
+        let sections = sections.map(|(name, audience)| (name.to_owned(), audience));
+        Self {
+            owners: Owners::default(),
+            sections: sections.into(),
+        }
+    }
+
+    /// The URLs of a section.
+    pub(super) fn route<'a>(&'a self, audience: &'a Audience) -> Route<'a> {
+        let others = self.sections.iter();
+        let others = others.filter(|(_, other)| audience.is_rest && !other.is_rest);
+        Route {
+            audience,
+            owners: &self.owners,
+            others: others
+                .map(|(name, other)| (name.as_str(), self.route(other)))
+                .collect(),
+        }
+    }
+
+    /// Whether there is a section for people that is not of `after`.
+    pub(super) fn has_sections(&self) -> bool {
+        !self.sections.is_empty()
+    }
+
+    /// The routes of the sections that tell people of broken URLs, by name.
+    pub(super) fn telling(&self) -> impl Iterator<Item = (&str, Route<'_>)> {
+        let sections = self.sections.iter();
+        let telling = sections.filter(|(_, audience)| audience.tells_breaks());
+        telling.map(|(name, audience)| (name.as_str(), self.route(audience)))
+    }
+}
 
 /// The part of the report that is about the URLs of the audience.
-pub(super) fn routed(envelope: &Envelope, audience: &Audience) -> Envelope {
+pub(super) fn routed(envelope: &Envelope, route: &Route<'_>) -> Envelope {
     let mut envelope = envelope.clone();
-    let route = Route(audience);
+    // A failure of a single run is not broken for long.
+    let is_immediate = route.audience.after.is_none();
     envelope.incidents.retain_mut(|incident| {
-        if !route.has_state(incident.state) {
+        if !route.has_state(incident.state) || !is_immediate {
             return false;
         }
         let had_urls = !incident.urls.is_empty();
         incident
             .urls
-            .retain(|url| route.has_url(&url.file, &url.categories));
+            .retain(|url| route.has_url(&url.file, &url.categories, &url.url));
         let about = &incident.evidence.url;
         if !incident.urls.iter().any(|url| url.url == *about) {
             incident.evidence = Evidence::default();
@@ -25,10 +109,12 @@ pub(super) fn routed(envelope: &Envelope, audience: &Audience) -> Envelope {
         !had_urls || !incident.urls.is_empty()
     });
     envelope.findings.retain(|finding| {
-        route.has_url(&finding.file, &finding.categories) && route.has_state(finding.state)
+        route.has_url(&finding.file, &finding.categories, &finding.url)
+            && route.has_state(finding.state)
     });
     envelope.changes.retain(|change| {
-        route.has_url(&change.file, &change.categories)
+        is_immediate
+            && route.has_url(&change.file, &change.categories, &change.url)
             && (route.has_state(change.from) || route.has_state(change.to))
     });
     envelope
@@ -38,41 +124,134 @@ pub(super) fn routed(envelope: &Envelope, audience: &Audience) -> Envelope {
     envelope
 }
 
-/// The routes of an audience.
-pub(super) struct Route<'a>(pub(super) &'a Audience);
-
-/// Whether the audience has URLs of the domain file with this name and these categories.
-pub(super) fn has_url(audience: &Audience, file: &str, categories: &[String]) -> bool {
-    Route(audience).has_url(file, categories)
-}
-
-/// Whether the audience wants to hear of what is broken.
-pub(super) fn hears(audience: &Audience, incident: &Incident) -> bool {
-    let route = Route(audience);
-    let mut urls = incident.urls.iter().filter(|url| !url.muted);
-    let mut occasions = [Occasion::Broken, Occasion::EveryRun].iter();
-    occasions.any(|occasion| audience.on.contains(occasion))
-        && route.has_state(incident.state)
-        && urls.any(|url| route.has_url(&url.file, &url.categories))
-}
-
 impl Route<'_> {
-    pub(super) fn has_url(&self, file: &str, categories: &[String]) -> bool {
-        let wanted = &self.0.categories;
-        let has_category =
-            wanted.is_empty() || categories.iter().any(|category| wanted.contains(category));
-        has_category && self.has_domain(file)
+    /// The same route for the URLs of an incident: a section that does not tell of it, since its thread does
+    /// not begin in this state, leaves its URLs to `else`.
+    pub(super) fn of_incident(mut self, name: &str, file: &IncidentFile) -> Option<Self> {
+        self.others = self
+            .others
+            .into_iter()
+            .filter_map(|(name, other)| Some((name, other.of_incident(name, file)?)))
+            .collect();
+        let begins = || {
+            let reader = Reader {
+                heard: 0,
+                heard_at: None,
+                takes: &|key, member, _| self.has_record(&self.record_of(key, member)),
+                sees_muted: false,
+            };
+            let incident = view(&file.log, &reader);
+            incident.is_none_or(|incident| self.has_state(incident.state))
+        };
+        let has_all = self.audience.states.is_empty() || file.notified.contains_key(name);
+        (has_all || begins()).then_some(self)
     }
 
-    /// Whether the audience has the host that the domain file is named after.
+    /// Whether the audience has a URL of an incident now, or had it at any time until the given one. With
+    /// `after`, only a URL that had been broken for so long, unless somebody had acknowledged it before.
+    pub(super) fn has_member(
+        &self,
+        (key, member): (&MemberKey, &Member),
+        until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> bool {
+        let is_due = |after: Duration| is_due(member, after, until.unwrap_or(now), now);
+        let record = self.record_of(key, member);
+        // Whether a section with `states` told of the incident by then is not known.
+        let counts = |other: &Self| until.is_none() || other.audience.states.is_empty();
+        self.audience.after.is_none_or(is_due)
+            && self.has_own(&record)
+            && !self.others_have(&record, counts)
+    }
+
+    /// The record of a URL when it joined an incident. The event of a run before `[owners]` was written has no
+    /// owner.
+    fn record_of<'m>(&'m self, key: &MemberKey, member: &'m Member) -> RoutedRecord<'m> {
+        let joining = &member.joining;
+        let now = || self.owners.of_url(&host_of(&joining.file), &key.url);
+        RoutedRecord {
+            file: &joining.file,
+            categories: &joining.categories,
+            owner: joining.owner.as_deref().or_else(now),
+        }
+    }
+
+    /// Whether the audience has the URL of a record in this domain file.
+    pub(super) fn has_url(&self, file: &str, categories: &[String], url: &str) -> bool {
+        self.has_record(&RoutedRecord {
+            file,
+            categories,
+            owner: self.owners.of_url(&host_of(file), url),
+        })
+    }
+
+    pub(super) fn has_record(&self, record: &RoutedRecord<'_>) -> bool {
+        self.has_own(record) && !self.others_have(record, |_| true)
+    }
+
+    /// Whether a section to which `else` leaves its URLs has the record.
+    fn others_have(&self, record: &RoutedRecord<'_>, counts: impl Fn(&Self) -> bool) -> bool {
+        let mut others = self.others.iter().map(|(_, other)| other);
+        others
+            .any(|other| other.audience.tells_breaks() && counts(other) && other.has_record(record))
+    }
+
+    /// Whether the filters let the record through.
+    fn has_own(&self, record: &RoutedRecord<'_>) -> bool {
+        let Audience {
+            domains,
+            categories,
+            owners,
+            ..
+        } = self.audience;
+        let host = host_of(record.file);
+        let is_wanted = |category: &String| categories.contains(category);
+        (domains.is_empty() || domains.iter().any(|pattern| pattern.matches(&host)))
+            && (categories.is_empty() || record.categories.iter().any(is_wanted))
+            && (owners.is_empty()
+                || record
+                    .owner
+                    .is_some_and(|owner| owners.iter().any(|it| it == owner)))
+    }
+
+    /// Whether the audience is told of mistakes in the domain file.
     pub(super) fn has_domain(&self, file: &str) -> bool {
-        let wanted = &self.0.domains;
-        let host = Path::new(file).file_stem().unwrap_or_default();
-        let host = host.to_string_lossy();
-        wanted.is_empty() || wanted.iter().any(|pattern| pattern.matches(&host))
+        let Audience {
+            domains, owners, ..
+        } = self.audience;
+        let host = host_of(file);
+        let tells_mistakes = |audience: &Audience| {
+            let mut occasions = [Occasion::Mistake, Occasion::EveryRun].iter();
+            occasions.any(|occasion| audience.on.contains(occasion))
+        };
+        (domains.is_empty() || domains.iter().any(|pattern| pattern.matches(&host)))
+            && (owners.is_empty() || self.owners.has_host(&host, owners))
+            && !self
+                .others
+                .iter()
+                .any(|(_, other)| tells_mistakes(other.audience) && other.has_domain(file))
     }
 
     pub(super) fn has_state(&self, state: State) -> bool {
-        self.0.states.is_empty() || self.0.states.contains(&state)
+        self.audience.states.is_empty() || self.audience.states.contains(&state)
     }
+}
+
+/// Whether the URL had been broken for this time by then, before somebody acknowledged it, and before it began
+/// to come and go.
+fn is_due(member: &Member, after: Duration, by: Timestamp, now: Timestamp) -> bool {
+    let Ok(after) = SignedDuration::try_from(after) else {
+        return false;
+    };
+    let since = member.joining.since;
+    // As `has_passed`: nothing is known of a time in the future.
+    let is_long =
+        |by: Timestamp| !is_known(since, now) || by.duration_since(since) >= after - TOLERANCE;
+    let ends = [&member.acked, &member.intermittent].into_iter().flatten();
+    is_long(by) && ends.filter_map(|run| time_of(run)).all(is_long)
+}
+
+/// The host that a domain file is named after.
+fn host_of(file: &str) -> String {
+    urldb_format::host_of(Path::new(file))
 }

@@ -11,8 +11,8 @@ use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, PlannedDelivery, Scope
 use super::configured::{ConfiguredNotifier, of_panic};
 use super::incident_facts::IncidentFacts;
 use super::outbox::Message;
+use super::panic;
 use super::status::{MadeDelivery, NotifierStatus};
-use super::{audience, panic};
 use crate::explain::explain;
 
 /// The most time that the deliveries of one report may take.
@@ -71,8 +71,7 @@ impl<'a> DeliveryRun<'a> {
         envelope: &Envelope,
     ) -> NotifierStatus {
         let mut status = configured.status();
-        let envelope = audience::routed(envelope, &configured.audience);
-        for delivery in self.deliver_once(configured, &envelope) {
+        for delivery in self.deliver_once(configured, envelope) {
             match delivery.outcome {
                 DeliveryOutcome::Delivered => status.delivered.push(MadeDelivery {
                     to: status.destination.clone(),

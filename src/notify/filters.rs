@@ -1,5 +1,5 @@
-//! Filters of notifiers against the records of the database: names that no record has, and URLs whose
-//! incidents nobody is told of.
+//! Filters of notifiers against the records of the database: names that no record has, and records that no
+//! section gets.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::path::Path;
 use urldb_format::{DomainReader, Error, Record};
 use urldb_text::{Code, Finding, nearest};
 
-use super::audience;
-use crate::config::{Audience, Config, NotifierKind};
+use super::audience::{Route, RoutedRecord, Routing};
+use crate::config::{Audience, Config};
 
 /// Most names of other categories and hosts that are kept for suggestions.
 const MOST_NAMES: usize = 10_000;
@@ -18,8 +18,8 @@ const MOST_NAMES: usize = 10_000;
 pub struct FilterReport {
     /// A finding for each name in a filter that no record has, in urldb.toml.
     pub findings: Vec<Finding>,
-    /// The number of records that no notifier is for.
-    pub unheard: u64,
+    /// The number of records that no section gets.
+    pub unrouted: u64,
 }
 
 /// Compares the filters with all records. Without filters, the database is not read.
@@ -27,51 +27,120 @@ pub struct FilterReport {
 /// # Errors
 /// When the database cannot be listed.
 pub fn filter_report(config: &Config) -> anyhow::Result<FilterReport> {
-    let audiences = || config.notifiers.values().map(|notify| &notify.audience);
-    if audiences().all(|audience| audience.domains.is_empty() && audience.categories.is_empty()) {
+    let is_filter = |audience: &Audience| {
+        let Audience {
+            domains,
+            categories,
+            owners,
+            ..
+        } = audience;
+        !domains.is_empty() || !categories.is_empty() || !owners.is_empty()
+    };
+    let mut notifiers = config.notifiers.values();
+    let is_filtered = notifiers.any(|notify| is_filter(&notify.audience));
+    if !is_filtered && config.owners.names().is_empty() {
         return Ok(FilterReport::default());
     }
-    // A site shows everything, and tells nobody.
-    let tells = |kind: &NotifierKind| !matches!(kind, NotifierKind::Html(_));
-    let telling = config.notifiers.values().filter(|it| tells(&it.kind));
-    let telling: Vec<&Audience> = telling.map(|notify| &notify.audience).collect();
-    let (mut hosts, mut categories) = (BTreeSet::new(), BTreeSet::new());
-    let mut used: BTreeSet<&str> = BTreeSet::new();
-    let wanted: BTreeSet<&str> = audiences()
-        .flat_map(|audience| audience.categories.iter().map(String::as_str))
-        .collect();
-    let mut unheard = 0;
+    let routing = Routing::new(config);
+    let telling: Vec<Route<'_>> = routing.telling().map(|(_, route)| route).collect();
+    let mut names = KnownNames::of(config);
+    let mut unrouted = 0;
     for path in config.open_database()?.files() {
         let (file, host) = (path.to_string_lossy(), urldb_format::host_of(path));
-        let mut see = |own: &[String]| {
-            used.extend(own.iter().filter_map(|it| wanted.get(it.as_str())));
-            if categories.len() < MOST_NAMES {
-                categories.extend(own.iter().cloned());
-            }
-            let is_heard = |audience: &&Audience| audience::has_url(audience, &file, own);
-            unheard += u64::from(!telling.is_empty() && !telling.iter().any(is_heard));
+        let see = |record: &Record| {
+            names.see(record);
+            let record = RoutedRecord {
+                file: &file,
+                categories: &record.categories,
+                owner: config.owners.of(&host, &record.path),
+            };
+            let is_routed = telling.iter().any(|route| route.has_record(&record));
+            unrouted += u64::from(routing.has_sections() && !is_routed);
         };
         // Lint reports a file that cannot be read.
-        let _ = each_record(path, |record| see(&record.categories));
-        hosts.insert(host);
+        let _ = each_record(path, see);
+        names.hosts.insert(host);
     }
-    let mut findings = vec![];
-    for (name, notify) in &config.notifiers {
-        let mut add = |key: &str, value: &str, known: &BTreeSet<String>| {
-            findings.push(finding(config, name, (key, value), known));
-        };
-        for pattern in &notify.audience.domains {
-            if !hosts.iter().any(|host| pattern.matches(host)) {
-                add("domains", pattern.as_str(), &hosts);
+    Ok(FilterReport {
+        findings: names.findings(config),
+        unrouted,
+    })
+}
+
+/// The names that filters can have.
+struct KnownNames<'a> {
+    hosts: BTreeSet<String>,
+    /// Categories, for suggestions.
+    categories: BTreeSet<String>,
+    /// The categories in filters that a record has.
+    used: BTreeSet<&'a str>,
+    wanted: BTreeSet<&'a str>,
+}
+
+impl<'a> KnownNames<'a> {
+    /// No names yet, to compare with the filters of the configuration.
+    fn of(config: &'a Config) -> Self {
+        let audiences = config.notifiers.values().map(|notify| &notify.audience);
+        let wanted = audiences.flat_map(|it| it.categories.iter().map(String::as_str));
+        Self {
+            hosts: BTreeSet::new(),
+            categories: BTreeSet::new(),
+            used: BTreeSet::new(),
+            wanted: wanted.collect(),
+        }
+    }
+
+    fn see(&mut self, record: &Record) {
+        let own = &record.categories;
+        let wanted = own.iter().filter_map(|it| self.wanted.get(it.as_str()));
+        self.used.extend(wanted);
+        if self.categories.len() < MOST_NAMES {
+            self.categories.extend(own.iter().cloned());
+        }
+    }
+
+    /// A finding for each name that nothing has.
+    fn findings(&self, config: &Config) -> Vec<Finding> {
+        let mut findings = vec![];
+        let owners: BTreeSet<String> = config.owners.names().into_iter().map(Into::into).collect();
+        for (host, prefix) in config.owners.prefixes() {
+            if !self.hosts.contains(host) {
+                let message = format!(
+                    "no domain file is of the host of \"{}\" in [owners]{}",
+                    prefix.key,
+                    suggestion(host, &self.hosts)
+                );
+                findings.push(finding(config, ("owners", &prefix.key), message));
             }
         }
-        for category in &notify.audience.categories {
-            if !used.contains(category.as_str()) {
-                add("categories", category, &categories);
+        for (name, notify) in &config.notifiers {
+            let section = format!("notify.{name}");
+            let mut add = |key: &str, value: &str, lack: &str, known: &BTreeSet<String>| {
+                let near = suggestion(value, known);
+                let message = format!("{lack} \"{value}\" in `{key}` of [{section}]{near}");
+                findings.push(finding(config, (&section, key), message));
+            };
+            for pattern in &notify.audience.domains {
+                if !self.hosts.iter().any(|host| pattern.matches(host)) {
+                    let lack = "no domain file is of the host";
+                    add("domains", pattern.as_str(), lack, &self.hosts);
+                }
+            }
+            for category in &notify.audience.categories {
+                if !self.used.contains(category.as_str()) {
+                    let lack = "no record has the category";
+                    add("categories", category, lack, &self.categories);
+                }
+            }
+            for owner in &notify.audience.owners {
+                if !owners.contains(owner) {
+                    let lack = "[owners] has no URLs of the owner";
+                    add("owners", owner, lack, &owners);
+                }
             }
         }
+        findings
     }
-    Ok(FilterReport { findings, unheard })
 }
 
 /// Calls `see` for each record of the file at `path`.
@@ -85,23 +154,17 @@ fn each_record(path: &Path, mut see: impl FnMut(&Record)) -> Result<(), Error> {
     Ok(())
 }
 
-/// The finding about a name in a filter that no record has.
-fn finding(
-    config: &Config,
-    notifier: &str,
-    (key, value): (&str, &str),
-    known: &BTreeSet<String>,
-) -> Finding {
-    let lines = config.lines.get(&format!("notify.{notifier}"));
+/// `; did you mean "NAME"?`, if a known name is near.
+fn suggestion(value: &str, known: &BTreeSet<String>) -> String {
+    let near = nearest(value, known.iter().map(String::as_str));
+    near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"))
+}
+
+/// The finding about a key of a section.
+fn finding(config: &Config, (section, key): (&str, &str), message: String) -> Finding {
+    let lines = config.lines.get(section);
     let line = lines.map_or(1, |lines| {
         lines.keys.get(key).copied().unwrap_or(lines.section)
     });
-    let what = match key {
-        "domains" => "no domain file is of the host",
-        _ => "no record has the category",
-    };
-    let near = nearest(value, known.iter().map(String::as_str));
-    let near = near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"));
-    let message = format!("{what} \"{value}\" in `{key}` of [notify.{notifier}]{near}");
     Finding::new(Code::UnusedFilter, line, message).in_file(&config.file)
 }

@@ -1,23 +1,21 @@
 //! The notifiers of urldb.toml: they post reports, deliver them, and say what waits.
 
 use jiff::Timestamp;
-use urldb_protocol::{Delivery, Envelope, Incident, Phase, ProjectInfo};
+use urldb_protocol::{Delivery, Envelope, ProjectInfo};
 
-use super::audience;
+use super::audience::{Routing, routed};
 use super::configured::ConfiguredNotifier;
 use super::delivery_run::DeliveryRun;
 use super::incident_facts::IncidentFacts;
 use super::outbox::{Message, Outbox};
-use super::report::{has_mistakes, keep_mistakes, report_for};
+use super::report::{Section, has_mistakes, keep_mistakes, report_for};
 use super::status::NotifierStatus;
 use super::test_message;
+use super::unrouted::Unrouted;
 use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::environment;
-use crate::ledger::Heard;
-
-/// Most hosts that a line names.
-const MOST_HOSTS: usize = 5;
+use crate::ledger::{Heard, IncidentFile};
 
 /// The results of a test message.
 #[derive(Debug)]
@@ -75,7 +73,10 @@ pub fn inspect(config: &Config, outbox: &Outbox) -> anyhow::Result<Vec<Inspectio
 }
 
 /// The notifiers of one configuration.
-pub struct Notifiers(Vec<ConfiguredNotifier>);
+pub struct Notifiers {
+    configured: Vec<ConfiguredNotifier>,
+    routing: Routing,
+}
 
 impl Notifiers {
     /// Makes the notifiers that urldb.toml names. The messages of one that cannot work wait, and the
@@ -83,45 +84,15 @@ impl Notifiers {
     pub fn new(config: &Config) -> Self {
         let made = config.notifiers.iter();
         let made = made.map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
-        Self(made.collect())
+        Self {
+            configured: made.collect(),
+            routing: Routing::new(config),
+        }
     }
 
-    /// One line about the incidents that opened or grew in this run and that no notifier tells of; `None`
-    /// if there are none, or nobody is to be told anything.
-    pub fn unheard(&self, envelope: &Envelope) -> Option<String> {
-        let telling = || {
-            self.0
-                .iter()
-                .filter(|configured| !configured.replaces_earlier)
-        };
-        let is_news = |incident: &&Incident| {
-            matches!(
-                incident.phase,
-                Phase::Opened | Phase::Reopened | Phase::Grown
-            ) && incident.urls.iter().any(|url| !url.muted)
-        };
-        let hears = |incident: &Incident| {
-            telling().any(|configured| audience::hears(&configured.audience, incident))
-        };
-        let incidents = envelope.incidents.iter().filter(is_news);
-        let unheard: Vec<&str> = incidents
-            .filter(|incident| !hears(incident))
-            .map(|incident| incident.host.as_str())
-            .collect();
-        let first = unheard.get(..MOST_HOSTS).unwrap_or(&unheard).join(", ");
-        let more = match unheard.len().saturating_sub(MOST_HOSTS) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let who = match unheard.len() {
-            0 => return None,
-            1 => "1 incident reaches".to_owned(),
-            number => format!("{number} incidents reach"),
-        };
-        telling().next()?;
-        Some(format!(
-            "{who} nobody, since the filters of all notifiers in urldb.toml leave out: {first}{more}"
-        ))
+    /// The broken URLs of these incidents that no notifier tells anybody of.
+    pub fn unrouted(&self, incidents: &[IncidentFile], now: Timestamp) -> Option<Unrouted> {
+        self.routing.unrouted(incidents, now)
     }
 
     /// Puts the report into the outbox of each notifier that has something to tell. What nobody got yet is
@@ -132,11 +103,8 @@ impl Notifiers {
         envelope: &Envelope,
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<()> {
-        for configured in self
-            .0
-            .iter()
-            .filter(|configured| !configured.replaces_earlier)
-        {
+        let configured = self.configured.iter();
+        for configured in configured.filter(|configured| !configured.replaces_earlier) {
             let name = &configured.name;
             // A message that cannot be read is an error of its delivery.
             let waiting = outbox.messages(name).into_iter().flatten();
@@ -145,7 +113,12 @@ impl Notifiers {
                 // A run that was killed after a delivery has not stored this.
                 facts.hear(name, message.heard())?;
             }
-            let report = report_for(envelope, &facts.incidents(), name, &configured.audience);
+            let section = Section {
+                name,
+                audience: &configured.audience,
+                routing: &self.routing,
+            };
+            let report = report_for(envelope, &facts.incidents(), section);
             facts.hear(name, report.passed)?;
             let mut told = report.envelope;
             for message in &unheard {
@@ -178,7 +151,7 @@ impl Notifiers {
     /// The messages that wait, without trying them.
     pub fn statuses(&self, outbox: &Outbox) -> anyhow::Result<Vec<NotifierStatus>> {
         let mut statuses = vec![];
-        for configured in &self.0 {
+        for configured in &self.configured {
             statuses.push(configured.with_waiting(outbox.messages(&configured.name)));
         }
         statuses.extend(self.without_notifier(outbox)?);
@@ -226,11 +199,11 @@ impl Notifiers {
 
     /// Whether urldb.toml names no notifier.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.configured.is_empty()
     }
 
     fn chosen(&self, only: Option<&str>) -> impl Iterator<Item = &ConfiguredNotifier> {
-        let all = self.0.iter();
+        let all = self.configured.iter();
         all.filter(move |configured| only.is_none_or(|name| name == configured.name))
     }
 
@@ -245,9 +218,12 @@ impl Notifiers {
     ) -> anyhow::Result<Vec<NotifierStatus>> {
         let run = DeliveryRun::new(now, facts)?;
         let mut statuses = vec![];
-        for configured in &self.0 {
+        for configured in &self.configured {
             statuses.push(if configured.replaces_earlier {
-                run.deliver_latest(configured, envelope)
+                run.deliver_latest(
+                    configured,
+                    &routed(envelope, &self.routing.route(&configured.audience)),
+                )
             } else {
                 run.deliver_waiting(configured, outbox.messages(&configured.name))
             });
@@ -259,7 +235,7 @@ impl Notifiers {
     /// The messages of notifiers that urldb.toml does not name any more.
     fn without_notifier(&self, outbox: &Outbox) -> anyhow::Result<Vec<NotifierStatus>> {
         let names = outbox.notifiers()?;
-        let is_configured = |name: &String| self.0.iter().any(|known| known.name == *name);
+        let is_configured = |name: &String| self.configured.iter().any(|known| known.name == *name);
         let orphans = names.into_iter().filter(|name| !is_configured(name));
         Ok(orphans
             .map(|name| NotifierStatus::without_notifier(&name, outbox.messages(&name)))
@@ -334,7 +310,11 @@ mod tests {
             replaces_earlier: false,
             notifier: Ok(Box::new(Fragile { panics })),
         };
-        let notifiers = Notifiers(vec![
+        let of = |configured| Notifiers {
+            configured,
+            routing: Routing::default(),
+        };
+        let notifiers = of(vec![
             configured("first", Some(Step::Planning)),
             configured("second", Some(Step::Delivering)),
             configured("third", None),
@@ -361,7 +341,7 @@ mod tests {
             assert_eq!(third.delivered.len(), usize::from(run == 1));
         }
         // A later version that does not crash delivers the message that could not be planned.
-        let mended = Notifiers(vec![configured("first", None)]);
+        let mended = of(vec![configured("first", None)]);
         let statuses = mended.deliver(&outbox, &envelope, now, &()).unwrap();
         assert_eq!(statuses[0].delivered.len(), 1);
     }

@@ -7,17 +7,12 @@ use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use urldb_protocol::{AffectedUrl, Envelope, EventKind, Incident, Mistake, Phase, State};
-use urldb_verdict::incident::{Joining, Reader, ended, view};
+use urldb_verdict::incident::{Member, MemberKey, Reader, ended, view};
 
-use super::audience::{Route, routed};
+use super::audience::{Routing, routed};
+use super::intervals::{has_passed, is_over};
 use crate::config::{Audience, Occasion};
-use crate::ledger::{Heard, IncidentFile, is_known};
-
-/// A daily run begins a few minutes earlier or later each day.
-const TOLERANCE: SignedDuration = SignedDuration::from_hours(1);
-
-/// News that is not urgent waits so long after the last message of a thread.
-const DAY: SignedDuration = SignedDuration::from_hours(24);
+use crate::ledger::{Heard, IncidentFile};
 
 /// A report as one notifier tells it.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,21 +39,29 @@ enum Decision {
     Pass,
 }
 
-/// The report as the notifier `name` tells it. `incidents` are those that are open, or closed within 30
-/// days, after the run.
+/// A section of urldb.toml, among all others.
+#[derive(Clone, Copy)]
+pub(super) struct Section<'a> {
+    pub(super) name: &'a str,
+    pub(super) audience: &'a Audience,
+    pub(super) routing: &'a Routing,
+}
+
+/// The report as a section tells it. `incidents` are those that are open, or closed within 30 days, after the
+/// run.
 ///
 /// Of the incidents in the report, those with the phase unchanged are not told: they are still open.
 pub(super) fn report_for(
     envelope: &Envelope,
     incidents: &[IncidentFile],
-    name: &str,
-    audience: &Audience,
+    section: Section<'_>,
 ) -> NotifierReport {
     let run = envelope;
-    let mut envelope = routed(envelope, audience);
+    let Section { name, audience, .. } = section;
+    let mut envelope = routed(envelope, &section.routing.route(audience));
     let wants =
         |occasion| audience.on.contains(&occasion) || audience.on.contains(&Occasion::EveryRun);
-    let told = told_incidents(run, incidents, name, audience, &wants);
+    let told = told_incidents(run, incidents, section, &wants);
     envelope.incidents.retain(|incident| incident.id.is_empty());
     envelope.incidents.extend(told.incidents);
     envelope.incidents.sort_by(|a, b| a.order().cmp(&b.order()));
@@ -161,14 +164,14 @@ struct ToldIncidents {
 fn told_incidents(
     run: &Envelope,
     incidents: &[IncidentFile],
-    name: &str,
-    audience: &Audience,
+    section: Section<'_>,
     wants: &impl Fn(Occasion) -> bool,
 ) -> ToldIncidents {
     let now = run.run.started;
+    let Section { name, audience, .. } = section;
     let mut told = ToldIncidents::default();
     for file in incidents {
-        let Some(mut incident) = seen_by(file, name, audience, run) else {
+        let Some(mut incident) = seen_by(file, section, run) else {
             continue;
         };
         let known = file.notified.get(name).cloned().unwrap_or_default();
@@ -198,29 +201,30 @@ fn told_incidents(
 }
 
 /// The incident as the notifier sees it, with what only the run knows.
-fn seen_by(
-    file: &IncidentFile,
-    name: &str,
-    audience: &Audience,
-    run: &Envelope,
-) -> Option<Incident> {
-    let route = Route(audience);
+fn seen_by(file: &IncidentFile, section: Section<'_>, run: &Envelope) -> Option<Incident> {
+    let Section {
+        name,
+        audience,
+        routing,
+    } = section;
+    let route = routing.route(audience).of_incident(name, file)?;
     let heard = file.heard(name);
-    let takes = |joining: &Joining| route.has_url(&joining.file, &joining.categories);
+    let now = run.run.started;
+    let takes = |key: &MemberKey, member: &Member, until: Option<Timestamp>| {
+        route.has_member((key, member), until, now)
+    };
+    let known = file.notified.get(name);
     let reader = Reader {
         heard,
+        heard_at: known.and_then(|known| known.run_at),
         takes: &takes,
         sees_muted: false,
     };
-    let is_known = file.notified.contains_key(name);
     // A notifier that had to hear of an incident, and did not, hears that it began and ended.
-    let is_unheard = is_known && heard == 0;
+    let is_unheard = known.is_some() && heard == 0;
     let ended = || ended(&file.log, &takes).filter(|_| is_unheard);
     let mut incident = view(&file.log, &reader).or_else(ended)?;
     incident.unheard = is_unheard && incident.phase == Phase::Closed;
-    if !is_known && !route.has_state(incident.state) {
-        return None;
-    }
     if let Some(seen) = run.incidents.iter().find(|it| it.id == incident.id) {
         incident.take_run(seen);
     }
@@ -321,16 +325,6 @@ fn reminder(
     }
 }
 
-/// Whether nothing was told within a day.
-fn is_over(last: Option<Timestamp>, now: Timestamp) -> bool {
-    last.is_none_or(|last| has_passed(last, now, DAY))
-}
-
-/// Whether the time has passed. Since a time in the future, which a wrong clock has written, it always has.
-fn has_passed(since: Timestamp, now: Timestamp, time: SignedDuration) -> bool {
-    !is_known(since, now) || now.duration_since(since) >= time - TOLERANCE
-}
-
 /// Leaves out the news that the notifier does not want, or knows.
 fn keep_news(
     envelope: &mut Envelope,
@@ -366,9 +360,11 @@ mod tests {
     use std::sync::Arc;
 
     use proptest::prelude::*;
-    use urldb_protocol::Because;
+    use urldb_protocol::{Ack, Because};
     use urldb_verdict::UrlStatus;
-    use urldb_verdict::incident::{IncidentLog, RunFacts, RunResult, Runs, UrlOutcome, append};
+    use urldb_verdict::incident::{
+        Event, EventUrl, IncidentLog, RunFacts, RunResult, Runs, UrlOutcome, append, time_of,
+    };
 
     use super::*;
 
@@ -378,18 +374,31 @@ mod tests {
     /// A notifier whose service may be down, and its reader, who knows only the messages.
     struct Notifier {
         audience: Audience,
-        /// The URLs that the reader believes to be broken.
-        believed: BTreeSet<String>,
+        /// The URLs that the reader believes to be broken, and since when.
+        believed: BTreeMap<String, Option<Timestamp>>,
         messages: usize,
     }
 
-    /// The database of six URLs of one host, of which the last two have the category `core`.
+    impl Notifier {
+        fn believes(&self) -> BTreeSet<String> {
+            self.believed.keys().cloned().collect()
+        }
+    }
+
+    /// The database of six URLs of one host: two without owner and category, two of the owner `gaia`, two with
+    /// the category `core`.
     struct World {
         now: Timestamp,
         states: Vec<State>,
+        /// Since when each URL is broken.
+        since: Vec<Option<Timestamp>>,
+        routing: Routing,
         logs: Vec<IncidentLog>,
         notified: BTreeMap<String, BTreeMap<String, Heard>>,
     }
+
+    /// The time after which `head` is told.
+    const AFTER: SignedDuration = SignedDuration::from_hours(72);
 
     fn url_of(index: usize) -> String {
         format!("https://example.org/{index}")
@@ -400,6 +409,12 @@ mod tests {
             Self {
                 now: "2026-11-02T04:17:03Z".parse().unwrap(),
                 states: vec![State::Ok; URLS],
+                since: vec![None; URLS],
+                routing: Routing::of_sections([
+                    ("core", notifier("core").audience),
+                    ("gaia", notifier("gaia").audience),
+                    ("rest", notifier("rest").audience),
+                ]),
                 logs: vec![],
                 notified: BTreeMap::new(),
             }
@@ -408,7 +423,10 @@ mod tests {
         /// A run that sees these states.
         fn run(&mut self, states: &[State]) {
             self.now += SignedDuration::from_hours(24);
-            let run = format!("{}-00000000", self.now.strftime("%Y%m%dT%H%M%SZ"));
+            for (since, state) in self.since.iter_mut().zip(states) {
+                *since = (*state != State::Ok).then(|| since.unwrap_or(self.now));
+            }
+            let run = self.run_id(0);
             let outcomes: Vec<UrlOutcome> = (0..URLS)
                 .map(|url| self.outcome(url, states[url]))
                 .collect();
@@ -432,6 +450,29 @@ mod tests {
             self.states = states.to_vec();
         }
 
+        fn run_id(&self, number: u32) -> String {
+            format!("{}-{number:08x}", self.now.strftime("%Y%m%dT%H%M%SZ"))
+        }
+
+        /// Somebody acknowledges all open incidents, for two days.
+        fn acknowledge(&mut self) {
+            let id = self.run_id(1);
+            for log in self.logs.iter_mut().filter(|log| log.state().is_open()) {
+                let members = log.state().members;
+                log.events.push(Event {
+                    id: id.clone(),
+                    event: EventKind::Acked,
+                    urls: members.keys().map(EventUrl::of).collect(),
+                    ack: Some(Ack {
+                        until: self.now + SignedDuration::from_hours(47),
+                        because: "known".to_owned(),
+                        by: String::new(),
+                    }),
+                    ..Event::default()
+                });
+            }
+        }
+
         fn outcome(&self, index: usize, state: State) -> UrlOutcome {
             let is_core = index + 2 >= URLS;
             UrlOutcome {
@@ -445,6 +486,7 @@ mod tests {
                 } else {
                     vec![]
                 }),
+                owner: (2..4).contains(&index).then(|| "gaia".to_owned()),
                 host: "example.org".to_owned(),
                 muted: false,
                 promise: String::new(),
@@ -478,11 +520,32 @@ mod tests {
             self.logs.iter().map(file).collect()
         }
 
-        /// The URLs of the audience that are broken.
-        fn broken(&self, audience: &Audience) -> BTreeSet<String> {
-            let is_own = |index: &usize| audience.categories.is_empty() || index + 2 >= URLS;
-            let broken = (0..URLS).filter(|index| self.states[*index] != State::Ok);
-            broken.filter(is_own).map(url_of).collect()
+        /// The URLs of the section that are broken, and those of them of which it has to be told.
+        fn broken(&self, name: &str) -> [BTreeSet<String>; 2] {
+            let own = match name {
+                "rest" => 0..2,
+                "gaia" => 2..4,
+                "core" => 4..6,
+                _ => 0..URLS,
+            };
+            let broken = || {
+                let own = own.clone();
+                own.filter(|index| self.states[*index] != State::Ok)
+            };
+            // Somebody knew of them before they were broken for long.
+            let acked = self.logs.iter().flat_map(|log| {
+                let members = log.state().members.into_iter();
+                members.filter(|(_, member)| {
+                    let acked = member.acked.as_deref().and_then(time_of);
+                    acked.is_some_and(|at| at.duration_since(member.joining.since) < AFTER)
+                })
+            });
+            let acked: BTreeSet<String> = acked.map(|(key, _)| key.url).collect();
+            let due = broken().filter(|index| {
+                let age = self.now.duration_since(self.since[*index].unwrap());
+                name != "head" || age >= AFTER && !acked.contains(&url_of(*index))
+            });
+            [broken().map(url_of).collect(), due.map(url_of).collect()]
         }
 
         /// Delivers the message of this run to the reader, if there is one and the service works.
@@ -499,7 +562,12 @@ mod tests {
             run.mistakes.clear();
             run.findings.clear();
             run.run.started = self.now;
-            let report = report_for(&run, &self.files(), name, &notifier.audience);
+            let section = Section {
+                name,
+                audience: &notifier.audience,
+                routing: &self.routing,
+            };
+            let report = report_for(&run, &self.files(), section);
             let mut hear = |heard: Vec<(String, Heard)>, only_new: bool| {
                 for (id, heard) in heard {
                     let of_incident = self.notified.entry(id).or_default();
@@ -523,21 +591,23 @@ mod tests {
                 return None;
             }
             hear(report.heard.clone(), false);
-            for incident in &report.envelope.incidents {
-                if !report.heard.iter().any(|(id, _)| *id == incident.id) || incident.reminder {
-                    continue;
-                }
-                for url in &incident.urls {
-                    match url.left {
-                        None => notifier.believed.insert(url.url.clone()),
-                        Some(because) => {
-                            // Nobody edits here: a URL that has left was seen as promised.
-                            assert_eq!(because, Because::Recovered);
-                            notifier.believed.remove(&url.url)
-                        }
-                    };
+            let told = report.envelope.incidents.iter().filter(|incident| {
+                let is_told = report.heard.iter().any(|(id, _)| *id == incident.id);
+                is_told && !incident.reminder
+            });
+            let urls: Vec<&AffectedUrl> = told.flat_map(|incident| &incident.urls).collect();
+            // A URL may be broken again, in another incident: the dates tell which is later.
+            for url in urls.iter().filter(|url| url.left.is_some()) {
+                // Nobody edits here: a URL that has left was seen as promised.
+                assert_eq!(url.left, Some(Because::Recovered));
+                let known = notifier.believed.get(&url.url);
+                if known.is_some_and(|since| *since < url.until) {
+                    notifier.believed.remove(&url.url);
                 }
             }
+            let affected = urls.iter().filter(|url| url.left.is_none());
+            let affected = affected.map(|url| (url.url.clone(), url.since));
+            notifier.believed.extend(affected);
             notifier.messages += 1;
             Some(report.envelope)
         }
@@ -547,48 +617,71 @@ mod tests {
         prop_oneof![3 => Just(State::Ok), 2 => Just(State::Gone), 1 => Just(State::Changed)]
     }
 
-    fn notifier(categories: &[&str]) -> Notifier {
+    /// The notifier of a section: `all`, `core`, `gaia`, `rest`, `head`.
+    fn notifier(name: &str) -> Notifier {
+        let only = |own: &str| {
+            let is_own = name == own;
+            is_own.then(|| own.to_owned()).into_iter().collect()
+        };
         Notifier {
             audience: Audience {
-                categories: categories.iter().map(|&name| name.to_owned()).collect(),
+                categories: only("core"),
+                owners: only("gaia"),
+                is_rest: name == "rest",
+                after: (name == "head").then(|| AFTER.try_into().unwrap()),
                 ..Audience::news()
             },
-            believed: BTreeSet::new(),
+            believed: BTreeMap::new(),
             messages: 0,
         }
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
         /// Whoever gets only his messages knows what is broken, whenever his service works; what is held
-        /// back is growth by less than half, and recovery of less than half.
+        /// back is growth by less than half, and recovery of less than half. A reader of `after` hears of what
+        /// is broken for long and was not acknowledged, and the end of it.
         #[test]
         fn a_reader_knows_what_is_broken(
             runs in prop::collection::vec(
-                (prop::collection::vec(state(), URLS), any::<bool>(), any::<bool>()),
+                (
+                    prop::collection::vec(state(), URLS),
+                    any::<[bool; 5]>(),
+                    prop::bool::weighted(0.2),
+                ),
                 1..30,
             ),
         ) {
             let mut world = World::new();
-            let (mut all, mut core) = (notifier(&[]), notifier(&["core"]));
-            for (states, all_works, core_works) in runs {
+            let names = ["all", "core", "gaia", "rest", "head"];
+            let mut readers = names.map(notifier);
+            let mut states = vec![State::Ok; URLS];
+            for (seen, works, is_acked) in runs {
+                // Half of the runs see no change, so that URLs are broken for long.
+                if works[0] != works[1] {
+                    states = seen;
+                }
                 world.run(&states);
-                for (name, reader, works) in
-                    [("all", &mut all, all_works), ("core", &mut core, core_works)]
-                {
-                    let before = reader.believed.clone();
+                for ((name, reader), works) in names.iter().zip(&mut readers).zip(works) {
+                    let before = reader.believes();
                     let message = world.deliver(name, reader, works);
-                    let broken = world.broken(&reader.audience);
+                    let [broken, due] = world.broken(name);
                     if message.is_none() {
-                        prop_assert_eq!(&reader.believed, &before);
+                        prop_assert_eq!(reader.believes(), before.clone());
                     }
                     if !works {
                         continue;
                     }
-                    let unheard: BTreeSet<_> = broken.difference(&reader.believed).collect();
-                    let stale: BTreeSet<_> = reader.believed.difference(&broken).collect();
-                    prop_assert!(unheard.is_empty() || unheard.len() * 2 < before.len(), "{unheard:?}");
-                    prop_assert!(stale.is_empty() || stale.len() * 2 < before.len(), "{stale:?}");
-                    prop_assert!(!broken.is_empty() || reader.believed.is_empty());
+                    let believed = reader.believes();
+                    let unheard: BTreeSet<_> = due.difference(&believed).collect();
+                    let stale: BTreeSet<_> = believed.difference(&broken).collect();
+                    prop_assert!(unheard.is_empty() || unheard.len() * 2 < before.len(), "{name}: {unheard:?}");
+                    prop_assert!(stale.is_empty() || stale.len() * 2 < before.len(), "{name}: {stale:?}");
+                    prop_assert!(!broken.is_empty() || believed.is_empty());
+                }
+                if is_acked {
+                    world.acknowledge();
                 }
             }
         }
@@ -597,7 +690,7 @@ mod tests {
     #[test]
     fn a_late_message_begins_with_the_end() {
         let mut world = World::new();
-        let mut reader = notifier(&[]);
+        let mut reader = notifier("all");
         let gone = |count: usize| {
             let mut states = vec![State::Ok; URLS];
             states[..count].fill(State::Gone);
@@ -614,7 +707,7 @@ mod tests {
         };
         assert_eq!((incident.phase, incident.unheard), (Phase::Closed, true));
         // Nobody had to hear of it from a notifier that is new.
-        assert!(world.deliver("new", &mut notifier(&[]), true).is_none());
+        assert!(world.deliver("new", &mut notifier("all"), true).is_none());
         world.run(&gone(0));
         assert!(world.deliver("mail", &mut reader, true).is_none());
         assert_eq!(reader.messages, 1);
@@ -623,7 +716,7 @@ mod tests {
     #[test]
     fn growth_and_recovery_wait_for_half() {
         let mut world = World::new();
-        let mut reader = notifier(&[]);
+        let mut reader = notifier("all");
         let mut phases = vec![];
         for count in [4, 5, 6, 4, 3, 0] {
             let mut states = vec![State::Ok; URLS];

@@ -4,6 +4,7 @@
 use super::conclude::Conclusion;
 use super::outcome::{Outcome, UnsentMessages, combined};
 use crate::ledger;
+use crate::notify::IncidentFacts;
 
 /// Writes the results of a run. [`Outcome::deliver`] sends the message.
 pub(super) fn commit(conclusion: Conclusion) -> Outcome {
@@ -22,6 +23,7 @@ pub(super) fn commit(conclusion: Conclusion) -> Outcome {
         late,
         now,
     } = conclusion;
+    let unrouted = notifiers.unrouted(&memory.incidents(), envelope.run.started);
     // A transition that could not be written is not in the ledger, so the next run sees it again.
     let written = notifiers
         .post(&outbox, &envelope, &memory)
@@ -29,7 +31,7 @@ pub(super) fn commit(conclusion: Conclusion) -> Outcome {
         .and_then(|()| ledger.save())
         .and_then(|()| ledger::append(&ledger_folder, envelope.run.started, &lines));
     messages.add_failure(written);
-    messages.notes.extend(notifiers.unheard(&envelope));
+    messages.notes.extend(unrouted.map(|it| it.line()));
     Outcome {
         exit_code: combined(exit_code, &envelope.mistakes, &messages.troubles),
         envelope,

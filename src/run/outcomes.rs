@@ -9,10 +9,11 @@ use urldb_verdict::{Certificate, Job, JobKey, JudgedJob, Observation, Promise};
 
 use super::doubt::doubt;
 use crate::archive::ContentPair;
+use crate::config::Owners;
 use crate::ledger::{JobRecord, StatusUpdate};
 use crate::report;
 
-/// Most URLs of one host and cause with evidence: the first of each set of categories.
+/// Most URLs of one host and cause with evidence: the first of each owner and set of categories.
 const MOST_EVIDENCE: usize = 5;
 
 /// Collects the outcomes of a run.
@@ -20,11 +21,12 @@ const MOST_EVIDENCE: usize = 5;
 pub(super) struct Outcomes {
     /// The affected URLs of the open incidents.
     members: HashSet<MemberKey>,
+    owners: Owners,
     pub(super) urls: Vec<UrlOutcome>,
     pub(super) jobs: HashMap<MemberKey, JobKey>,
     /// The hosts that answered.
     pub(super) answered: HashSet<String>,
-    /// The first URL of each host, cause and set of categories: it has the evidence.
+    /// The first URL of each host, cause, owner and set of categories: it has the evidence.
     first: HashMap<CauseKey, Vec<usize>>,
     /// The contents of URLs with evidence, which the archive may have.
     pub(super) contents: HashMap<String, ContentPair>,
@@ -37,9 +39,10 @@ type CauseKey = (String, State, Option<Reason>, Option<Shown>);
 
 impl Outcomes {
     /// The outcomes of a run, before which incidents affect these URLs.
-    pub(super) fn of(members: HashSet<MemberKey>) -> Self {
+    pub(super) fn of(members: HashSet<MemberKey>, owners: Owners) -> Self {
         Self {
             members,
+            owners,
             urls: vec![],
             jobs: HashMap::new(),
             answered: HashSet::new(),
@@ -82,6 +85,10 @@ impl Outcomes {
             request: job.key.request.clone(),
             record: (job.key.domain.as_str().into(), job.key.path.clone()),
             categories: job.categories.clone(),
+            owner: self
+                .owners
+                .of(&job.key.domain, &job.key.path)
+                .map(str::to_owned),
             file: job.file.clone(),
             line: job.line,
             host: host.clone(),
@@ -105,8 +112,8 @@ impl Outcomes {
         }
     }
 
-    /// Gives the last outcome evidence if it is the first URL of its cause and categories, and takes that of
-    /// the URL that was the first until now.
+    /// Gives the last outcome evidence if it is the first URL of its cause, owner and categories, and takes
+    /// that of the URL that was the first until now.
     fn add_evidence(&mut self, cause: CauseKey, record: &JobRecord, update: &StatusUpdate<'_>) {
         let index = self.urls.len() - 1;
         let place = |index: usize| {
@@ -114,10 +121,13 @@ impl Outcomes {
             (&outcome.file, outcome.line, &outcome.url)
         };
         let known = self.first.entry(cause).or_default();
-        let categories = |index: usize| &self.urls[index].categories;
+        let readers = |index: usize| {
+            let outcome = &self.urls[index];
+            (&outcome.owner, &outcome.categories)
+        };
         let same = known
             .iter()
-            .position(|known| categories(*known) == categories(index));
+            .position(|known| readers(*known) == readers(index));
         let replaced = match same {
             Some(same) if place(known[same]) <= place(index) => return,
             Some(same) => Some(std::mem::replace(&mut known[same], index)),

@@ -40,7 +40,7 @@ impl RunTally {
         let report = Report::new(with_results, expiry_warning, &plan.skipped, mistakes);
         Self {
             report: report.expecting(plan.jobs.count()),
-            outcomes: Outcomes::of(HashSet::new()),
+            outcomes: Outcomes::of(HashSet::new(), options.config.owners.clone()),
             certificates: BTreeMap::new(),
             archive_error: None,
             files: BTreeSet::new(),
@@ -52,7 +52,10 @@ impl RunTally {
         let unverified = std::mem::take(&mut prepared.base.unverified);
         Self {
             report: tally.report.comparing_with(unverified),
-            outcomes: Outcomes::of(members(prepared.incidents.known())),
+            outcomes: Outcomes::of(
+                members(prepared.incidents.known()),
+                prepared.config().owners.clone(),
+            ),
             ..tally
         }
     }

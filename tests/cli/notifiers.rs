@@ -335,10 +335,12 @@ fn the_words_of_a_plugin_about_a_fault_go_to_the_terminal_alone() {
 }
 
 #[test]
-fn an_incident_that_no_filter_matches_is_said_to_reach_nobody() {
+fn broken_urls_that_no_section_gets_are_named() {
     let mail = "type = \"email\"\nfrom = \"urldb@example.test\"\nto = [\"me@example.test\"]\nfolder = \"mail\"\n";
     let page = "[notify.page]\ntype = \"html\"\npath = \"site\"\n";
-    let line = "1 incident reaches nobody, since the filters of all notifiers in urldb.toml leave out: example.test";
+    let line = "warning[unrouted]: no section [notify.NAME] gets 1 broken URL of example.test: \
+                add \"else = true\" to a section";
+    let owners = "[owners]\n\"example.test/a\" = \"ada\"\n";
     for (filter, is_heard) in [
         ("", true),
         ("categories = [\"core\"]\n", true),
@@ -347,24 +349,61 @@ fn an_incident_that_no_filter_matches_is_said_to_reach_nobody() {
         ("domains = [\"exmaple.test\"]\n", false),
         ("states = [\"changed\"]\n", false),
         ("on = [\"recovered\"]\n", false),
+        ("owners = [\"ada\"]\n", true),
+        ("owners = [\"bob\"]\n", false),
+        ("else = true\n", true),
+        ("after = \"3d\"\n", false),
     ] {
-        let (_site, sandbox) = broken(&format!("{page}[notify.team]\n{mail}{filter}"));
+        let (_site, sandbox) = broken(&format!("{owners}{page}[notify.team]\n{mail}{filter}"));
         let text = sandbox.read(FILE);
         let text = text.replace("_path: /a\n", "_path: /a\ncategories:\n- core\n");
         sandbox.write(FILE, text);
         let ran = sandbox.exits(1, "run");
+        // A section with `after` gets the URL in time.
+        let is_named = !is_heard && !filter.starts_with("after");
         assert_eq!(
             ran.out.lines().filter(|it| *it == line).count(),
-            usize::from(!is_heard),
+            usize::from(is_named),
             "{filter}: {ran:#?}"
         );
         assert_eq!(sandbox.mails().len(), usize::from(is_heard), "{filter}");
-        // It was news once.
-        assert_lacks(&sandbox.exits(1, "run").out, "reaches nobody");
+        let told = |command: &str| sandbox.exits(1, command).out.lines().any(|it| it == line);
+        assert_eq!([told("run"), told("status")], [is_named; 2], "{filter}");
+        let doctor = sandbox.urldb("doctor").out;
+        let words = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
+        let gets = "no section [notify.NAME] gets 1 broken URL of example.test";
+        assert_eq!(words.contains(gets), is_named, "{filter}: {words}");
     }
     // Without a notifier that tells anybody, another check has it.
     let (_site, sandbox) = broken(page);
-    assert_lacks(&sandbox.exits(1, "run").out, "reaches nobody");
+    assert_lacks(&sandbox.exits(1, "run").out, "unrouted");
+}
+
+#[test]
+fn a_section_for_the_rest_gets_what_no_other_section_tells() {
+    let section = |name: &str, keys: &str| {
+        format!(
+            "[notify.{name}]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+             to = [\"{name}@example.test\"]\nfolder = \"mail/{name}\"\n{keys}\n"
+        )
+    };
+    let rest = section("rest", "else = true");
+    for (others, is_rest) in [
+        (String::new(), true),
+        (section("ada", "owners = [\"ada\"]"), false),
+        (section("bob", "owners = [\"bob\"]"), true),
+        (section("gone", "states = [\"gone\"]"), false),
+        (section("changed", "states = [\"changed\"]"), true),
+        (section("head", "after = \"3d\""), true),
+        (section("good", "on = [\"recovered\"]"), true),
+        (section("all", "else = true"), true),
+    ] {
+        let owners = "[owners]\n\"example.test/a\" = \"ada\"\n\"example.test/b\" = \"bob\"\n";
+        let (_site, sandbox) = broken(&format!("{owners}{others}{rest}"));
+        sandbox.exits(1, "run");
+        let mails = sandbox.files("mail/rest", ".eml").len();
+        assert_eq!(mails, usize::from(is_rest), "{others}");
+    }
 }
 
 #[test]
@@ -384,7 +423,7 @@ fn lint_and_doctor_find_names_in_filters_that_no_record_has() {
     let doctor = sandbox.urldb("doctor").out;
     let words = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
     let lacks = "no record has the category \"dat\"";
-    assert_has(&words, &[lacks, "no notifier is for 2 records"]);
+    assert_has(&words, &[lacks, "no section [notify.NAME] gets 2 records"]);
     let named = sandbox.ok("lint urldb/example.test.yaml");
     assert_lacks(&named.out, "unused-filter");
 }

@@ -134,7 +134,7 @@ codes! {
     }
     Configuration {
         BadConfiguration Error "bad-configuration" "a key or value that `urldb.toml` may not have",
-        UnusedFilter Warning "unused-filter" "a host or a category in the filter of a notifier that no record has",
+        UnusedFilter Warning "unused-filter" "a host, a category or an owner in a filter of a notifier that no record has",
     }
 }
 

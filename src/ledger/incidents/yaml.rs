@@ -317,6 +317,7 @@ mod tests {
                 file: "urldb/a.example.yaml".to_owned(),
                 line: 2,
                 categories: vec!["core".to_owned()],
+                owner: Some("gaia".to_owned()),
                 promise: format!("sha256:{}", "1".repeat(64)),
                 since: time("2026-11-02T04:17:03Z"),
                 last_good: Some(time("2026-11-01T04:17:02Z")),

@@ -87,6 +87,9 @@ pub struct Joining {
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
+    /// The owner of the record, by `[owners]` of urldb.toml.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The promise that was broken, as one text; empty without a promise beyond an answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub promise: String,

@@ -25,6 +25,8 @@ pub struct UrlOutcome {
     pub line: usize,
     /// The categories of its record.
     pub categories: Arc<[String]>,
+    /// The owner of the record, by `[owners]` of urldb.toml.
+    pub owner: Option<String>,
     /// The host that was asked.
     pub host: String,
     /// The record's `mute-until` is in the future.
@@ -117,6 +119,7 @@ impl UrlOutcome {
             file: self.file.to_string(),
             line: self.line,
             categories: self.categories.to_vec(),
+            owner: self.owner.clone(),
             promise: self.promise.clone(),
             since,
             // Runs may be within one second.

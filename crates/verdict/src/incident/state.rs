@@ -38,8 +38,8 @@ pub struct Member {
     pub believed: bool,
     /// Nobody is to be told of it.
     pub muted: bool,
-    /// The acknowledgement that holds is about it.
-    pub acked: bool,
+    /// Since which event the acknowledgement that holds is about it.
+    pub acked: Option<String>,
 }
 
 /// A URL that left an incident.
@@ -110,12 +110,15 @@ impl IncidentState {
             EventKind::Unmuted => self.each(event, |member| member.muted = false),
             EventKind::Acked => {
                 self.ack.clone_from(&event.ack);
-                self.each(event, |member| member.acked = true);
+                // A later acknowledgement replaces the earlier one without an interval.
+                self.each(event, |member| {
+                    member.acked.get_or_insert_with(|| event.id.clone());
+                });
             }
             EventKind::AckEnded => {
                 self.ack = None;
                 for member in self.members.values_mut() {
-                    member.acked = false;
+                    member.acked = None;
                 }
             }
             EventKind::Merged => {
@@ -150,7 +153,7 @@ impl IncidentState {
                 intermittent: None,
                 believed: event.cause.is_some() && !event.unconfirmed,
                 muted: false,
-                acked: false,
+                acked: None,
             };
             if let Some(departure) = self.left.get(&key) {
                 member.causes.clone_from(&departure.member.causes);

@@ -271,6 +271,7 @@ impl World {
             file: Arc::from(format!("urldb/{}.example.yaml", host_of(index))),
             line: index + 1,
             categories: Arc::from([]),
+            owner: None,
             host: format!("{}.example", host_of(index)),
             muted: url.muted,
             promise: url.promise.to_string(),

@@ -2,23 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use urldb_protocol::{AffectedUrl, Chapter, EventKind, Evidence, Incident, Phase, Span, State};
 
 use super::cause::Cause;
-use super::event::{Event, IncidentLog, Joining, MemberKey, time_of};
+use super::event::{Event, IncidentLog, MemberKey, time_of};
 use super::groups::sort_urls;
 use super::state::{Departure, IncidentState, Member, fold};
 
 /// URLs of an incident.
 type Members<'s> = BTreeMap<&'s MemberKey, &'s Member>;
 
+/// Decides whether a URL is one of a reader's: now, or at any time until the given one.
+pub type Takes<'a> = dyn Fn(&MemberKey, &Member, Option<Timestamp>) -> bool + 'a;
+
 /// A reader of incidents.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// Number of events of the incident that the reader has heard.
     pub heard: usize,
+    /// When the reader heard the last of them; absent if unknown.
+    pub heard_at: Option<Timestamp>,
     /// Whether the URL is one of the reader's.
-    pub takes: &'a dyn Fn(&Joining) -> bool,
+    pub takes: &'a Takes<'a>,
     /// Whether the reader sees muted URLs too: the report of a run does, a message does not.
     pub sees_muted: bool,
 }
@@ -35,7 +41,10 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
     let left = now.left.iter().filter(|(key, departure)| match phase {
         // The end tells of all URLs since the beginning.
         _ if told.contains_key(key) => true,
-        Phase::Closed => reader.sees(&departure.member) && episode.contains(&departure.at),
+        Phase::Closed => {
+            let left = time_of(&departure.at);
+            reader.sees(key, &departure.member, left) && episode.contains(&departure.at)
+        }
         _ => false,
     });
     let left: Vec<(&MemberKey, &Departure)> =
@@ -85,15 +94,16 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
 /// The incident as whoever has heard all of it knows it; with all URLs since it opened last if it is closed.
 pub fn whole(log: &IncidentLog) -> Option<Incident> {
     if !log.state().is_open() {
-        return ended(log, &|_| true);
+        return ended(log, &|_, _, _| true);
     }
     view(log, &Reader::of_all(log.events.len()))
 }
 
 /// A closed incident, as a reader of these URLs sees its end.
-pub fn ended(log: &IncidentLog, takes: &dyn Fn(&Joining) -> bool) -> Option<Incident> {
+pub fn ended(log: &IncidentLog, takes: &Takes<'_>) -> Option<Incident> {
     let reader = Reader {
         heard: last_join(log)? + 1,
+        heard_at: log.state().closed.as_deref().and_then(time_of),
         takes,
         sees_muted: true,
     };
@@ -115,7 +125,8 @@ pub fn without_muted(log: &IncidentLog) -> Option<Incident> {
     };
     let reader = Reader {
         heard,
-        takes: &|_| true,
+        heard_at: None,
+        takes: &|_, _, _| true,
         sees_muted: false,
     };
     view(log, &reader)
@@ -131,7 +142,8 @@ impl Reader<'_> {
     pub fn of_all(heard: usize) -> Self {
         Self {
             heard,
-            takes: &|_| true,
+            heard_at: None,
+            takes: &|_, _, _| true,
             sees_muted: true,
         }
     }
@@ -139,20 +151,25 @@ impl Reader<'_> {
     /// The URLs of which the reader knows that they are affected.
     fn told<'s>(&self, heard: &'s IncidentState) -> Members<'s> {
         let members = heard.members.iter();
-        let members = members.filter(|(_, member)| self.sees(member));
+        let members = members.filter(|(key, member)| self.sees(key, member, self.heard_at));
         members.collect()
     }
 
     /// The URLs that are affected now: whoever heard of a URL hears of its end, whatever filters and mutes
-    /// say by then.
+    /// say by then. A URL that left and joined again has ended for a reader who does not see it any more.
     fn open<'s>(&self, now: &'s IncidentState, told: &Members<'_>) -> Members<'s> {
         let members = now.members.iter();
-        let members = members.filter(|(key, member)| self.sees(member) || told.contains_key(key));
+        let is_told = |key: &&MemberKey, member: &Member| {
+            let known = told.get(key);
+            known.is_some_and(|known| known.joined == member.joined)
+        };
+        let members =
+            members.filter(|(key, member)| self.sees(key, member, None) || is_told(key, member));
         members.collect()
     }
 
-    fn sees(&self, member: &Member) -> bool {
-        (self.takes)(&member.joining) && (self.sees_muted || !member.muted)
+    fn sees(&self, key: &MemberKey, member: &Member, until: Option<Timestamp>) -> bool {
+        (self.takes)(key, member, until) && (self.sees_muted || !member.muted)
     }
 }
 
@@ -276,7 +293,7 @@ fn affected(key: &MemberKey, member: &Member, main: &Cause) -> AffectedUrl {
         since: Some(joining.since),
         last_good: joining.last_good,
         intermittent: member.intermittent.is_some(),
-        acked: member.acked,
+        acked: member.acked.is_some(),
         state: state.filter(|state| *state != main.state),
         ..AffectedUrl::of(&key.url)
     }
@@ -330,7 +347,7 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
         let joined = event.urls.iter().filter(|url| url.joining.is_some());
         own.extend(joined.map(super::event::EventUrl::key).filter(|key| {
             let member = state.members.get(key);
-            member.is_some_and(|member| (reader.takes)(&member.joining))
+            member.is_some_and(|member| (reader.takes)(key, member, Some(Timestamp::MAX)))
         }));
         let urls = event.urls.iter().filter(|url| own.contains(&url.key()));
         let urls = urls.count() as u64;
