@@ -135,10 +135,9 @@ impl Route<'_> {
             .collect();
         let begins = || {
             let reader = Reader {
-                heard: 0,
-                heard_at: None,
                 takes: &|key, member, _| self.has_record(&self.record_of(key, member)),
                 sees_muted: false,
+                ..Reader::of_all(0)
             };
             let incident = view(&file.log, &reader);
             incident.is_none_or(|incident| self.has_state(incident.state))

@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use urldb_protocol::{AffectedUrl, Envelope, EventKind, Incident, Mistake, Phase, State};
-use urldb_verdict::incident::{Member, MemberKey, Reader, ended, view};
+use urldb_verdict::incident::{Member, MemberKey, Reader, ended, told_elsewhere, view};
 
 use super::audience::{Routing, routed};
 use super::intervals::{has_passed, is_over};
@@ -170,12 +170,21 @@ fn told_incidents(
     let now = run.run.started;
     let Section { name, audience, .. } = section;
     let mut told = ToldIncidents::default();
+    let of_id = |id: &str| {
+        let file = incidents.iter().find(|file| file.log.id == id)?;
+        Some((&file.log, file.heard(name)))
+    };
     for file in incidents {
-        let Some(mut incident) = seen_by(file, section, run) else {
+        let elsewhere = told_elsewhere(&file.log, file.heard(name), of_id);
+        let Some(mut incident) = seen_by(file, section, run, &elsewhere) else {
             continue;
         };
         let known = file.notified.get(name).cloned().unwrap_or_default();
-        let decision = decide(&incident, &known, audience.remind, now, wants);
+        let decision = match incident.merged_into {
+            // Another incident tells of the URLs. Only the place of this one, such as its issue, ends.
+            Some(_) if !audience.counts => Decision::Pass,
+            _ => decide(&incident, &known, audience.remind, now, wants),
+        };
         let heard = || {
             (
                 incident.id.clone(),
@@ -201,7 +210,12 @@ fn told_incidents(
 }
 
 /// The incident as the notifier sees it, with what only the run knows.
-fn seen_by(file: &IncidentFile, section: Section<'_>, run: &Envelope) -> Option<Incident> {
+fn seen_by(
+    file: &IncidentFile,
+    section: Section<'_>,
+    run: &Envelope,
+    elsewhere: &[(MemberKey, Member)],
+) -> Option<Incident> {
     let Section {
         name,
         audience,
@@ -219,6 +233,7 @@ fn seen_by(file: &IncidentFile, section: Section<'_>, run: &Envelope) -> Option<
         heard_at: known.and_then(|known| known.run_at),
         takes: &takes,
         sees_muted: false,
+        elsewhere,
     };
     // A notifier that had to hear of an incident, and did not, hears that it began and ended.
     let is_unheard = known.is_some() && heard == 0;
@@ -682,6 +697,58 @@ mod tests {
                 }
                 if is_acked {
                     world.acknowledge();
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Two branches tell one reader. After they are merged, he hears of no URL a second time, and of each end.
+        #[test]
+        fn a_reader_of_two_branches_knows_what_is_broken(
+            branches in prop::collection::vec(prop::collection::vec(state(), URLS), 2),
+            after in prop::collection::vec((prop::collection::vec(state(), URLS), any::<bool>()), 1..6),
+        ) {
+            let mut world = World::new();
+            let mut reader = notifier("all");
+            let mut merged = (vec![], BTreeMap::new());
+            let mut known = BTreeSet::new();
+            for states in branches {
+                let mut branch = World { now: world.now, ..World::new() };
+                branch.run(&states);
+                branch.deliver("all", &mut reader, true);
+                let [broken, _] = branch.broken("all");
+                known.extend(broken);
+                world.now = branch.now;
+                (world.states, world.since) = (branch.states, branch.since);
+                merged.0.extend(branch.logs);
+                merged.1.extend(branch.notified);
+            }
+            prop_assert_eq!(reader.believes(), known);
+            (world.logs, world.notified) = merged;
+            for (states, works) in after {
+                world.run(&states);
+                let members = world.logs.iter().flat_map(|log| log.state().members.into_keys());
+                let mut members: Vec<_> = members.map(|key| key.url).collect();
+                members.sort();
+                let affected: Vec<_> = members.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+                prop_assert_eq!(members, affected, "a URL of two incidents");
+                let before = reader.believes();
+                let message = world.deliver("all", &mut reader, works);
+                let ([broken, _], believed) = (world.broken("all"), reader.believes());
+                if message.is_none() {
+                    prop_assert_eq!(&believed, &before);
+                }
+                for incident in message.iter().flat_map(|message| &message.incidents) {
+                    let is_news = matches!(incident.phase, Phase::Opened | Phase::Reopened);
+                    let is_told = incident.urls.iter().all(|url| before.contains(&url.url));
+                    prop_assert!(!is_news || !is_told, "told again: {incident:?}");
+                    prop_assert!(incident.merged_into.is_none(), "{incident:?}");
+                }
+                if works {
+                    prop_assert!(!broken.is_empty() || believed.is_empty(), "{believed:?}");
+                    let unheard: BTreeSet<_> = broken.difference(&believed).collect();
+                    prop_assert!(unheard.is_empty() || unheard.len() * 2 < before.len(), "{unheard:?}");
                 }
             }
         }

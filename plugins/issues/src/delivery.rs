@@ -413,7 +413,9 @@ fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, boo
 fn new_state(thread: &Thread<'_>, issue: &Issue, all_closed: bool) -> Option<NewState> {
     let begins =
         |incident: &&&Incident| matches!(incident.phase, Phase::Reopened | Phase::Intermittent);
-    let is_removed = |incident: &&Incident| incident.end() == Some(Because::Removed);
+    let is_removed = |incident: &&Incident| {
+        incident.end() == Some(Because::Removed) || incident.merged_into.is_some()
+    };
     let is_complete = marker::split(&issue.body).0.len() <= thread.incidents.len();
     match (issue.open, all_closed) {
         (true, true) if is_complete && thread.incidents.iter().all(is_removed) => {

@@ -32,10 +32,8 @@ pub(crate) struct Thread<'a> {
 
 /// The threads of a report, new ones first.
 pub(crate) fn threads<'a>(envelope: &'a Envelope, name: &str) -> Vec<Thread<'a>> {
-    let incidents = envelope
-        .incidents
-        .iter()
-        .filter(|incident| is_told(incident, name));
+    let incidents = envelope.incidents.iter();
+    let incidents = incidents.filter(|it| is_told(it, name) && !continues(envelope, it, name));
     let (opened, known): (Vec<_>, Vec<_>) =
         incidents.partition(|incident| incident.phase == Phase::Opened);
     let size = if opened.len() > MOST_SINGLE_ISSUES {
@@ -76,6 +74,16 @@ fn thread(incidents: Vec<&Incident>, opened: bool, number: Option<u64>) -> Threa
         incidents,
         number,
     }
+}
+
+/// Whether another incident has taken over the URLs, and there is no issue of this one alone.
+fn continues(envelope: &Envelope, incident: &Incident, name: &str) -> bool {
+    let number = number(incident, name);
+    let is_alone = || {
+        let mut open = envelope.incidents.iter().filter(|other| other.is_open());
+        number.is_some() && !open.any(|other| self::number(other, name) == number)
+    };
+    incident.phase == Phase::Closed && incident.merged_into.is_some() && !is_alone()
 }
 
 /// Whether the run did something to the incident that its issue should show.

@@ -138,10 +138,11 @@ impl<'a> RunEdit<'a> {
             ..Event::default()
         });
         for (key, member) in members {
-            self.members.insert(key.clone(), winner);
-            if self.logs[winner].state.members.contains_key(&key) {
+            // One of several twins has it already.
+            if self.members.contains_key(&key) {
                 continue;
             }
+            self.members.insert(key.clone(), winner);
             let event = Event {
                 id: run.to_owned(),
                 event: EventKind::Grown,

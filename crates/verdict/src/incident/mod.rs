@@ -28,5 +28,5 @@ pub use groups::unconfirmed_and_unknown;
 pub use mark::{Mark, RunResult, breaks_after};
 pub use outcome::UrlOutcome;
 pub use state::{Departure, IncidentState, Member, fold};
-pub use view::{Reader, Takes, all_chapters, ended, view, whole, without_muted};
+pub use view::{Reader, Takes, all_chapters, ended, told_elsewhere, view, whole, without_muted};
 pub use window::{MOST_DAYS, Runs};

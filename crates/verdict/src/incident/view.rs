@@ -27,6 +27,8 @@ pub struct Reader<'a> {
     pub takes: &'a Takes<'a>,
     /// Whether the reader sees muted URLs too: the report of a run does, a message does not.
     pub sees_muted: bool,
+    /// URLs of which the reader has heard in an incident that was merged into this one.
+    pub elsewhere: &'a [(MemberKey, Member)],
 }
 
 /// The incident as the reader sees it; `None` if it never was about a URL of the reader, or if it began
@@ -34,7 +36,7 @@ pub struct Reader<'a> {
 pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
     let heard = fold(&log.events[..reader.heard.min(log.events.len())]);
     let now = log.state();
-    let told = reader.told(&heard);
+    let told = reader.told(&heard, &now);
     let open = reader.open(&now, &told);
     let phase = phase(&heard, &now, &told, &open)?;
     let episode = episode(&log.events);
@@ -91,6 +93,24 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
     })
 }
 
+/// The URLs of which a reader, who has heard so many events of this incident, has heard in incidents that were
+/// merged into it since. `of_id` finds such an incident, and the number of its events that the reader has heard.
+pub fn told_elsewhere<'a>(
+    log: &IncidentLog,
+    heard: usize,
+    of_id: impl Fn(&str) -> Option<(&'a IncidentLog, usize)>,
+) -> Vec<(MemberKey, Member)> {
+    let unheard = log.events.iter().skip(heard);
+    let merged: BTreeSet<&str> = unheard.filter_map(|event| event.from.as_deref()).collect();
+    let told = merged.into_iter().filter_map(|id| {
+        let (other, heard) = of_id(id)?;
+        let mut ends = other.events.iter();
+        let end = ends.position(|event| event.into.as_ref() == Some(&log.id))?;
+        Some(fold(&other.events[..heard.min(end)]).members)
+    });
+    told.flatten().collect()
+}
+
 /// The incident as whoever has heard all of it knows it; with all URLs since it opened last if it is closed.
 pub fn whole(log: &IncidentLog) -> Option<Incident> {
     if !log.state().is_open() {
@@ -105,7 +125,7 @@ pub fn ended(log: &IncidentLog, takes: &Takes<'_>) -> Option<Incident> {
         heard: last_join(log)? + 1,
         heard_at: log.state().closed.as_deref().and_then(time_of),
         takes,
-        sees_muted: true,
+        ..Reader::of_all(0)
     };
     view(log, &reader).filter(|incident| incident.phase == Phase::Closed)
 }
@@ -124,10 +144,8 @@ pub fn without_muted(log: &IncidentLog) -> Option<Incident> {
         last + same.count()
     };
     let reader = Reader {
-        heard,
-        heard_at: None,
-        takes: &|_, _, _| true,
         sees_muted: false,
+        ..Reader::of_all(heard)
     };
     view(log, &reader)
 }
@@ -145,12 +163,16 @@ impl Reader<'_> {
             heard_at: None,
             takes: &|_, _, _| true,
             sees_muted: true,
+            elsewhere: &[],
         }
     }
 
     /// The URLs of which the reader knows that they are affected.
-    fn told<'s>(&self, heard: &'s IncidentState) -> Members<'s> {
-        let members = heard.members.iter();
+    fn told<'s>(&'s self, heard: &'s IncidentState, now: &IncidentState) -> Members<'s> {
+        let elsewhere = self.elsewhere.iter().map(|(key, member)| (key, member));
+        let elsewhere = elsewhere
+            .filter(|(key, _)| now.members.contains_key(*key) || now.left.contains_key(*key));
+        let members = elsewhere.chain(&heard.members);
         let members = members.filter(|(key, member)| self.sees(key, member, self.heard_at));
         members.collect()
     }

@@ -4,7 +4,7 @@ use urldb_issues::Service;
 use urldb_protocol::{Because, Delivery, Notifier, Phase};
 
 use crate::fake::{Fake, USER};
-use crate::report::{deliver, incident, notifier, report, tell, then};
+use crate::report::{deliver, incident, notifier, report, tell, tell_all, then};
 
 /// Deep in the list, with what must not be taken for the issue around it.
 fn crowd(fake: &Fake, marker: &str) {
@@ -157,6 +157,50 @@ fn the_issue_of_a_removed_record_is_not_planned() {
         tell(&fake, "run2", &mut closed);
         let issue = fake.issue();
         assert_eq!((issue.open, issue.reason.as_str()), (false, reason));
+    }
+}
+
+/// Two branches told of the same URLs, and were merged.
+#[test]
+fn the_issue_of_a_merged_incident_is_not_solved() {
+    for has_own_issue in [false, true] {
+        for fake in Fake::all() {
+            let mut first = incident("docs.example.org", Phase::Opened, 2);
+            tell(&fake, "run1", &mut first);
+            let mut second = then(&first, Phase::Opened, 2);
+            second.id = "00000002".to_owned();
+            if has_own_issue {
+                second.key = "00000002".repeat(2);
+                second.threads.clear();
+            }
+            tell(&fake, "run2", &mut second);
+            assert_eq!(fake.issues().len(), if has_own_issue { 2 } else { 1 });
+            let mut merged = then(&second, Phase::Closed, 0);
+            merged.merged_into = Some(first.id.clone());
+            tell_all(
+                &fake,
+                "run3",
+                &mut [then(&first, Phase::Unchanged, 2), merged],
+            );
+            let issues = fake.issues();
+            assert!(issues[0].open, "{:#?}", issues[0]);
+            for issue in &issues {
+                assert!(
+                    !issue.comments.iter().any(|it| it.contains("Solved")),
+                    "{issue:#?}"
+                );
+            }
+            if let Some(second) = issues.get(1) {
+                assert!(!second.open);
+                // Only GitHub has reasons.
+                assert_ne!(second.reason, "completed");
+                assert!(
+                    second.body.contains(&format!("incident `{}`", first.id)),
+                    "{}",
+                    second.body
+                );
+            }
+        }
     }
 }
 

@@ -34,7 +34,10 @@ pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
             format!("**Broken, and no longer coming and going: {cause}**, {since}.")
         }
         Phase::Shrunk => shrunk(incident, &since),
-        Phase::Closed => solved(envelope, incident, &since),
+        Phase::Closed => match &incident.merged_into {
+            Some(into) => continued(into),
+            None => solved(envelope, incident, &since),
+        },
         _ => return None,
     };
     Some(with_spaces(&text) + "\n")
@@ -164,6 +167,14 @@ fn grown(envelope: &Envelope, incident: &Incident, since: &str) -> String {
         }
         format!("{lead}\n\n{}\n", list.join("\n"))
     })
+}
+
+/// Branches were merged that had each told of the URLs.
+fn continued(into: &str) -> String {
+    format!(
+        "**Closed: incident {} has these URLs too**, and continues after branches were merged.",
+        code(into)
+    )
 }
 
 /// The end of an incident. URLs that left for another reason than the others have a sentence of their own.
