@@ -7,11 +7,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use urldb_protocol::{Ack, EventKind};
 use urldb_render::numbers::{moment, with_spaces};
-use urldb_text::{nearest, sanitize};
+use urldb_text::sanitize;
 use urldb_verdict::incident::{Event, EventUrl};
 
 use super::Context;
-use super::args::CommitArgs;
+use super::args::{CommitArgs, open_incident};
 use super::print::output;
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
@@ -56,7 +56,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let commit = args.commit.begin(ledger.path())?;
     let _lock = context.lock_repository()?;
     let known = Incidents::load(&ledger, now)?;
-    let incident = find(known.known(), &args.target)?;
+    let beforehand = "; to silence it beforehand, set mute-until in its record";
+    let incident = open_incident(known.known(), &args.target, beforehand)?;
     let ack = Ack {
         until,
         because: one_line(&args.because),
@@ -92,38 +93,6 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 
 fn one_line(text: &str) -> String {
     sanitize(text).into_owned()
-}
-
-/// The open incident with this id, or that affects this URL.
-fn find<'a>(known: &'a [IncidentFile], target: &str) -> anyhow::Result<&'a IncidentFile> {
-    let open: Vec<&IncidentFile> = known
-        .iter()
-        .filter(|file| file.log.state().is_open())
-        .collect();
-    let is_url = target.contains("://");
-    let affects = |file: &&&IncidentFile| {
-        let members = file.log.state().members;
-        members.keys().any(|key| key.url == target)
-    };
-    let found = if is_url {
-        open.iter().find(affects)
-    } else {
-        open.iter().find(|file| file.log.id == target)
-    };
-    if let Some(found) = found {
-        return Ok(found);
-    }
-    let target = sanitize(target);
-    anyhow::ensure!(
-        !is_url,
-        "no open incident affects {target}; to silence it beforehand, set mute-until in its record"
-    );
-    let near = nearest(&target, open.iter().map(|file| file.log.id.as_str()));
-    let near = near.map_or_else(
-        || "`urldb status` names those that are open".to_owned(),
-        |near| format!("did you mean {near}?"),
-    );
-    anyhow::bail!("no incident {target} is open; {near}")
 }
 
 fn write(incident: &IncidentFile, until: Timestamp) -> std::io::Result<()> {

@@ -1,5 +1,7 @@
 //! `urldb notify`: messages that wait, and tests of notifiers.
 
+mod explain;
+
 use std::io::Write;
 
 use jiff::Timestamp;
@@ -11,7 +13,7 @@ use urldb_text::{nearest, sanitize};
 use super::Context;
 use super::print::output;
 use super::print::standing::{self, channel};
-use super::print::style::{self, count};
+use super::print::style::{self, Format, count};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::notify::{IncidentFacts, Message, NotifierStatus, Notifiers, Outbox, TestResult};
@@ -21,12 +23,13 @@ use crate::run::IncidentMemory;
 /// The first words about something that a person must mend.
 const ACTION_NEEDED: &str = "Action needed";
 
-/// Show messages that wait, send them now, and test notifiers
+/// List messages that wait, send and test them, explain who is told
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb notify list
   urldb notify test maintainers
+  urldb notify explain http://example.org/a.csv    who is told of it, and why not
   urldb notify retry
   urldb notify drop 1f07a2c4")]
 pub(super) struct Args {
@@ -48,6 +51,15 @@ enum Action {
         /// The name of a notifier in urldb.toml [default: all]
         name: Option<String>,
     },
+    /// Say who is told of an open incident: why not, when, and what the next run does
+    Explain {
+        /// A broken URL, or the id of an open incident
+        #[arg(value_name = "URL|INCIDENT")]
+        target: String,
+        /// Text for people, or one JSON document
+        #[arg(long, default_value = "human")]
+        format: Format,
+    },
     /// Discard a message that waits
     Drop {
         /// The id that `urldb notify list` shows, or NAME/ID where several notifiers wait for it
@@ -61,6 +73,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Action::List => list(context, &outbox),
         Action::Test { name } => test(context, name.as_deref()),
         Action::Retry { name } => retry(context, &outbox, name.as_deref()),
+        Action::Explain { target, format } => explain::run(target, *format, context),
         Action::Drop { id } => drop_message(context, &outbox, id),
     }
 }

@@ -111,9 +111,14 @@ impl Audience {
         Self::on([O::Broken, O::Recovered, O::Intermittent, O::Mistake])
     }
 
+    /// Whether the notifier tells news of this kind.
+    pub fn tells(&self, occasion: Occasion) -> bool {
+        self.on.contains(&occasion) || self.on.contains(&Occasion::EveryRun)
+    }
+
     /// Whether the notifier tells that promises are broken.
     pub fn tells_breaks(&self) -> bool {
-        self.on.contains(&Occasion::Broken) || self.on.contains(&Occasion::EveryRun)
+        self.tells(Occasion::Broken)
     }
 
     /// The report of every run.

@@ -39,6 +39,23 @@ pub(super) struct Route<'a> {
     others: Vec<(&'a str, Self)>,
 }
 
+/// The reason why a section does not have a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Exclusion<'a> {
+    /// Its host is none of `domains`.
+    Domains,
+    /// Its record has none of `categories`.
+    Categories,
+    /// Its owner is none of `owners`.
+    Owners,
+    /// This other section gets it, so that `else` does not.
+    Other(&'a str),
+    /// It is not broken for the time of `after` before this time.
+    Early(Timestamp),
+    /// Somebody acknowledged it, or it began to come and go, before that time.
+    Known,
+}
+
 impl Routing {
     pub(super) fn new(config: &Config) -> Self {
         let sections = config.notifiers.iter();
@@ -146,21 +163,33 @@ impl Route<'_> {
         (has_all || begins()).then_some(self)
     }
 
-    /// Whether the audience has a URL of an incident now, or had it at any time until the given one. With
-    /// `after`, only a URL that had been broken for so long, unless somebody had acknowledged it before.
+    /// Whether the audience has a URL of an incident now, or had it at any time until the given one.
     pub(super) fn has_member(
+        &self,
+        member: (&MemberKey, &Member),
+        until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> bool {
+        self.exclusion_of_member(member, until, now).is_none()
+    }
+
+    /// The reason why the audience does not have a URL of an incident now, or had it at no time until the given
+    /// one. With `after`, it has only a URL that had been broken for so long, unless somebody had acknowledged it
+    /// before.
+    pub(super) fn exclusion_of_member(
         &self,
         (key, member): (&MemberKey, &Member),
         until: Option<Timestamp>,
         now: Timestamp,
-    ) -> bool {
-        let is_due = |after: Duration| is_due(member, after, until.unwrap_or(now), now);
-        let record = self.record_of(key, member);
+    ) -> Option<Exclusion<'_>> {
         // Whether a section with `states` told of the incident by then is not known.
         let counts = |other: &Self| until.is_none() || other.audience.states.is_empty();
-        self.audience.after.is_none_or(is_due)
-            && self.has_own(&record)
-            && !self.others_have(&record, counts)
+        let excluded = self.exclusion(&self.record_of(key, member), counts);
+        excluded.or_else(|| {
+            let after = self.audience.after?;
+            let is_due = is_due(member, after, until.unwrap_or(now), now);
+            (!is_due).then(|| early(member, after, now))
+        })
     }
 
     /// The record of a URL when it joined an incident. The event of a run before `[owners]` was written has no
@@ -185,18 +214,16 @@ impl Route<'_> {
     }
 
     pub(super) fn has_record(&self, record: &RoutedRecord<'_>) -> bool {
-        self.has_own(record) && !self.others_have(record, |_| true)
+        self.exclusion(record, |_| true).is_none()
     }
 
-    /// Whether a section to which `else` leaves its URLs has the record.
-    fn others_have(&self, record: &RoutedRecord<'_>, counts: impl Fn(&Self) -> bool) -> bool {
-        let mut others = self.others.iter().map(|(_, other)| other);
-        others
-            .any(|other| other.audience.tells_breaks() && counts(other) && other.has_record(record))
-    }
-
-    /// Whether the filters let the record through.
-    fn has_own(&self, record: &RoutedRecord<'_>) -> bool {
+    /// The reason why the audience does not have the URL of a record. `counts` says which of the sections count
+    /// to which `else` leaves their URLs.
+    fn exclusion(
+        &self,
+        record: &RoutedRecord<'_>,
+        counts: impl Fn(&Self) -> bool,
+    ) -> Option<Exclusion<'_>> {
         let Audience {
             domains,
             categories,
@@ -205,12 +232,21 @@ impl Route<'_> {
         } = self.audience;
         let host = host_of(record.file);
         let is_wanted = |category: &String| categories.contains(category);
-        (domains.is_empty() || domains.iter().any(|pattern| pattern.matches(&host)))
-            && (categories.is_empty() || record.categories.iter().any(is_wanted))
-            && (owners.is_empty()
-                || record
-                    .owner
-                    .is_some_and(|owner| owners.iter().any(|it| it == owner)))
+        let is_own = |owner: &str| owners.iter().any(|it| it == owner);
+        if !domains.is_empty() && !domains.iter().any(|pattern| pattern.matches(&host)) {
+            return Some(Exclusion::Domains);
+        }
+        if !categories.is_empty() && !record.categories.iter().any(is_wanted) {
+            return Some(Exclusion::Categories);
+        }
+        if !owners.is_empty() && !record.owner.is_some_and(is_own) {
+            return Some(Exclusion::Owners);
+        }
+        let mut others = self.others.iter();
+        let other = others.find(|(_, other)| {
+            other.audience.tells_breaks() && counts(other) && other.has_record(record)
+        });
+        other.map(|(name, _)| Exclusion::Other(name))
     }
 
     /// Whether the audience is told of mistakes in the domain file.
@@ -219,10 +255,7 @@ impl Route<'_> {
             domains, owners, ..
         } = self.audience;
         let host = host_of(file);
-        let tells_mistakes = |audience: &Audience| {
-            let mut occasions = [Occasion::Mistake, Occasion::EveryRun].iter();
-            occasions.any(|occasion| audience.on.contains(occasion))
-        };
+        let tells_mistakes = |audience: &Audience| audience.tells(Occasion::Mistake);
         (domains.is_empty() || domains.iter().any(|pattern| pattern.matches(&host)))
             && (owners.is_empty() || self.owners.has_host(&host, owners))
             && !self
@@ -248,6 +281,18 @@ fn is_due(member: &Member, after: Duration, by: Timestamp, now: Timestamp) -> bo
         |by: Timestamp| !is_known(since, now) || by.duration_since(since) >= after - TOLERANCE;
     let ends = [&member.acked, &member.intermittent].into_iter().flatten();
     is_long(by) && ends.filter_map(|run| time_of(run)).all(is_long)
+}
+
+/// The reason why a URL is not due.
+fn early<'a>(member: &Member, after: Duration, now: Timestamp) -> Exclusion<'a> {
+    let due = SignedDuration::try_from(after).ok();
+    let due = due.and_then(|after| member.joining.since.checked_add(after).ok());
+    match due.filter(|due| *due > now) {
+        Some(due) if member.acked.is_none() && member.intermittent.is_none() => {
+            Exclusion::Early(due)
+        }
+        _ => Exclusion::Known,
+    }
 }
 
 /// The host that a domain file is named after.

@@ -8,7 +8,7 @@ use crate::ledger::is_known;
 pub(super) const TOLERANCE: SignedDuration = SignedDuration::from_hours(1);
 
 /// News that is not urgent waits so long after the last message of a thread.
-const DAY: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// Whether nothing was told within a day.
 pub(super) fn is_over(last: Option<Timestamp>, now: Timestamp) -> bool {

@@ -7,6 +7,7 @@
 mod audience;
 mod configured;
 mod delivery_run;
+mod explain;
 mod factory;
 mod filters;
 mod incident_facts;
@@ -22,6 +23,7 @@ mod status;
 mod test_message;
 mod unrouted;
 
+pub use explain::{SectionExplanation, explain};
 pub(crate) use factory::site_templates;
 pub use filters::{FilterReport, filter_report};
 pub use incident_facts::IncidentFacts;

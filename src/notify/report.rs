@@ -28,7 +28,7 @@ pub(super) struct NotifierReport {
 
 /// The decision about one incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Decision {
+pub(super) enum Decision {
     /// It is told now.
     Tell,
     /// It is repeated.
@@ -59,8 +59,7 @@ pub(super) fn report_for(
     let run = envelope;
     let Section { name, audience, .. } = section;
     let mut envelope = routed(envelope, &section.routing.route(audience));
-    let wants =
-        |occasion| audience.on.contains(&occasion) || audience.on.contains(&Occasion::EveryRun);
+    let wants = |occasion| audience.tells(occasion);
     let told = told_incidents(run, incidents, section, &wants);
     envelope.incidents.retain(|incident| incident.id.is_empty());
     envelope.incidents.extend(told.incidents);
@@ -170,15 +169,13 @@ fn told_incidents(
     let now = run.run.started;
     let Section { name, audience, .. } = section;
     let mut told = ToldIncidents::default();
-    let of_id = |id: &str| {
-        let file = incidents.iter().find(|file| file.log.id == id)?;
-        Some((&file.log, file.heard(name)))
-    };
     for file in incidents {
-        let elsewhere = told_elsewhere(&file.log, file.heard(name), of_id);
-        let Some(mut incident) = seen_by(file, section, run, &elsewhere) else {
+        let Some(mut incident) = seen_by(file, incidents, section, now) else {
             continue;
         };
+        if let Some(seen) = run.incidents.iter().find(|it| it.id == incident.id) {
+            incident.take_run(seen);
+        }
         let known = file.notified.get(name).cloned().unwrap_or_default();
         let decision = match incident.merged_into {
             // Another incident tells of the URLs. Only the place of this one, such as its issue, ends.
@@ -209,12 +206,12 @@ fn told_incidents(
     told
 }
 
-/// The incident as the notifier sees it, with what only the run knows.
-fn seen_by(
+/// The incident as the section sees it at this time. `incidents` are all that the run knows.
+pub(super) fn seen_by(
     file: &IncidentFile,
+    incidents: &[IncidentFile],
     section: Section<'_>,
-    run: &Envelope,
-    elsewhere: &[(MemberKey, Member)],
+    now: Timestamp,
 ) -> Option<Incident> {
     let Section {
         name,
@@ -223,26 +220,27 @@ fn seen_by(
     } = section;
     let route = routing.route(audience).of_incident(name, file)?;
     let heard = file.heard(name);
-    let now = run.run.started;
     let takes = |key: &MemberKey, member: &Member, until: Option<Timestamp>| {
         route.has_member((key, member), until, now)
     };
+    let of_id = |id: &str| {
+        let file = incidents.iter().find(|file| file.log.id == id)?;
+        Some((&file.log, file.heard(name)))
+    };
+    let elsewhere = told_elsewhere(&file.log, heard, of_id);
     let known = file.notified.get(name);
     let reader = Reader {
         heard,
         heard_at: known.and_then(|known| known.run_at),
         takes: &takes,
         sees_muted: false,
-        elsewhere,
+        elsewhere: &elsewhere,
     };
     // A notifier that had to hear of an incident, and did not, hears that it began and ended.
     let is_unheard = known.is_some() && heard == 0;
     let ended = || ended(&file.log, &takes).filter(|_| is_unheard);
     let mut incident = view(&file.log, &reader).or_else(ended)?;
     incident.unheard = is_unheard && incident.phase == Phase::Closed;
-    if let Some(seen) = run.incidents.iter().find(|it| it.id == incident.id) {
-        incident.take_run(seen);
-    }
     incident.threads = file.facts();
     Some(incident)
 }
@@ -271,7 +269,7 @@ impl Heard {
 }
 
 /// Whether the notifier is told of the incident now.
-fn decide(
+pub(super) fn decide(
     incident: &Incident,
     heard: &Heard,
     remind: Option<Duration>,

@@ -77,7 +77,7 @@ const EVIL: (&str, &str) = ("EVIL", "##[set-env name=A]b\u{202e}\u{1b}]0;x");
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&str, &str>); 39] = [
+const COMMANDS: [(&str, Result<&str, &str>); 40] = [
     ("init", Err("prints names of its own files")),
     ("add", Ok("add http://example.test/EVIL")),
     ("rm", Ok("rm http://example.test/EVIL")),
@@ -104,6 +104,10 @@ const COMMANDS: [(&str, Result<&str, &str>); 39] = [
     ("notify test", Ok("notify test")),
     ("notify retry", Ok("notify retry")),
     ("notify drop", Ok("notify drop EVIL")),
+    (
+        "notify explain",
+        Ok("notify explain http://example.test/EVIL"),
+    ),
     ("archive list", Ok("archive list")),
     ("archive get", Err("prints the bytes of a capture")),
     ("archive compact", Ok("archive compact --dry-run")),

@@ -407,6 +407,57 @@ fn a_section_for_the_rest_gets_what_no_other_section_tells() {
 }
 
 #[test]
+fn each_section_explains_what_it_gets_and_what_holds_the_next_message() {
+    let section = |name: &str, keys: &str| {
+        format!(
+            "[notify.{name}]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+             to = [\"{name}@example.test\"]\nfolder = \"mail/{name}\"\n{keys}\n"
+        )
+    };
+    let sections = [
+        section("ada", "owners = [\"ada\"]"),
+        section("bob", "owners = [\"bob\"]\nremind = \"7d\""),
+        section("changed", "states = [\"changed\"]"),
+        section("core", "categories = [\"core\"]"),
+        section("good", "on = [\"recovered\"]"),
+        section("head", "after = \"3d\""),
+        section("other", "domains = [\"other.test\"]"),
+        section("rest", "else = true"),
+        "[notify.down]\ntype = \"webhook\"\nurl-env = \"NO_SUCH_HOOK\"\n".to_owned(),
+        "[notify.page]\ntype = \"html\"\npath = \"site\"\n".to_owned(),
+    ];
+    let owners = "[owners]\n\"example.test/a\" = \"ada\"\n\"other.test\" = \"bob\"\n";
+    let (_site, sandbox) = broken(&format!("{owners}{}", sections.concat()));
+    sandbox.urldb("run");
+    let explained = sandbox.ok("notify explain http://example.test/a");
+    let digits = |text: &str| {
+        let number = |byte: char| if byte.is_ascii_digit() { '0' } else { byte };
+        text.chars().map(number).collect::<String>()
+    };
+    let (first, rest) = explained.out.split_once('\n').unwrap();
+    assert!(
+        first.ends_with(" of example.test: http://example.test/a"),
+        "{first}"
+    );
+    insta::assert_snapshot!(digits(rest));
+    let id = first.split(' ').nth(1).unwrap();
+    let json = sandbox
+        .ok(&format!("notify explain {id} --format json"))
+        .out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["urls"], &json["incident"]), (&1.into(), &id.into()));
+    assert_eq!(json["sections"].as_array().unwrap().len(), 10);
+    // The explanation agrees with the deliveries.
+    for section in json["sections"].as_array().unwrap() {
+        let name = section["section"].as_str().unwrap();
+        let mails = sandbox.files(&format!("mail/{name}"), ".eml").len();
+        assert_eq!(mails, usize::from(!section["told"].is_null()), "{section}");
+    }
+    let unknown = sandbox.exits(2, "notify explain http://example.test/b").err;
+    assert_has(&unknown, "no open incident affects http://example.test/b");
+}
+
+#[test]
 fn lint_and_doctor_find_names_in_filters_that_no_record_has() {
     let sandbox = Sandbox::new(
         "[notify.team]\ntype = \"email\"\nfrom = \"urldb@example.test\"\nto = [\"me@example.test\"]\n\

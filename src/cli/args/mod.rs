@@ -3,6 +3,7 @@
 mod changed;
 mod commit;
 mod context;
+mod incident;
 mod request;
 mod search;
 mod select;
@@ -13,6 +14,7 @@ pub(crate) use changed::{ChangedArgs, ChangedFindings, changed_settings, domain_
 pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedRunCommit};
 pub use context::{Context, GlobalArgs};
 pub(crate) use context::{MapArgs, TrustArgs};
+pub(crate) use incident::open_incident;
 pub(crate) use request::{RecordArgs, RequestArgs};
 pub(crate) use search::{Rank, SearchArgs};
 pub(crate) use select::{
