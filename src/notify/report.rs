@@ -779,6 +779,26 @@ mod tests {
     }
 
     #[test]
+    fn a_section_with_after_hears_of_nothing_that_somebody_knew_before() {
+        let mut world = World::new();
+        let mut reader = notifier("head");
+        let mut phases = vec![];
+        for (run, count) in [1, 1, 1, 1, 1, 0].into_iter().enumerate() {
+            let mut states = vec![State::Ok; URLS];
+            states[..count].fill(State::Gone);
+            world.run(&states);
+            let message = world.deliver("head", &mut reader, true);
+            phases.push(message.map(|it| it.incidents[0].phase));
+            // The third run sees the URL broken for two days. The acknowledgement ends with the fifth.
+            if run == 2 {
+                world.acknowledge();
+            }
+        }
+        let told = [Some(Phase::Opened), Some(Phase::Closed)];
+        assert_eq!(phases, [[None; 4].as_slice(), &told].concat());
+    }
+
+    #[test]
     fn growth_and_recovery_wait_for_half() {
         let mut world = World::new();
         let mut reader = notifier("all");
