@@ -250,7 +250,7 @@ fn upload(server: &Server, budget: Budget, length: usize) -> String {
 
 fn envelope() -> Envelope {
     serde_json::from_value(json!({
-        "protocol": 1,
+        "protocol": 2,
         "run": {
             "id": "20261122T041700Z-abc", "started": "2026-11-22T04:17:00Z",
             "finished": "2026-11-22T04:18:00Z", "version": "0.1.0", "repository": "sky-urls",
@@ -332,6 +332,8 @@ fn webhook(server: &Server, budget: Budget) -> String {
         headers: vec![],
         signing_key: None,
         template: None,
+        html: String::new(),
+        each: urldb_render::Each::Run,
         http: http(Duration::from_secs(budget.seconds)),
     };
     deliver(&WebhookNotifier::new(settings).unwrap())

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use urldb_fetch::HeaderSource;
 use urldb_issues::Service;
+use urldb_render::Each;
 
 use super::headers::headers;
 use super::section::Section;
@@ -45,6 +46,8 @@ pub struct NotifyWebhook {
     pub variables: BTreeMap<String, String>,
     /// A folder of templates that stand in for ours of the same name.
     pub templates: Option<PathBuf>,
+    /// The number of messages for a run; absent for that of the template.
+    pub each: Option<Each>,
     /// The settings of requests.
     pub http: NotifyHttp,
 }
@@ -84,6 +87,8 @@ pub struct NotifyCommand {
     pub arguments: Vec<String>,
     /// Secret environment variables of this plugin, besides the variables that every plugin gets.
     pub variables: Vec<String>,
+    /// The number of messages for a run.
+    pub each: Each,
     /// The time limit.
     pub timeout: Option<Duration>,
 }
@@ -123,8 +128,13 @@ pub(super) fn webhook(section: &Section<'_>) -> NotifyWebhook {
         template,
         variables: section.texts_by_name("variables").unwrap_or_default(),
         templates: section.text("templates").map(PathBuf::from),
+        each: each(section),
         http,
     }
+}
+
+fn each(section: &Section<'_>) -> Option<Each> {
+    section.choice("each", &[("run", Each::Run), ("incident", Each::Incident)])
 }
 
 pub(super) fn issues(section: &Section<'_>) -> Option<NotifyIssues> {
@@ -192,6 +202,7 @@ pub(super) fn command(section: &Section<'_>) -> Option<NotifyCommand> {
         program: words.next()?,
         arguments: words.collect(),
         variables,
+        each: each(section).unwrap_or(Each::Run),
         timeout,
     })
 }
@@ -209,6 +220,7 @@ pub(super) fn plugin(section: &Section<'_>, kind: &str) -> NotifyCommand {
         program: format!("{PLUGIN}{kind}"),
         arguments: arguments.unwrap_or_default(),
         variables: section.variables("env"),
+        each: each(section).unwrap_or(Each::Run),
         timeout: timeout(section),
     }
 }

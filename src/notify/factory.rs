@@ -9,7 +9,7 @@ use urldb_html::{HtmlNotifier, SiteTemplates};
 use urldb_protocol::Notifier;
 
 use super::outbox::Outbox;
-use super::section::{NotifierSection, text};
+use super::section::{EMAIL, NotifierSection, OUR_EMAIL, text};
 use super::services::{new_command, new_issues, new_webhook};
 use super::test_message::sample;
 use crate::config::{
@@ -94,11 +94,7 @@ fn new_email(section: &NotifierSection<'_>, email: &NotifyEmail) -> anyhow::Resu
     };
     let own = email.templates.as_deref();
     let templates = urldb_email::Templates {
-        html: section.template(
-            own,
-            "email.html",
-            include_str!("../../templates/email.html"),
-        )?,
+        html: section.template(own, EMAIL, OUR_EMAIL)?,
     };
     let notifier = EmailNotifier::new(settings, templates);
     let key = match &notifier {

@@ -9,6 +9,10 @@ use crate::config::{Config, Notify};
 use crate::explain::explain;
 use crate::limits;
 
+/// The template of the HTML of messages, and our own one.
+pub(super) const EMAIL: &str = "email.html";
+pub(super) const OUR_EMAIL: &str = include_str!("../../templates/email.html");
+
 /// A notifier's section of urldb.toml. Errors name the line of the key that they are about.
 pub(super) struct NotifierSection<'a> {
     pub(super) config: &'a Config,

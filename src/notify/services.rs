@@ -8,9 +8,10 @@ use urldb_command::CommandNotifier;
 use urldb_fetch::HeaderSource;
 use urldb_http::Budget;
 use urldb_issues::IssuesNotifier;
+use urldb_render::Each;
 use urldb_webhook::WebhookNotifier;
 
-use super::section::{NotifierSection, text};
+use super::section::{EMAIL, NotifierSection, OUR_EMAIL, text};
 use super::test_message::sample;
 use crate::config::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 use crate::environment;
@@ -73,6 +74,8 @@ pub(super) fn new_webhook(
             .map(|variable| section.variable("secret-env", variable))
             .transpose()?,
         template: template(section, webhook)?,
+        html: section.template(webhook.templates.as_deref(), EMAIL, OUR_EMAIL)?,
+        each: webhook.each.unwrap_or(Each::Run),
         http: http(section, &webhook.http)?,
     };
     let made = WebhookNotifier::new(settings);
@@ -82,7 +85,7 @@ pub(super) fn new_webhook(
         _ => "template",
     };
     let notifier = section.about(key, made.map_err(text))?;
-    section.about("template", notifier.try_body(&sample()?).map_err(text))?;
+    section.about("template", notifier.try_bodies(&sample()?).map_err(text))?;
     Ok(notifier)
 }
 
@@ -161,14 +164,17 @@ pub(super) fn new_command(
         let value = section.variable("env", name)?;
         variables.push((name.into(), value.into()));
     }
-    Ok(CommandNotifier::new(urldb_command::Settings {
+    let made = CommandNotifier::new(urldb_command::Settings {
         name: section.name.to_owned(),
         program: section.about(key, program)?,
         arguments: command.arguments.clone(),
         directory: root,
         variables,
+        html: OUR_EMAIL.to_owned(),
+        each: command.each,
         timeout: command.timeout.unwrap_or(PLUGIN_LIMIT),
-    }))
+    });
+    section.about(key, made)
 }
 
 /// Options of requests: the proxy of `[network]`, and its authorities, unless the

@@ -237,6 +237,7 @@ impl Report {
         };
         let envelope = Envelope {
             protocol: PROTOCOL,
+            message: None,
             run,
             incidents: self.incidents,
             findings: self.findings,

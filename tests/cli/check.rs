@@ -70,7 +70,7 @@ fn the_json_document_has_every_url() {
     site.serve("/b", Reply::ok("z"));
     let ran = sandbox.exits(1, "check --format json -d example.test");
     let document = ran.json();
-    assert_eq!(document["protocol"], 1);
+    assert_eq!(document["protocol"], 2);
     assert_eq!(
         urls(&document),
         ["http://example.test/a/1", "http://example.test/b"]

@@ -46,7 +46,7 @@ fn a_webhook_gets_the_envelope_once() {
     sandbox.urldb_with_env("run", &env).code(1);
     let bodies = bodies(&server);
     assert_eq!(bodies.len(), 1, "{bodies:#?}");
-    assert_eq!(bodies[0]["protocol"], 1);
+    assert_eq!(bodies[0]["protocol"], 2);
     assert_eq!(bodies[0]["incidents"][0]["host"], "example.test");
     let request = &server.requests()[0];
     assert_eq!(request.header("x-token"), Some(TOKEN));
@@ -148,6 +148,55 @@ fn a_plugin_remembers_its_thread() {
     let closing = report(&sandbox);
     assert_eq!(closing["incidents"][0]["phase"], "closed");
     assert_eq!(closing["incidents"][0]["threads"]["room"]["thread"], "42");
+}
+
+#[test]
+fn a_plugin_may_get_a_message_for_each_incident() {
+    let (site, sandbox) = broken(
+        "[notify.room]\ntype = \"command\"\ncommand = [\"/bin/sh\", \"plugin.sh\"]\neach = \"incident\"\n",
+    );
+    sandbox.write(FILE, promises(&[("/a", "first"), ("/b", "second")]));
+    site.serve("/b", Reply::ok("another"));
+    let plugin = "cat >\"$URLDB_DELIVERY.json\"\necho '{\"outcome\": \"delivered\"}'\n";
+    sandbox.write("plugin.sh", plugin);
+    let messages = || {
+        let files = fs::read_dir(sandbox.path(".")).unwrap();
+        let files = files.map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.extension().is_some_and(|it| it == "json"));
+        let texts = files.map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            fs::remove_file(&path).unwrap();
+            let envelope: Value = serde_json::from_str(&text).unwrap();
+            let words = &envelope["message"];
+            assert_eq!(
+                format!("{}.json", words["id"].as_str().unwrap()),
+                path.file_name().unwrap().to_str().unwrap()
+            );
+            assert_eq!(words["thread"], envelope["incidents"][0]["id"]);
+            assert_eq!(envelope["incidents"].as_array().unwrap().len(), 1);
+            let action = words["action"].as_str().unwrap();
+            format!("{action} {}", words["lines"][0].as_str().unwrap())
+        });
+        let mut texts: Vec<String> = texts.collect();
+        texts.sort();
+        texts
+    };
+    sandbox.exits(1, "run");
+    assert_eq!(
+        messages(),
+        [
+            "open broken: http://example.test/a answers 404 Not Found",
+            "open broken: http://example.test/b grew by 1 byte"
+        ]
+    );
+    sandbox.exits(1, "run");
+    assert_eq!(messages(), Vec::<String>::new());
+    site.serve("/a", Reply::ok("first"));
+    sandbox.exits(1, "run");
+    assert_eq!(
+        messages(),
+        ["close recovered: http://example.test/a is as promised again"]
+    );
 }
 
 /// The requests that write, as method and path.

@@ -15,13 +15,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use urldb_protocol::{
-    Delivery, DeliveryFuture, Envelope, Notifier, PROTOCOL, PlannedDelivery, ReportDelivery,
+    Delivery, DeliveryFuture, DeliveryOutcome, Envelope, Notifier, PROTOCOL, PlannedDelivery,
+    ReportDelivery,
 };
+use urldb_render::{Each, Part, WordsWriter, parts};
 
 pub use program::{Error, find};
-
-/// The only delivery of a report.
-const DELIVERY: &str = PlannedDelivery::REPORT;
 
 /// Settings of the command notifier.
 #[derive(Debug, Clone)]
@@ -38,42 +37,66 @@ pub struct Settings {
     pub variables: Vec<(OsString, OsString)>,
     /// The time limit of the plugin and of all processes that it starts.
     pub timeout: Duration,
+    /// The source of `email.html`, which makes the HTML of the message.
+    pub html: String,
+    /// The number of messages for a report.
+    pub each: Each,
 }
 
 /// The command notifier.
 #[derive(Debug)]
-pub struct CommandNotifier(Settings);
+pub struct CommandNotifier {
+    settings: Settings,
+    words: WordsWriter,
+}
 
 impl CommandNotifier {
     /// A notifier that runs this program.
-    pub const fn new(settings: Settings) -> Self {
-        Self(settings)
+    ///
+    /// # Errors
+    /// The template of the HTML does not parse.
+    pub fn new(settings: Settings) -> Result<Self, urldb_render::Error> {
+        let words = WordsWriter::new(&settings.name, settings.html.clone())?;
+        Ok(Self { settings, words })
     }
 
-    async fn run(&self, envelope: &Envelope) -> Delivery {
+    /// Tells the plugin a part of the report.
+    async fn tell(&self, envelope: &Envelope, part: &Part) -> Delivery {
+        let id = part.delivery();
         let variables = [
             ("URLDB_PROTOCOL", PROTOCOL.to_string()),
-            ("URLDB_NOTIFIER", self.0.name.clone()),
-            // The same whenever the same report is delivered, so that a plugin can ignore a repetition.
+            ("URLDB_NOTIFIER", self.settings.name.clone()),
+            // The same whenever the same message is delivered, so that a plugin can ignore a repetition.
             (
                 "URLDB_DELIVERY",
-                format!("{}.{}", envelope.tells(), self.0.name),
+                part.message_id(envelope, &self.settings.name),
             ),
         ];
-        let input = match serde_json::to_vec(envelope) {
+        let report = match self.words.write(envelope, part) {
+            Ok(report) => report.envelope,
+            Err(error) => return Delivery::failed(id, error.to_string()),
+        };
+        let input = match serde_json::to_vec(&report) {
             Ok(input) => input,
-            Err(error) => return Delivery::failed(DELIVERY, error.to_string()),
+            Err(error) => return Delivery::failed(id, error.to_string()),
         };
-        let ended = process::run(&self.0, &variables, &input).await;
+        let ended = process::run(&self.settings, &variables, &input).await;
         let thread = answer::Thread {
-            envelope,
-            name: &self.0.name,
+            envelope: &report,
+            name: &self.settings.name,
         };
-        answer::delivery(DELIVERY, &self.destination(), &thread, ended)
+        answer::delivery(id, &self.destination(), &thread, ended)
     }
 }
 
 impl Notifier for CommandNotifier {
+    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
+        let parts = parts(envelope, self.settings.each).into_iter();
+        parts
+            .map(|part| part.planned(envelope, self.destination()))
+            .collect()
+    }
+
     fn deliver<'a>(
         &'a self,
         envelope: &'a Envelope,
@@ -81,19 +104,27 @@ impl Notifier for CommandNotifier {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            if pending.iter().any(|id| id == DELIVERY) {
-                report(self.run(envelope).await);
+            let due = parts(envelope, self.settings.each).into_iter();
+            for part in due.filter(|part| pending.iter().any(|id| id == part.delivery())) {
+                let delivery = self.tell(envelope, &part).await;
+                // Another message would fail in the same way, and as slowly.
+                let is_away = delivery.outcome == DeliveryOutcome::Retry;
+                report(if is_away {
+                    delivery.of_notifier()
+                } else {
+                    delivery
+                });
+                if is_away {
+                    return;
+                }
             }
         })
     }
 
     /// The file name of the program.
     fn destination(&self) -> String {
-        let name = self
-            .0
-            .program
-            .file_name()
-            .unwrap_or(self.0.program.as_os_str());
+        let program = &self.settings.program;
+        let name = program.file_name().unwrap_or(program.as_os_str());
         urldb_text::sanitize(&name.to_string_lossy()).into_owned()
     }
 }

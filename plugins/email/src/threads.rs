@@ -1,10 +1,9 @@
 //! The mails that a report needs: one for all that is new, and one for each earlier thread with news.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use urldb_protocol::{
-    Because, Chapter, Delay, Delivery, Envelope, Incident, Phase, Remembered, State,
-};
+use urldb_protocol::{Because, Delivery, Envelope, Incident, Phase, Remembered, State};
+use urldb_render::{has_other_news, tells};
 
 /// The facts that a thread needs in later runs.
 const MESSAGE_ID: &str = "message-id";
@@ -93,11 +92,6 @@ fn label_of(incidents: &[&Incident]) -> &'static str {
         () if all(|it| it.phase.is_news() && it.comes_and_goes()) => "comes and goes",
         () => "broken",
     }
-}
-
-/// Whether a mail tells of incidents in the phase.
-fn tells(phase: Phase) -> bool {
-    phase.is_news() || matches!(phase, Phase::Shrunk | Phase::Closed)
 }
 
 impl<'a> SortedIncidents<'a> {
@@ -195,18 +189,6 @@ pub(crate) fn remember(thread: &Thread, message_id: &str, subject: &str) -> Vec<
     facts.collect()
 }
 
-/// Whether the report has news that belong to no incident.
-fn has_other_news(envelope: &Envelope) -> bool {
-    let known = urls_of(envelope, |_| true);
-    envelope.mistakes.iter().any(|mistake| mistake.new)
-        || !envelope.fixed.is_empty()
-        || envelope.findings.iter().any(|finding| finding.new)
-        || envelope
-            .changes
-            .iter()
-            .any(|change| !known.contains(&change.url.as_str()))
-}
-
 fn label_of_news(envelope: &Envelope, incidents: &[&Incident]) -> Option<&'static str> {
     let is_closed = |incident: &&Incident| incident.phase == Phase::Closed;
     let is_broken = !incidents.iter().all(is_closed)
@@ -228,68 +210,9 @@ fn label_of_news(envelope: &Envelope, incidents: &[&Incident]) -> Option<&'stati
     label.map(|(_, label)| label)
 }
 
-/// The report as this mail tells it: the incidents of other mails are only open, and news without
-/// incident belong to the mail about all that is new.
+/// The report as this mail tells it: news without an incident belong to the mail about all that is new.
 pub(crate) fn part(envelope: &Envelope, thread: &Thread) -> Envelope {
-    let mut part = envelope.clone();
-    part.delay = delay(envelope, thread);
-    part.incidents.retain_mut(|incident| {
-        let is_told = incident.id.is_empty() || thread.incidents.contains(&incident.id);
-        match incident.phase {
-            _ if is_told => return true,
-            Phase::Closed => return false,
-            phase if tells(phase) => incident.phase = Phase::Unchanged,
-            _ => {}
-        }
-        incident.reminder = false;
-        true
-    });
-    if thread.key == NEWS {
-        let elsewhere = urls_of(envelope, |incident| {
-            !thread.incidents.contains(&incident.id)
-        });
-        part.changes
-            .retain(|change| !elsewhere.contains(&change.url.as_str()));
-        return part;
-    }
-    let told = urls_of(envelope, |incident| thread.incidents.contains(&incident.id));
-    part.changes
-        .retain(|change| told.contains(&change.url.as_str()));
-    part.fixed.clear();
-    for mistake in &mut part.mistakes {
-        mistake.new = false;
-    }
-    for finding in &mut part.findings {
-        finding.new = false;
-    }
-    part
-}
-
-/// The delay of a mail: none if no earlier try could have told any of its events.
-fn delay(envelope: &Envelope, thread: &Thread) -> Option<Delay> {
-    let delay = envelope.delay.clone()?;
-    let told = envelope.incidents.iter();
-    let told = told.filter(|incident| thread.incidents.contains(&incident.id));
-    let events = told.flat_map(|incident| {
-        let is_new = |it: &&Chapter| it.new || incident.unheard;
-        incident.chapters.iter().filter(is_new)
-    });
-    let first = events.map(|chapter| chapter.at).min();
-    let Some(first) = first else {
-        return Some(delay);
-    };
-    let is_late = first <= delay.last_tried || thread.key == NEWS && has_other_news(envelope);
-    is_late.then(|| Delay {
-        first_tried: delay.first_tried.max(first),
-        ..delay
-    })
-}
-
-fn urls_of(envelope: &Envelope, wanted: impl Fn(&Incident) -> bool) -> HashSet<&str> {
-    let incidents = envelope.incidents.iter();
-    let incidents = incidents.filter(|incident| !incident.id.is_empty() && wanted(incident));
-    let urls = incidents.flat_map(|incident| &incident.urls);
-    urls.map(|affected| affected.url.as_str()).collect()
+    urldb_render::part(envelope, &thread.ids(), thread.key == NEWS)
 }
 
 #[cfg(test)]

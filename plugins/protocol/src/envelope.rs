@@ -11,9 +11,10 @@ use crate::incident::Incident;
 use crate::promise::{Observed, Promised};
 use crate::reason::Reason;
 use crate::state::State;
+use crate::words::MessageWords;
 
 /// The protocol number. A reader checks this number before any other field of an envelope.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The report of one run, as notifiers get it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub const PROTOCOL: u32 = 1;
 pub struct Envelope {
     /// [`PROTOCOL`] of the program that wrote the envelope.
     pub protocol: u32,
+    /// The message in words. A webhook and a plugin get it; absent in the output of commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Box<MessageWords>>,
     /// The run that this envelope describes.
     pub run: RunInfo,
     /// The incidents, and the groups that are none: new incidents first, then those that have grown,

@@ -1,7 +1,7 @@
 //! The vocabulary that urldb and its notifiers share.
 //!
-//! Each run writes one [`Envelope`]: how much was checked, what is wrong now ([`Finding`]) and what
-//! is news ([`Change`]). A [`Notifier`] delivers the envelope and reports each [`Delivery`].
+//! Each run writes one [`Envelope`]: how much was checked, what is wrong now ([`Finding`]), what is news
+//! ([`Change`]), and the same in words ([`MessageWords`]). A [`Notifier`] delivers the envelope and reports each [`Delivery`].
 //! Built-in notifiers implement the trait. External notifiers read the same envelope as JSON.
 //!
 //! Within one [`PROTOCOL`] number the envelope only gains fields.
@@ -18,6 +18,7 @@ mod overview;
 mod promise;
 mod reason;
 mod state;
+mod words;
 
 pub use envelope::{
     Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
@@ -44,6 +45,7 @@ pub use promise::{Observed, Promised};
 pub use reason::Reason;
 pub use state::{State, UnknownName};
 pub use urldb_text::{Severity, Shown};
+pub use words::{MessageAction, MessageCommand, MessageLink, MessageSeverity, MessageWords};
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.
 #[cfg(feature = "schemars")]

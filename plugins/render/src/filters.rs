@@ -31,9 +31,38 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     });
     environment.add_filter("code", markdown::code);
     environment.add_filter("bare", |url: &str| bare(url).to_owned());
+    environment.add_filter("inert", markdown::inert);
     environment.add_filter("shorten", |long: &str, limit: usize| {
         text::shorten(long, limit)
     });
+    environment.add_filter("fitting", fitting);
+}
+
+/// The first lines that fit into `limit`, each with a separator of `extra`. `unit` is the unit in which the
+/// service counts: `utf16` (code units, which are at least as many as characters), `bytes`, or `json` (bytes of
+/// the text in JSON).
+fn fitting(
+    lines: Vec<String>,
+    limit: usize,
+    unit: &str,
+    extra: usize,
+) -> Result<Vec<String>, Error> {
+    let measure = match unit {
+        "utf16" => |line: &str| line.encode_utf16().count(),
+        "bytes" => str::len,
+        "json" => |line: &str| serde_json::Value::from(line).to_string().len(),
+        _ => {
+            let text = format!("unknown unit {unit:?}; known are utf16, bytes, json");
+            return Err(Error::new(ErrorKind::InvalidOperation, text));
+        }
+    };
+    let mut room = limit;
+    let fits = |line: &String| {
+        let rest = room.checked_sub(measure(line).saturating_add(extra));
+        room = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    Ok(lines.into_iter().take_while(fits).collect())
 }
 
 /// Deepest nesting of loops and macros while a template is rendered; a call of a macro counts as four.

@@ -10,6 +10,7 @@
 //! | [`markdown()`] | the job summary of a workflow |
 //! | [`issue`], [`shared_issue`], [`comment`], [`reminder_comment`] | issues of GitHub, GitLab, Forgejo |
 //! | [`annotations()`] | workflow commands of GitHub Actions |
+//! | [`WordsWriter`] | the words of the envelope, for webhooks and programs |
 //!
 //! [`status()`], [`log()`] and the site show an overview: the state of all promises, independent of a run.
 //!
@@ -31,6 +32,7 @@ mod markdown;
 mod message;
 pub mod numbers;
 mod page;
+mod parts;
 mod renderer;
 mod room;
 mod sentences;
@@ -39,6 +41,7 @@ mod site;
 mod status;
 mod terminal;
 mod text;
+mod words;
 
 use serde_json::Value;
 use urldb_protocol::Envelope;
@@ -61,6 +64,7 @@ pub use message::{
     SourceLink, Tone, UrlList, UrlRow,
 };
 pub use page::TerminalOptions;
+pub use parts::{Each, MOST_INCIDENTS, Part, has_other_news, part, parts, tells};
 pub use renderer::{Error, Renderer};
 pub use sentences::status_text;
 pub use shell::{HEADERS_ONLY, command_line, curl_words};
@@ -75,6 +79,7 @@ pub use terminal::{
     terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };
 pub use text::{Span, Text, capitalized, one_line, shorten};
+pub use words::{WordedReport, WordsWriter};
 
 /// The JSON Schema of [`StatusDocument`], as published in docs/status.schema.json.
 #[cfg(feature = "schemars")]
@@ -83,8 +88,16 @@ pub fn status_schema() -> serde_json::Value {
 }
 
 /// The envelope with the names of its JSON, and every text as one sanitized line.
+///
+/// The words are sanitized already, and some have several lines.
 pub fn template_data(envelope: &Envelope) -> Value {
-    harmless(serde_json::to_value(envelope).unwrap_or_default())
+    let mut data = serde_json::to_value(envelope).unwrap_or_default();
+    let words = data.as_object_mut().and_then(|data| data.remove("message"));
+    let mut data = harmless(data);
+    if let (Some(words), Some(data)) = (words, data.as_object_mut()) {
+        data.insert("message".to_owned(), words);
+    }
+    data
 }
 
 /// The same data with every text made harmless.

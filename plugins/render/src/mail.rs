@@ -99,6 +99,60 @@ struct MailView<'a> {
     footer: Vec<Text>,
 }
 
+/// The content of a mail, or of the same text elsewhere.
+pub(crate) struct BodyContent {
+    pub(crate) message: Message,
+    /// Why the message is late.
+    pub(crate) late: Option<Text>,
+    /// Lines below the report, of which the first one is about the run.
+    pub(crate) footer: Vec<Text>,
+}
+
+impl BodyContent {
+    /// The content of a message about a report. `noun` is the message: `mail`.
+    pub(crate) fn new(message: Message, envelope: &Envelope, scope: Scope<'_>, noun: &str) -> Self {
+        let late = envelope.delay.as_ref();
+        let late = late.filter(|delay| delay.now.duration_since(delay.first_tried).as_hours() >= 1);
+        Self {
+            message,
+            late: late.map(|delay| late_line(delay, envelope, scope, noun)),
+            footer: vec![run_line(envelope)],
+        }
+    }
+
+    /// The fullest text and HTML that are not larger than [`LARGEST_PART`]. `template` is one of `renderer`.
+    pub(crate) fn fitted(
+        &self,
+        title: &str,
+        renderer: &Renderer,
+        template: &str,
+    ) -> Result<MailBody, Error> {
+        let mut body = MailBody {
+            text: String::new(),
+            html: String::new(),
+        };
+        for room in ROOMS {
+            let short = |text: &Text| text.shortened(room.longest);
+            let mut message = room.cut(&self.message);
+            let late = self.late.as_ref().map(short);
+            let footer: Vec<Text> = self.footer.iter().map(short).collect();
+            body.text = text(&message, late.as_ref(), &footer);
+            message.each_text(|text| *text = text.with_quotes());
+            let view = MailView {
+                title,
+                message: &message,
+                late,
+                footer,
+            };
+            body.html = renderer.render(template, &view)?;
+            if body.html.len() <= LARGEST_PART && body.text.len() <= LARGEST_PART {
+                break;
+            }
+        }
+        Ok(body)
+    }
+}
+
 /// The body of the mail about the part of a report that `scope` names. `notifier` is the name in
 /// urldb.toml, `template` a template of `renderer`.
 pub fn mail_body(
@@ -109,49 +163,27 @@ pub fn mail_body(
     renderer: &Renderer,
     template: &str,
 ) -> Result<MailBody, Error> {
-    let whole = compose(envelope, scope, &Deliveries::default());
-    let title = one_line(subject);
-    let late = envelope.delay.as_ref();
-    let late = late.filter(|delay| delay.now.duration_since(delay.first_tried).as_hours() >= 1);
-    let late = late.map(|delay| late_line(delay, envelope, scope));
-    let footer = footer(envelope, notifier);
-    let mut body = MailBody {
-        text: String::new(),
-        html: String::new(),
-    };
-    for room in ROOMS {
-        let short = |text: &Text| text.shortened(room.longest);
-        let mut message = room.cut(&whole);
-        let late = late.as_ref().map(short);
-        let footer: Vec<Text> = footer.iter().map(short).collect();
-        body.text = text(&message, late.as_ref(), &footer);
-        message.each_text(|text| *text = text.with_quotes());
-        let view = MailView {
-            title: &title,
-            message: &message,
-            late,
-            footer,
-        };
-        body.html = renderer.render(template, &view)?;
-        if body.html.len() <= LARGEST_PART && body.text.len() <= LARGEST_PART {
-            break;
-        }
-    }
-    Ok(body)
+    let message = compose(envelope, scope, &Deliveries::default());
+    let mut content = BodyContent::new(message, envelope, scope, "mail");
+    let why = Text::from("You get this mail because your address is in [notify.")
+        .outside(notifier)
+        .own("] of urldb.toml.");
+    content.footer.push(why);
+    content.fitted(&one_line(subject), renderer, template)
 }
 
-/// `This is the first mail about it, 3 days late: from 2026-11-01 to 2026-11-03, no mail could be sent
+/// `This is the first {noun} about it, 3 days late: from 2026-11-01 to 2026-11-03, no mail could be sent
 /// (mail.example.org port 465 accepts no connection).`
-fn late_line(delay: &Delay, envelope: &Envelope, scope: Scope<'_>) -> Text {
+fn late_line(delay: &Delay, envelope: &Envelope, scope: Scope<'_>, noun: &str) -> Text {
     let told = envelope.incidents.iter().filter(|incident| {
         let begins = incident.phase == Phase::Opened || incident.unheard;
-        scope == Scope::News && !incident.id.is_empty() && begins
+        matches!(scope, Scope::News | Scope::Run) && !incident.id.is_empty() && begins
     });
     let late = age_in_words(delay.first_tried, delay.now);
     let text = match told.count() {
-        0 => format!("This mail is {late} late: "),
-        1 => format!("This is the first mail about it, {late} late: "),
-        _ => format!("This is the first mail about them, {late} late: "),
+        0 => format!("This {noun} is {late} late: "),
+        1 => format!("This is the first {noun} about it, {late} late: "),
+        _ => format!("This is the first {noun} about them, {late} late: "),
     };
     let (first, last) = (day(delay.first_tried), day(delay.last_tried));
     let days = if first == last {
@@ -161,27 +193,25 @@ fn late_line(delay: &Delay, envelope: &Envelope, scope: Scope<'_>) -> Text {
     };
     Text::from(text)
         .own(days)
-        .own(", no mail could be sent (")
+        .own(format!(", no {noun} could be sent ("))
         .outside(&delay.reason)
         .own(").")
 }
 
-fn footer(envelope: &Envelope, notifier: &str) -> Vec<Text> {
+/// The project and the run.
+fn run_line(envelope: &Envelope) -> Text {
     let run = &envelope.run;
-    let mut line = Text::new()
+    let line = Text::new()
         .outside(&run.project)
         .own(", run of ")
         .own(moment(run.started));
-    if let Some(selection) = &run.selection {
-        line = line
+    match &run.selection {
+        Some(selection) => line
             .own(", ")
             .and(crate::compose::selection(selection))
-            .own(" only");
+            .own(" only"),
+        None => line,
     }
-    let why = Text::from("You get this mail because your address is in [notify.")
-        .outside(notifier)
-        .own("] of urldb.toml.");
-    vec![line, why]
 }
 
 fn text(message: &Message, late: Option<&Text>, footer: &[Text]) -> String {

@@ -10,11 +10,16 @@ use serde_json::Value;
 use sha2::Sha256;
 use urldb_http::Options;
 use urldb_protocol::Envelope;
-use urldb_render::{Deliveries, Message, Renderer, Scope, compose, template_data};
+use urldb_render::{
+    Block, Each, OpenIncidents, Part, Renderer, Text, WordedReport, WordsWriter, template_data,
+};
 
-/// The source of the request body: the envelope itself, or a template.
+/// Makes the bodies of requests: the envelope itself, or the result of a template.
 #[derive(Debug)]
-pub(crate) struct Body(Option<ParsedTemplate>);
+pub(crate) struct BodyWriter {
+    words: WordsWriter,
+    template: Option<ParsedTemplate>,
+}
 
 /// A template that makes a body.
 #[derive(Debug)]
@@ -24,34 +29,52 @@ struct ParsedTemplate {
     variables: BTreeMap<String, String>,
 }
 
+/// The data of a template.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     #[serde(flatten)]
     envelope: Value,
-    /// The texts that all outputs share.
-    message: Message,
+    blocks: &'a [Block],
+    /// The titles of the first blocks, in a line each.
+    causes: &'a [String],
+    also_open: &'a Option<OpenIncidents>,
+    coverage: &'a Text,
     variables: &'a BTreeMap<String, String>,
 }
 
-impl Body {
-    pub(crate) fn new(template: Option<Template>) -> Result<Self, Error> {
+impl BodyWriter {
+    /// Parses the templates. `html` is the source of `email.html`, which makes the HTML of the words.
+    pub(crate) fn new(name: &str, html: String, template: Option<Template>) -> Result<Self, Error> {
         let parse = |template: Template| {
-            Ok(ParsedTemplate {
+            Ok::<_, Error>(ParsedTemplate {
                 renderer: Renderer::new([(template.name.clone(), template.source)])?,
                 name: template.name,
                 variables: template.variables,
             })
         };
-        template.map(parse).transpose().map(Self)
+        Ok(Self {
+            words: WordsWriter::new(name, html)?,
+            template: template.map(parse).transpose()?,
+        })
     }
 
-    pub(crate) fn of(&self, envelope: &Envelope) -> Result<Vec<u8>, Error> {
-        let Some(template) = &self.0 else {
-            return Ok(serde_json::to_vec(envelope)?);
+    /// The body of the message about a part of a report.
+    pub(crate) fn body(&self, envelope: &Envelope, part: &Part) -> Result<Vec<u8>, Error> {
+        let report = self.words.write(envelope, part)?;
+        let Some(template) = &self.template else {
+            return Ok(serde_json::to_vec(&report.envelope)?);
         };
+        let WordedReport {
+            envelope,
+            content,
+            causes,
+        } = &report;
         let data = Data {
             envelope: template_data(envelope),
-            message: compose(envelope, Scope::Run, &Deliveries::default()),
+            blocks: &content.blocks,
+            causes,
+            also_open: &content.also_open,
+            coverage: &content.coverage,
             variables: &template.variables,
         };
         let text = template.renderer.render(&template.name, &data)?;
@@ -91,6 +114,10 @@ pub struct Settings {
     pub signing_key: Option<String>,
     /// The template of the body; without a template, the body is the envelope.
     pub template: Option<Template>,
+    /// The source of `email.html`, which makes the HTML of the message.
+    pub html: String,
+    /// The number of messages for a report.
+    pub each: Each,
     /// The settings of requests.
     pub http: Options,
 }

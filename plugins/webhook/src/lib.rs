@@ -7,20 +7,23 @@
 
 mod body;
 
+use std::time::Duration;
+
 use urldb_http::{Answer, Budget, Client, Method, Request, SendError, Url, endpoint};
 use urldb_protocol::{
-    Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
+    Delivery, DeliveryFuture, DeliveryOutcome, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
+use urldb_render::{Each, Part, parts};
 
 pub use body::{Error, Settings, Template};
 
-use body::Body;
+use body::BodyWriter;
 use urldb_text::register_secret;
 
-/// The only delivery of a report.
-const DELIVERY: &str = PlannedDelivery::REPORT;
+/// The least time between two messages. Teams takes four a second, `PagerDuty` 120 a minute.
+const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The most that a delivery may take. Within its time, `timeout` may be up to `"100s"`.
+/// The most that one message may take. Within its time, `timeout` may be up to `"100s"`.
 const BUDGET: Budget = Budget {
     requests: 5,
     bytes: 64 << 10,
@@ -35,7 +38,8 @@ pub struct WebhookNotifier {
     url: Url,
     headers: Vec<(String, String)>,
     signing_key: Option<String>,
-    body: Body,
+    body: BodyWriter,
+    each: Each,
 }
 
 impl WebhookNotifier {
@@ -44,46 +48,50 @@ impl WebhookNotifier {
         let url = endpoint(&settings.url, settings.allow_http).map_err(Error::Url)?;
         // The address of a webhook is enough to write to it.
         register_secret(url.as_str());
+        let body = BodyWriter::new(&settings.name, settings.html, settings.template)?;
         Ok(Self {
             name: settings.name,
             client: Client::new(&settings.http)?,
             url,
             headers: settings.headers,
             signing_key: settings.signing_key,
-            body: Body::new(settings.template)?,
+            body,
+            each: settings.each,
         })
     }
 
-    /// Makes the body for a report, and sends nothing.
+    /// Makes the bodies for a report, and sends nothing.
     ///
     /// # Errors
     /// The template cannot be rendered, or makes no JSON.
-    pub fn try_body(&self, envelope: &Envelope) -> Result<Vec<u8>, Error> {
-        self.body.of(envelope)
+    pub fn try_bodies(&self, envelope: &Envelope) -> Result<Vec<Vec<u8>>, Error> {
+        let parts = parts(envelope, self.each);
+        let bodies = parts.iter().map(|part| self.body.body(envelope, part));
+        bodies.collect()
     }
 
-    async fn post(&self, envelope: &Envelope) -> Delivery {
-        let body = match self.try_body(envelope) {
+    async fn post(&self, envelope: &Envelope, part: &Part) -> Delivery {
+        let id = part.delivery();
+        let body = match self.body.body(envelope, part) {
             Ok(body) => body,
-            Err(error) => return Delivery::failed(DELIVERY, error.to_string()),
+            Err(error) => return Delivery::failed(id, error.to_string()),
         };
         let request = Request {
             method: Method::Post,
             url: self.url.clone(),
-            headers: self.headers(envelope, &body),
+            headers: self.headers(envelope, part, &body),
             body: Some(body),
         };
         let host = self.destination();
         match self.client.converse(BUDGET).send(request).await {
-            Ok(answer) => judge(&host, &answer),
-            Err(error @ SendError::BadRequest(_)) => Delivery::failed(DELIVERY, error.to_string()),
-            Err(error) => Delivery::retry(DELIVERY, format!("{host}: {error}")),
+            Ok(answer) => judge(id, &host, &answer),
+            Err(error @ SendError::BadRequest(_)) => Delivery::failed(id, error.to_string()),
+            Err(error) => Delivery::retry(id, format!("{host}: {error}")),
         }
     }
 
-    fn headers(&self, envelope: &Envelope, body: &[u8]) -> Vec<(String, String)> {
-        // The same whenever the same report is delivered.
-        let id = format!("{}.{}", envelope.tells(), self.name);
+    fn headers(&self, envelope: &Envelope, part: &Part, body: &[u8]) -> Vec<(String, String)> {
+        let id = part.message_id(envelope, &self.name);
         let mut headers = vec![
             ("Content-Type".to_owned(), "application/json".to_owned()),
             ("X-Urldb-Delivery".to_owned(), id),
@@ -97,7 +105,7 @@ impl WebhookNotifier {
 }
 
 /// The result of the delivery, by the answer of the host.
-fn judge(host: &str, answer: &Answer) -> Delivery {
+fn judge(id: &str, host: &str, answer: &Answer) -> Delivery {
     let said = answer.excerpt();
     let said = if said.is_empty() {
         said
@@ -106,7 +114,7 @@ fn judge(host: &str, answer: &Answer) -> Delivery {
     };
     let status = answer.status;
     if answer.is_success() {
-        return Delivery::delivered(DELIVERY, format!("{host} answers {status}"));
+        return Delivery::delivered(id, format!("{host} answers {status}"));
     }
     // A 403 with a wait is a rate limit, not a missing right.
     let is_limited = status == 403 && answer.retry_after().is_some();
@@ -115,7 +123,7 @@ fn judge(host: &str, answer: &Answer) -> Delivery {
             .retry_after()
             .map(|wait| format!(", and asks for a wait of {} seconds", wait.as_secs()));
         return Delivery::retry(
-            DELIVERY,
+            id,
             format!("{host} answers {status}{}{said}", wait.unwrap_or_default()),
         );
     }
@@ -125,10 +133,17 @@ fn judge(host: &str, answer: &Answer) -> Delivery {
         404 | 410 => "; the webhook is not there: check `url`",
         _ => "",
     };
-    Delivery::failed(DELIVERY, format!("{host} answers {status}{said}{advice}"))
+    Delivery::failed(id, format!("{host} answers {status}{said}{advice}"))
 }
 
 impl Notifier for WebhookNotifier {
+    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
+        let parts = parts(envelope, self.each).into_iter();
+        parts
+            .map(|part| part.planned(envelope, self.destination()))
+            .collect()
+    }
+
     fn deliver<'a>(
         &'a self,
         envelope: &'a Envelope,
@@ -136,8 +151,23 @@ impl Notifier for WebhookNotifier {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            if pending.iter().any(|id| id == DELIVERY) {
-                report(self.post(envelope).await);
+            let mut due = parts(envelope, self.each);
+            due.retain(|part| pending.iter().any(|id| id == part.delivery()));
+            for (index, part) in due.iter().enumerate() {
+                if index > 0 {
+                    tokio::time::sleep(INTERVAL).await;
+                }
+                let delivery = self.post(envelope, part).await;
+                // A service that is busy or away is no better a moment later.
+                let is_away = delivery.outcome == DeliveryOutcome::Retry;
+                report(if is_away {
+                    delivery.of_notifier()
+                } else {
+                    delivery
+                });
+                if is_away {
+                    return;
+                }
             }
         })
     }

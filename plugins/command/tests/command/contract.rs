@@ -15,10 +15,19 @@ fn a_plugin_gets_the_envelope_and_answers() {
         (delivery.outcome, delivery.message.as_str()),
         (Delivered, "room 1")
     );
-    let got: Envelope = serde_json::from_str(&plugin.read("envelope.json")).unwrap();
+    let mut got: Envelope = serde_json::from_str(&plugin.read("envelope.json")).unwrap();
+    let words = got.message.take().unwrap();
     assert_eq!(got, envelope());
+    assert_eq!(
+        words.headline,
+        "Action needed: 1 new incident, 1 of 10 URLs is broken"
+    );
+    assert_eq!(
+        words.html,
+        format!("<h1>{}</h1>", words.subject.replace('/', "&#x2f;"))
+    );
     assert!(
-        plugin.read("envelope.json").starts_with("{\"protocol\":1,"),
+        plugin.read("envelope.json").starts_with("{\"protocol\":2,"),
         "the protocol comes first"
     );
 }
@@ -33,7 +42,7 @@ fn a_plugin_sees_the_variables_of_its_settings_and_no_others() {
     assert!(!variables.contains("CARGO_PKG_NAME="));
     for line in [
         "ROOM=42",
-        "URLDB_PROTOCOL=1",
+        "URLDB_PROTOCOL=2",
         "URLDB_NOTIFIER=plug",
         "URLDB_DELIVERY=20261122T041700Z-abc.plug",
     ] {
@@ -259,7 +268,7 @@ fn a_program_that_cannot_start_is_a_failure() {
 
 #[test]
 fn a_report_is_one_delivery_with_the_same_id_each_time() {
-    let notifier = urldb_command::CommandNotifier::new(Plugin::shell("").settings);
+    let notifier = urldb_command::CommandNotifier::new(Plugin::shell("").settings).unwrap();
     let planned = notifier.deliveries(&envelope());
     assert_eq!(planned.len(), 1);
     assert_eq!(planned, notifier.deliveries(&envelope()));

@@ -42,7 +42,9 @@ fn the_plugin_in_shell_spools_a_report_once() {
         .map(|entry| entry.unwrap().path())
         .collect();
     assert_eq!(files, [spool.join("20261122T041700Z-abc.plug.json")]);
-    let spooled: Value = serde_json::from_str(&fs::read_to_string(&files[0]).unwrap()).unwrap();
+    let mut spooled: Value = serde_json::from_str(&fs::read_to_string(&files[0]).unwrap()).unwrap();
+    let words = spooled.as_object_mut().unwrap().remove("message").unwrap();
+    assert_eq!(words["id"], "20261122T041700Z-abc.plug");
     assert_eq!(spooled, json!(envelope()));
 
     fs::remove_dir_all(&spool).unwrap();
@@ -89,7 +91,8 @@ fn the_plugin_in_python_writes_to_matrix() {
     );
     assert_eq!(request.header("authorization"), Some("Bearer secret"));
     let body: Value = serde_json::from_slice(&request.body).unwrap();
-    let text = "urldb, sky-urls:\nnew: docs.example.org is gone (1 URLs)";
+    let text = "Action needed: 1 new incident, 1 of 10 URLs is broken\n\
+                broken: https://docs.example.org/a answers 404 Not Found";
     assert_eq!(body, json!({ "msgtype": "m.notice", "body": text }));
 
     assert_eq!(
@@ -123,11 +126,11 @@ fn the_plugin_in_rust_writes_metrics() {
     }
 
     let mut later = envelope();
-    later.protocol = 2;
+    later.protocol = 3;
     let delivery = plugin.deliver(&later);
     assert_eq!(delivery.outcome, Failed);
     assert!(
-        delivery.message.starts_with("this plugin knows protocol 1"),
+        delivery.message.starts_with("this plugin knows protocol 2"),
         "{}",
         delivery.message
     );

@@ -130,7 +130,7 @@ fn a_process_that_leaves_the_group_delays_little() {
 #[test]
 fn a_delivery_that_is_given_up_leaves_no_process() {
     let plugin = Plugin::shell("sleep 1000 & echo $! $$ >ids\nwait\n");
-    let notifier = CommandNotifier::new(plugin.settings.clone());
+    let notifier = CommandNotifier::new(plugin.settings.clone()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

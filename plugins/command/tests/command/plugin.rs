@@ -10,6 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use urldb_command::{CommandNotifier, Settings};
 use urldb_protocol::{Delivery, Envelope, Notifier};
+use urldb_render::Each;
 
 /// A report about one incident.
 pub(crate) fn envelope() -> Envelope {
@@ -27,7 +28,7 @@ pub(crate) fn envelope() -> Envelope {
         "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0, "milliseconds": 5,
     });
     serde_json::from_value(json!({
-        "protocol": 1, "run": run, "incidents": [incident], "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
+        "protocol": 2, "run": run, "incidents": [incident], "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
         "summary": { "states": { "ok": 9, "gone": 1 }, "warnings": 0, "coverage": coverage, "totals": { "urls": 10, "broken": 1, "affected": 1, "muted": 0, "unconfirmed": 0, "unknown": 0 } },
     }))
     .unwrap()
@@ -64,6 +65,8 @@ impl Plugin {
                 .filter(|(name, _)| name == "PATH")
                 .collect(),
             timeout: Duration::from_mins(1),
+            html: "<h1>{{ title }}</h1>".to_owned(),
+            each: Each::Run,
         };
         Self { folder, settings }
     }
@@ -79,7 +82,10 @@ impl Plugin {
     }
 
     pub(crate) fn deliver(&self, envelope: &Envelope) -> Delivery {
-        deliver(&CommandNotifier::new(self.settings.clone()), envelope)
+        deliver(
+            &CommandNotifier::new(self.settings.clone()).unwrap(),
+            envelope,
+        )
     }
 }
 

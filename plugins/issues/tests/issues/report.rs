@@ -91,7 +91,7 @@ pub(crate) fn report(run: &str, incidents: &[Incident]) -> Envelope {
         "due": 50, "checked": 50, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0, "milliseconds": 5,
     });
     let mut envelope: Value = json!({
-        "protocol": 1, "run": run, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
+        "protocol": 2, "run": run, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
         "summary": { "states": { "ok": 50 }, "warnings": 0, "coverage": coverage, "totals": { "urls": 50, "broken": 0, "affected": 0, "muted": 0, "unconfirmed": 0, "unknown": 0 } },
     });
     envelope["incidents"] = json!(incidents);

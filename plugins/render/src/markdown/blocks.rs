@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::syntax::{code, fenced, inline, link, name_span};
+use super::syntax::{code, fenced, inert, inline, link};
 use crate::message::{Block, Command, Fact, SourceLink, UrlList, UrlRow};
 use crate::numbers::{counted, number};
 
@@ -52,7 +52,7 @@ fn place_line(place: &SourceLink) -> String {
     let line = place
         .line
         .map_or_else(String::new, |line| format!(", line {line}"));
-    let label = format!("{}{line}", name_span(&place.file));
+    let label = format!("{}{line}", inert(&place.file));
     match &place.link {
         Some(url) => format!("- **{name}:** {}", link(&label, url)),
         None => format!("- **{name}:** {label}"),

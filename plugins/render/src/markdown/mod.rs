@@ -14,5 +14,7 @@ mod syntax;
 pub use comments::{comment, reminder_comment};
 pub use issues::{Issue, closing_body, issue, shared_issue};
 pub use rooms::LARGEST_BODY;
+pub(crate) use summary::markdown_within;
 pub use summary::{LARGEST_SUMMARY, markdown};
 pub use syntax::code;
+pub(crate) use syntax::inert;

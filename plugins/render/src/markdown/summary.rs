@@ -16,7 +16,12 @@ const MOST_KEPT: usize = 100;
 
 /// The job summary of a run.
 pub fn markdown(message: &Message) -> String {
-    fitted(LARGEST_SUMMARY, |room| {
+    markdown_within(message, LARGEST_SUMMARY)
+}
+
+/// The same in at most `limit` bytes.
+pub(crate) fn markdown_within(message: &Message, limit: usize) -> String {
+    fitted(limit, |room| {
         let most_kept = room.urls.min(MOST_KEPT);
         summary(&room.cut(message), most_kept)
     })

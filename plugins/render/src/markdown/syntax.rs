@@ -6,14 +6,14 @@ use crate::text::{Span, Text};
 pub(super) fn inline(text: &Text) -> String {
     let span = |span: &Span| match span {
         Span::Own(text) => with_spaces(text),
-        Span::Outside(text) | Span::Path(text) => name_span(&with_spaces(text)),
+        Span::Outside(text) | Span::Path(text) => inert(&with_spaces(text)),
         Span::Code(text) => code(text),
     };
     text.spans().iter().map(span).collect()
 }
 
 /// Text from outside: as it is where every character is harmless, else in a code span.
-pub(super) fn name_span(text: &str) -> String {
+pub(crate) fn inert(text: &str) -> String {
     if is_inert(text) {
         text.to_owned()
     } else {
@@ -82,7 +82,7 @@ mod tests {
             "Example CA R3",
             "no route: gave up after 10 s",
         ] {
-            assert_eq!(name_span(text), text);
+            assert_eq!(inert(text), text);
         }
         for text in [
             "a_b_",
@@ -102,7 +102,7 @@ mod tests {
             "!",
             " x",
         ] {
-            assert!(name_span(text).starts_with('`'), "{text}");
+            assert!(inert(text).starts_with('`'), "{text}");
         }
         assert_eq!(code("a`b``c"), "```a`b``c```");
         assert_eq!(code("`x`"), "`` `x` ``");

@@ -95,6 +95,7 @@ pub(crate) fn empty_envelope(overview: &Overview) -> Envelope {
     } = overview.project.clone();
     Envelope {
         protocol: PROTOCOL,
+        message: None,
         run: RunInfo {
             id: String::new(),
             started: overview.now,

@@ -23,6 +23,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
     let finished = started + i64::try_from(seconds).unwrap().seconds();
     Envelope {
         protocol: PROTOCOL,
+        message: None,
         run: RunInfo {
             id: run.to_owned(),
             started,

@@ -28,7 +28,9 @@ fn the_envelope_is_posted_with_its_id_and_its_signature() {
     assert_eq!(request.target, "/hooks/secret-of-the-url");
     assert_eq!(request.header("content-type"), Some("application/json"));
     assert_eq!(request.header("x-token"), Some("secret-token"));
-    let got: Envelope = serde_json::from_slice(&request.body).unwrap();
+    let mut got: Envelope = serde_json::from_slice(&request.body).unwrap();
+    let words = got.message.take().unwrap();
+    assert_eq!(words.id, "20261122T041700Z-abc.chat");
     assert_eq!(got, envelope("h", 1));
     // The same delivery is the same request.
     assert_eq!(

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use urldb_http::Options;
 use urldb_protocol::{Delivery, Envelope, Notifier};
+use urldb_render::Each;
 use urldb_webhook::{Settings, Template, WebhookNotifier};
 
 use crate::support::Server;
@@ -25,6 +26,8 @@ pub(crate) fn settings(url: impl Into<String>) -> Settings {
         headers: vec![],
         signing_key: None,
         template: None,
+        html: include_str!("../../../../templates/email.html").to_owned(),
+        each: Each::Run,
         http: Options {
             authorities: None,
             proxy: None,
@@ -72,13 +75,20 @@ pub(crate) fn envelope(host: &str, incidents: usize) -> Envelope {
         "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0, "milliseconds": 5,
     });
     serde_json::from_value(json!({
-        "protocol": 1, "run": run, "incidents": incidents, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
+        "protocol": 2, "run": run, "incidents": incidents, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
         "summary": { "states": { "ok": 9, "gone": 1 }, "warnings": 0, "coverage": coverage, "totals": { "urls": 10, "broken": 1, "affected": 1, "muted": 0, "unconfirmed": 0, "unknown": 0 } },
     }))
     .unwrap()
 }
 
 pub(crate) fn deliver(settings: Settings, envelope: &Envelope) -> Delivery {
+    let mut reported = deliver_all(settings, envelope);
+    assert_eq!(reported.len(), 1);
+    reported.remove(0)
+}
+
+/// The results of all deliveries of a report.
+pub(crate) fn deliver_all(settings: Settings, envelope: &Envelope) -> Vec<Delivery> {
     let notifier = WebhookNotifier::new(settings).unwrap();
     let planned = notifier.deliveries(envelope);
     let pending: Vec<_> = planned.into_iter().map(|planned| planned.id).collect();
@@ -89,7 +99,5 @@ pub(crate) fn deliver(settings: Settings, envelope: &Envelope) -> Delivery {
         .build()
         .unwrap();
     runtime.block_on(notifier.deliver(envelope, &pending, &report));
-    let mut reported = reported.into_inner().unwrap();
-    assert_eq!(reported.len(), 1);
-    reported.remove(0)
+    reported.into_inner().unwrap()
 }

@@ -16,9 +16,9 @@ fn render(name: &str, envelope: &Envelope) -> Value {
     settings.template = Some(built_in(name));
     let body = WebhookNotifier::new(settings)
         .unwrap()
-        .try_body(envelope)
+        .try_bodies(envelope)
         .unwrap();
-    serde_json::from_slice(&body).unwrap()
+    serde_json::from_slice(&body[0]).unwrap()
 }
 
 fn own(source: &str) -> Result<Vec<u8>, Error> {
@@ -28,7 +28,8 @@ fn own(source: &str) -> Result<Vec<u8>, Error> {
         source: source.to_owned(),
         variables: BTreeMap::new(),
     });
-    WebhookNotifier::new(settings)?.try_body(&envelope("h", 1))
+    let mut bodies = WebhookNotifier::new(settings)?.try_bodies(&envelope("h", 1))?;
+    Ok(bodies.remove(0))
 }
 
 #[test]

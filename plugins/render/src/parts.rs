@@ -1,0 +1,179 @@
+//! The parts of a report that messages tell: the whole report, or an incident each.
+
+use std::collections::HashSet;
+
+use urldb_protocol::{Chapter, Delay, Envelope, Incident, Phase, PlannedDelivery};
+
+/// The number of messages that a notifier makes of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Each {
+    /// One message for each run with news.
+    Run,
+    /// One message for each incident with news, and one for all other news. More messages than
+    /// [`MOST_INCIDENTS`] are joined to one.
+    Incident,
+    /// The same without a limit, for a service that opens and closes something for each incident.
+    EveryIncident,
+}
+
+/// Most messages of [`Each::Incident`] in a run.
+pub const MOST_INCIDENTS: usize = 5;
+
+/// The part of a report that one message tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// The whole report.
+    Run,
+    /// The news of the incident with this id.
+    Incident(String),
+    /// All news that belong to no incident.
+    Others,
+}
+
+/// The id of the delivery of [`Part::Others`]; no id of an incident.
+const OTHERS: &str = "others";
+
+/// The messages that the report needs, at least one.
+pub fn parts(envelope: &Envelope, each: Each) -> Vec<Part> {
+    let ids = envelope.incidents.iter().filter(|it| has_news(it));
+    let mut parts: Vec<Part> = ids.map(|it| Part::Incident(it.id.clone())).collect();
+    if has_other_news(envelope) {
+        parts.push(Part::Others);
+    }
+    let is_joined = match each {
+        Each::Run => true,
+        Each::Incident => parts.len() > MOST_INCIDENTS,
+        Each::EveryIncident => false,
+    };
+    if is_joined || parts.is_empty() {
+        parts = vec![Part::Run];
+    }
+    parts
+}
+
+impl Part {
+    /// The id of the incident, if the part is about one.
+    pub fn thread(&self) -> Option<&str> {
+        match self {
+            Self::Incident(id) => Some(id),
+            Self::Run | Self::Others => None,
+        }
+    }
+
+    /// Identifies the delivery of the part within its report.
+    pub fn delivery(&self) -> &str {
+        match self {
+            Self::Run => PlannedDelivery::REPORT,
+            Self::Incident(id) => id,
+            Self::Others => OTHERS,
+        }
+    }
+
+    /// The delivery of the part to the destination.
+    pub fn planned(&self, envelope: &Envelope, to: String) -> PlannedDelivery {
+        let whole = PlannedDelivery::of_report(envelope, to);
+        PlannedDelivery {
+            id: self.delivery().to_owned(),
+            about: match self {
+                Self::Run | Self::Others => whole.about,
+                Self::Incident(id) => format!("incident {id} in the {}", whole.about),
+            },
+            ..whole
+        }
+    }
+
+    /// Identifies the message of a notifier in all runs: the same whenever it is delivered again.
+    pub fn message_id(&self, envelope: &Envelope, notifier: &str) -> String {
+        let tells = envelope.tells();
+        match self {
+            Self::Run => format!("{tells}.{notifier}"),
+            Self::Incident(_) | Self::Others => format!("{tells}.{}.{notifier}", self.delivery()),
+        }
+    }
+}
+
+/// Whether a message tells of incidents in the phase.
+pub fn tells(phase: Phase) -> bool {
+    phase.is_news() || matches!(phase, Phase::Shrunk | Phase::Closed)
+}
+
+/// Whether the incident has a message of its own.
+fn has_news(incident: &Incident) -> bool {
+    let is_told = tells(incident.phase) && !incident.quiet;
+    !incident.id.is_empty() && (is_told || incident.reminder)
+}
+
+/// Whether the report has news that belong to no incident.
+pub fn has_other_news(envelope: &Envelope) -> bool {
+    let known = urls_of(envelope, |_| true);
+    envelope.mistakes.iter().any(|mistake| mistake.new)
+        || !envelope.fixed.is_empty()
+        || envelope.findings.iter().any(|finding| finding.new)
+        || envelope
+            .changes
+            .iter()
+            .any(|change| !known.contains(change.url.as_str()))
+}
+
+/// The report as a message tells it that is about these incidents only: other incidents are only open. News
+/// without an incident stay if the message tells them.
+pub fn part(envelope: &Envelope, told: &[&str], tells_others: bool) -> Envelope {
+    let is_told = |incident: &Incident| told.contains(&incident.id.as_str());
+    let mut part = envelope.clone();
+    part.delay = delay(envelope, told, tells_others);
+    part.incidents.retain_mut(|incident| {
+        match incident.phase {
+            _ if incident.id.is_empty() || is_told(incident) => return true,
+            Phase::Closed => return false,
+            phase if tells(phase) => incident.phase = Phase::Unchanged,
+            _ => {}
+        }
+        incident.reminder = false;
+        true
+    });
+    if tells_others {
+        let elsewhere = urls_of(envelope, |incident| !is_told(incident));
+        part.changes
+            .retain(|change| !elsewhere.contains(change.url.as_str()));
+        return part;
+    }
+    let urls = urls_of(envelope, is_told);
+    part.changes
+        .retain(|change| urls.contains(change.url.as_str()));
+    part.fixed.clear();
+    for mistake in &mut part.mistakes {
+        mistake.new = false;
+    }
+    for finding in &mut part.findings {
+        finding.new = false;
+    }
+    part
+}
+
+/// The delay of a message: none if no earlier try could have told any of its events.
+fn delay(envelope: &Envelope, told: &[&str], tells_others: bool) -> Option<Delay> {
+    let delay = envelope.delay.clone()?;
+    let incidents = envelope.incidents.iter();
+    let incidents = incidents.filter(|incident| told.contains(&incident.id.as_str()));
+    let events = incidents.flat_map(|incident| {
+        let is_new = |it: &&Chapter| it.new || incident.unheard;
+        incident.chapters.iter().filter(is_new)
+    });
+    let first = events.map(|chapter| chapter.at).min();
+    let Some(first) = first else {
+        return Some(delay);
+    };
+    let is_late = first <= delay.last_tried || tells_others && has_other_news(envelope);
+    is_late.then(|| Delay {
+        first_tried: delay.first_tried.max(first),
+        ..delay
+    })
+}
+
+/// The URLs of incidents.
+pub(crate) fn urls_of(envelope: &Envelope, wanted: impl Fn(&Incident) -> bool) -> HashSet<&str> {
+    let incidents = envelope.incidents.iter();
+    let incidents = incidents.filter(|incident| !incident.id.is_empty() && wanted(incident));
+    let urls = incidents.flat_map(|incident| &incident.urls);
+    urls.map(|affected| affected.url.as_str()).collect()
+}
