@@ -82,10 +82,11 @@ impl NotifyWebhook {
             HeaderSource::Env(name) => Some(name.clone()),
             HeaderSource::Text(_) => None,
         });
-        let url = match &self.url {
+        let texts = self.variables.values().chain([&self.url]);
+        let texts = texts.filter_map(|source| match source {
             TextSource::Env(name) => Some(name.clone()),
             TextSource::Text(_) => None,
-        };
-        headers.chain(url).chain(self.secret_env.clone())
+        });
+        headers.chain(texts).chain(self.secret_env.clone())
     }
 }

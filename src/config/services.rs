@@ -43,7 +43,7 @@ pub struct NotifyWebhook {
     /// The name of the template that makes the body; without it, the body is the envelope.
     pub template: Option<String>,
     /// The values of `variables` in the template.
-    pub variables: BTreeMap<String, String>,
+    pub variables: BTreeMap<String, TextSource>,
     /// A folder of templates that stand in for ours of the same name.
     pub templates: Option<PathBuf>,
     /// The number of messages for a run; absent for that of the template.
@@ -109,7 +109,7 @@ pub(super) fn webhook(section: &Section<'_>) -> NotifyWebhook {
                 .to_owned())
         }
     });
-    for key in ["templates", "variables"] {
+    for key in ["templates", "variables", "variables-env"] {
         if section.has(key) && !section.has("template") {
             section.wrong(
                 key,
@@ -126,11 +126,36 @@ pub(super) fn webhook(section: &Section<'_>) -> NotifyWebhook {
         headers: headers(section, &BTreeMap::new()),
         secret_env: section.variable("secret-env"),
         template,
-        variables: section.texts_by_name("variables").unwrap_or_default(),
+        variables: variables(section),
         templates: section.text("templates").map(PathBuf::from),
         each: each(section),
         http,
     }
+}
+
+/// `variables` and `variables-env`.
+fn variables(section: &Section<'_>) -> BTreeMap<String, TextSource> {
+    let texts = section.texts_by_name("variables").unwrap_or_default();
+    let secret = section.texts_by_name("variables-env").unwrap_or_default();
+    for (name, variable) in &secret {
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            section.problem(format!(
+                "`variables-env` needs the name of an environment variable for \"{name}\""
+            ));
+        }
+        if texts.contains_key(name) {
+            section.problem(format!(
+                "the variable \"{name}\" is under `variables` and under `variables-env`: remove one"
+            ));
+        }
+    }
+    let texts = texts
+        .into_iter()
+        .map(|(name, text)| (name, TextSource::Text(text)));
+    let secret = secret
+        .into_iter()
+        .map(|(name, variable)| (name, TextSource::Env(variable)));
+    texts.chain(secret).collect()
 }
 
 fn each(section: &Section<'_>) -> Option<Each> {

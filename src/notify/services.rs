@@ -11,6 +11,7 @@ use urldb_issues::IssuesNotifier;
 use urldb_render::Each;
 use urldb_webhook::WebhookNotifier;
 
+use super::presets::{self, preset};
 use super::section::{EMAIL, NotifierSection, OUR_EMAIL, text};
 use super::test_message::sample;
 use crate::config::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
@@ -37,16 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time in which a change reaches the lists of issues.
 const SETTLING: Duration = Duration::from_secs(2);
-
-/// The templates for chats.
-const TEMPLATES: [(&str, &str); 3] = [
-    ("slack", include_str!("../../templates/webhook-slack.json")),
-    (
-        "mattermost",
-        include_str!("../../templates/webhook-mattermost.json"),
-    ),
-    ("ntfy", include_str!("../../templates/webhook-ntfy.json")),
-];
 
 pub(super) fn new_webhook(
     section: &NotifierSection<'_>,
@@ -75,7 +66,7 @@ pub(super) fn new_webhook(
             .transpose()?,
         template: template(section, webhook)?,
         html: section.template(webhook.templates.as_deref(), EMAIL, OUR_EMAIL)?,
-        each: webhook.each.unwrap_or(Each::Run),
+        each: each(section, webhook)?,
         http: http(section, &webhook.http)?,
     };
     let made = WebhookNotifier::new(settings);
@@ -89,6 +80,20 @@ pub(super) fn new_webhook(
     Ok(notifier)
 }
 
+/// The number of messages: that of the service, or else that of the section.
+fn each(section: &NotifierSection<'_>, webhook: &NotifyWebhook) -> anyhow::Result<Each> {
+    let preset = webhook.template.as_deref().and_then(preset);
+    let Some(fixed) = preset.and_then(|preset| preset.each) else {
+        return Ok(webhook.each.unwrap_or(Each::Run));
+    };
+    if webhook.each == Some(Each::Run) {
+        let name = preset.map_or("", |preset| preset.name);
+        let wrong = anyhow::anyhow!("\"{name}\" gets an event for each incident: remove `each`");
+        return section.about("each", Err(wrong));
+    }
+    Ok(fixed)
+}
+
 /// The template of the body: of the user's folder, or built in.
 fn template(
     section: &NotifierSection<'_>,
@@ -98,21 +103,29 @@ fn template(
         return Ok(None);
     };
     let file = format!("webhook-{name}.json");
-    let built_in: BTreeMap<_, _> = TEMPLATES.into();
-    let ours = built_in.get(name.as_str()).copied().unwrap_or_default();
+    let ours = preset(name).map_or("", |preset| preset.template);
     let template = section.template(webhook.templates.as_deref(), &file, ours)?;
     if template.is_empty() {
-        let names: Vec<_> = TEMPLATES.map(|(name, _)| name).into();
-        let unknown = anyhow::anyhow!(
-            "there is no template {file} in the folder that `templates` names, and built in are {}",
-            names.join(", ")
-        );
+        let place = match &webhook.templates {
+            Some(folder) => format!(", and no {file} in {}", folder.display()),
+            None => String::new(),
+        };
+        let advice = presets::advice(name);
+        let unknown = anyhow::anyhow!("no template \"{name}\" is built in{place}; {advice}");
         return section.about("template", Err(unknown));
+    }
+    let mut variables = BTreeMap::new();
+    for (name, source) in &webhook.variables {
+        let value = match source {
+            TextSource::Text(text) => text.clone(),
+            TextSource::Env(variable) => section.variable("variables-env", variable)?,
+        };
+        variables.insert(name.clone(), value);
     }
     Ok(Some(urldb_webhook::Template {
         name: file,
         source: template,
-        variables: webhook.variables.clone(),
+        variables,
     }))
 }
 

@@ -291,8 +291,8 @@ fn a_notifier_that_cannot_work_stops_no_check() {
             "NO_SUCH_VARIABLE is not set",
         ),
         (
-            "type = \"webhook\"\nurl = \"https://a.test\"\ntemplate = \"teams\"\n",
-            "webhook-teams.json",
+            "type = \"webhook\"\nurl = \"https://a.test\"\ntemplate = \"team\"\n",
+            "did you mean \"teams\"?",
         ),
         (
             "type = \"webhook\"\nurl = \"https://a.test\"\ntemplate = \"ntfy\"\n",

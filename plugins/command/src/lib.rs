@@ -121,6 +121,10 @@ impl Notifier for CommandNotifier {
         })
     }
 
+    fn keeps_threads(&self) -> bool {
+        self.settings.each != Each::Run
+    }
+
     /// The file name of the program.
     fn destination(&self) -> String {
         let program = &self.settings.program;

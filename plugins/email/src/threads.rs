@@ -219,7 +219,7 @@ pub(crate) fn part(envelope: &Envelope, thread: &Thread) -> Envelope {
 mod tests {
     use std::collections::BTreeMap;
 
-    use urldb_protocol::AffectedUrl;
+    use urldb_protocol::{AffectedUrl, Chapter, Delay};
 
     use super::*;
 

@@ -41,6 +41,11 @@ pub trait Notifier: Send + Sync {
     /// The destination of the deliveries, for people: `smtp.example.org:587, STARTTLS, user urldb`.
     fn destination(&self) -> String;
 
+    /// Whether a message opens something that a later message has to close, such as an issue.
+    fn keeps_threads(&self) -> bool {
+        false
+    }
+
     /// Whether a report replaces all earlier reports, so that only the report of the latest run is
     /// delivered, and never kept for another try. True for a status page.
     fn replaces_earlier(&self) -> bool {

@@ -35,6 +35,7 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("shorten", |long: &str, limit: usize| {
         text::shorten(long, limit)
     });
+    environment.add_filter("utf16", |text: &str| text.encode_utf16().count());
     environment.add_filter("fitting", fitting);
 }
 

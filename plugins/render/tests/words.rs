@@ -7,7 +7,7 @@ use std::{env, fs};
 use serde_json::Value;
 use urldb_protocol::{
     AffectedUrl, Because, Envelope, Evidence, Incident, MessageAction, MessageSeverity,
-    MessageWords, Phase, State,
+    MessageWords, Observed, Phase, State,
 };
 use urldb_render::{Each, MOST_INCIDENTS, Part, WordsWriter, parts};
 
@@ -69,9 +69,14 @@ fn incident(id: &str, phase: Phase) -> Incident {
     affected.file = format!("urldb/{host}.yaml");
     affected.left = (phase == Phase::Closed).then_some(Because::Recovered);
     let since = "2026-11-20T14:04:02Z".parse().unwrap();
-    let mut evidence = Evidence::default();
-    evidence.url = url;
-    evidence.observed.status = Some(404);
+    let evidence = Evidence {
+        url,
+        observed: Observed {
+            status: Some(404),
+            ..Observed::default()
+        },
+        ..Evidence::default()
+    };
     Incident {
         id: id.to_owned(),
         host_urls: 4,
@@ -183,14 +188,14 @@ fn a_message_about_an_incident_has_its_facts_only() {
     // The ids of messages differ, and are the same in each try.
     let run = envelope.run.id.as_str();
     assert_eq!(words.id, format!("{run}.b.chat"));
-    assert_eq!(super_id(&envelope, &Part::Run), format!("{run}.chat"));
+    assert_eq!(id_of(&envelope, &Part::Run), format!("{run}.chat"));
     assert_eq!(
-        super_id(&envelope, &Part::Others),
+        id_of(&envelope, &Part::Others),
         format!("{run}.others.chat")
     );
 }
 
-fn super_id(envelope: &Envelope, part: &Part) -> String {
+fn id_of(envelope: &Envelope, part: &Part) -> String {
     words(envelope, part).id
 }
 

@@ -172,6 +172,10 @@ impl Notifier for WebhookNotifier {
         })
     }
 
+    fn keeps_threads(&self) -> bool {
+        self.each != Each::Run
+    }
+
     /// The host only: the rest of the URL may be a secret.
     fn destination(&self) -> String {
         self.url.host_str().unwrap_or_default().to_owned()

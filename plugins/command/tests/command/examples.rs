@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use urldb_protocol::DeliveryOutcome::{Delivered, Failed, Retry};
+use urldb_protocol::{Because, Envelope, Phase};
 
 use crate::plugin::{Plugin, envelope};
 use crate::support::{Reply, Server};
@@ -103,6 +104,130 @@ fn the_plugin_in_python_writes_to_matrix() {
     assert_eq!(
         (delivery.outcome, delivery.message.as_str()),
         (Failed, "the environment has no MATRIX_TOKEN")
+    );
+}
+
+/// Whether the programs of a plugin are here.
+fn has(programs: &[&str]) -> bool {
+    let mut missing = programs
+        .iter()
+        .filter(|program| Command::new(program).arg("--version").output().is_err());
+    let missing = missing.next();
+    if let Some(program) = missing {
+        eprintln!("skipped: this system has no {program}");
+    }
+    missing.is_none()
+}
+
+#[test]
+fn the_plugin_for_apprise_sends_the_words() {
+    if !has(&["jq"]) {
+        return;
+    }
+    // A stand-in for apprise, which fails when its addresses say so.
+    let stand_in = "#!/bin/sh\nprintf '%s\\n' \"$@\" >arguments\ncat >body\n[ \"$APPRISE_URLS\" != bad://x ]\n";
+    let deliver = |urls: &str| {
+        let script = format!(
+            "{urls}\nmkdir -p bin\ncat >bin/apprise <<'EOF'\n{stand_in}EOF\nchmod +x bin/apprise\n\
+             PATH=$PWD/bin:$PATH exec sh '{}'\n",
+            example("urldb-notify-apprise")
+        );
+        let plugin = Plugin::shell(&script);
+        (plugin.deliver(&envelope()), plugin)
+    };
+    let (delivery, plugin) = deliver("export APPRISE_URLS=json://localhost");
+    assert_eq!(
+        (delivery.outcome, delivery.message.as_str()),
+        (Delivered, "apprise")
+    );
+    assert_eq!(
+        plugin.read("arguments"),
+        "--input-format=text\n--notification-type=failure\n\
+         --title=docs.example.org/a answers 404 Not Found [sky-urls]\n"
+    );
+    let body = plugin.read("body");
+    assert!(
+        body.starts_with("Action needed: 1 new incident, 1 of 10 URLs is broken.\n\nbroken: "),
+        "{body}"
+    );
+    assert_eq!(deliver("export APPRISE_URLS=bad://x").0.outcome, Retry);
+    let (delivery, _) = deliver("");
+    assert_eq!(
+        (delivery.outcome, delivery.message.as_str()),
+        (Failed, "the environment has no APPRISE_URLS")
+    );
+}
+
+#[test]
+fn the_plugin_for_alertmanager_keeps_an_alert_for_each_open_incident() {
+    if !has(&["jq", "curl"]) {
+        return;
+    }
+    let server = Server::new(|request| {
+        let status = if request.target.starts_with("/busy") {
+            "503 Busy"
+        } else if request.target.starts_with("/strict") {
+            "400 Bad Request"
+        } else {
+            "200 OK"
+        };
+        Reply::new(status, &[], "")
+    });
+    let address = format!("http://{}", server.address());
+    let deliver = |path: &str, envelope: &Envelope| {
+        let folder = tempfile::tempdir().unwrap();
+        let plugin = example("urldb-notify-alertmanager");
+        let address = format!("{address}{path}");
+        Plugin::new(folder, "/bin/sh", &[&plugin, &address, "2"]).deliver(envelope)
+    };
+    let mut report = envelope();
+    report.run.site_url = Some("https://sky.example.org/status".to_owned());
+    let mut closed = report.incidents[0].clone();
+    closed.id = "00000001".to_owned();
+    closed.phase = Phase::Closed;
+    closed.urls[0].left = Some(Because::Recovered);
+    let mut muted = report.incidents[0].clone();
+    muted.id = "00000002".to_owned();
+    muted.urls[0].muted = true;
+    let mut group = report.incidents[0].clone();
+    group.id = String::new();
+    report.incidents.extend([closed, muted, group]);
+    let delivery = deliver("/", &report);
+    assert_eq!(
+        (delivery.outcome, delivery.message.as_str()),
+        (Delivered, "Alertmanager")
+    );
+    let request = &server.requests()[0];
+    assert_eq!(
+        (request.method.as_str(), request.target.as_str()),
+        ("POST", "/api/v2/alerts")
+    );
+    let alert = |id: &str, urls: u32, ends: &str| {
+        json!({
+            "labels": {
+                "alertname": "BrokenPromise", "project": "sky-urls", "host": "docs.example.org",
+                "incident": id,
+            },
+            "annotations": { "summary": format!("docs.example.org: gone, {urls} URLs") },
+            "startsAt": "2026-11-22T04:17:10Z",
+            "endsAt": ends,
+            "generatorURL": format!("https://sky.example.org/status/incidents/{id}.html"),
+        })
+    };
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    assert_eq!(
+        body,
+        json!([
+            alert("52b63752", 1, "2026-11-22T06:18:00Z"),
+            alert("00000001", 0, "2026-11-22T04:18:00Z")
+        ])
+    );
+    assert_eq!(deliver("/busy", &report).outcome, Retry);
+    assert_eq!(deliver("/strict", &report).outcome, Failed);
+    report.incidents.clear();
+    assert_eq!(
+        deliver("/busy", &report).message.as_str(),
+        "no incident is open"
     );
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod delivery;
+mod limits;
 mod report;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;

@@ -1,6 +1,5 @@
 //! Reports, settings and deliveries.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -51,7 +50,13 @@ pub(crate) fn built_in(name: &str) -> Template {
     Template {
         name: name.to_owned(),
         source: fs::read_to_string(path).unwrap(),
-        variables: BTreeMap::from([("topic".to_owned(), "sky".to_owned())]),
+        variables: [
+            ("topic", "sky"),
+            ("chat_id", "-100"),
+            ("routing_key", "key"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into(),
     }
 }
 

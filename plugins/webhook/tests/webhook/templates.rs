@@ -8,6 +8,7 @@ use urldb_protocol::DeliveryOutcome::Delivered;
 use urldb_protocol::{Envelope, Shown};
 use urldb_webhook::{Error, Template, WebhookNotifier};
 
+use crate::limits::{SERVICES, bodies};
 use crate::report::{HOSTILE, at, built_in, deliver, envelope, settings};
 use crate::support::{Reply, Server};
 
@@ -35,8 +36,8 @@ fn own(source: &str) -> Result<Vec<u8>, Error> {
 #[test]
 fn every_chat_gets_its_message() {
     let mut shown = String::new();
-    for name in ["slack", "mattermost", "ntfy"] {
-        let body = render(&format!("webhook-{name}.json"), &envelope("host", 25));
+    for name in SERVICES {
+        let body = bodies(name, &envelope("host", 25)).remove(0);
         writeln!(
             shown,
             "{name}: {}",
