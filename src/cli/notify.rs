@@ -29,6 +29,7 @@ const ACTION_NEEDED: &str = "Action needed";
 Examples:
   urldb notify list
   urldb notify test maintainers
+  urldb notify test maintainers --scenario 04
   urldb notify explain http://example.org/a.csv    who is told of it, and why not
   urldb notify retry
   urldb notify drop 1f07a2c4")]
@@ -45,6 +46,9 @@ enum Action {
     Test {
         /// The name of a notifier in urldb.toml [default: all]
         name: Option<String>,
+        /// Send all messages of an invented history instead: 01 to 11
+        #[arg(long, value_name = "NUMBER")]
+        scenario: Option<String>,
     },
     /// Send the messages that wait, those included that wait for a change of the settings
     Retry {
@@ -71,7 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let outbox = Outbox::new(&context.ledger());
     match &args.command {
         Action::List => list(context, &outbox),
-        Action::Test { name } => test(context, name.as_deref()),
+        Action::Test { name, scenario } => test(context, name.as_deref(), scenario.as_deref()),
         Action::Retry { name } => retry(context, &outbox, name.as_deref()),
         Action::Explain { target, format } => explain::run(target, *format, context),
         Action::Drop { id } => drop_message(context, &outbox, id),
@@ -217,7 +221,7 @@ fn headline(tone: Tone, call: &str, text: Text) -> Headline {
     }
 }
 
-fn test(context: &Context, name: Option<&str>) -> anyhow::Result<ExitCode> {
+fn test(context: &Context, name: Option<&str>, scenario: Option<&str>) -> anyhow::Result<ExitCode> {
     let notifiers = notifiers(context, name)?;
     anyhow::ensure!(
         !notifiers.is_empty(),
@@ -226,7 +230,7 @@ fn test(context: &Context, name: Option<&str>) -> anyhow::Result<ExitCode> {
     let root = std::path::absolute(&context.config.root)?;
     let repository = root.file_name().unwrap_or_default().to_string_lossy();
     let project = project_info(&context.config);
-    let results = notifiers.test(name, Ambient::SYSTEM, &repository, &project)?;
+    let results = notifiers.test(name, scenario, Ambient::SYSTEM, &repository, &project)?;
     let mut out = output::stdout();
     let mut exit = ExitCode::Success;
     for (index, result) in results.iter().enumerate() {

@@ -18,6 +18,7 @@ mod outbox;
 mod panic;
 mod presets;
 mod report;
+mod scenario;
 mod section;
 mod services;
 mod status;

@@ -9,6 +9,7 @@ use super::delivery_run::DeliveryRun;
 use super::incident_facts::IncidentFacts;
 use super::outbox::{Message, Outbox};
 use super::report::{Section, has_mistakes, keep_mistakes, report_for};
+use super::scenario::{self, Extent, Scenario};
 use super::status::NotifierStatus;
 use super::test_message;
 use super::unrouted::Unrouted;
@@ -16,6 +17,9 @@ use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::environment;
 use crate::ledger::{Heard, IncidentFile};
+
+/// The scenario of a test that names none.
+const DEFAULT_SCENARIO: &str = "01";
 
 /// The results of a test message.
 #[derive(Debug)]
@@ -177,24 +181,38 @@ impl Notifiers {
         Ok(statuses.collect())
     }
 
-    /// Sends a test message through one notifier, or through all. Nothing is kept in the outbox.
+    /// Tells a scenario, or the first message of one, through one notifier, or through all. Nothing is stored.
+    ///
+    /// # Errors
+    /// When there is no such scenario.
     pub fn test(
         &self,
         only: Option<&str>,
+        scenario: Option<&str>,
         ambient: Ambient,
         repository: &str,
         project: &ProjectInfo,
     ) -> anyhow::Result<Vec<TestResult>> {
         let run = DeliveryRun::new(ambient.now, &())?;
-        let envelope = test_message::envelope(ambient, repository, project)?;
-        let results = self.chosen(only);
-        Ok(results
-            .map(|configured| TestResult {
+        let base = test_message::envelope(ambient, repository, project)?;
+        let played = Scenario::find(scenario.unwrap_or(DEFAULT_SCENARIO))?;
+        let results = self.chosen(only).map(|configured| {
+            let extent = match &configured.notifier {
+                _ if scenario.is_some() => Extent::Whole,
+                Ok(notifier) if notifier.keeps_threads() => Extent::Ends,
+                _ => Extent::Opening,
+            };
+            TestResult {
                 notifier: configured.name.clone(),
                 destination: configured.destination(),
-                results: run.deliver_once(configured, &envelope),
-            })
-            .collect())
+                results: if configured.replaces_earlier {
+                    run.deliver_once(configured, &base)
+                } else {
+                    scenario::play(played, extent, configured, &run, &base)
+                },
+            }
+        });
+        Ok(results.collect())
     }
 
     /// Whether urldb.toml names no notifier.

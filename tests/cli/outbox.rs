@@ -462,12 +462,33 @@ fn a_test_names_the_project_and_tries_the_own_template() {
     sandbox.write("own/email.html", template);
     sandbox.ok("notify test");
     let mail = sandbox.take_mails().remove(0);
-    assert_eq!(mail.header("Subject"), "Test of urldb [sky-urls]");
-    let words = "<p>Test: \u{201c}urldb notify test\u{201d} sent this message, and nothing has happened. \
-                 sky-urls, run of ";
-    assert!(mail.html.starts_with(words), "{}", mail.html);
-    let words = "Test: `urldb notify test` sent this";
+    let subject = "[test] data.example.org/tables/stars.csv grew by 199 bytes [sky-urls]";
+    assert_eq!(mail.header("Subject"), subject);
+    let words =
+        "<p>[test] Action needed: 1 new incident, 1 of 1,247 URLs is broken. sky-urls, run of ";
+    let html = mail.html.replace('\u{a0}', " ");
+    assert!(html.starts_with(words), "{html}");
+    let words = "[test] Action needed: 1 new incident, 1 of 1,247 URLs is broken.\n\n\
+                 This mail is a test by `urldb notify test`: nothing has happened.\n";
     assert!(mail.text.starts_with(words), "{}", mail.text);
+    assert!(sandbox.take_mails().is_empty());
+
+    // A whole history is a thread of mails, and nothing is stored.
+    sandbox.ok("notify test mail --scenario 04");
+    let mut mails = sandbox.take_mails();
+    mails.sort_by_key(|mail| mail.header("Date").to_owned());
+    let subjects: Vec<&str> = mails.iter().map(|mail| mail.header("Subject")).collect();
+    assert_eq!(subjects.len(), 3, "{subjects:?}");
+    let opening = "[test] data.example.org answers 404 Not Found (20 URLs) [sky-urls]";
+    let replies = subjects
+        .iter()
+        .filter(|it| **it == format!("Re: {opening}"));
+    assert_eq!(replies.count(), 2, "{subjects:?}");
+    assert!(subjects.contains(&opening), "{subjects:?}");
+    assert!(!sandbox.path("status").exists());
+    sandbox
+        .exits(2, "notify test mail --scenario 99")
+        .complains_in_words(&["there is no scenario 99", "20 URLs are gone"]);
 }
 
 #[test]

@@ -85,9 +85,7 @@ impl Composer {
     /// The subject of a mail: a mail that follows another one repeats its subject, since mail programs
     /// join only equal subjects.
     pub(crate) fn subject(envelope: &Envelope, thread: &Thread) -> String {
-        let subject = if envelope.run.test {
-            format!("Test of urldb [{}]", envelope.run.project)
-        } else if let Some(opening) = &thread.opening {
+        let subject = if let Some(opening) = &thread.opening {
             format!("Re: {}", opening.subject)
         } else {
             let part = threads::part(envelope, thread);

@@ -56,32 +56,6 @@ pub(crate) async fn deliver(
     }
 }
 
-pub(crate) const TEST: &str = "test";
-
-/// Opens an issue and closes it, for `urldb notify test`.
-pub(crate) async fn test(notifier: &IssuesNotifier, envelope: &Envelope) -> Delivery {
-    let mut session = notifier.backend.session();
-    let (title, body) = text::test(envelope);
-    let opened = async {
-        let user = session.own_user().await?;
-        let issue = session.create(&title, &body, &notifier.labels).await?;
-        let close = Edit {
-            body: None,
-            state: Some(NewState::Completed),
-        };
-        session.edit(issue.number, &close).await?;
-        Ok::<_, Fault>((user, issue))
-    };
-    match opened.await {
-        Ok((user, issue)) => {
-            let user = urldb_render::one_line(&user.login);
-            let done = done("opened and closed", &issue);
-            Delivery::delivered(TEST, format!("{}, as the user {user}", done.message))
-        }
-        Err(fault) => fault.delivery(TEST),
-    }
-}
-
 /// A delivery that was made.
 struct Done {
     message: String,

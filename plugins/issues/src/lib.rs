@@ -52,14 +52,6 @@ impl IssuesNotifier {
 impl Notifier for IssuesNotifier {
     fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
         let mut planned = Vec::new();
-        if envelope.run.test {
-            planned.push(PlannedDelivery {
-                id: delivery::TEST.to_owned(),
-                about: text::test(envelope).0,
-                to: self.destination(),
-                remember: Vec::new(),
-            });
-        }
         for thread in threads(envelope, &self.name) {
             for (index, id) in thread.deliveries.iter().enumerate() {
                 let incidents = if thread.opened {
@@ -85,14 +77,15 @@ impl Notifier for IssuesNotifier {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            if pending.iter().any(|id| id == delivery::TEST) {
-                report(delivery::test(self, envelope).await);
-            }
             let threads = threads(envelope, &self.name)
                 .into_iter()
                 .filter(|thread| thread.deliveries.iter().any(|id| pending.contains(id)));
             delivery::deliver(self, envelope, threads.collect(), report).await;
         })
+    }
+
+    fn keeps_threads(&self) -> bool {
+        true
     }
 
     fn destination(&self) -> String {

@@ -107,21 +107,6 @@ pub(crate) fn comment(
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n"))
 }
 
-/// Title and body of the issue of `urldb notify test`.
-pub(crate) fn test(envelope: &Envelope) -> (String, String) {
-    let project = match envelope.run.project.as_str() {
-        "" => &envelope.run.repository,
-        project => project,
-    };
-    let title = "Test of urldb".to_owned();
-    let body = format!(
-        "A person ran `urldb notify test` for {}. urldb closes this issue at once, and never opens it \
-         again.\n",
-        host_code(project),
-    );
-    (title, body)
-}
-
 /// A host as bodies and comments show it.
 fn host_code(host: &str) -> String {
     code(&one_line(host))

@@ -102,7 +102,7 @@ struct MailView<'a> {
 /// The content of a mail, or of the same text elsewhere.
 pub(crate) struct BodyContent {
     pub(crate) message: Message,
-    /// Why the message is late.
+    /// Why the message is late, or that it is a test.
     pub(crate) late: Option<Text>,
     /// Lines below the report, of which the first one is about the run.
     pub(crate) footer: Vec<Text>,
@@ -115,7 +115,10 @@ impl BodyContent {
         let late = late.filter(|delay| delay.now.duration_since(delay.first_tried).as_hours() >= 1);
         Self {
             message,
-            late: late.map(|delay| late_line(delay, envelope, scope, noun)),
+            late: match late {
+                Some(delay) => Some(late_line(delay, envelope, scope, noun)),
+                None => envelope.run.test.then(|| test_line(noun)),
+            },
             footer: vec![run_line(envelope)],
         }
     }
@@ -196,6 +199,11 @@ fn late_line(delay: &Delay, envelope: &Envelope, scope: Scope<'_>, noun: &str) -
         .own(format!(", no {noun} could be sent ("))
         .outside(&delay.reason)
         .own(").")
+}
+
+fn test_line(noun: &str) -> Text {
+    let text = format!("This {noun} is a test by `urldb notify test`: nothing has happened.");
+    Text::from(text)
 }
 
 /// The project and the run.

@@ -449,18 +449,26 @@ fn no_two_open_issues_have_one_title() {
 }
 
 #[test]
-fn a_test_opens_an_issue_and_closes_it() {
+fn a_test_is_marked_and_kept_as_any_other_issue() {
     for fake in Fake::all() {
-        let mut test = report("run1", &[]);
-        test.run.test = true;
-        test.run.project = "@all #1".to_owned();
-        let deliveries = deliver(notifier(&fake), &test);
-        assert_eq!(deliveries.len(), 1);
-        let message =
-            "opened and closed https://fake.test/example/sky-urls/issues/1, as the user urldb-bot";
-        assert_eq!(deliveries[0].message, message);
+        let opened = incident("docs.example.org", Phase::Opened, 1);
+        let mut run = report("run1", std::slice::from_ref(&opened));
+        run.run.test = true;
+        deliver(notifier(&fake), &run);
         let issue = fake.issue();
-        assert!(!issue.open);
-        assert!(issue.body.contains("for `@all #1`."), "{}", issue.body);
+        assert!(
+            issue.open && issue.title.starts_with("[test] "),
+            "{}",
+            issue.title
+        );
+        assert!(
+            issue.body.contains("nothing has happened"),
+            "{}",
+            issue.body
+        );
+        let mut run = report("run2", &[then(&opened, Phase::Closed, 1)]);
+        run.run.test = true;
+        deliver(notifier(&fake), &run);
+        assert!(!fake.issue().open);
     }
 }

@@ -10,7 +10,9 @@ use crate::text::Text;
 /// mistake.`
 pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope<'_>) -> Text {
     if envelope.run.test {
-        return Text::from("A test checks no URL.");
+        return Text::from(
+            "A test by `urldb notify test` checks no URL, and nothing has happened.",
+        );
     }
     let coverage = &envelope.summary.coverage;
     let mut text = Text::from("Checked ");

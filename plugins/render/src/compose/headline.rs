@@ -14,6 +14,14 @@ use crate::text::Text;
 
 impl Report<'_> {
     pub(super) fn headline(&self, deliveries: &Deliveries) -> Headline {
+        let mut headline = self.unmarked(deliveries);
+        if self.envelope.run.test {
+            headline.call = format!("{TEST_MARK}{}", headline.call);
+        }
+        headline
+    }
+
+    fn unmarked(&self, deliveries: &Deliveries) -> Headline {
         let mut phrases = deliveries.urgent(self.envelope.run.started);
         let errors = deliveries.errors.len() as u64;
         if errors > 0 {
@@ -32,10 +40,6 @@ impl Report<'_> {
     }
 
     fn without_stuck(&self) -> Headline {
-        if self.envelope.run.test {
-            let text = "`urldb notify test` sent this message, and nothing has happened";
-            return Headline::new(Tone::Good, "Test", text);
-        }
         match self.scope {
             Scope::Check => self.checked(),
             Scope::PullRequest { only_adds, .. } => self.checked_of_pull_request(only_adds),
@@ -432,6 +436,9 @@ impl Report<'_> {
 }
 
 const ACTION_NEEDED: &str = "Action needed";
+
+/// The begin of all headlines and subjects of `urldb notify test`.
+pub(super) const TEST_MARK: &str = "[test] ";
 
 fn incidents(number: u64) -> String {
     count(number, "incident")

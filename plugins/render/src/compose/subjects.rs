@@ -2,6 +2,7 @@
 
 use urldb_protocol::Envelope;
 
+use super::headline::TEST_MARK;
 use super::report::compose;
 use super::scope::Scope;
 use super::stuck::Deliveries;
@@ -21,7 +22,7 @@ const LONGEST_TITLE: usize = 200;
 /// `docs.example.org redirects 40 URLs to its home page [sky-urls]`.
 pub fn subject(envelope: &Envelope, scope: Scope<'_>) -> String {
     let message = compose(envelope, scope, &Deliveries::default());
-    with_project(&cause(&message), end(&message), &envelope.run.project)
+    with_project(&marked(&message), end(&message), &envelope.run.project)
 }
 
 /// The end of the subject of a first mail that tells of the end only.
@@ -40,7 +41,18 @@ fn end(message: &Message) -> &'static str {
 
 /// The title of an issue.
 pub(crate) fn title(message: &Message) -> String {
-    shorten(&cause(message), LONGEST_TITLE)
+    shorten(&marked(message), LONGEST_TITLE)
+}
+
+/// The topic of a message, with the mark of a test.
+fn marked(message: &Message) -> String {
+    let cause = cause(message);
+    let is_test = message.headline.call.starts_with(TEST_MARK) && !cause.starts_with(TEST_MARK);
+    if is_test {
+        format!("{TEST_MARK}{cause}")
+    } else {
+        cause
+    }
 }
 
 /// The cause, cut where that is necessary, its end, and the name of the project.

@@ -50,8 +50,12 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
     let body = if let [only] = incidents {
         fitted(limit, |room| {
             let message = room.cut(&message);
-            let end = "urldb opened this issue and closes it when all its URLs are as promised again. A \
-                       comment follows only when something changes.";
+            let end = if envelope.run.test {
+                TEST
+            } else {
+                "urldb opened this issue and closes it when all its URLs are as promised again. A \
+                 comment follows only when something changes."
+            };
             body_of_one(
                 &headline,
                 message.blocks.iter().flat_map(block_parts),
@@ -70,6 +74,10 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
         body,
     }
 }
+
+/// The last line of an issue that `urldb notify test` keeps.
+const TEST: &str = "A person ran `urldb notify test`: nothing has happened. urldb keeps this issue as it keeps \
+                    others.";
 
 /// The last body of the issue about one incident: its end, and its history.
 pub fn closing_body(envelope: &Envelope, incident: &Incident) -> String {

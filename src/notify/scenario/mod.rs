@@ -1,0 +1,272 @@
+//! Invented histories, told through a notifier for `urldb notify test`.
+//!
+//! `scripts` has the histories as tables of what runs see. `world` makes incidents and reports of them by the code
+//! of real runs, so that a message of a test is one that a run would send.
+
+mod scripts;
+mod world;
+
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered};
+use urldb_text::nearest;
+
+use super::audience::Routing;
+use super::configured::ConfiguredNotifier;
+use super::delivery_run::DeliveryRun;
+use super::report::{Section, report_for};
+use crate::config::Audience;
+
+pub(super) use scripts::{Extent, Scenario};
+use world::World;
+
+impl Scenario {
+    /// The scenario of this number.
+    ///
+    /// # Errors
+    /// There is none. The error names those that there are.
+    pub(super) fn find(number: &str) -> anyhow::Result<&'static Self> {
+        let all = &scripts::SCENARIOS;
+        let found = all.iter().find(|scenario| scenario.number == number);
+        found.ok_or_else(|| {
+            let advice = match nearest(number, all.iter().map(|it| it.number)) {
+                Some(near) => format!("; did you mean {near}?"),
+                None => String::new(),
+            };
+            let list = all
+                .iter()
+                .map(|it| format!("\n  {}  {}", it.number, it.title));
+            let list: String = list.collect();
+            let number = urldb_text::sanitize(number);
+            anyhow::anyhow!("there is no scenario {number}{advice}\nThere are:{list}")
+        })
+    }
+}
+
+/// Tells a scenario through a notifier, and stores nothing. `base` is a report without news. The rest is left out
+/// after a delivery that was not made.
+pub(super) fn play(
+    scenario: &'static Scenario,
+    extent: Extent,
+    configured: &ConfiguredNotifier,
+    run: &DeliveryRun<'_>,
+    base: &Envelope,
+) -> Vec<Delivery> {
+    let mut deliveries = vec![];
+    let deliver = |envelope: &Envelope| {
+        let made = run.deliver_once(configured, envelope);
+        let is_made = made
+            .iter()
+            .all(|it| it.outcome == DeliveryOutcome::Delivered);
+        let planned = configured.deliveries(envelope).unwrap_or_default();
+        let planned = planned.into_iter().flat_map(|planned| planned.remember);
+        let learned = made.iter().flat_map(|delivery| delivery.remember.clone());
+        let facts = is_made.then(|| planned.chain(learned).collect());
+        deliveries.extend(made);
+        facts
+    };
+    tell(
+        scenario,
+        extent,
+        (&configured.name, &configured.audience),
+        base,
+        deliver,
+    );
+    deliveries
+}
+
+/// Hands the messages of a scenario for a notifier to `deliver`, which returns what the notifier remembers, or
+/// `None` if no further message makes sense.
+fn tell(
+    scenario: &'static Scenario,
+    extent: Extent,
+    (name, audience): (&str, &Audience),
+    base: &Envelope,
+    mut deliver: impl FnMut(&Envelope) -> Option<Vec<Remembered>>,
+) {
+    let (audience, routing) = (audience_of(audience), Routing::default());
+    let mut world = World::new(scenario, extent, base);
+    while let Some(is_down) = world.run() {
+        let section = Section {
+            name,
+            audience: &audience,
+            routing: &routing,
+        };
+        let report = report_for(&world.report(base), &world.files, section);
+        world.hear(name, report.passed);
+        if !report.has_news {
+            continue;
+        }
+        if is_down {
+            world.expect(name, report.heard.into_iter().map(|(id, _)| id));
+            continue;
+        }
+        let mut envelope = report.envelope;
+        envelope.delay = world.take_delay();
+        let Some(facts) = deliver(&envelope) else {
+            return;
+        };
+        world.hear(name, report.heard);
+        world.remember(name, facts);
+    }
+}
+
+/// All news about all URLs: the section may leave out what the scenario has.
+fn audience_of(audience: &Audience) -> Audience {
+    Audience {
+        remind: audience.remind,
+        counts: audience.counts,
+        ..Audience::news()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
+    use jiff::Timestamp;
+    use urldb_protocol::{Phase, ProjectInfo, Shown};
+
+    use super::*;
+    use crate::ambient::Ambient;
+    use crate::notify::test_message;
+
+    const AMBIENT: Ambient = Ambient {
+        now: || Timestamp::constant(1_794_800_000, 0),
+        random: || [7; 16],
+    };
+
+    fn base() -> Envelope {
+        let project = ProjectInfo {
+            name: "sky-urls".to_owned(),
+            ..ProjectInfo::default()
+        };
+        test_message::envelope(AMBIENT, "sky-urls", &project).unwrap()
+    }
+
+    /// The messages of a scenario: headline, and the phases of its incidents.
+    fn played(number: &str, extent: Extent) -> Vec<Envelope> {
+        let mut told = vec![];
+        let scenario = Scenario::find(number).unwrap();
+        let audience = Audience::news();
+        tell(scenario, extent, ("chat", &audience), &base(), |envelope| {
+            let mut incidents = envelope.incidents.iter();
+            let fact = incidents.next().map(|incident| Remembered {
+                incident: incident.id.clone(),
+                key: "issue".to_owned(),
+                value: Shown::new("38", 10),
+            });
+            told.push(envelope.clone());
+            Some(fact.into_iter().collect())
+        });
+        told
+    }
+
+    fn headlines(told: &[Envelope]) -> Vec<String> {
+        let headline = |envelope: &Envelope| {
+            let scope = urldb_render::Scope::Run;
+            let message =
+                urldb_render::compose(envelope, scope, &urldb_render::Deliveries::default());
+            let headline = message.headline;
+            format!("{}: {}", headline.call, headline.text.plain())
+        };
+        told.iter().map(headline).collect()
+    }
+
+    #[test]
+    fn every_scenario_plays_to_its_end() {
+        for scenario in &scripts::SCENARIOS {
+            let number = scenario.number;
+            let told = played(number, Extent::Whole);
+            assert!(told.len() >= 2 || number == "06", "{number}");
+            let phases = |envelope: &Envelope| -> HashSet<Phase> {
+                envelope.incidents.iter().map(|it| it.phase).collect()
+            };
+            if number != "06" {
+                assert!(phases(&told[0]).contains(&Phase::Opened), "{number}");
+            }
+            let last = told.last().unwrap();
+            assert_eq!(phases(last), [Phase::Closed].into(), "{number}");
+            assert_eq!(last.run.started, base().run.started, "{number}");
+            let replies = told[1..].iter().map(|envelope| &envelope.incidents[0]);
+            for incident in replies.filter(|it| it.phase != Phase::Opened) {
+                let facts = &incident.threads["chat"];
+                assert_eq!(facts["issue"], "38", "{number}");
+            }
+            for envelope in &told {
+                assert!(
+                    envelope.run.test && !envelope.incidents.is_empty(),
+                    "{number}"
+                );
+                assert_eq!(envelope.run.project, "sky-urls");
+            }
+            // No two messages have one id.
+            let ids: BTreeSet<&str> = told.iter().map(Envelope::tells).collect();
+            assert_eq!(ids.len(), told.len(), "{number}");
+            for headline in headlines(&told) {
+                assert!(headline.starts_with("[test] "), "{number}: {headline}");
+            }
+        }
+    }
+
+    #[test]
+    fn scenarios_say_what_their_titles_promise() {
+        for (number, expected) in [
+            (
+                "01",
+                vec![
+                    "[test] Action needed: 1 new incident, 1 of 1,247 URLs is broken",
+                    "[test] Action needed: 1 incident has another cause, 1 of 1,247 URLs is broken",
+                    "[test] All good again: all 1,247 URLs are as promised",
+                ],
+            ),
+            (
+                "04",
+                vec![
+                    "[test] Action needed: 1 new incident, 20 of 1,247 URLs are broken",
+                    "[test] Good news: 10 URLs are as promised again, 10 of 1,247 URLs are still broken",
+                    "[test] All good again: all 1,247 URLs are as promised",
+                ],
+            ),
+            (
+                "09",
+                vec![
+                    "[test] Action needed: 1 new incident, 1 of 1,247 URLs is broken",
+                    "[test] All good: 1 incident is closed, all 1,247 URLs are as promised",
+                ],
+            ),
+        ] {
+            assert_eq!(
+                headlines(&played(number, Extent::Whole)),
+                expected,
+                "{number}"
+            );
+        }
+        // The message that was late says so, and what is true by then.
+        let late = played("06", Extent::Whole);
+        assert!(late[0].delay.is_some());
+        assert_eq!(late[0].incidents[0].affected().count(), 2);
+        assert_eq!(late.iter().filter(|it| it.delay.is_some()).count(), 1);
+        // Comes and goes is told once.
+        let unsteady = played("03", Extent::Whole);
+        let comes_and_goes = |envelope: &&Envelope| {
+            let incident = &envelope.incidents[0];
+            incident.phase.is_news() && incident.comes_and_goes()
+        };
+        assert_eq!(unsteady.iter().filter(comes_and_goes).count(), 1);
+    }
+
+    #[test]
+    fn a_test_without_a_scenario_is_the_opening_and_closes_what_stays_open() {
+        let opening = played("01", Extent::Opening);
+        assert_eq!(opening.len(), 1);
+        assert_eq!(opening[0].run.started, base().run.started);
+        let ends = played("01", Extent::Ends);
+        let phases: Vec<Phase> = ends.iter().map(|it| it.incidents[0].phase).collect();
+        assert_eq!(phases, [Phase::Opened, Phase::Closed]);
+    }
+
+    #[test]
+    fn an_unknown_scenario_names_those_that_there_are() {
+        let error = Scenario::find("99").unwrap_err().to_string();
+        assert!(error.contains("\n  04  20 URLs are gone"), "{error}");
+    }
+}

@@ -1,0 +1,402 @@
+//! The invented world of a scenario: its URLs, its runs and their incidents.
+
+use std::sync::Arc;
+
+use data_encoding::HEXLOWER;
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+use urldb_protocol::{
+    Ack, Delay, Delivery, Envelope, EventKind, Evidence, Incident, Observed, Promised, Remembered,
+    State, Totals,
+};
+use urldb_verdict::UrlStatus;
+use urldb_verdict::incident::{
+    Event, EventUrl, IncidentLog, Mark, Reader, RunFacts, RunResult, Runs, UrlOutcome, append,
+    breaks_after, time_of, view,
+};
+
+use super::scripts::{Extent, Scenario, Sight, Step, StepEvent};
+use crate::ledger::{Heard, IncidentFile};
+
+const HOST: &str = "data.example.org";
+const FILE: &str = "urldb/data.example.org.yaml";
+
+/// URLs of the invented database, and of its host.
+const ALL_URLS: u64 = 1_247;
+const HOST_URLS: u64 = 300;
+
+/// The invented bytes: promised, and served instead.
+const PROMISED: &str = "promised";
+const SERVED: &str = "served";
+
+pub(super) struct World {
+    pub(super) files: Vec<IncidentFile>,
+    steps: Vec<(&'static Step, bool)>,
+    urls: Vec<UrlState>,
+    /// The random part of ids, by which two tests differ.
+    random: String,
+    project: String,
+    now: Timestamp,
+    past: Vec<String>,
+    /// The first message that could not be sent.
+    late_since: Option<Timestamp>,
+    /// Number of events that each incident had before the last run.
+    before: Vec<(String, usize)>,
+}
+
+/// A URL between two runs.
+struct UrlState {
+    url: String,
+    path: String,
+    sight: Sight,
+    status: UrlStatus,
+    breaks: Vec<String>,
+    mark: Option<Mark>,
+    last_good: Option<Timestamp>,
+}
+
+impl World {
+    /// The world before its first run. The last run is that of `base`.
+    pub(super) fn new(scenario: &'static Scenario, extent: Extent, base: &Envelope) -> Self {
+        let all: Vec<(&Step, bool)> = scenario
+            .steps
+            .iter()
+            .flat_map(|step| (0..step.runs).map(move |run| (step, run == 0)))
+            .collect();
+        let steps = match extent {
+            Extent::Whole => all,
+            Extent::Opening => all.into_iter().take(2).collect(),
+            Extent::Ends => {
+                let last = all.last().copied();
+                all.into_iter().take(2).chain(last).collect()
+            }
+        };
+        let hours: i64 = steps.iter().map(|(step, _)| step.hours).sum();
+        let now = base.run.started - SignedDuration::from_hours(hours);
+        let (before, after) = scenario.paths;
+        let path = |number: usize| match scenario.urls {
+            1 => before.to_owned(),
+            _ => format!("{before}{:02}{after}", number + 1),
+        };
+        let url = |number| UrlState {
+            url: format!("https://{HOST}{}", path(number)),
+            path: path(number),
+            sight: Sight::Kept,
+            status: UrlStatus {
+                state: State::Ok,
+                since: now,
+                reason: None,
+                pending: None,
+            },
+            breaks: vec![],
+            mark: None,
+            last_good: None,
+        };
+        let random = base.run.id.rsplit('-').next().unwrap_or_default();
+        Self {
+            files: vec![],
+            urls: (0..scenario.urls).map(url).collect(),
+            random: random.to_owned(),
+            // Keys of incidents that no real incident has.
+            project: format!("{} test {random}", base.run.project),
+            steps,
+            now,
+            past: vec![],
+            late_since: None,
+            before: vec![],
+        }
+    }
+
+    fn run_id(&self) -> String {
+        format!("{}-{}", self.now.strftime("%Y%m%dT%H%M%SZ"), self.random)
+    }
+
+    /// Makes the next run: whether messages of it cannot be sent. `None` after the last one.
+    pub(super) fn run(&mut self) -> Option<bool> {
+        if self.steps.is_empty() {
+            return None;
+        }
+        let (step, is_first) = self.steps.remove(0);
+        self.now += SignedDuration::from_hours(step.hours);
+        if let Some(StepEvent::Ack { days }) = step.event {
+            self.acknowledge(days);
+        }
+        let run = self.run_id();
+        let was_good: Vec<bool> = self
+            .urls
+            .iter()
+            .map(|url| url.status.state == State::Ok)
+            .collect();
+        if is_first {
+            for (urls, sight) in step.changes {
+                for url in &mut self.urls[urls.clone()] {
+                    url.sight = *sight;
+                }
+            }
+        }
+        for url in &mut self.urls {
+            url.see(&run, self.now);
+        }
+        let seen = self.urls.iter().enumerate().zip(was_good);
+        let seen = seen.filter(|((_, url), _)| url.sight != Sight::Removed);
+        let outcomes: Vec<UrlOutcome> = seen
+            .map(|((index, url), was_good)| url.outcome(index, was_good, self.now))
+            .collect();
+        self.append(&run, &outcomes);
+        for url in &mut self.urls {
+            if url.status.state == State::Ok {
+                url.last_good = Some(self.now);
+            }
+        }
+        self.past.push(run);
+        let is_down = step.event == Some(StepEvent::ServiceIsDown);
+        if is_down {
+            self.late_since = Some(self.now);
+        }
+        Some(is_down)
+    }
+
+    fn append(&mut self, run: &str, outcomes: &[UrlOutcome]) {
+        let past: Vec<&str> = self.past.iter().map(String::as_str).collect();
+        let last_good = |outcome: &UrlOutcome, _| {
+            let mut urls = self.urls.iter();
+            urls.find(|url| url.url == outcome.url)?.last_good
+        };
+        let facts = RunFacts {
+            id: run,
+            project: &self.project,
+            started: self.now,
+            runs: Runs {
+                past: &past,
+                now: self.now,
+                counts: &|_, _, _| true,
+            },
+            is_gone: &|_, _| true,
+            is_taken: &|_| false,
+            last_good: &last_good,
+            host_urls: &|_| HOST_URLS,
+            has_answered: &|_| true,
+        };
+        let known: Vec<IncidentLog> = self.files.iter().map(|file| file.log.clone()).collect();
+        let appended = append(known, outcomes, &facts);
+        for change in appended.marks {
+            let mut urls = self.urls.iter_mut();
+            if let Some(url) = urls.find(|url| url.url == change.key.url) {
+                url.mark = change.mark;
+            }
+        }
+        let old = std::mem::take(&mut self.files);
+        self.before.clear();
+        for (log, before) in appended.incidents {
+            self.before.push((log.id.clone(), before));
+            let known = old.iter().find(|file| file.log.id == log.id);
+            let notified = known.map(|file| file.notified.clone()).unwrap_or_default();
+            self.files.push(IncidentFile { log, notified });
+        }
+    }
+
+    fn acknowledge(&mut self, days: i64) {
+        let at = self.now - SignedDuration::from_hours(1);
+        for file in &mut self.files {
+            let members = file.log.state().members;
+            file.log.events.push(Event {
+                id: format!("{}-{}", at.strftime("%Y%m%dT%H%M%SZ"), self.random),
+                event: EventKind::Acked,
+                urls: members.keys().map(EventUrl::of).collect(),
+                ack: Some(Ack {
+                    until: at + SignedDuration::from_hours(24 * days),
+                    because: "the disk is being replaced".to_owned(),
+                    by: "ada".to_owned(),
+                }),
+                ..Event::default()
+            });
+        }
+    }
+
+    /// The report of the last run.
+    pub(super) fn report(&self, base: &Envelope) -> Envelope {
+        let mut envelope = base.clone();
+        envelope.run.id = self.run_id();
+        (envelope.run.started, envelope.run.finished) = (self.now, self.now);
+        let heard = |file: &IncidentFile| {
+            let mut before = self.before.iter();
+            let before = before.find(|(id, _)| *id == file.log.id);
+            before.map_or(0, |(_, before)| *before)
+        };
+        let incidents = self.files.iter();
+        let incidents = incidents.filter_map(|file| view(&file.log, &Reader::of_all(heard(file))));
+        envelope.incidents = incidents
+            .map(|mut incident| {
+                self.complete(&mut incident);
+                incident
+            })
+            .collect();
+        let members: Vec<_> = self
+            .files
+            .iter()
+            .flat_map(|file| file.log.state().members.into_keys())
+            .collect();
+        let comes_and_goes = |url: &&UrlState| url.mark.is_some();
+        let marked = self.urls.iter().filter(comes_and_goes).count() as u64;
+        let affected = (members.len() as u64).saturating_sub(marked);
+        envelope.summary.totals = Totals {
+            urls: ALL_URLS,
+            broken: affected,
+            affected,
+            intermittent: marked,
+            ..Totals::default()
+        };
+        envelope.summary.coverage.due = ALL_URLS;
+        envelope.summary.coverage.checked = ALL_URLS;
+        envelope
+    }
+
+    /// Adds what only a run knows.
+    fn complete(&self, incident: &mut Incident) {
+        incident.host_urls = HOST_URLS;
+        let later = self.past.iter().rev().map_while(|run| time_of(run));
+        let later = later.take_while(|at| *at >= incident.since).count();
+        incident.runs = u32::try_from(later).unwrap_or(u32::MAX);
+        for url in &mut incident.urls {
+            let mut urls = self.urls.iter();
+            let Some(state) = urls.find(|it| it.url == url.url) else {
+                continue;
+            };
+            url.seen = Some(state.status.state);
+            if url.intermittent {
+                url.breaks = state.breaks.iter().filter_map(|run| time_of(run)).collect();
+            }
+        }
+        incident.evidence.tried = incident.affected().count() as u64;
+    }
+
+    /// Moves the notifier in incidents.
+    pub(super) fn hear(&mut self, notifier: &str, heard: Vec<(String, Heard)>) {
+        for (id, heard) in heard {
+            let mut files = self.files.iter_mut();
+            if let Some(file) = files.find(|file| file.log.id == id) {
+                file.hear(notifier, heard);
+            }
+        }
+    }
+
+    /// Notes incidents of which the notifier could not hear.
+    pub(super) fn expect(&mut self, notifier: &str, ids: impl Iterator<Item = String>) {
+        for id in ids {
+            let mut files = self.files.iter_mut();
+            if let Some(file) = files.find(|file| file.log.id == id) {
+                file.notified.entry(notifier.to_owned()).or_default();
+            }
+        }
+    }
+
+    /// Stores facts of the notifier about incidents.
+    pub(super) fn remember(&mut self, notifier: &str, facts: Vec<Remembered>) {
+        for fact in facts {
+            let mut files = self.files.iter_mut();
+            if let Some(file) = files.find(|file| file.log.id == fact.incident) {
+                let known = file.notified.entry(notifier.to_owned()).or_default();
+                known.facts.insert(fact.key, fact.value);
+            }
+        }
+    }
+
+    /// Why the next message is late.
+    pub(super) fn take_delay(&mut self) -> Option<Delay> {
+        let since = self.late_since.take()?;
+        Some(Delay {
+            first_tried: since,
+            last_tried: since,
+            now: self.now,
+            reason: Delivery::text("the service cannot be reached"),
+        })
+    }
+}
+
+impl UrlState {
+    /// The state that a run sees.
+    fn seen(&self) -> State {
+        match self.sight {
+            Sight::Kept | Sight::Accepted | Sight::Removed => State::Ok,
+            Sight::Grown => State::Changed,
+            Sight::Gone => State::Gone,
+        }
+    }
+
+    fn result(&self) -> RunResult {
+        if self.seen() == State::Ok {
+            RunResult::Good
+        } else {
+            RunResult::Bad
+        }
+    }
+
+    fn see(&mut self, run: &str, now: Timestamp) {
+        let seen = self.seen();
+        let was_good = self.status.state == State::Ok;
+        let breaks = std::mem::take(&mut self.breaks);
+        self.breaks = breaks_after(breaks, was_good, Some(self.result()), run);
+        let mark = self.mark.take();
+        self.mark = mark.map(|mark| mark.after(self.result(), now));
+        if self.status.state != seen {
+            (self.status.state, self.status.since) = (seen, now);
+        }
+    }
+
+    fn outcome(&self, index: usize, was_good: bool, now: Timestamp) -> UrlOutcome {
+        let promise = if self.sight == Sight::Accepted {
+            SERVED
+        } else {
+            PROMISED
+        };
+        UrlOutcome {
+            url: self.url.clone(),
+            request: None,
+            record: (Arc::from(HOST), self.path.clone()),
+            file: Arc::from(FILE),
+            line: 1 + 9 * index,
+            categories: Arc::from(vec![]),
+            owner: None,
+            host: HOST.to_owned(),
+            muted: false,
+            promise: promise.to_owned(),
+            known_since: Some(now - SignedDuration::from_hours(24 * 365)),
+            was_good,
+            status: self.status.clone(),
+            result: Some(self.result()),
+            breaks: self.breaks.clone(),
+            mark: self.mark.clone(),
+            seen: self.seen(),
+            seen_reason: None,
+            redirect: None,
+            evidence: (self.seen() != State::Ok).then(|| Box::new(self.evidence())),
+        }
+    }
+
+    fn evidence(&self) -> Evidence {
+        let is_gone = self.sight == Sight::Gone;
+        let served = (!is_gone).then(|| digest(SERVED));
+        Evidence {
+            url: self.url.clone(),
+            promised: Promised {
+                length: Some(48_120),
+                sha256: Some(digest(PROMISED)),
+                ..Promised::default()
+            },
+            observed: Observed {
+                status: Some(if is_gone { 404 } else { 200 }),
+                length: served.is_some().then_some(48_319),
+                sha256: served,
+                ..Observed::default()
+            },
+            requests: 2,
+            agreeing: 2,
+            tried: 1,
+            ..Evidence::default()
+        }
+    }
+}
+
+fn digest(text: &str) -> String {
+    HEXLOWER.encode(&Sha256::digest(text))
+}
