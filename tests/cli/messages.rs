@@ -11,6 +11,7 @@ use crate::site::{Site, closed_address, network, promise, promises};
 use crate::smtp::{self, SmtpReplies};
 use crate::support::{Reply, Server};
 use crate::tracker::Tracker;
+use crate::words::ACK;
 
 /// Takes out what is different each time.
 fn stable() -> Settings {
@@ -18,10 +19,7 @@ fn stable() -> Settings {
     for (pattern, name) in [
         (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "[moment]"),
         (r"--at \d{4}-\d\d-\d\d", "--at [day]"),
-        (
-            r"urldb ack [0-9a-f]{8} --until \d{4}-\d\d-\d\d",
-            "urldb ack [id] --until [day]",
-        ),
+        ACK,
         (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),
         (r"in \d+(\.\d+)? ?s\b", "in [seconds]"),
         (r"os error \d+", "os error [number]"),

@@ -10,6 +10,12 @@ use crate::sandbox::{Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, Site, closed_address, promise};
 use crate::support::Reply;
 
+/// The command that acknowledges an incident, whose id and date differ.
+pub(crate) const ACK: (&str, &str) = (
+    r"urldb ack [0-9a-f]{8} --until \d{4}-\d\d-\d\d",
+    "urldb ack [id] --until [day]",
+);
+
 /// Takes out what is different each time.
 pub(crate) fn stable() -> Settings {
     let mut settings = Settings::clone_current();
@@ -18,6 +24,7 @@ pub(crate) fn stable() -> Settings {
         (r"\d{1,2} \w+ \d{4}, \d\d:\d\d UTC", "[moment]"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "[moment]"),
         (r"since \d{4}-\d\d-\d\d", "since [day]"),
+        ACK,
         (r"urldb-[0-9a-f]{32}\.eml", "[message].eml"),
         (r"os error \d+", "os error [number]"),
         (r"\(\d+ B\)", "([bytes])"),

@@ -16,7 +16,10 @@ use super::state::Member;
 pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
     let mut unplaced = vec![];
     let mut alike = Alike::of(&edit.logs);
-    for outcome in outcomes {
+    // URLs that return come first, so that others of the same cause join them.
+    let returns = |outcome: &&UrlOutcome| edit.departure(outcome).is_some();
+    let (returning, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(returns);
+    for outcome in returning.into_iter().chain(others) {
         let marks = edit.is_third_break(outcome);
         let is_believed = outcome.is_believed() && outcome.result == Some(RunResult::Bad);
         if !is_believed && !marks {

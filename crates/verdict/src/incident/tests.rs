@@ -524,6 +524,19 @@ fn an_unconfirmed_failure_changes_no_cause() {
     );
 }
 
+/// One cause at one host is one incident, whichever of its URLs returns to a former one.
+#[test]
+fn others_join_the_incident_of_a_url_that_returns() {
+    use Sight::{Good, Sure};
+    let mut world = World::new();
+    let gone = Sure(State::Gone);
+    world.run(24, &[Good, gone, Good, Good], false);
+    world.run(24, &[Good; URLS], false);
+    world.run(24, &[gone, gone, Good, Good], false);
+    let members: Vec<usize> = world.open().map(|state| state.members.len()).collect();
+    assert_eq!(members, [2]);
+}
+
 #[test]
 fn the_third_break_is_told_once() {
     let told = story(".g.g.g.g.g.g..........");

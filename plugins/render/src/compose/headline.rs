@@ -259,8 +259,25 @@ impl Report<'_> {
                 let due = self.envelope.summary.coverage.due;
                 Headline::new(Tone::Good, &call, as_promised(due, ""))
             }
-            None => Headline::new(Tone::Good, call, as_promised(self.all(), "")),
+            None => self
+                .elsewhere()
+                .unwrap_or_else(|| Headline::new(Tone::Good, call, as_promised(self.all(), ""))),
         }
+    }
+
+    /// The headline if only URLs of which the reader does not hear are broken.
+    fn elsewhere(&self) -> Option<Headline> {
+        let totals = &self.envelope.summary.totals;
+        if totals.affected + totals.intermittent == 0 {
+            return None;
+        }
+        let closed = self.closed.len() as u64;
+        if !self.has_recovered() {
+            return Some(Headline::new(Tone::Good, "No news", self.broken()));
+        }
+        let is = if closed == 1 { "is" } else { "are" };
+        let text = format!("{} {is} solved. {}", incidents(closed), self.broken());
+        Some(Headline::new(Tone::Good, "Good news", text))
     }
 
     fn checked(&self) -> Headline {
