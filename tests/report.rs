@@ -10,8 +10,8 @@ use urldb::report::{Mistakes, Report};
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_protocol::{Envelope, RunInfo, Severity};
 use urldb_verdict::{
-    Beginning, BodyUse, Certificate, Hop, Job, JobKey, JudgedJob, Observation, Promise, Request,
-    Sent, SkippedRecords, Verdict, classify,
+    Beginning, BodyUse, Certificate, Hop, HostCertificates, Job, JobKey, JudgedJob, Observation,
+    Promise, Request, Sent, SkippedRecords, Verdict, classify,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -63,7 +63,7 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
         certificate: Some(Certificate {
             subject: String::new(),
             issuer: "CN=Our Authority".into(),
-            not_before: NOW,
+            not_before: NOW - (90 * 24).hours(),
             not_after: NOW + hours.hours(),
         }),
     }
@@ -71,12 +71,8 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
 
 /// The report on these jobs, in this order, each with the hops of its only observation.
 fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
-    let mut report = Report::new(
-        false,
-        Duration::from_hours(14 * 24),
-        &SkippedRecords::default(),
-        Mistakes::default(),
-    );
+    let mut report = Report::new(false, &SkippedRecords::default(), Mistakes::default());
+    let mut certificates = HostCertificates::default();
     for (job, hops) in seen {
         let observation = Observation {
             started: NOW,
@@ -102,8 +98,10 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
             at: NOW,
             archived: Archived::default(),
         };
+        certificates.add(&record.judged);
         report.add(&record, None);
     }
+    report.warn_of_certificates(&[certificates], NOW, Duration::from_hours(14 * 24));
     let run = RunInfo {
         id: "1".into(),
         started: NOW,
@@ -137,8 +135,8 @@ fn a_certificate_near_its_end_is_one_warning_for_a_host() {
     };
     let all = vec![one("c", 9, 50), one("a", 3, 50), one("b", 6, 50)];
     let expected = [
-        "certificate-expires-soon https://a.example/a: the certificate of a.example expires \
-         in 2 days, at 1970-01-03T02:00:00Z; its issuer is CN=Our Authority",
+        "certificate-ends https://a.example/a: the certificate of a.example ends at \
+         1970-01-03T02:00:00Z; its issuer is Our Authority",
     ];
     assert_eq!(findings(all), expected);
     assert!(findings(vec![one("a", 3, 14 * 24)]).is_empty());
@@ -146,12 +144,9 @@ fn a_certificate_near_its_end_is_one_warning_for_a_host() {
 }
 
 #[test]
-fn a_warning_of_a_certificate_stands_beside_the_state_and_names_its_host() {
+fn a_warning_of_a_certificate_stands_beside_the_state_and_is_about_the_host_that_was_asked() {
     let url = "https://a.example/a";
-    let hops = vec![
-        hop(url, 302, 9999),
-        hop("https://b.example:8443/x", 404, 25),
-    ];
+    let hops = vec![hop(url, 302, 25), hop("https://b.example:8443/x", 404, 20)];
     let mut promised = job(url, 3);
     promised.promise.length = Some(3);
     let envelope = report(vec![(promised, hops)]);
@@ -164,10 +159,10 @@ fn a_warning_of_a_certificate_stands_beside_the_state_and_names_its_host() {
         findings,
         [
             ("gone", Severity::Error),
-            ("certificate-expires-soon", Severity::Warning)
+            ("certificate-ends", Severity::Warning)
         ]
     );
     let message = &envelope.findings[1].message;
-    assert!(message.starts_with("the certificate of b.example:8443 expires in 1 day,"));
+    assert!(message.starts_with("the certificate of a.example ends at 1970-01-02T01:00:00Z"));
     assert_eq!(envelope.summary.warnings, 1);
 }

@@ -58,6 +58,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let known = Incidents::load(&ledger, now)?;
     let beforehand = "; to silence it beforehand, set mute-until in its record";
     let incident = open_incident(known.known(), &args.target, beforehand)?;
+    anyhow::ensure!(
+        !incident.log.state().members.is_empty(),
+        "{} is a notice: no URL is broken, and no reminder comes",
+        incident.log.id
+    );
     let ack = Ack {
         until,
         because: one_line(&args.because),

@@ -14,6 +14,7 @@ use super::Context;
 use super::args::UrlOrHost;
 use super::print::output;
 use super::print::style::Format;
+use crate::ambient::Ambient;
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::exit::ExitCode;
 use crate::ledger::Incidents;
@@ -67,7 +68,7 @@ fn duration(typed: &str) -> Result<TypedSpan, String> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let now = Timestamp::now();
+    let now = (Ambient::SYSTEM.now)();
     let target = UrlOrHost::find(args.target.as_deref(), context)?;
     let sources = Sources::read(&context.config, now, |_| false)?;
     let is_filtered = !args.states.is_empty() || args.stale.is_some();

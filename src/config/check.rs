@@ -146,6 +146,7 @@ pub(super) fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
         map: section
             .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
             .unwrap_or_default(),
+        clock: None,
         proxy: proxy(&section),
     };
     section.finish();

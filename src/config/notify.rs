@@ -58,6 +58,8 @@ pub enum Occasion {
     Recovered,
     /// URLs come and go, or no longer do.
     Intermittent,
+    /// A host is in danger, such as by a certificate that ends soon.
+    Warning,
     /// A mistake in a domain file is new or corrected.
     Mistake,
     /// A run has ended, with or without news.
@@ -66,10 +68,11 @@ pub enum Occasion {
 
 impl Occasion {
     /// All kinds of news, and their names in urldb.toml.
-    pub const NAMES: [(&str, Self); 5] = [
+    pub const NAMES: [(&str, Self); 6] = [
         ("broken", Self::Broken),
         ("recovered", Self::Recovered),
         ("intermittent", Self::Intermittent),
+        ("warning", Self::Warning),
         ("mistake", Self::Mistake),
         ("every-run", Self::EveryRun),
     ];
@@ -108,7 +111,13 @@ impl Audience {
     /// All news about all URLs.
     pub fn news() -> Self {
         use Occasion as O;
-        Self::on([O::Broken, O::Recovered, O::Intermittent, O::Mistake])
+        Self::on([
+            O::Broken,
+            O::Recovered,
+            O::Intermittent,
+            O::Warning,
+            O::Mistake,
+        ])
     }
 
     /// Whether the notifier tells news of this kind.

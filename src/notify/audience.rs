@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use urldb_protocol::{Envelope, Evidence, State};
+use urldb_protocol::{Envelope, Evidence, Incident, Notice, State};
 use urldb_verdict::incident::{Member, MemberKey, Reader, time_of, view};
 
 use super::intervals::TOLERANCE;
@@ -112,8 +112,15 @@ pub(super) fn routed(envelope: &Envelope, route: &Route<'_>) -> Envelope {
     // A failure of a single run is not broken for long.
     let is_immediate = route.audience.after.is_none();
     envelope.incidents.retain_mut(|incident| {
-        if !route.has_state(incident.state) || !is_immediate {
+        if !route.has_state_of(incident) || !is_immediate {
             return false;
+        }
+        if let Some(notice) = incident
+            .notice
+            .as_ref()
+            .filter(|_| incident.urls.is_empty())
+        {
+            return route.has_notice(notice);
         }
         let had_urls = !incident.urls.is_empty();
         incident
@@ -153,11 +160,12 @@ impl Route<'_> {
         let begins = || {
             let reader = Reader {
                 takes: &|key, member, _| self.has_record(&self.record_of(key, member)),
+                takes_notice: &|notice| self.has_notice(notice),
                 sees_muted: false,
                 ..Reader::of_all(0)
             };
             let incident = view(&file.log, &reader);
-            incident.is_none_or(|incident| self.has_state(incident.state))
+            incident.is_none_or(|incident| self.has_state_of(&incident))
         };
         let has_all = self.audience.states.is_empty() || file.notified.contains_key(name);
         (has_all || begins()).then_some(self)
@@ -262,6 +270,41 @@ impl Route<'_> {
                 .others
                 .iter()
                 .any(|(_, other)| tells_mistakes(other.audience) && other.has_domain(file))
+    }
+
+    /// Whether the audience is told of a notice: by the URLs that are in danger. A section with `else` leaves it
+    /// to one that takes all URLs of the host.
+    pub(super) fn has_notice(&self, notice: &Notice) -> bool {
+        let Audience {
+            domains,
+            categories,
+            owners,
+            after,
+            ..
+        } = self.audience;
+        let host = host_of(&notice.file);
+        let is_wanted = |category: &String| categories.contains(category);
+        let is_told = |other: &Self| {
+            let mut occasions = [Occasion::Warning, Occasion::EveryRun].iter();
+            let Audience { on, .. } = other.audience;
+            let takes_all =
+                other.audience.categories.is_empty() && other.audience.owners.is_empty();
+            occasions.any(|occasion| on.contains(occasion)) && takes_all && other.has_notice(notice)
+        };
+        after.is_none()
+            && (domains.is_empty() || domains.iter().any(|pattern| pattern.matches(&host)))
+            && (categories.is_empty() || notice.categories.iter().any(is_wanted))
+            && (owners.is_empty() || self.owners.has_host(&host, owners))
+            && !self.others.iter().any(|(_, other)| is_told(other))
+    }
+
+    /// Whether the audience has the state of the incident. A host whose certificate ends becomes unreachable.
+    fn has_state_of(&self, incident: &Incident) -> bool {
+        self.has_state(if incident.is_notice() {
+            State::Unreachable
+        } else {
+            incident.state
+        })
     }
 
     pub(super) fn has_state(&self, state: State) -> bool {

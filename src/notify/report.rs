@@ -196,6 +196,7 @@ fn told_incidents(
         if decision != Decision::Tell {
             match incident.phase {
                 Phase::Closed => continue,
+                _ if incident.is_notice() && !wants(Occasion::Warning) => continue,
                 Phase::Shrunk => incident.quiet = true,
                 _ => incident.phase = Phase::Unchanged,
             }
@@ -233,12 +234,13 @@ pub(super) fn seen_by(
         heard,
         heard_at: known.and_then(|known| known.run_at),
         takes: &takes,
+        takes_notice: &|notice| route.has_notice(notice),
         sees_muted: false,
         elsewhere: &elsewhere,
     };
     // A notifier that had to hear of an incident, and did not, hears that it began and ended.
     let is_unheard = known.is_some() && heard == 0;
-    let ended = || ended(&file.log, &takes).filter(|_| is_unheard);
+    let ended = || ended(&file.log, &reader).filter(|_| is_unheard);
     let mut incident = view(&file.log, &reader).or_else(ended)?;
     incident.unheard = is_unheard && incident.phase == Phase::Closed;
     incident.threads = file.facts();
@@ -277,6 +279,7 @@ pub(super) fn decide(
     wants: &impl Fn(Occasion) -> bool,
 ) -> Decision {
     let occasion = match incident.phase {
+        _ if incident.is_notice() => Occasion::Warning,
         Phase::Closed | Phase::Shrunk => Occasion::Recovered,
         Phase::Intermittent => Occasion::Intermittent,
         _ => Occasion::Broken,
@@ -293,6 +296,8 @@ pub(super) fn decide(
         Phase::Unchanged => return reminder(incident, heard, remind, now, wants),
         Phase::Unconfirmed | Phase::Unknown => false,
         Phase::Grown | Phase::Shrunk => has_grown || has_shrunk,
+        // The danger has become a breakage, or is nearer.
+        Phase::Became if incident.is_notice() || told == 0 => true,
         Phase::Became => {
             let became = || new().filter(|chapter| chapter.event == EventKind::Became);
             let is_sure = became().any(|chapter| chapter.sure);
@@ -374,10 +379,10 @@ mod tests {
 
     use proptest::prelude::*;
     use urldb_protocol::{Ack, Because};
-    use urldb_verdict::UrlStatus;
     use urldb_verdict::incident::{
         Event, EventUrl, IncidentLog, RunFacts, RunResult, Runs, UrlOutcome, append, time_of,
     };
+    use urldb_verdict::{CertificateFacts, UrlStatus};
 
     use super::*;
 
@@ -457,6 +462,12 @@ mod tests {
                 last_good: &|_, _| None,
                 host_urls: &|_| URLS as u64,
                 has_answered: &|_| true,
+                certificates: CertificateFacts {
+                    seen: &[],
+                    warning: Duration::ZERO,
+                    is_complete: true,
+                    is_gone: &|_, _| false,
+                },
             };
             let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
             self.logs = appended.incidents.into_iter().map(|(log, _)| log).collect();

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use urldb_format::{Linter, fold};
-use urldb_protocol::{
-    CertificateDates, FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview,
-};
+use urldb_protocol::{FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview};
 use urldb_verdict::{
     Cnames, DomainPlan, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, Warning,
 };
@@ -132,8 +130,6 @@ struct HostReading<'a> {
     /// The start of the last verification of each static URL.
     verified: Vec<Option<Timestamp>>,
     never_checked: bool,
-    /// The first URL over https, for the warning about the certificate.
-    first_secure: Option<(String, usize)>,
 }
 
 impl<'a> HostReading<'a> {
@@ -157,7 +153,6 @@ impl<'a> HostReading<'a> {
             covers: vec![false; sources.replay.selections().len()],
             verified: vec![],
             never_checked: false,
-            first_secure: None,
         }
     }
 
@@ -201,9 +196,6 @@ impl<'a> HostReading<'a> {
             reasons
                 .entry(incident.clone())
                 .or_insert_with(|| reason.clone());
-        }
-        if job.key.scheme == urldb_canon::Scheme::Https && self.first_secure.is_none() {
-            self.first_secure = Some((url.url.clone(), url.line));
         }
         if wants(&url) {
             self.read.urls.push(url);
@@ -302,14 +294,6 @@ impl<'a> HostReading<'a> {
         let incidents = incidents.map_or(&[][..], Vec::as_slice);
         host.days = self.days.levels(incidents, calendar);
         self.read.promised = self.days.promised;
-        let ahead = self.sources.config.check.expiry_warning;
-        if let Some(certificate) = &host.certificate
-            && let Some((url, line)) = self.first_secure
-            && expires_within(certificate, self.sources.as_of(), ahead)
-        {
-            let finding = expiry(host, certificate, url, line);
-            self.read.warnings.push(finding);
-        }
         self.read
     }
 }
@@ -318,38 +302,6 @@ impl<'a> HostReading<'a> {
 fn date_of_run(id: &str) -> Option<jiff::civil::Date> {
     let date = id.get(..8)?;
     jiff::civil::Date::strptime("%Y%m%d", date).ok()
-}
-
-/// Whether the certificate expires within this time, or has expired.
-fn expires_within(
-    certificate: &CertificateDates,
-    now: Timestamp,
-    ahead: std::time::Duration,
-) -> bool {
-    let left = certificate.not_after.duration_since(now);
-    std::time::Duration::try_from(left).unwrap_or_default() < ahead
-}
-
-/// The warning about a certificate that expires soon.
-fn expiry(
-    host: &HostOverview,
-    certificate: &CertificateDates,
-    url: String,
-    line: usize,
-) -> Finding {
-    let CertificateDates {
-        not_after, issuer, ..
-    } = certificate;
-    let issuer = match issuer.as_str() {
-        "" => String::new(),
-        issuer => format!("; its issuer is {issuer}"),
-    };
-    let message = format!(
-        "the certificate of {} expires at {not_after}{issuer}",
-        host.host
-    );
-    let code = Warning::CertificateExpiresSoon.as_str();
-    Finding::warning(code, url, (&host.file, line), message)
 }
 
 fn warning(url: &UrlOverview, warning: Warning, message: String) -> Finding {

@@ -47,6 +47,8 @@ fn date_of(time: Timestamp) -> Date {
 
 /// The host whose domain file has the URLs of an incident.
 fn domain_of(incident: &Incident) -> String {
-    let file = incident.urls.first().map(|url| Path::new(&url.file));
+    let notice = incident.notice.as_ref().map(|notice| &notice.file);
+    let file = incident.urls.first().map(|url| &url.file).or(notice);
+    let file = file.map(Path::new);
     file.map_or_else(|| incident.host.clone(), urldb_format::host_of)
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{
-    DayCount, FileCounts, HostOverview, Incident, IncidentOverview, Overview, RunCounts, Totals,
-    UrlOverview,
+    DayCount, FileCounts, Finding, HostOverview, Incident, IncidentOverview, Overview, RunCounts,
+    Totals, UrlOverview,
 };
 
 use super::hosts::HostUrls;
@@ -59,16 +59,12 @@ impl Sources<'_> {
         let elsewhere = self.affected_elsewhere(&hosts);
         totals.affected += elsewhere;
         totals.broken += elsewhere;
-        let mut incidents: Vec<&Incident> = self.incidents.values().collect();
-        incidents.sort_by_key(|incident| incident.order());
-        incidents.sort_by_key(|incident| match incident.closed {
-            Some(closed) => Reverse((Some(closed), 0)),
-            None => Reverse((incident.opened, incident.urls.len())),
-        });
-        let incidents = incidents.into_iter();
-        let (open, closed): (Vec<_>, Vec<_>) = incidents
-            .map(|incident| self.incident(incident, &reasons))
-            .partition(|it| it.incident.closed.is_none());
+        let [open, notices, closed] = self.sorted_incidents(&reasons);
+        warnings.extend(
+            notices
+                .iter()
+                .filter_map(|it| certificate_ends(&it.incident)),
+        );
         Ok(Overview {
             project: self.project(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -79,6 +75,7 @@ impl Sources<'_> {
             files,
             deprecated,
             open,
+            notices,
             closed,
             mistakes,
             warnings,
@@ -90,6 +87,23 @@ impl Sources<'_> {
             future_run: self.replay.future_run(),
             waiting: vec![],
         })
+    }
+
+    /// The open incidents, the notices that hold, and what is closed: the latest first.
+    fn sorted_incidents(&self, reasons: &HashMap<String, String>) -> [Vec<IncidentOverview>; 3] {
+        let mut incidents: Vec<&Incident> = self.incidents.values().collect();
+        incidents.sort_by_key(|incident| incident.order());
+        incidents.sort_by_key(|incident| match incident.closed {
+            Some(closed) => Reverse((Some(closed), 0)),
+            None => Reverse((incident.opened, incident.urls.len())),
+        });
+        let incidents = incidents.into_iter();
+        let (open, closed): (Vec<_>, Vec<_>) = incidents
+            .map(|incident| self.incident(incident, reasons))
+            .partition(|it| it.incident.closed.is_none());
+        let (notices, open): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|it| it.incident.is_notice());
+        [open, notices, closed]
     }
 
     /// Affected URLs of open incidents that are in no row of a host: those of aliases, and of records
@@ -171,6 +185,20 @@ impl Sources<'_> {
         let usual = u64::try_from(intervals[intervals.len() / 2]).unwrap_or_default();
         (3 * usual).next_multiple_of(24).max(48)
     }
+}
+
+/// The warning about a certificate that ends, or has ended.
+fn certificate_ends(incident: &Incident) -> Option<Finding> {
+    let notice = incident.notice.as_ref()?;
+    let dates = notice.certificate.as_ref()?;
+    let url = format!("https://{}/", incident.host);
+    let verb = if notice.has_ended() { "ended" } else { "ends" };
+    let message = format!(
+        "the certificate of {} {verb} at {}",
+        incident.host, dates.not_after
+    );
+    let code = notice.kind.as_str();
+    Some(Finding::warning(code, url, (&notice.file, 1), message))
 }
 
 fn add(totals: &mut Totals, host: &HostOverview) {

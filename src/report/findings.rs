@@ -1,10 +1,12 @@
 //! The findings and changes of single jobs.
 
 use jiff::Timestamp;
-use urldb_protocol::{Change, Finding, Severity, State};
+use urldb_protocol::{CertificateDates, Change, Finding, Severity, State};
 use urldb_text::Shown;
 use urldb_verdict::incident::time_of;
-use urldb_verdict::{CanonicalMismatch, Job, JudgedJob, Transition, UrlStatus, Verdict, Warning};
+use urldb_verdict::{
+    CanonicalMismatch, HostCertificates, Job, JudgedJob, Transition, UrlStatus, Verdict, Warning,
+};
 
 use crate::ledger::{JobRecord, StatusUpdate};
 
@@ -81,6 +83,27 @@ pub(super) fn intermittent(judged: &JudgedJob, update: &StatusUpdate<'_>) -> Opt
         None => "comes and goes".to_owned(),
     };
     Some(warning_finding(judged, Warning::Intermittent, &message))
+}
+
+/// The warning about a certificate that ends soon.
+pub(super) fn certificate_ends(host: &HostCertificates, dates: &CertificateDates) -> Finding {
+    let end = dates.not_after;
+    let issuer = match dates.issuer.as_str() {
+        "" => String::new(),
+        issuer => format!("; its issuer is {issuer}"),
+    };
+    let message = format!("the certificate of {} ends at {end}{issuer}", host.host);
+    let (line, url) = &host.first;
+    Finding {
+        categories: host.categories.iter().cloned().collect(),
+        muted: host.is_muted(),
+        ..Finding::warning(
+            Warning::CertificateEnds.as_str(),
+            url,
+            (&host.file, *line),
+            &message,
+        )
+    }
 }
 
 /// A warning that is independent of the verdict.

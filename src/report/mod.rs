@@ -6,20 +6,22 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
+use jiff::Timestamp;
 use urldb_protocol::{
     Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, Observed,
     PROTOCOL, Promised, RunInfo, Severity, State, Summary, Totals,
 };
 use urldb_verdict::{
-    CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords, Verdict,
-    Warning,
+    CanonicalMismatch, HostCertificates, Job, JudgedJob, Observation, Promise, SkippedRecords,
+    Verdict,
 };
 
 use crate::exit::ExitCode;
 use crate::ledger::{JobRecord, StatusUpdate, Verification};
 pub use findings::ALIAS_DIFFERS;
 use findings::{
-    canonical_mismatch, change, intermittent, message, shown, state_finding, warning_finding,
+    canonical_mismatch, certificate_ends, change, intermittent, message, shown, state_finding,
+    warning_finding,
 };
 
 /// Mistakes in domain files.
@@ -48,23 +50,13 @@ pub struct Report {
     totals: Totals,
     archived: Vec<String>,
     results: Option<Vec<JobResult>>,
-    /// The time before its end from which a certificate is a warning.
-    expiry_warning: Duration,
-    /// One warning for each host.
-    certificates: BTreeMap<String, Finding>,
 }
 
 impl Report {
     /// An empty report. `skipped` and `mistakes` come from planning. The report holds the result of
     /// every job only if `with_results`, since a database may have very many.
-    pub fn new(
-        with_results: bool,
-        expiry_warning: Duration,
-        skipped: &SkippedRecords,
-        mistakes: Mistakes,
-    ) -> Self {
+    pub fn new(with_results: bool, skipped: &SkippedRecords, mistakes: Mistakes) -> Self {
         Self {
-            expiry_warning,
             coverage: Coverage {
                 deprecated: skipped.deprecated,
                 not_selected: skipped.not_selected,
@@ -104,7 +96,6 @@ impl Report {
             warning_finding(judged, mismatch.warning, &mismatch.message)
         };
         self.findings.extend(mismatch.as_ref().map(finding));
-        self.warn_of_certificates(judged);
         if let Some(update) = update
             && let Some(transition) = &update.transition
         {
@@ -154,20 +145,19 @@ impl Report {
         }
     }
 
-    /// Adds a warning for each host whose certificate expires soon, at the host's first record in the
-    /// database.
-    fn warn_of_certificates(&mut self, judged: &JudgedJob) {
-        let seen = judged.observations.iter();
-        for Expiry { host, message } in
-            seen.flat_map(|seen| urldb_verdict::expiring(seen, self.expiry_warning))
-        {
-            let finding = warning_finding(judged, Warning::CertificateExpiresSoon, &message);
-            let place = |finding: &Finding| (finding.file.clone(), finding.line);
-            let known = self.certificates.get(&host);
-            if known.is_none_or(|known| place(&finding) < place(known)) {
-                self.certificates.insert(host, finding);
-            }
-        }
+    /// Adds a warning for each host whose certificate ends soon after `started`, at the host's first record
+    /// in the database.
+    pub fn warn_of_certificates(
+        &mut self,
+        hosts: &[HostCertificates],
+        started: Timestamp,
+        warning: Duration,
+    ) {
+        let findings = hosts.iter().filter_map(|host| {
+            let (dates, _) = host.ending(started, warning)?;
+            Some(certificate_ends(host, dates))
+        });
+        self.findings.extend(findings);
     }
 
     /// Sets the names of the archive files that the run wrote.
@@ -212,7 +202,6 @@ impl Report {
 
     /// The finished report, and the results of all jobs if the report holds them.
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
-        self.findings.extend(self.certificates.into_values());
         self.findings.sort_by(|a, b| {
             (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
         });

@@ -69,6 +69,7 @@ pub(super) fn conclude(
     run.finished = finished.unwrap_or_else(options.ambient.now);
     run.interrupted = options.stop.is_set();
     let started = run.started;
+    let certificates = tally.end_certificates();
     let incidents = RunIncidents {
         config: options.config,
         run: &run,
@@ -77,6 +78,7 @@ pub(super) fn conclude(
         past: &past,
         planned: plan.urls,
         understood: &plan.understood,
+        certificates: &certificates,
     };
     let mut report = tally.report;
     let known = prepared.incidents;
@@ -116,13 +118,14 @@ pub(super) fn conclude_check(
     options: &RunOptions<'_>,
     started: Timestamp,
     plan: Plan<'_>,
-    tally: RunTally,
+    mut tally: RunTally,
 ) -> Outcome {
     let run = RunInfo {
         finished: (options.ambient.now)(),
         interrupted: options.stop.is_set(),
         ..run_info(options, started, (options.ambient.random)())
     };
+    let certificates = tally.end_certificates();
     let incidents = RunIncidents {
         config: options.config,
         run: &run,
@@ -131,6 +134,7 @@ pub(super) fn conclude_check(
         past: &[],
         planned: plan.urls,
         understood: &[],
+        certificates: &certificates,
     };
     let mut report = tally.report;
     let (incidents, totals) = incidents.of_check(&tally.outcomes);

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use jiff::Timestamp;
-use urldb_protocol::{AffectedUrl, Incident, Phase, RunInfo, Totals};
+use urldb_canon::Scheme;
+use urldb_protocol::{AffectedUrl, Incident, Notice, Phase, RunInfo, Totals};
 use urldb_verdict::incident::{
     Appended, IncidentLog, MarkChange, Member, MemberKey, Reader, RunFacts, RunResult, Runs,
     UrlOutcome, append, time_of, unconfirmed_and_unknown, view,
 };
-use urldb_verdict::{Job, JobKey, SkippedRecords};
+use urldb_verdict::{CertificateFacts, HostCertificates, Job, JobKey, SkippedRecords};
 
 use super::outcomes::{Outcomes, key_of_job};
 use crate::ambient::in_seconds;
@@ -20,19 +21,23 @@ use crate::ledger::{IncidentFile, Incidents, Ledger, PastRun};
 /// Most incidents of one run whose contents are compared.
 const MOST_COMPARED: usize = 20;
 
-/// The URLs of a run, while it plans: how many there are, and which affected URLs have no record.
+/// The URLs of a run, while it plans: how many there are, which affected URLs have no record, and which hosts
+/// with a notice have no URL over https.
 #[derive(Debug, Default)]
 pub(super) struct PlannedUrls {
     by_host: BTreeMap<String, u64>,
     without_record: HashSet<MemberKey>,
+    without_https: HashSet<String>,
 }
 
 impl PlannedUrls {
-    /// Expects the URLs that open incidents affect.
-    pub(super) fn expecting(members: HashSet<MemberKey>) -> Self {
+    /// Expects the URLs that open incidents affect, and URLs of hosts with a notice.
+    pub(super) fn expecting(known: &[IncidentFile]) -> Self {
+        let noticed = known.iter().filter(|file| file.log.state().is_noticed);
         Self {
             by_host: BTreeMap::new(),
-            without_record: members,
+            without_record: members(known),
+            without_https: noticed.map(|file| file.log.host.clone()).collect(),
         }
     }
 
@@ -40,6 +45,9 @@ impl PlannedUrls {
     pub(super) fn see(&mut self, job: &Job) {
         if !self.without_record.is_empty() {
             self.without_record.remove(&key_of_job(job));
+        }
+        if !self.without_https.is_empty() && job.key.scheme == Scheme::Https {
+            self.without_https.remove(job.host());
         }
     }
 
@@ -69,6 +77,8 @@ pub(super) struct RunIncidents<'a> {
     pub(super) planned: PlannedUrls,
     /// The hosts whose files have no mistakes.
     pub(super) understood: &'a [String],
+    /// The certificates that notices may be about.
+    pub(super) certificates: &'a [HostCertificates],
 }
 
 /// The incidents after a run.
@@ -148,13 +158,19 @@ impl RunIncidents<'_> {
         is_taken: &dyn Fn(&str) -> bool,
     ) -> Appended {
         let understood: HashSet<&str> = self.understood.iter().map(String::as_str).collect();
+        let is_readable = |file: &str| {
+            let file = Path::new(file);
+            understood.contains(urldb_format::host_of(file).as_str())
+                || !urldb_files::is_there(&self.config.root.join(file))
+        };
+        let planned = &self.planned;
         let is_gone = |key: &MemberKey, member: &Member| {
-            let file = Path::new(&member.joining.file);
-            let is_readable = || {
-                understood.contains(urldb_format::host_of(file).as_str())
-                    || !urldb_files::is_there(&self.config.root.join(file))
-            };
-            self.is_complete && self.planned.without_record.contains(key) && is_readable()
+            let is_without = self.is_complete && planned.without_record.contains(key);
+            is_without && is_readable(&member.joining.file)
+        };
+        let has_no_https = |host: &str, notice: &Notice| {
+            let is_without = self.is_complete && planned.without_https.contains(host);
+            is_without && is_readable(&notice.file)
         };
         let ids: Vec<&str> = self.past.iter().map(|run| run.id.as_str()).collect();
         let counts = |run: usize, domain: &str, path: &str| {
@@ -175,6 +191,12 @@ impl RunIncidents<'_> {
             last_good: &|outcome, since| self.last_good(outcome, since),
             host_urls: &|host| self.planned.by_host.get(host).copied().unwrap_or_default(),
             has_answered: &|host| outcomes.answered.contains(host),
+            certificates: CertificateFacts {
+                seen: self.certificates,
+                warning: self.config.check.expiry_warning,
+                is_complete: self.is_complete && !self.run.interrupted,
+                is_gone: &has_no_https,
+            },
         };
         append(known, &outcomes.urls, &facts)
     }

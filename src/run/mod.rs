@@ -24,6 +24,7 @@
 
 mod archive;
 mod bundles;
+mod certificates;
 mod commit;
 mod conclude;
 mod diagnose;
@@ -81,7 +82,7 @@ enum JobSource {
 pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let started = (options.ambient.now)();
     let mut plan = plan_check(options, started)?;
-    let mut tally = RunTally::of_check(options, &mut plan);
+    let mut tally = RunTally::of_check(options, started, &mut plan);
     observe_planned(options, &mut plan.jobs, &(), |judged| {
         tally.check(options, judged, started);
     })?;
@@ -125,7 +126,7 @@ fn run_from(
     let mut plan = plan(&prepared)?;
     let mut tally = RunTally::of_run(&mut prepared, &mut plan);
     let jobs = &mut plan.jobs;
-    let record = |record: JobRecord| tally.record(&prepared, &record);
+    let record = |record: JobRecord| tally.record(&prepared, record);
     let archive = match source {
         JobSource::Network => from_network(&prepared, jobs, record),
         JobSource::Bundles(bundles) => from_bundles(bundles, &prepared, jobs, record),

@@ -1,11 +1,12 @@
 //! The step that fetches jobs: planned jobs in, judged jobs out.
 
-use urldb_fetch::{Fetcher, SettingError, SettingSection, SetupError};
+use urldb_fetch::{Fetcher, NetworkOptions, SettingError, SettingSection, SetupError};
 use urldb_verdict::{ClockVotes, Decide, Job, JudgedJob, PastRuns};
 
 use super::diagnose::Diagnosis;
 use super::options::RunOptions;
 use super::planned_jobs::PlannedJobs;
+use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::stop::Stop;
 
@@ -53,7 +54,11 @@ pub(super) fn observe<J: Iterator<Item = Job> + Send>(
     sources: impl Iterator<Item = J> + Send,
     mut diagnosis: Diagnosis<'_, JudgedJob, impl FnMut(JudgedJob)>,
 ) -> anyhow::Result<()> {
-    let fetcher = Fetcher::new(&config.check.fetch, &config.network);
+    let network = NetworkOptions {
+        clock: Some(Ambient::SYSTEM.now),
+        ..config.network.clone()
+    };
+    let fetcher = Fetcher::new(&config.check.fetch, &network);
     let fetcher = fetcher.map_err(|error| match error {
         SetupError::Setting(wrong) => anyhow::anyhow!("{}: {wrong}", setting(config, &wrong)),
         error => anyhow::Error::new(error).context("cannot set up the HTTP client"),

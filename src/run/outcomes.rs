@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urldb_protocol::{CertificateDates, Evidence, Observed, Reason, State};
+use urldb_protocol::{Evidence, Observed, Reason, State};
 use urldb_text::Shown;
 use urldb_verdict::incident::{MemberKey, RunResult, UrlOutcome};
 use urldb_verdict::{Certificate, Job, JobKey, JudgedJob, Observation, Promise};
@@ -241,25 +241,13 @@ fn evidence(record: &JobRecord) -> Evidence {
         text: None,
         not_archived: record.archived.not_archived.as_deref().map(shown),
         last_modified: last.and_then(|hop| hop.header("last-modified")).map(shown),
-        certificate: rejected.map(certificate_dates),
+        certificate: rejected.map(Certificate::dates),
         doubt: doubt(&record.judged).as_deref().map(shown),
     }
 }
 
 fn shown(text: &str) -> Shown {
     Shown::new(text, Shown::LONGEST)
-}
-
-/// The part of a certificate that reports and the ledger have.
-pub(super) fn certificate_dates(certificate: &Certificate) -> CertificateDates {
-    let mut names = certificate.issuer.split(',').map(str::trim);
-    let common_name = names.find_map(|name| name.strip_prefix("CN="));
-    CertificateDates {
-        not_before: certificate.not_before,
-        not_after: certificate.not_after,
-        // The server chooses the issuer's name.
-        issuer: shown(common_name.unwrap_or_default()),
-    }
 }
 
 /// The target of the redirect that brought about the state.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use urldb_verdict::{JobKey, KeptBodies, SkippedRecords};
 
 use super::domain_files::{DomainFiles, FirstReading, ReadFile};
-use super::incidents::{PlannedUrls, members};
+use super::incidents::PlannedUrls;
 use super::mistakes;
 use super::options::RunOptions;
 use super::plan_options::plan_options;
@@ -35,7 +35,7 @@ pub(super) fn plan<'a>(prepared: &Prepared<'a>) -> anyhow::Result<Plan<'a>> {
         incidents,
         ..
     } = prepared;
-    let mut urls = PlannedUrls::expecting(members(incidents.known()));
+    let mut urls = PlannedUrls::expecting(incidents.known());
     let mut unplanned: Vec<JobKey> = vec![];
     let options = prepared.plan_options.clone();
     let FirstReading {

@@ -1,16 +1,16 @@
 //! The step that records: adds each finished job to the ledger, the report and the outcomes.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::CertificateDates;
-use urldb_verdict::{JudgedJob, Observation};
+use urldb_verdict::{HostCertificates, JudgedJob};
 
 use super::archive::RunArchive;
+use super::certificates::Certificates;
 use super::incidents::members;
 use super::options::{Results, RunOptions};
 use super::outcome::Messages;
-use super::outcomes::{Outcomes, certificate_dates};
+use super::outcomes::Outcomes;
 use super::plan::Plan;
 use super::prepare::Prepared;
 use crate::config::Config;
@@ -23,8 +23,7 @@ pub(super) struct RunTally {
     pub(super) report: Report,
     /// The outcomes that incidents need.
     pub(super) outcomes: Outcomes,
-    /// The certificates that each host has shown, until its last job is recorded.
-    certificates: BTreeMap<String, BTreeSet<CertificateDates>>,
+    certificates: Certificates,
     /// The first error of the archive; later ones would say the same.
     archive_error: Option<String>,
     /// Names of the archive files with captures of this run.
@@ -33,29 +32,33 @@ pub(super) struct RunTally {
 
 impl RunTally {
     /// The tally of a command without ledger.
-    pub(super) fn of_check(options: &RunOptions<'_>, plan: &mut Plan<'_>) -> Self {
-        let expiry_warning = options.config.check.expiry_warning;
+    pub(super) fn of_check(
+        options: &RunOptions<'_>,
+        started: Timestamp,
+        plan: &mut Plan<'_>,
+    ) -> Self {
         let with_results = options.results != Results::Dropped;
         let mistakes = std::mem::take(&mut plan.mistakes);
-        let report = Report::new(with_results, expiry_warning, &plan.skipped, mistakes);
+        let report = Report::new(with_results, &plan.skipped, mistakes);
         Self {
             report: report.expecting(plan.jobs.count()),
             outcomes: Outcomes::of(HashSet::new(), options.config.owners.clone()),
-            certificates: BTreeMap::new(),
+            certificates: Certificates::new(started, options.config.check.expiry_warning, &[]),
             archive_error: None,
             files: BTreeSet::new(),
         }
     }
 
     pub(super) fn of_run(prepared: &mut Prepared<'_>, plan: &mut Plan<'_>) -> Self {
-        let tally = Self::of_check(prepared.options, plan);
+        let started = prepared.run.started;
+        let tally = Self::of_check(prepared.options, started, plan);
+        let known = prepared.incidents.known();
+        let warning = prepared.config().check.expiry_warning;
         let unverified = std::mem::take(&mut prepared.base.unverified);
         Self {
             report: tally.report.comparing_with(unverified),
-            outcomes: Outcomes::of(
-                members(prepared.incidents.known()),
-                prepared.config().owners.clone(),
-            ),
+            outcomes: Outcomes::of(members(known), prepared.config().owners.clone()),
+            certificates: Certificates::new(started, warning, known),
             ..tally
         }
     }
@@ -69,11 +72,14 @@ impl RunTally {
         };
         self.outcomes.add(&record, &StatusUpdate::of_check(&record));
         self.report.add(&record, None);
+        self.certificates.add(&record.judged);
         self.pass_on_results(options);
     }
 
     /// Adds a job of a run, and updates the ledger.
-    pub(super) fn record(&mut self, prepared: &Prepared<'_>, record: &JobRecord) {
+    pub(super) fn record(&mut self, prepared: &Prepared<'_>, mut record: JobRecord) {
+        self.certificates.believe(&mut record.judged);
+        let record = &record;
         let JudgedJob { job, .. } = &record.judged;
         if self.archive_error.is_none() {
             self.archive_error.clone_from(&record.archived.error);
@@ -97,9 +103,9 @@ impl RunTally {
             Some(entry) => ledger.set(&job.key, entry, record.at),
             None => ledger.forget(&job.key),
         }
-        self.note_certificate(&record.judged);
+        self.certificates.add(&record.judged);
         if ledger.is_last(&job.key.domain) {
-            if let Some(shown) = self.certificates.remove(&job.key.domain) {
+            if let Some(shown) = self.certificates.end_of(&job.key.domain) {
                 ledger.set_certificate(&job.key.domain, &shown);
             }
             ledger.close(&job.key.domain);
@@ -108,21 +114,10 @@ impl RunTally {
         self.pass_on_results(prepared.options);
     }
 
-    /// Notes the certificate of the host itself: that of an alias or of a redirect's target is another one.
-    fn note_certificate(&mut self, judged: &JudgedJob) {
-        let JudgedJob {
-            job, observations, ..
-        } = judged;
-        if job.key.alias.is_some() {
-            return;
-        }
-        for hop in observations.iter().filter_map(Observation::first) {
-            if let Some(certificate) = &hop.certificate {
-                let dates = certificate_dates(certificate);
-                let known = self.certificates.entry(job.key.domain.clone());
-                known.or_default().insert(dates);
-            }
-        }
+    /// Ends the certificates of a run: adds the warnings to the report, and returns the hosts that notices may
+    /// be about.
+    pub(super) fn end_certificates(&mut self) -> Vec<HostCertificates> {
+        self.certificates.end(&mut self.report)
     }
 
     /// Gives the results that the report has collected to a reader that takes them one by one.
@@ -136,9 +131,11 @@ impl RunTally {
 
     /// Ends the records of a run once its archive files are finished.
     pub(super) fn finish(&mut self, prepared: &mut Prepared<'_>, archive: RunArchive) {
-        for (host, shown) in &self.certificates {
-            let mut ledger = prepared.ledger.of_domain(host);
-            ledger.set_certificate(host, shown);
+        for host in self.certificates.unfinished() {
+            let mut ledger = prepared.ledger.of_domain(&host);
+            if let Some(shown) = self.certificates.end_of(&host) {
+                ledger.set_certificate(&host, &shown);
+            }
         }
         let RunArchive { files, messages } = archive;
         let mut troubles: Vec<String> = self.archive_error.take().into_iter().collect();

@@ -19,6 +19,11 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new() -> Self {
+        Self::over(None)
+    }
+
+    /// Over TLS, if there are settings for it.
+    pub(crate) fn over(tls: Option<rustls::ServerConfig>) -> Self {
         let pages = Arc::new(Mutex::new(BTreeMap::new()));
         let known = Arc::clone(&pages);
         let answer = move |request: &Request| {
@@ -26,7 +31,10 @@ impl Site {
             pages.get(&request.target).cloned().unwrap_or_else(missing)
         };
         Self {
-            server: Server::new(answer),
+            server: match tls {
+                Some(tls) => Server::tls(tls, answer),
+                None => Server::new(answer),
+            },
             pages,
         }
     }

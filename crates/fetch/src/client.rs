@@ -20,11 +20,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use reqwest::Client;
 use reqwest::dns::Resolve;
 use reqwest::header::HeaderMap;
 use rustls::ClientConfig;
 use rustls::client::Resumption;
+use rustls::pki_types::UnixTime;
+use rustls::time_provider::TimeProvider;
 use url::{Host, Url};
 use urldb_files::Limit;
 use urldb_text::secret_variable;
@@ -305,7 +308,21 @@ fn tls(network: &NetworkOptions) -> Result<ClientConfig, SetupError> {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session shows no certificate, and an observation records the current one.
     config.resumption = Resumption::disabled();
+    if let Some(clock) = network.clock {
+        config.time_provider = Arc::new(Clock(clock));
+    }
     Ok(config)
+}
+
+/// The clock by which certificates are valid.
+#[derive(Debug)]
+struct Clock(fn() -> Timestamp);
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        let seconds = u64::try_from((self.0)().as_second()).ok()?;
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds)))
+    }
 }
 
 /// Most bytes of a `ca-file`.

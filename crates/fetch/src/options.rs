@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use jiff::Timestamp;
 
 use crate::proxy::{Mapping, Proxy};
 
@@ -128,6 +129,8 @@ pub struct NetworkOptions {
     pub allow: Vec<IpNet>,
     /// A PEM file of further certificate authorities.
     pub ca_file: Option<PathBuf>,
+    /// The clock by which certificates are valid; that of the system without one.
+    pub clock: Option<fn() -> Timestamp>,
     /// Other addresses for some hosts, from the configuration and from `--map`.
     pub map: Vec<Mapping>,
     /// The proxy of all requests, except requests with a mapping.

@@ -20,13 +20,13 @@ mod backoff;
 mod bytes;
 mod canary;
 mod canonical;
+mod certificates;
 mod challenge;
 mod classify;
 mod clock;
 mod coding;
 mod decide;
 mod encoding;
-mod expiry;
 pub mod incident;
 mod job;
 mod media_type;
@@ -42,12 +42,12 @@ mod verdict;
 pub use bytes::{observed_bytes, observed_length};
 pub use canary::Canary;
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
+pub use certificates::{CertificateFacts, HostCertificates, believe_known_end};
 pub use challenge::{ChallengeRule, known_challenges};
 pub use classify::classify;
 pub use clock::{ClockVotes, WrongClock};
 pub use coding::{Coding, coding_of};
 pub use decide::{Decide, Decision, decide, decide_promise, judge, not_asked, undecided};
-pub use expiry::{Expiry, expiring};
 pub use job::{BodyUse, Job, JobKey, Keep, Promise, Request, Validators, is_safe_method};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,

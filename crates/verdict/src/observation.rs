@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_files::Spool;
-use urldb_protocol::Reason;
+use urldb_protocol::{CertificateDates, Reason, Shown};
 use urldb_text::{REDACTED, sanitize};
 
 use crate::encoding;
@@ -110,6 +110,20 @@ pub struct Certificate {
     pub not_before: Timestamp,
     /// The last second of its validity.
     pub not_after: Timestamp,
+}
+
+impl Certificate {
+    /// The part of it that people look at.
+    pub fn dates(&self) -> CertificateDates {
+        let mut names = self.issuer.split(',').map(str::trim);
+        let common_name = names.find_map(|name| name.strip_prefix("CN="));
+        CertificateDates {
+            not_before: self.not_before,
+            not_after: self.not_after,
+            // The server chooses the issuer's name.
+            issuer: Shown::new(common_name.unwrap_or_default(), Shown::LONGEST),
+        }
+    }
 }
 
 /// One request, without its URL.

@@ -168,8 +168,8 @@ urldb_text::named_enum! {
         FramingBroken = "framing-broken",
         /// The promised redirect leads to an error.
         RedirectToBroken = "redirect-to-broken",
-        /// The server's certificate expires soon.
-        CertificateExpiresSoon = "certificate-expires-soon",
+        /// The certificate of the server ends soon.
+        CertificateEnds = "certificate-ends",
         /// The URL comes and goes, and this run sees it as promised.
         Intermittent = "intermittent",
         /// The page names no canonical URL.
@@ -191,7 +191,7 @@ impl Warning {
                 "the bytes are as promised, but the server does not end them properly"
             }
             Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
-            Self::CertificateExpiresSoon => "the server's certificate expires soon",
+            Self::CertificateEnds => "the certificate of the server ends soon",
             Self::Intermittent => "it fails often",
             Self::CanonicalMissing => "the page names no canonical URL",
             Self::CanonicalDiffers => "the page names another canonical URL than its official one",

@@ -87,6 +87,8 @@ struct SortedIncidents<'a> {
 fn label_of(incidents: &[&Incident]) -> &'static str {
     let all = |wanted: fn(&Incident) -> bool| incidents.iter().all(|incident| wanted(incident));
     match () {
+        () if all(|it| it.is_notice() && it.phase == Phase::Closed) => "solved",
+        () if all(Incident::is_notice) => "warning",
         () if all(|it| matches!(it.end(), Some(Because::Accepted | Because::Removed))) => "closed",
         () if all(|it| it.phase == Phase::Closed) => "recovered",
         () if all(|it| it.phase.is_news() && it.comes_and_goes()) => "comes and goes",
@@ -191,18 +193,22 @@ pub(crate) fn remember(thread: &Thread, message_id: &str, subject: &str) -> Vec<
 
 fn label_of_news(envelope: &Envelope, incidents: &[&Incident]) -> Option<&'static str> {
     let is_closed = |incident: &&Incident| incident.phase == Phase::Closed;
-    let is_broken = !incidents.iter().all(is_closed)
+    let is_danger = |incident: &&Incident| incident.is_notice();
+    let is_broken = !incidents.iter().all(|it| is_closed(it) || is_danger(it))
         || envelope.changes.iter().any(|change| change.to.is_broken());
     let is_recovered =
         !incidents.is_empty() || envelope.changes.iter().any(|change| change.to == State::Ok);
     let has_mistake = envelope.mistakes.iter().any(|mistake| mistake.new);
-    let has_warning = envelope.findings.iter().any(|finding| finding.new);
+    let is_warned = incidents.iter().any(|it| is_danger(it) && !is_closed(it));
+    let has_warning = is_warned || envelope.findings.iter().any(|finding| finding.new);
+    let is_solved = !incidents.is_empty() && incidents.iter().all(is_danger);
     let is_unsteady = !incidents.is_empty() && incidents.iter().all(|it| it.comes_and_goes());
     let labels = [
         (is_unsteady, "comes and goes"),
         (is_broken, "broken"),
         (has_mistake, "mistake"),
         (has_warning, "warning"),
+        (is_solved, "solved"),
         (is_recovered, "recovered"),
         (!envelope.fixed.is_empty(), "recovered"),
     ];
@@ -358,6 +364,7 @@ mod tests {
             again: false,
             new,
             ack: None,
+            notice: None,
             urls: 1,
             affected: 1,
             evidence: None,

@@ -192,6 +192,7 @@ pub(crate) fn overview() -> Overview {
         deprecated: 1,
         // More than the overview lists.
         open: vec![incident(OPEN, None); 13],
+        notices: vec![],
         closed: vec![incident(CLOSED, Some(at(36)))],
         mistakes: vec![Mistake {
             code: "syntax".to_owned(),
@@ -310,6 +311,7 @@ fn chapter(event: EventKind) -> Chapter {
         redirect: None,
         because: None,
         ack: None,
+        notice: None,
         sure: false,
         again: false,
         new: false,

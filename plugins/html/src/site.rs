@@ -233,12 +233,12 @@ impl<'a> SiteBuilder<'a> {
         url_pages: &HashSet<String>,
     ) -> Result<(), S::Error> {
         let overview = views.overview;
-        for it in overview.open.iter().chain(&overview.closed) {
+        for it in overview.all_incidents() {
             let path = format!("incidents/{}.html", it.incident.id);
             let view = views.incident_page(it, &source.incident_events(it)?, url_pages);
             self.render(&path, "site/incident.html", &view)?;
         }
-        let all = overview.open.len() + overview.closed.len();
+        let all = overview.all_incidents().count();
         let pages = all.div_ceil(INCIDENT_ROWS).max(1);
         for page in 1..=pages {
             let path = format!("incidents/{}", numbered("index", page));

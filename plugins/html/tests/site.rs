@@ -13,11 +13,11 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, CaptureInfo, Chapter, ChapterDetails, CommitInfo, Day, DayCount,
-    DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentEvents,
-    IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase, ProjectInfo, Promised,
-    RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident, Totals, UrlBelief,
-    UrlDetails, UrlOverview,
+    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
+    Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview, Incident,
+    IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed, Overview, Phase,
+    ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident,
+    Totals, UrlBelief, UrlDetails, UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -196,6 +196,7 @@ fn overview(text: &str) -> Overview {
             ages: [2, 1, 0, 0, 0],
         },
         deprecated: 1,
+        notices: vec![],
         open: vec![IncidentOverview {
             incident: incident(bad, text),
             domain: bad.to_owned(),
@@ -271,6 +272,7 @@ fn events(text: &str) -> IncidentEvents {
     of_text.evidence.observed.address = Some(text.to_owned());
     let chapter = |time: &str, event| ChapterDetails {
         chapter: Chapter {
+            notice: None,
             ack: Some(Ack {
                 until: at("2026-12-02T00:00:00Z"),
                 because: text.to_owned(),
@@ -701,6 +703,7 @@ fn an_empty_database_has_a_site_too() {
         last_run: None,
         totals: Totals::default(),
         open: vec![],
+        notices: vec![],
         warnings: vec![],
         hosts: vec![],
         days: vec![],
@@ -844,6 +847,7 @@ fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDet
     ChapterDetails {
         chapter: Chapter {
             ack: None,
+            notice: None,
             run: format!("{}-0123abcd", time.replace(['-', ':'], "")),
             at: at(time),
             event,
@@ -1081,4 +1085,74 @@ fn each_page_links_to_the_feed() {
 
 fn shown(text: &str) -> Shown {
     Shown::new(text, Shown::LONGEST)
+}
+
+/// A notice is a warning and no incident: it has a page with chapters, and no URL is broken.
+#[test]
+fn a_notice_is_counted_apart_and_has_a_page_without_urls() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    let mut it = overview.open.remove(0);
+    let dates = CertificateDates {
+        not_before: at("2026-08-22T04:00:00Z"),
+        not_after: at("2026-11-25T04:00:00Z"),
+        issuer: shown("Example CA R3"),
+    };
+    let notice = |hours: u64| Notice {
+        file: "urldb/data.example.org.yaml".to_owned(),
+        endangered: Some(2),
+        certificate: Some(dates.clone()),
+        within_hours: Some(hours),
+        ..Notice::default()
+    };
+    it.incident.urls.clear();
+    it.incident.state = State::Ok;
+    it.incident.evidence = Evidence::default();
+    it.incident.notice = Some(notice(72));
+    overview.notices.push(it);
+    overview.totals = Totals {
+        urls: 3,
+        ..Totals::default()
+    };
+    let event = |time: &str, event, hours| {
+        let mut details = chapter(time, event, None);
+        details.chapter.notice = Some(notice(hours));
+        details.chapter.state = None;
+        details.evidence.clear();
+        details
+    };
+    let chapters = vec![
+        event("2026-11-12T05:08:51Z", EventKind::Opened, 336),
+        event("2026-11-22T05:08:51Z", EventKind::Noticed, 72),
+    ];
+    let source = Source {
+        path: "/b",
+        text: "plain",
+        events: IncidentEvents {
+            chapters,
+            left: vec![],
+        },
+    };
+    build_with(folder.path(), &overview, &source);
+    let files = files(folder.path());
+    let index = text_of(&files["index.html"]);
+    let title = "data.example.org has a certificate that ends in less than 3 days (2 of 2 URLs)";
+    assert!(index.contains("All 3 promises are kept."), "{index}");
+    assert!(index.contains(&format!("Warnings {title}")), "{index}");
+    assert!(!index.contains("incident is open"), "{index}");
+    let page = &files["incidents/bd7dbe2e.html"];
+    let text = text_of(page);
+    for sentence in [
+        title,
+        "The certificate had less than 14 days left, until 25 November 2026.",
+        "The certificate had less than 3 days left, until 25 November 2026.",
+        "25 November 2026 issued by Example CA R3",
+        "urldb check -d data.example.org",
+    ] {
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
+    assert!(
+        !page.contains("id=\"urls\"") && !text.contains("roken"),
+        "{text}"
+    );
 }

@@ -27,6 +27,10 @@ pub enum EventKind {
     Muted,
     /// The URLs are no longer muted.
     Unmuted,
+    /// A notice says more: less time is left, or another certificate ends.
+    Noticed,
+    /// Another certificate has taken the place of the one that a notice is about.
+    Renewed,
     /// A person knows of the incident.
     Acked,
     /// The time of an acknowledgement is over.

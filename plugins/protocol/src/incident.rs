@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
 use crate::event::{Ack, Because, EventKind};
+use crate::notice::{CertificateDates, Notice};
 use crate::promise::{Observed, Promised};
 use crate::state::State;
 
@@ -84,6 +85,9 @@ pub struct Incident {
     /// Its events, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<Chapter>,
+    /// The notice that the incident is, or began as: of a notice, no URL is affected, and its state is `ok`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Notice>,
     /// The former incident of these URLs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<EarlierIncident>,
@@ -132,6 +136,9 @@ pub struct Chapter {
     /// The acknowledgement of `acked` and `ack-ended`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack: Option<Ack>,
+    /// The notice, as of this event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Notice>,
     /// Number of URLs that the event is about.
     pub urls: u64,
     /// Number of URLs that are affected after the event.
@@ -179,6 +186,7 @@ impl Incident {
             threads: BTreeMap::new(),
             notified: BTreeMap::new(),
             chapters: Vec::new(),
+            notice: None,
             earlier: None,
             ack: None,
             quiet: false,
@@ -190,6 +198,11 @@ impl Incident {
     /// The URLs that are affected after the run.
     pub fn affected(&self) -> impl Iterator<Item = &AffectedUrl> {
         self.urls.iter().filter(|url| url.left.is_none())
+    }
+
+    /// Whether the incident is a notice alone: no URL is affected, and none was.
+    pub fn is_notice(&self) -> bool {
+        self.notice.is_some() && self.urls.is_empty()
     }
 
     /// Whether all affected URLs come and go.
@@ -206,6 +219,7 @@ impl Incident {
         if is_own && self.state == seen.state {
             self.evidence = seen.evidence.clone();
         }
+        self.evidence.tried = seen.evidence.tried;
         let by_url: BTreeMap<_, _> = seen
             .urls
             .iter()
@@ -466,19 +480,6 @@ pub struct Evidence {
     /// Why `urldb accept` refuses to promise what came; absent if nothing speaks against it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Shown>,
-}
-
-/// The part of a certificate that people look at.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct CertificateDates {
-    /// Begin of the validity.
-    pub not_before: Timestamp,
-    /// End of the validity.
-    pub not_after: Timestamp,
-    /// The common name of the issuer; empty if it has none.
-    #[serde(default)]
-    pub issuer: Shown,
 }
 
 /// A difference between two texts.

@@ -13,6 +13,7 @@ mod event;
 mod finding;
 mod incident;
 mod incident_events;
+mod notice;
 mod notifier;
 mod overview;
 mod promise;
@@ -26,12 +27,12 @@ pub use envelope::{
 pub use event::{Ack, Because, EventKind};
 pub use finding::{Finding, FixedMistake, Mistake};
 pub use incident::{
-    AffectedUrl, CertificateDates, Chapter, EarlierIncident, Evidence, Incident, Phase, Span,
-    TextDifference,
+    AffectedUrl, Chapter, EarlierIncident, Evidence, Incident, Phase, Span, TextDifference,
 };
 pub use incident_events::{
     ChapterDetails, ComesAndGoes, IncidentEvents, ToldIncident, UrlEvidence,
 };
+pub use notice::{CertificateDates, Notice, NoticeKind};
 pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
     ReportDelivery, Scope,

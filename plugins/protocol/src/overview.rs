@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Totals;
 use crate::finding::{Finding, Mistake};
-use crate::incident::{CertificateDates, Incident, Phase};
+use crate::incident::{Incident, Phase};
 use crate::incident_events::{ComesAndGoes, ToldIncident, UrlEvidence};
+use crate::notice::CertificateDates;
 use crate::promise::Promised;
 use crate::state::State;
 
@@ -37,7 +38,9 @@ pub struct Overview {
     pub deprecated: u64,
     /// The open incidents: the latest first, then those with the most URLs.
     pub open: Vec<IncidentOverview>,
-    /// The closed incidents, the latest end first. Merged ones are left out.
+    /// The notices that hold, the latest first: dangers to promises that are kept.
+    pub notices: Vec<IncidentOverview>,
+    /// The closed incidents and notices, the latest end first. Merged ones are left out.
     pub closed: Vec<IncidentOverview>,
     /// Mistakes in domain files.
     pub mistakes: Vec<Mistake>,
@@ -57,6 +60,13 @@ pub struct Overview {
     /// The notifiers with messages that are not delivered. They are in the outbox, of which the caller
     /// knows.
     pub waiting: Vec<WaitingMessages>,
+}
+
+impl Overview {
+    /// The incidents and notices, open ones first.
+    pub fn all_incidents(&self) -> impl Iterator<Item = &IncidentOverview> + Clone {
+        self.open.iter().chain(&self.notices).chain(&self.closed)
+    }
 }
 
 /// The messages of one notifier that wait in the outbox.

@@ -29,7 +29,11 @@ pub fn annotations(message: &Message) -> String {
     all.extend(message.stuck.iter().map(of_stuck));
     for block in &message.blocks {
         match block.class {
-            Class::Recovered | Class::Closed | Class::Unconfirmed | Class::Unknown => {}
+            Class::Recovered
+            | Class::Solved
+            | Class::Closed
+            | Class::Unconfirmed
+            | Class::Unknown => {}
             _ if block.hosts.is_empty() => all.push(of_block(block)),
             _ => all.extend(of_hosts(block)),
         }

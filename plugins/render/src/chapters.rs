@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    AffectedUrl, Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, Overview, Phase,
-    State,
+    AffectedUrl, Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, Notice, Overview,
+    Phase, State,
 };
 
 use crate::compose::{Lookup, evidence_facts, past_of, path_of};
 use crate::message::Fact;
-use crate::numbers::{count, number};
+use crate::numbers::{count, hours, number};
 use crate::sentences::Subject;
 use crate::site::day_in_words;
 use crate::status::empty_envelope;
@@ -26,6 +26,9 @@ pub struct EvidenceBox {
 /// The sentence of a chapter, without full stop: `3 URLs served other bytes`.
 pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
     let chapter = &details.chapter;
+    if let Some(notice) = &chapter.notice {
+        return noticed(chapter.event, notice);
+    }
     let subject = subject(details);
     match chapter.event {
         EventKind::Opened => opening(incident, details),
@@ -65,8 +68,33 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
                 .own(" took over the URLs"),
             None => Text::from("Another incident took over the URLs"),
         },
-        EventKind::Closed => Text::from("The incident closed"),
+        EventKind::Closed if incident.is_notice() => Text::from("The warning ended"),
+        EventKind::Closed | EventKind::Noticed | EventKind::Renewed => {
+            Text::from("The incident closed")
+        }
     }
+}
+
+/// The certificate of the host, as of an event of a notice.
+fn noticed(event: EventKind, notice: &Notice) -> Text {
+    let dates = match event {
+        EventKind::Renewed => &notice.renewed,
+        _ => &notice.certificate,
+    };
+    let end = dates
+        .as_ref()
+        .map_or_else(String::new, |dates| day_in_words(dates.not_after));
+    Text::from(match (event, notice.within_hours) {
+        (EventKind::Renewed, _) => format!("The host had a new certificate, which ends on {end}"),
+        (_, Some(0)) => format!("The certificate had ended, on {end}"),
+        (_, Some(left)) => {
+            format!(
+                "The certificate had less than {} left, until {end}",
+                hours(left)
+            )
+        }
+        (_, None) => format!("The certificate was to end on {end}"),
+    })
 }
 
 /// The subject of a chapter: the path of its only URL, or the number of its URLs.

@@ -97,6 +97,8 @@ urldb_text::named_enum! {
         Mistake = "mistake",
         /// Something that is solved.
         Recovered = "recovered",
+        /// A danger that is over.
+        Solved = "solved",
         /// Something that has ended, since people changed the database.
         Closed = "closed",
         /// A kept promise with a remark.
@@ -113,7 +115,7 @@ impl Class {
     pub const fn tone(self) -> Tone {
         match self {
             Self::Error | Self::Broken | Self::Mistake => Tone::Bad,
-            Self::Recovered | Self::Closed => Tone::Good,
+            Self::Recovered | Self::Solved | Self::Closed => Tone::Good,
             Self::Warning | Self::Unconfirmed | Self::Unknown => Tone::Warn,
         }
     }

@@ -117,6 +117,15 @@ pub fn age(from: Timestamp, to: Timestamp) -> String {
     }
 }
 
+/// So many hours, in days where that is exact: `14 days`, `36 hours`.
+pub fn hours(hours: u64) -> String {
+    if hours > 0 && hours.is_multiple_of(24) {
+        count(hours / 24, "day")
+    } else {
+        count(hours, "hour")
+    }
+}
+
 /// [`age`] with whole words, for running text: `3 hours`.
 pub fn age_in_words(from: Timestamp, to: Timestamp) -> String {
     let age = age(from, to);

@@ -319,7 +319,7 @@ pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
         "content-encoded" => "is compressed without being asked",
         "framing-broken" => "is complete, but its connection ended early",
         "redirect-to-broken" => "redirects to a broken page",
-        "certificate-expires-soon" => "has a certificate that expires soon",
+        "certificate-ends" => "has a certificate that ends soon",
         "canonical-missing" => "names no official URL",
         "canonical-differs" => "names another official URL",
         "intermittent" => "comes and goes",

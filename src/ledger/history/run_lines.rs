@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use urldb_protocol::{Envelope, Phase, Reason};
+use urldb_protocol::{Envelope, Incident, Phase, Reason};
 use urldb_verdict::{Rehash, Selection};
 
 use super::{ChangeLine, HistoryLine, IncidentLine, RehashDays, RunLine};
@@ -51,14 +51,15 @@ pub fn run_lines(
     let incidents = envelope.incidents.iter();
     let changed = incidents.filter(|incident| {
         let is_changed = !matches!(incident.phase, Phase::Unchanged);
-        !incident.id.is_empty() && is_changed
+        // The history is that of broken promises.
+        !incident.id.is_empty() && is_changed && !incident.is_notice()
     });
     lines.extend(changed.map(|incident| {
         HistoryLine::Incident(IncidentLine {
             run: run.id.clone(),
             at: run.finished,
             incident: incident.id.clone(),
-            phase: incident.phase,
+            phase: phase(incident),
             host: incident.host.clone(),
             state: incident.state,
             reason: incident.reason.clone(),
@@ -67,6 +68,15 @@ pub fn run_lines(
         })
     }));
     lines
+}
+
+/// The change of an incident. That of a notice whose first URLs are broken is its beginning.
+fn phase(incident: &Incident) -> Phase {
+    let begins = incident.notice.is_some() && incident.urls.iter().all(|url| url.new);
+    match incident.phase {
+        Phase::Became if begins => Phase::Opened,
+        phase => phase,
+    }
 }
 
 fn run_line(

@@ -24,10 +24,11 @@ const MOST_EVIDENCE: usize = 4096;
 const MOST_TEXT: usize = 500;
 
 /// Keys whose values are numbers, and keys whose values are booleans; at any depth.
-const INTEGERS: [&str; 14] = [
+const INTEGERS: [&str; 16] = [
     "added",
     "agreeing",
     "appended-after",
+    "endangered",
     "first-difference",
     "format",
     "host-urls",
@@ -39,6 +40,7 @@ const INTEGERS: [&str; 14] = [
     "status",
     "tried",
     "warnings",
+    "within-hours",
 ];
 const BOOLEANS: [&str; 3] = ["again", "sure", "unconfirmed"];
 

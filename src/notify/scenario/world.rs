@@ -9,11 +9,11 @@ use urldb_protocol::{
     Ack, Delay, Delivery, Envelope, EventKind, Evidence, Incident, Observed, Promised, Remembered,
     State, Totals,
 };
-use urldb_verdict::UrlStatus;
 use urldb_verdict::incident::{
     Event, EventUrl, IncidentLog, Mark, Reader, RunFacts, RunResult, Runs, UrlOutcome, append,
     breaks_after, time_of, view,
 };
+use urldb_verdict::{CertificateFacts, UrlStatus};
 
 use super::scripts::{Extent, Scenario, Sight, Step, StepEvent};
 use crate::ledger::{Heard, IncidentFile};
@@ -176,6 +176,12 @@ impl World {
             last_good: &last_good,
             host_urls: &|_| HOST_URLS,
             has_answered: &|_| true,
+            certificates: CertificateFacts {
+                seen: &[],
+                warning: std::time::Duration::ZERO,
+                is_complete: true,
+                is_gone: &|_, _| false,
+            },
         };
         let known: Vec<IncidentLog> = self.files.iter().map(|file| file.log.clone()).collect();
         let appended = append(known, outcomes, &facts);

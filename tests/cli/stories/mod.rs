@@ -1,6 +1,7 @@
 //! Histories over several days, played by the program with a scripted clock: what each day says on the
 //! terminal, by mail and in issues.
 
+mod certificate;
 mod channels;
 
 use channels::{Chat, MailServer};
@@ -10,6 +11,8 @@ use crate::sandbox::Sandbox;
 use crate::site::{Site, promises};
 use crate::support::Reply;
 use crate::tracker::Tracker;
+
+const HOST: &str = "data.example.test";
 
 const FILE: &str = "urldb/data.example.test.yaml";
 
@@ -27,12 +30,16 @@ struct Story {
 impl Story {
     /// With these pages, as promised.
     fn new(pages: &[(&str, &str)]) -> Self {
-        let site = Site::with(pages);
+        Self::of(Site::with(pages), pages, "")
+    }
+
+    /// With these pages of a site, and further keys of `[network]`.
+    fn of(site: Site, pages: &[(&str, &str)], network: &str) -> Self {
         let tracker = Tracker::new();
-        let map = site.map("data.example.test");
+        let map = site.map(HOST);
         let keys = tracker.keys();
         let sandbox = Sandbox::new(&format!(
-            "[project]\nname = \"sky-urls\"\n[check]\nhost-interval = \"0s\"\n[network]\nmap = [{map:?}]\n\
+            "[project]\nname = \"sky-urls\"\n[check]\nhost-interval = \"0s\"\n[network]\nmap = [{map:?}]\n{network}\
              [notify.maintainers]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
              to = [\"ada@example.test\", \"bob@example.test\"]\nfolder = \"mail\"\n\
              [notify.tracker]\n{keys}"
@@ -61,6 +68,14 @@ impl Story {
         story.sandbox.write("urldb.toml", config + &chat.section());
         (story.mail_server, story.chat) = (Some(server), Some(chat));
         story
+    }
+
+    /// Tells a chat too.
+    fn with_chat(&mut self) {
+        let chat = Chat::new();
+        let config = self.sandbox.read("urldb.toml");
+        self.sandbox.write("urldb.toml", config + &chat.section());
+        self.chat = Some(chat);
     }
 
     /// Lets a path answer this text, or 404 without one.

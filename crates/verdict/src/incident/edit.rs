@@ -1,9 +1,9 @@
 //! The incidents while a run appends to them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{Because, EarlierIncident, EventKind};
+use urldb_protocol::{Because, CertificateDates, EarlierIncident, EventKind};
 
 use super::cause::{Cause, incident_id, incident_key};
 use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
@@ -12,6 +12,7 @@ use super::mark::{BREAKS, Mark, RunResult};
 use super::outcome::UrlOutcome;
 use super::state::{Departure, Member};
 use super::window::{Runs, Window};
+use crate::certificates::CertificateFacts;
 
 /// The facts about the run that incidents need.
 #[derive(Clone, Copy)]
@@ -34,6 +35,8 @@ pub struct RunFacts<'a> {
     pub host_urls: &'a dyn Fn(&str) -> u64,
     /// Whether the host answered any request of the run.
     pub has_answered: &'a dyn Fn(&str) -> bool,
+    /// The certificates of hosts.
+    pub certificates: CertificateFacts<'a>,
 }
 
 /// The incidents after a run.
@@ -62,6 +65,8 @@ pub(super) struct RunEdit<'a> {
     pub(super) members: HashMap<MemberKey, usize>,
     /// The incident that each URL left last.
     pub(super) departures: HashMap<MemberKey, usize>,
+    /// The open notice of each host whose certificate has ended, and that certificate.
+    pub(super) ended: BTreeMap<String, (usize, CertificateDates)>,
     by_url: HashMap<MemberKey, &'a UrlOutcome>,
     marks: Vec<MarkChange>,
 }
@@ -79,6 +84,7 @@ impl<'a> RunEdit<'a> {
             logs: known.into_iter().map(LogEdit::new).collect(),
             members: HashMap::new(),
             departures: HashMap::new(),
+            ended: BTreeMap::new(),
             by_url: outcomes
                 .iter()
                 .map(|outcome| (outcome.key(), *outcome))
@@ -87,22 +93,26 @@ impl<'a> RunEdit<'a> {
         }
     }
 
-    /// Of incidents that affect one URL, or have one key, the one that opened first takes the URLs of the
+    /// Of incidents that affect one URL, have one key, or are notices about one host, the one that opened first takes the URLs of the
     /// others. Branches that both opened an incident bring this about.
     pub(super) fn join_twins(&mut self) {
         let mut by_key: HashMap<String, usize> = HashMap::new();
+        let mut notices: HashMap<String, usize> = HashMap::new();
         for index in 0..self.logs.len() {
             let LogEdit { log, state, .. } = &self.logs[index];
             if !state.is_open() {
                 continue;
             }
-            let twin = by_key.get(&log.key).copied().or_else(|| {
+            let host = Some(&log.host).filter(|_| state.is_noticed);
+            let of_host = host.and_then(|host| notices.get(host));
+            let twin = by_key.get(&log.key).or(of_host).copied().or_else(|| {
                 let mut keys = state.members.keys();
                 keys.find_map(|key| self.members.get(key).copied())
             });
             match twin {
                 None => {
                     by_key.insert(log.key.clone(), index);
+                    notices.extend(host.map(|host| (host.clone(), index)));
                     let keys = state.members.keys().cloned();
                     self.members.extend(keys.map(|key| (key, index)));
                 }
@@ -124,6 +134,12 @@ impl<'a> RunEdit<'a> {
                 }
             }
         }
+    }
+
+    /// The incident whose notice about the host holds.
+    pub(super) fn open_notice(&self, host: &str) -> Option<usize> {
+        let mut logs = self.logs.iter();
+        logs.position(|known| known.state.is_noticed && known.log.host == host)
     }
 
     fn merge(&mut self, from: usize, winner: usize) {

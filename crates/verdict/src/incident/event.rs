@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use urldb_protocol::{Ack, Because, EarlierIncident, EventKind, Evidence};
+use urldb_protocol::{Ack, Because, EarlierIncident, EventKind, Evidence, Notice};
 
 use super::cause::Cause;
 
@@ -59,6 +59,9 @@ pub struct Event {
     /// A former incident of the URLs of [`EventKind::Opened`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<EarlierIncident>,
+    /// The notice, at an event that is about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Notice>,
     /// The acknowledgement of [`EventKind::Acked`] and [`EventKind::AckEnded`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack: Option<Ack>,

@@ -11,12 +11,15 @@ mod groups;
 mod log_edit;
 mod mark;
 mod newcomers;
+mod notice;
 mod outcome;
 mod silence;
 mod state;
 mod view;
 mod window;
 
+#[cfg(test)]
+mod notice_tests;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +29,7 @@ pub use edit::{Appended, MarkChange, RunFacts};
 pub use event::{Event, EventUrl, IncidentLog, Joining, MemberKey, time_of};
 pub use groups::unconfirmed_and_unknown;
 pub use mark::{Mark, RunResult, breaks_after};
+pub use notice::told_hours;
 pub use outcome::UrlOutcome;
 pub use state::{Departure, IncidentState, Member, fold};
 pub use view::{Reader, Takes, all_chapters, ended, told_elsewhere, view, whole, without_muted};

@@ -8,6 +8,7 @@ use super::edit::RunEdit;
 use super::groups::grouped;
 use super::log_edit::LogEdit;
 use super::mark::RunResult;
+use super::notice::is_expired;
 use super::outcome::UrlOutcome;
 use super::state::Member;
 
@@ -29,7 +30,10 @@ pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
         let is_bad = outcome.result == Some(RunResult::Bad);
         let cause = is_bad.then(|| cause_of(outcome));
         let place = edit.departure(outcome).map(|(index, _)| index);
-        let place = place.or_else(|| alike.most(&outcome.host, cause.as_ref()?, marks));
+        let alike_index = || alike.most(&outcome.host, cause.as_ref()?, marks);
+        let place = place.or_else(alike_index);
+        let noticed = edit.ended.get(&outcome.host).map(|(index, _)| *index);
+        let place = place.or(noticed.filter(|_| cause.as_ref().is_some_and(is_expired)));
         let Some(index) = place else {
             unplaced.push((outcome, marks));
             continue;

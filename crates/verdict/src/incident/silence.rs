@@ -37,6 +37,8 @@ pub(super) fn join(edit: &mut RunEdit<'_>, silent: &HashSet<&str>, outcomes: Vec
     for host in silent {
         match by_host.remove(host) {
             Some(outcomes) => join_host(edit, host, &outcomes),
+            // The notice says so.
+            None if edit.ended.contains_key(host) => {}
             None => become_silent(edit, host),
         }
     }
@@ -44,7 +46,8 @@ pub(super) fn join(edit: &mut RunEdit<'_>, silent: &HashSet<&str>, outcomes: Vec
 
 fn join_host(edit: &mut RunEdit<'_>, host: &str, outcomes: &[&UrlOutcome]) {
     let believed = outcomes.iter().find(|outcome| outcome.is_believed());
-    let index = of_silence(edit, host).or_else(|| {
+    let noticed = edit.ended.get(host).map(|(index, _)| *index);
+    let index = of_silence(edit, host).or(noticed).or_else(|| {
         let mut departures = outcomes
             .iter()
             .filter_map(|outcome| edit.departure(outcome));

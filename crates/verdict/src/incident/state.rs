@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use urldb_protocol::{Ack, Because, EventKind};
+use urldb_protocol::{Ack, Because, EventKind, Notice};
 
 use super::cause::Cause;
 use super::event::{Event, IncidentLog, Joining, MemberKey};
@@ -15,7 +15,11 @@ pub struct IncidentState {
     pub members: BTreeMap<MemberKey, Member>,
     /// The URLs that it no longer affects, as they were when they left last.
     pub left: BTreeMap<MemberKey, Departure>,
-    /// The id of the event that closed it; absent while it has members.
+    /// The notice, as of its last event.
+    pub notice: Option<Notice>,
+    /// The notice holds.
+    pub is_noticed: bool,
+    /// The id of the event that closed it; absent while it has members, or its notice holds.
     pub closed: Option<String>,
     /// The incident that took over.
     pub merged_into: Option<String>,
@@ -84,13 +88,17 @@ impl IncidentLog {
 }
 
 impl IncidentState {
-    /// Whether the incident affects a URL.
+    /// Whether the incident affects a URL, or its notice holds.
     pub fn is_open(&self) -> bool {
-        !self.members.is_empty()
+        !self.members.is_empty() || self.is_noticed
     }
 
     /// Adds the next event.
     pub fn apply(&mut self, event: &Event) {
+        if let Some(notice) = &event.notice {
+            self.notice = Some(notice.clone());
+            self.is_noticed = event.event != EventKind::Renewed;
+        }
         match event.event {
             EventKind::Opened | EventKind::Reopened | EventKind::Grown => self.join(event),
             EventKind::Shrunk => self.leave(event, event.because.unwrap_or(Because::Recovered)),
@@ -123,15 +131,17 @@ impl IncidentState {
             }
             EventKind::Merged => {
                 self.members.clear();
+                self.is_noticed = false;
                 self.merged_into.clone_from(&event.into);
                 self.closed = Some(event.id.clone());
             }
             // After branches were merged, a URL may have joined beside the end.
             EventKind::Closed if self.members.is_empty() => {
+                self.is_noticed = false;
                 self.closed = Some(event.id.clone());
                 self.ack = None;
             }
-            EventKind::Closed => {}
+            EventKind::Closed | EventKind::Noticed | EventKind::Renewed => {}
         }
     }
 

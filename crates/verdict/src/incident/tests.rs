@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use urldb_protocol::{Because, EventKind, Evidence, Phase, Reason, State};
 
 use super::*;
+use crate::certificates::CertificateFacts;
 use crate::options::VerdictOptions;
 use crate::status::UrlStatus;
 use crate::verdict::{Classification, Verdict};
@@ -201,6 +202,12 @@ impl World {
             last_good: &last_good,
             host_urls: &|_| URLS as u64 / 2,
             has_answered: &has_answered,
+            certificates: CertificateFacts {
+                seen: &[],
+                warning: std::time::Duration::ZERO,
+                is_complete: true,
+                is_gone: &|_, _| false,
+            },
         };
         let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
         for change in appended.marks {

@@ -3,12 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{AffectedUrl, Chapter, EventKind, Evidence, Incident, Phase, Span, State};
+use urldb_protocol::{
+    AffectedUrl, Chapter, EventKind, Evidence, Incident, Notice, Phase, Span, State,
+};
 
 use super::cause::Cause;
 use super::event::{Event, IncidentLog, MemberKey, time_of};
 use super::groups::sort_urls;
 use super::state::{Departure, IncidentState, Member, fold};
+
+/// The notice that a reader knows, and the one that holds.
+#[derive(Clone, Copy)]
+struct Notices<'s> {
+    told: Option<&'s Notice>,
+    now: Option<&'s Notice>,
+}
 
 /// URLs of an incident.
 type Members<'s> = BTreeMap<&'s MemberKey, &'s Member>;
@@ -25,6 +34,8 @@ pub struct Reader<'a> {
     pub heard_at: Option<Timestamp>,
     /// Whether the URL is one of the reader's.
     pub takes: &'a Takes<'a>,
+    /// Whether the reader is told of a notice.
+    pub takes_notice: &'a dyn Fn(&Notice) -> bool,
     /// Whether the reader sees muted URLs too: the report of a run does, a message does not.
     pub sees_muted: bool,
     /// URLs of which the reader has heard in an incident that was merged into this one.
@@ -38,7 +49,8 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
     let now = log.state();
     let told = reader.told(&heard, &now);
     let open = reader.open(&now, &told);
-    let phase = phase(&heard, &now, &told, &open)?;
+    let notices = reader.notices(&heard, &now);
+    let phase = phase((&heard, &told), (&now, &open), notices)?;
     let episode = episode(&log.events);
     let left = now.left.iter().filter(|(key, departure)| match phase {
         // The end tells of all URLs since the beginning.
@@ -58,8 +70,9 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
     };
     let cause = main_cause(&open, &left);
     let urls = urls(&open, &left, &told, &now, &cause);
-    let since = members().map(|member| member.joining.since).min();
     let first = log.events.first()?;
+    let since = members().map(|member| member.joining.since).min();
+    let since = since.or_else(|| first.at());
     Some(Incident {
         id: log.id.clone(),
         key: log.key.clone(),
@@ -82,6 +95,7 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
         evidence: evidence(&log.events, &cause, &urls),
         chapters: chapters(&log.events, reader),
         ack: now.ack.clone(),
+        notice: now.notice.clone(),
         earlier: first.earlier.clone(),
         urls,
         ..Incident::group(
@@ -114,18 +128,19 @@ pub fn told_elsewhere<'a>(
 /// The incident as whoever has heard all of it knows it; with all URLs since it opened last if it is closed.
 pub fn whole(log: &IncidentLog) -> Option<Incident> {
     if !log.state().is_open() {
-        return ended(log, &|_, _, _| true);
+        return ended(log, &Reader::of_all(0));
     }
     view(log, &Reader::of_all(log.events.len()))
 }
 
 /// A closed incident, as a reader of these URLs sees its end.
-pub fn ended(log: &IncidentLog, takes: &Takes<'_>) -> Option<Incident> {
+pub fn ended(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
     let reader = Reader {
         heard: last_join(log)? + 1,
         heard_at: log.state().closed.as_deref().and_then(time_of),
-        takes,
-        ..Reader::of_all(0)
+        sees_muted: true,
+        elsewhere: &[],
+        ..*reader
     };
     view(log, &reader).filter(|incident| incident.phase == Phase::Closed)
 }
@@ -162,6 +177,7 @@ impl Reader<'_> {
             heard,
             heard_at: None,
             takes: &|_, _, _| true,
+            takes_notice: &|_| true,
             sees_muted: true,
             elsewhere: &[],
         }
@@ -188,6 +204,20 @@ impl Reader<'_> {
         let members =
             members.filter(|(key, member)| self.sees(key, member, None) || is_told(key, member));
         members.collect()
+    }
+
+    /// The notices of which the reader knew and knows: that a host is in danger.
+    fn notices<'s>(&self, heard: &'s IncidentState, now: &'s IncidentState) -> Notices<'s> {
+        let of = |state: &'s IncidentState| {
+            let notice = state.open_notice();
+            notice.filter(|notice| (self.takes_notice)(notice))
+        };
+        Notices {
+            told: heard
+                .open_notice()
+                .filter(|_| of(heard).is_some() || of(now).is_some()),
+            now: of(now).or(now.open_notice().filter(|_| of(heard).is_some())),
+        }
     }
 
     fn sees(&self, key: &MemberKey, member: &Member, until: Option<Timestamp>) -> bool {
@@ -223,22 +253,27 @@ fn urls(
 /// The change since the reader heard of the incident last. `None` if there is nothing that the reader knows
 /// or should know.
 fn phase(
-    heard: &IncidentState,
-    now: &IncidentState,
-    told: &Members<'_>,
-    open: &Members<'_>,
+    (heard, told): (&IncidentState, &Members<'_>),
+    (now, open): (&IncidentState, &Members<'_>),
+    notices: Notices<'_>,
 ) -> Option<Phase> {
-    if told.is_empty() {
-        let is_known = !heard.left.is_empty() && heard.closed.is_some();
+    let is_affected = !open.is_empty() || notices.now.is_some();
+    if told.is_empty() && notices.told.is_none() {
+        let was_affected = !heard.left.is_empty() || heard.notice.is_some();
+        let is_known = was_affected && heard.closed.is_some();
         let phase = if is_known {
             Phase::Reopened
         } else {
             Phase::Opened
         };
-        return (!open.is_empty()).then_some(phase);
+        return is_affected.then_some(phase);
     }
-    if open.is_empty() {
+    if !is_affected {
         return Some(Phase::Closed);
+    }
+    // The danger has become a breakage, or the reverse.
+    if told.is_empty() != open.is_empty() {
+        return Some(Phase::Became);
     }
     let both = || {
         let keys = open.iter();
@@ -261,6 +296,7 @@ fn phase(
         .keys()
         .any(|key| now.left.contains_key(key) && !open.contains_key(key));
     Some(match () {
+        () if open.is_empty() && notices.told != notices.now => Phase::Became,
         () if both().any(is_other) => Phase::Became,
         () if both().any(comes_and_goes) => Phase::Intermittent,
         () if both().any(is_steady) => Phase::Steady,
@@ -394,6 +430,7 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
             again: event.again,
             new: index >= reader.heard,
             ack: event.ack.clone(),
+            notice: event.notice.clone(),
             urls,
             affected: state.members.keys().filter(|key| own.contains(key)).count() as u64,
             evidence: evidence.cloned(),

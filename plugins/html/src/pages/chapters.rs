@@ -171,12 +171,20 @@ fn fact_row(fact: &Fact) -> FactRow {
 
 /// Whether the end of an incident belongs to the chapter in which the last URL left.
 fn is_end(last: &Chapter, end: &ChapterDetails) -> bool {
-    let leaves = matches!(last.event, EventKind::Shrunk | EventKind::Steady);
+    let leaves = matches!(
+        last.event,
+        EventKind::Shrunk | EventKind::Steady | EventKind::Renewed
+    );
     leaves && last.run == end.chapter.run
 }
 
 fn class_of(chapter: &Chapter) -> &'static str {
-    use EventKind::{Became, Closed, Grown, Intermittent, Opened, Reopened, Shrunk, Steady};
+    use EventKind::{
+        Became, Closed, Grown, Intermittent, Opened, Renewed, Reopened, Shrunk, Steady,
+    };
+    if chapter.notice.is_some() {
+        return if chapter.event == Renewed { "k" } else { "w" };
+    }
     match (chapter.event, chapter.because) {
         (Shrunk, Some(Because::Removed)) => "o",
         (Shrunk | Closed, _) | (Steady, Some(_)) => "k",
@@ -206,6 +214,7 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
         redirect: incident.redirect.clone(),
         because: None,
         ack: None,
+        notice: incident.notice.clone(),
         sure: false,
         again: false,
         new: false,

@@ -88,7 +88,7 @@ impl Views<'_> {
     /// The incidents of each URL.
     fn incidents_of_urls(&self) -> HashMap<&str, Vec<&IncidentOverview>> {
         let mut of_urls: HashMap<&str, Vec<&IncidentOverview>> = HashMap::new();
-        let all = self.overview.open.iter().chain(&self.overview.closed);
+        let all = self.overview.all_incidents();
         for (it, url) in all.flat_map(|it| it.incident.urls.iter().map(move |url| (it, url))) {
             of_urls.entry(&url.url).or_default().push(it);
         }

@@ -13,7 +13,7 @@ impl<'a> Views<'a> {
     /// The entries of all incidents that messages tell.
     pub(crate) fn feed_entries(&self) -> Vec<FeedEntry<'a>> {
         let overview = self.overview;
-        let all = overview.open.iter().chain(&overview.closed);
+        let all = overview.all_incidents();
         all.filter_map(|it| self.feed_entry(it)).collect()
     }
 

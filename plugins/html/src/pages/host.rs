@@ -75,6 +75,8 @@ impl Views<'_> {
         let verified = last_verified(std::iter::once(host), self.overview.now);
         let open = self.overview.open.iter();
         let open = open.filter(|it| host.incidents.contains(&it.incident.id));
+        let notices = self.overview.notices.iter();
+        let open = open.chain(notices.filter(|it| it.domain == host.host));
         let closed = self.overview.closed.iter();
         let closed = latest_first(closed.filter(|it| it.domain == host.host));
         let title = format!("{}: {}", host.host, now.trim_end_matches('.'));

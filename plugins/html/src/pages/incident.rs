@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{Ack, Because, Incident, IncidentEvents, IncidentOverview, State};
+use urldb_protocol::{Ack, Because, Incident, IncidentEvents, IncidentOverview, Notice, State};
 use urldb_render::numbers::{age_in_words, counted, number};
 use urldb_render::{Mark, capitalized, command_line, curl_words, day_in_words, one_line, url_path};
 
@@ -62,7 +62,11 @@ impl Views<'_> {
         let incident = &it.incident;
         let is_open = incident.closed.is_none();
         let title = self.title(it);
-        let mark = if is_open { Mark::Broken } else { Mark::Kept };
+        let mark = match (is_open, incident.is_notice()) {
+            (true, false) => Mark::Broken,
+            (true, true) => Mark::Unsteady,
+            (false, _) => Mark::Kept,
+        };
         let mut hosts = self.overview.hosts.iter();
         let host = hosts.find(|host| host.host == it.domain && is_open);
         let checked = host.and_then(|host| host.checked).map(Time::moment);
@@ -90,7 +94,7 @@ impl Views<'_> {
             end: end(incident),
             ack: incident.ack.as_ref().map(acknowledgement),
             figures: figures(incident, events),
-            commands: if is_open { commands(incident) } else { vec![] },
+            commands: if is_open { commands(it) } else { vec![] },
             first_chapters: first,
             last_chapters: last,
             chapters_left_out: left_out,
@@ -119,6 +123,9 @@ impl Views<'_> {
 }
 
 fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
+    if let Some(notice) = incident.notice.as_ref().filter(|_| incident.is_notice()) {
+        return notice_figures(incident, notice);
+    }
     let parts = Parts::of(incident, events);
     let all = incident.host_urls.max(incident.urls.len() as u64);
     let of_all = of(all, "URL", "");
@@ -146,6 +153,28 @@ fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
     // URLs with different dates have them in their evidence.
     if let [Some(last)] = last_good.as_slice() {
         figures.push(Figure::new("Last good", day_in_words(*last), ""));
+    }
+    figures
+}
+
+/// The end of the certificate, and the URLs in danger.
+fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
+    let mut figures = vec![];
+    if let Some(dates) = &notice.certificate {
+        let name = match (incident.closed, notice.has_ended()) {
+            (Some(_), _) => "Was to end",
+            (None, true) => "Ended",
+            (None, false) => "Ends",
+        };
+        let issuer = match dates.issuer.as_str() {
+            "" => String::new(),
+            issuer => format!("issued by {}", one_line(issuer)),
+        };
+        figures.push(Figure::new(name, day_in_words(dates.not_after), issuer));
+    }
+    if let Some(urls) = notice.endangered {
+        let all = of(incident.host_urls.max(urls), "URL", "");
+        figures.push(Figure::new("In danger", number(urls), all));
     }
     figures
 }
@@ -214,6 +243,12 @@ impl Parts {
 
 /// The end of a closed incident, in the past: `All 40 URLs were as promised again.`
 pub(super) fn end(incident: &Incident) -> String {
+    if let Some(notice) = incident.notice.as_ref().filter(|_| incident.is_notice()) {
+        return match &notice.renewed {
+            Some(_) => "The host had a new certificate.".to_owned(),
+            None => "The host had no URL over https any more.".to_owned(),
+        };
+    }
     let all = incident.urls.len() as u64;
     let left = |because| incident.left_because(because);
     let good = left(Because::Recovered) + left(Because::Steady);
@@ -293,7 +328,12 @@ fn fault(incident: &Incident) -> String {
 }
 
 /// Commands for an open incident: see the bytes, get the promised ones, accept the new ones.
-fn commands(incident: &Incident) -> Vec<CommandRow> {
+fn commands(it: &IncidentOverview) -> Vec<CommandRow> {
+    let incident = &it.incident;
+    if incident.is_notice() {
+        let check = command("Check it again", &["urldb", "check", "-d", &it.domain]);
+        return check.into_iter().collect();
+    }
     let evidence = &incident.evidence;
     // The run may have stored evidence of other URLs only.
     let first = incident.affected().next().map(|url| url.url.as_str());

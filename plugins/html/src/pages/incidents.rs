@@ -55,7 +55,7 @@ impl Views<'_> {
             headline,
             as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
             year: year(&overview.days),
-            incidents: latest_first(overview.open.iter().chain(&overview.closed))
+            incidents: latest_first(overview.all_incidents())
                 .into_iter()
                 .skip((page - 1) * rows)
                 .take(rows)
@@ -68,7 +68,12 @@ impl Views<'_> {
     pub(super) fn incident_row(&self, it: &IncidentOverview) -> IncidentRow {
         let incident = &it.incident;
         let is_open = incident.closed.is_none();
-        let urls = incident.urls.len() as u64;
+        let endangered = incident
+            .notice
+            .as_ref()
+            .and_then(|notice| notice.endangered);
+        let endangered = endangered.filter(|_| incident.is_notice());
+        let urls = endangered.unwrap_or(incident.urls.len() as u64);
         let title = self.title(it);
         let mut detail = if is_open {
             detail(incident)
@@ -89,7 +94,7 @@ impl Views<'_> {
             noun: if urls == 1 { "URL" } else { "URLs" },
             since: Time::day(first_seen(incident)),
             closed: incident.closed.map(Time::day),
-            class: match (is_open, incident.comes_and_goes()) {
+            class: match (is_open, incident.comes_and_goes() || incident.is_notice()) {
                 (false, _) => "k",
                 (true, true) => "w",
                 (true, false) => "b",

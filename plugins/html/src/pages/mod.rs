@@ -88,7 +88,7 @@ pub(crate) struct Views<'a> {
 
 impl<'a> Views<'a> {
     pub(crate) fn new(overview: &'a Overview, source: &impl SiteSource) -> Self {
-        let all = overview.open.iter().chain(&overview.closed);
+        let all = overview.all_incidents();
         let commits = overview.hosts.iter().filter_map(|host| {
             let commit = source.commit_of(&host.host)?;
             Some((host.file.as_str(), commit))

@@ -1,16 +1,17 @@
 //! The start page: the state of all promises.
 
 use serde::Serialize;
-use urldb_protocol::{Finding, RunSummary};
+use urldb_protocol::{Finding, NoticeKind, RunSummary};
 use urldb_render::numbers::{counted, number, with_spaces};
 use urldb_render::{
-    PromiseCounts, SiteHeadline, moment_in_words, one_line, open_incidents, remarks, short_day,
+    PromiseCounts, SiteHeadline, day_in_words, moment_in_words, one_line, open_incidents, remarks,
+    short_day,
 };
 
 use super::events::EventRow;
 use super::hosts::{HostTable, MOST_HOSTS};
 use super::incidents::{IncidentRow, latest_first};
-use super::values::{Figure, Shares, Time, last_verified, promise_figures};
+use super::values::{Figure, Shares, Time, first_seen, last_verified, promise_figures};
 use super::{Frame, Views};
 use crate::file_names::host_page;
 use crate::strip::{good_days, year};
@@ -59,6 +60,7 @@ struct Fact {
 /// A kept promise with a remark.
 #[derive(Debug, Serialize)]
 struct WarningRow {
+    folder: &'static str,
     page: String,
     title: String,
     detail: String,
@@ -101,7 +103,7 @@ impl Views<'_> {
             figures: promise_figures(&shares, (files, verified), (good, known)),
             incidents: incidents.map(|it| self.incident_row(it)).collect(),
             more_incidents: overview.open.len().saturating_sub(MOST_INCIDENTS) as u64,
-            warnings: overview.warnings.iter().map(warning).collect(),
+            warnings: self.warnings(),
             mistakes: self.mistakes(),
             hosts: self.host_table(0..rows),
             more_hosts,
@@ -114,6 +116,23 @@ impl Views<'_> {
             ages: files.ages.map(number),
             coverage: self.coverage(),
         }
+    }
+
+    /// The notices, each with its page, and the other warnings.
+    fn warnings(&self) -> Vec<WarningRow> {
+        let overview = self.overview;
+        let notices = overview.notices.iter().map(|it| WarningRow {
+            folder: "incidents",
+            page: format!("{}.html", it.incident.id),
+            title: self.title(it),
+            detail: format!("Told since {}.", day_in_words(first_seen(&it.incident))),
+        });
+        let is_notice = |finding: &&Finding| finding.code == NoticeKind::CertificateEnds.as_str();
+        let others = overview
+            .warnings
+            .iter()
+            .filter(|finding| !is_notice(finding));
+        notices.chain(others.map(warning)).collect()
     }
 
     fn mistakes(&self) -> Vec<MistakeRow> {
@@ -171,7 +190,6 @@ fn warning(finding: &Finding) -> WarningRow {
         .into_owned();
     let title = match finding.code.as_str() {
         "intermittent" => format!("{host}: one URL breaks often"),
-        "certificate-expires-soon" => format!("{host}: the certificate expires soon"),
         code => format!("{host}: {code}"),
     };
     let detail = match finding.code.as_str() {
@@ -179,6 +197,7 @@ fn warning(finding: &Finding) -> WarningRow {
         _ => one_line(&finding.message),
     };
     WarningRow {
+        folder: "hosts",
         page: host_page(&host, 1),
         title: one_line(&title),
         detail,

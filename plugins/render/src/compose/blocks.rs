@@ -8,6 +8,7 @@ use super::commands::{commands, is_tls};
 use super::facts::facts;
 use super::links::source_link;
 use super::lookup::Lookup;
+use super::notices::is_end;
 use super::scope::Scope;
 use super::urls::{path_of, prefix, without_scheme};
 use crate::message::{Block, Class, HostRow, SourceLink, UrlList, UrlRow};
@@ -159,6 +160,17 @@ fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
         (Because::Steady, _) => return Text::from(has).own(" been as promised for a week"),
         (Because::Recovered, _) => {}
     }
+    let is_renewed = |it: &&Incident| it.notice.as_ref().is_some_and(|it| it.renewed.is_some());
+    if group
+        .incidents
+        .iter()
+        .all(|it| is_end(it) && is_renewed(it))
+    {
+        return match cause.subject {
+            Subject::Hosts(_) => Text::from("have new certificates"),
+            _ => Text::from("has a new certificate"),
+        };
+    }
     let was_silent = matches!(cause.state, State::Unreachable | State::Inconclusive);
     match (was_silent, cause.subject) {
         (true, Subject::Hosts(_)) => Text::from("answer again"),
@@ -282,6 +294,7 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
         (Phase::Unknown, Some(Reason::OwnNetwork)) => {
             "No URL counts as broken because of this run, and nobody is notified."
         }
+        (_, Some(Reason::TlsExpired)) if is_end(group.first()) => return None,
         (_, Some(Reason::TlsExpired)) => {
             "Nothing is read over a connection with an expired certificate, so no bytes were compared."
         }

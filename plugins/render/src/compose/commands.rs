@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
 
 use super::causes::Group;
+use super::notices::is_end;
 use super::scope::Scope;
 use super::urls::{domain_of, path_of, prefix};
 use crate::message::Command;
@@ -88,6 +89,7 @@ impl Context<'_> {
             State::Redirected if reason != Some(Reason::NoRedirect) => {
                 vec![self.try_it("to see the redirect"), self.check_again()]
             }
+            State::Unreachable if is_end(self.incident()) => vec![self.check_again()],
             State::Unreachable if reason.is_some_and(is_tls) => {
                 let purpose = match reason {
                     Some(Reason::TlsExpired) => "to check again after the renewal",

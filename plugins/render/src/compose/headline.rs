@@ -4,6 +4,7 @@ use urldb_protocol::{Because, EventKind, Incident, Phase, Reason};
 
 use super::causes::Group;
 use super::links::selection;
+use super::notices;
 use super::report::Report;
 use super::scope::Scope;
 use super::stuck::Deliveries;
@@ -56,11 +57,17 @@ impl Report<'_> {
         let is_unsteady = self.news.iter().any(|incident| incident.comes_and_goes());
         if !news.is_empty() || is_unsteady {
             let comma = if news.is_empty() { "" } else { ", " };
-            let text = listed(&news).own(comma).own(self.broken());
+            let is_danger = self.news.is_empty() && !self.has_new_mistakes();
+            let broken = || Text::from(self.broken());
+            let rest = if is_danger { self.kept() } else { broken() };
+            let text = listed(&news).own(comma).and(rest);
             return Headline::new(Tone::Bad, ACTION_NEEDED, text);
         }
         if let Some(good) = self.shrunk() {
             return good;
+        }
+        if self.closed.is_empty() && !self.solved.is_empty() {
+            return notices::solved(&self.solved, self.open.is_empty(), self.kept());
         }
         // An incident that has shrunk is open.
         let open = (self.open.len() + self.news.len()) as u64;
@@ -107,6 +114,15 @@ impl Report<'_> {
                 Headline::new(Tone::Good, "Good news", format!("{solved}. {others}"))
             }
         }
+    }
+
+    /// The rest of a headline about notices: all URLs are as promised, or some are broken.
+    fn kept(&self) -> Text {
+        let totals = &self.envelope.summary.totals;
+        if totals.affected + totals.intermittent > 0 {
+            return Text::from(self.broken());
+        }
+        self.all_good("").text
     }
 
     /// The headline if incidents are closed, and no other is open.
@@ -361,8 +377,10 @@ impl Report<'_> {
     /// The news, in phrases.
     fn news(&self) -> Vec<String> {
         let mut phrases = Vec::new();
+        phrases.extend(notices::phrases(&self.notices, &self.news));
         let in_phase = |phase| {
             let news = self.news.iter().copied();
+            let news = news.filter(|incident| !notices::has_just_ended(incident));
             // The totals name what comes and goes.
             let news = news.filter(|incident| !incident.comes_and_goes());
             news.filter(move |incident| incident.phase == phase)
@@ -396,10 +414,14 @@ impl Report<'_> {
         }
         let mistakes = self.envelope.mistakes.iter();
         let mistakes = mistakes.filter(|mistake| mistake.new).count() as u64;
-        if mistakes > 0 && self.tells_everything() {
+        if self.has_new_mistakes() {
             phrases.push(mistakes_in_files(mistakes));
         }
         phrases
+    }
+
+    fn has_new_mistakes(&self) -> bool {
+        self.tells_everything() && self.envelope.mistakes.iter().any(|mistake| mistake.new)
     }
 
     /// Number of URLs of the whole database.

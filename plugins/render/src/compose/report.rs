@@ -5,9 +5,10 @@ use urldb_protocol::{Envelope, Incident, JobResult, Phase, State};
 use super::causes::{self, Group, all_incidents};
 use super::links::{selection, site_link, source_link};
 use super::lookup::Lookup;
+use super::notices::notice_title;
 use super::scope::Scope;
 use super::stuck::{Deliveries, stuck_blocks};
-use super::{blocks, coverage, warnings};
+use super::{blocks, coverage, notices, warnings};
 use crate::message::{Block, KeptPromise, Message, OpenIncidents, SiteLink};
 use crate::numbers::moment;
 use crate::text::{Text, one_line};
@@ -70,6 +71,12 @@ pub(super) struct Report<'a> {
     pub(super) open: Vec<&'a Incident>,
     pub(super) unconfirmed: Vec<&'a Incident>,
     pub(super) unknown: Vec<&'a Incident>,
+    /// Notices that are new, or say something new.
+    pub(super) notices: Vec<&'a Incident>,
+    /// Notices that hold, and say nothing new.
+    pub(super) noticed: Vec<&'a Incident>,
+    /// Notices that are closed.
+    pub(super) solved: Vec<&'a Incident>,
 }
 
 impl<'a> Report<'a> {
@@ -82,6 +89,9 @@ impl<'a> Report<'a> {
             open: Vec::new(),
             unconfirmed: Vec::new(),
             unknown: Vec::new(),
+            notices: Vec::new(),
+            noticed: Vec::new(),
+            solved: Vec::new(),
         };
         for incident in incidents {
             report.sort_in(incident);
@@ -102,6 +112,15 @@ impl<'a> Report<'a> {
         if incident.phase == Phase::Closed && incident.merged_into.is_some() {
             // Another incident has taken over its URLs.
             return;
+        }
+        if incident.is_notice() {
+            let is_issue = matches!(self.scope, Scope::Issue(_));
+            return match incident.phase {
+                Phase::Closed if is_named && !is_issue => self.solved.push(incident),
+                Phase::Closed => {}
+                _ if is_named && (has_changed || is_issue) => self.notices.push(incident),
+                _ => self.noticed.push(incident),
+            };
         }
         match (self.scope, incident.phase) {
             (scope, Phase::Closed) if scope.is_check() => {}
@@ -134,12 +153,18 @@ impl<'a> Report<'a> {
         let mistakes = &self.envelope.mistakes;
         let new_mistake = mistakes.iter().any(|mistake| mistake.new);
         let files = self.tells_everything() && (new_mistake || !self.envelope.fixed.is_empty());
-        !self.news.is_empty() || !self.closed.is_empty() || files
+        let notices = !self.notices.is_empty() || !self.solved.is_empty();
+        !self.news.is_empty() || !self.closed.is_empty() || notices || files
     }
 
     /// Whether open incidents are told in full: when nothing else is told.
     fn shows_open(&self) -> bool {
         self.scope == Scope::Run && !self.has_news() && self.was_asked()
+    }
+
+    /// Whether notices that say nothing new are told in full: when nothing else is told.
+    fn shows_noticed(&self) -> bool {
+        self.scope == Scope::Run && !self.has_news()
     }
 
     /// Whether the run asked at least one URL of the open incidents.
@@ -163,7 +188,13 @@ impl<'a> Report<'a> {
         if self.tells_everything() {
             blocks.extend(warnings::mistakes(envelope));
         }
+        let notice = |incident: &&'a Incident| notices::block(incident, envelope);
+        blocks.extend(self.notices.iter().filter_map(notice));
+        if self.shows_noticed() {
+            blocks.extend(self.noticed.iter().filter_map(notice));
+        }
         blocks.extend(groups(&self.closed));
+        blocks.extend(self.solved.iter().filter_map(notice));
         if self.tells_everything() {
             blocks.extend(warnings::fixed_mistakes(envelope));
             blocks.extend(warnings::warnings(envelope, self.scope));
@@ -177,17 +208,25 @@ impl<'a> Report<'a> {
 
     fn also_open(&self) -> Option<OpenIncidents> {
         let is_listed = matches!(self.scope, Scope::Run | Scope::Changes(_));
-        if self.open.is_empty() || self.shows_open() || !is_listed {
+        let noticed: &[&Incident] = if self.shows_noticed() {
+            &[]
+        } else {
+            &self.noticed
+        };
+        let open: &[&Incident] = if self.shows_open() { &[] } else { &self.open };
+        if open.is_empty() && noticed.is_empty() || !is_listed {
             return None;
         }
         let heading = match (self.scope, &self.envelope.run.selection) {
-            (_, Some(arguments)) if !self.was_asked() => Text::from("Open outside ")
-                .and(selection(arguments))
-                .own(", not checked in this run"),
+            (_, Some(arguments)) if !open.is_empty() && !self.was_asked() => {
+                Text::from("Open outside ")
+                    .and(selection(arguments))
+                    .own(", not checked in this run")
+            }
             (Scope::Changes(_), _) => Text::from("Open, with a mail of their own"),
             _ => Text::from("Still open"),
         };
-        let groups = Group::all(&self.open, self.envelope);
+        let groups = Group::all(open, self.envelope);
         let item = |group: Group<'a>| {
             let title = blocks::title(&group);
             let since = Text::from(", since ").own(moment(group.since()));
@@ -202,9 +241,10 @@ impl<'a> Report<'a> {
             };
             title.and(since).own(muted)
         };
+        let dangers = noticed.iter().map(|incident| notice_title(incident));
         Some(OpenIncidents {
             heading,
-            items: groups.into_iter().map(item).collect(),
+            items: groups.into_iter().map(item).chain(dangers).collect(),
         })
     }
 
@@ -240,6 +280,7 @@ impl<'a> Report<'a> {
 
     fn site(&self) -> Option<SiteLink> {
         let told = self.news.iter().chain(&self.closed);
+        let told = told.chain(&self.notices).chain(&self.solved);
         let shown = self
             .shows_open()
             .then_some(&self.open)
@@ -253,7 +294,9 @@ impl<'a> Report<'a> {
             return None;
         }
         let groups = Group::all(&self.news, self.envelope).len()
-            + Group::all(&self.closed, self.envelope).len();
+            + Group::all(&self.closed, self.envelope).len()
+            + self.notices.len()
+            + self.solved.len();
         site_link(self.envelope, &ids, groups)
     }
 }

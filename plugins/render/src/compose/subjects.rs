@@ -79,7 +79,15 @@ fn cause(message: &Message) -> String {
         _ => false,
     };
     let incidents: Vec<&Block> = message.blocks.iter().filter(is_open).collect();
-    match incidents.as_slice() {
+    let notices: Vec<&Block> = of(Class::Warning)
+        .filter(|block| !block.ids.is_empty())
+        .collect();
+    let told = if incidents.is_empty() {
+        notices
+    } else {
+        incidents
+    };
+    match told.as_slice() {
         [] => {}
         [only] => return only.short.plain(),
         several => {
@@ -89,7 +97,11 @@ fn cause(message: &Message) -> String {
                 .flat_map(|block| block.host_names())
                 .collect();
             hosts.dedup();
-            return format!("{number} incidents: {}", hosts.join(", "));
+            let what = match several[0].class {
+                Class::Warning => "warnings",
+                _ => "incidents",
+            };
+            return format!("{number} {what}: {}", hosts.join(", "));
         }
     }
     let mistakes: Vec<_> = of(Class::Mistake).collect();

@@ -5,6 +5,7 @@ use urldb_protocol::{AffectedUrl, Evidence, Finding, Incident, Phase};
 
 use super::causes::{Group, is_muted};
 use super::lookup::Lookup;
+use super::notices::{has_just_ended, notice_title};
 use super::{blocks, warnings};
 use crate::numbers::{age, count, moment, number, share};
 use crate::sentences::{Cause, Subject};
@@ -22,13 +23,23 @@ pub(crate) struct IncidentTitle {
 
 /// The titles of open incidents, those with the most URLs first. Several hosts with one cause share one.
 pub(crate) fn open_groups(incidents: &[&Incident], lookup: &Lookup<'_>) -> Vec<IncidentTitle> {
-    let groups = Group::all(incidents, lookup).into_iter();
+    let (notices, incidents): (Vec<&Incident>, Vec<&Incident>) = incidents
+        .iter()
+        .copied()
+        .partition(|incident| incident.is_notice());
+    let groups = Group::all(&incidents, lookup).into_iter();
+    let notices = notices.into_iter().map(|incident| IncidentTitle {
+        title: notice_title(incident),
+        since: incident.since,
+        is_muted: false,
+    });
     groups
         .map(|group| IncidentTitle {
             title: blocks::title(&group),
             since: group.since(),
             is_muted: group.incidents.iter().all(|incident| is_muted(incident)),
         })
+        .chain(notices)
         .collect()
 }
 
@@ -62,7 +73,7 @@ pub(crate) fn broken_since(incidents: &[&Incident], envelope: &Lookup<'_>) -> Te
     text = text.own(format!(" {has} been broken since {}", moment(since)));
     let is_known = incidents
         .iter()
-        .any(|incident| incident.phase != Phase::Opened);
+        .any(|incident| incident.phase != Phase::Opened && !has_just_ended(incident));
     if is_known {
         text = text.own(format!(" ({})", age(since, envelope.run.started)));
     }
@@ -81,6 +92,13 @@ pub(super) fn comes_and_goes(urls: u64) -> &'static str {
 /// Subject and sentence of an incident, for a page: in the past if it is closed.
 pub(crate) fn page_title(incident: &Incident, envelope: &Lookup<'_>) -> Text {
     let is_closed = incident.closed.is_some();
+    if incident.is_notice() {
+        let title = notice_title(&Incident {
+            phase: Phase::Unchanged,
+            ..incident.clone()
+        });
+        return if is_closed { title.in_past() } else { title };
+    }
     let mut shown = Incident {
         phase: Phase::Unchanged,
         closed: None,

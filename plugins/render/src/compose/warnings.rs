@@ -1,6 +1,6 @@
 //! Blocks about domain files, and about kept promises with a remark.
 
-use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake};
+use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake, NoticeKind};
 use urldb_text::sanitize;
 
 use super::causes::is_about_state;
@@ -82,10 +82,11 @@ pub(super) fn fixed_mistakes(envelope: &Envelope) -> Vec<Block> {
 
 /// Warnings: one block for each code and host.
 pub(super) fn warnings(envelope: &Envelope, scope: Scope<'_>) -> Vec<Block> {
-    // A URL that comes and goes has an incident.
+    // A URL that comes and goes has an incident, and a certificate that ends has a notice.
     let is_told = |finding: &&Finding| {
         let was_told = finding.code == INTERMITTENT && !scope.is_check();
-        !is_about_state(finding) && !was_told
+        let has_notice = finding.code == NoticeKind::CertificateEnds.as_str();
+        !is_about_state(finding) && !was_told && !has_notice
     };
     let findings: Vec<&Finding> = envelope.findings.iter().filter(is_told).collect();
     of_findings(&findings, envelope)
@@ -120,9 +121,8 @@ pub(super) fn of_findings(findings: &[&Finding], envelope: &Envelope) -> Vec<Blo
 fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
     let first = findings[0];
     let total = findings.len() as u64;
-    let is_about_host = first.code == "certificate-expires-soon";
     let subject = match total {
-        1 if !is_about_host => Text::new().code(&first.url),
+        1 => Text::new().code(&first.url),
         _ => Text::new().code(&host_of(&first.url)),
     };
     let sentence = match warning_sentence(&first.code) {
@@ -134,10 +134,10 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         _ => sentence.own(format!(" ({})", count(total, "URL"))),
     };
     let short = match total {
-        1 if !is_about_host => Text::new().code(without_scheme(&first.url)),
+        1 => Text::new().code(without_scheme(&first.url)),
         _ => subject.clone(),
     };
-    let line = (total == 1 && !is_about_host).then_some(first.line);
+    let line = (total == 1).then_some(first.line);
     let row = |finding: &&Finding| UrlRow {
         shown: sanitize(&path_of(&finding.url)).into_owned(),
         place: source_link(envelope, &finding.file, Some(finding.line)),

@@ -9,8 +9,8 @@ use super::blocks::{code_block, facts};
 use super::rooms::{LARGEST_BODY, LONGEST_MARKER, fitted};
 use super::syntax::{code, inline};
 use crate::compose::{
-    Deliveries, Lookup, Scope, cause_of, cause_of_all, compose, former_cause, past, path_of,
-    seen_of,
+    Deliveries, Lookup, Scope, cause_of, cause_of_all, compose, former_cause, new_certificate,
+    notice_comment, past, path_of, seen_of,
 };
 use crate::numbers::{age, age_in_words, count, day, moment, number, with_spaces};
 use crate::text::{Text, shorten};
@@ -22,6 +22,9 @@ const KNOWN_FACTS: [&str; 4] = ["before", "since", "last good", "promised"];
 pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
     let run = moment(envelope.run.started);
     let since = format!("since the run of {run}");
+    if let Some(text) = notice_comment(incident, &since) {
+        return Some(with_spaces(&text) + "\n");
+    }
     let text = match incident.phase {
         phase if phase.is_news() && incident.comes_and_goes() => {
             comes_and_goes(envelope, incident, &run)
@@ -224,6 +227,10 @@ fn solved(envelope: &Envelope, incident: &Incident, since: &str) -> String {
             };
             let ages = ages(envelope, incident);
             let they = if good == 1 { "It was" } else { "They were" };
+            let all = match new_certificate(incident) {
+                Some(renewed) => format!("{renewed}, and {all}"),
+                None => all,
+            };
             format!("**Solved: {all} as promised again**, {since}. {they} broken for {ages}.")
         }
     };

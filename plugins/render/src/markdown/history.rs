@@ -3,7 +3,7 @@
 use urldb_protocol::{Because, Chapter, EventKind, Incident};
 
 use super::syntax::inline;
-use crate::compose::past;
+use crate::compose::{notice_event, past};
 use crate::numbers::{count, day, moment, number, with_spaces};
 use crate::text::Text;
 
@@ -40,6 +40,9 @@ pub(super) fn history(incident: &Incident) -> Option<String> {
 fn event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
     let urls = || count(chapter.urls, "URL");
     let is_one = incident.urls.len() == 1;
+    if let Some(text) = notice_event(incident, chapter) {
+        return Some(text);
+    }
     Some(match chapter.event {
         EventKind::Opened | EventKind::Reopened | EventKind::Became => {
             let text = past(incident, chapter);
@@ -75,7 +78,7 @@ fn event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
         EventKind::Muted => Text::from(format!("{} muted", urls())),
         EventKind::Unmuted => Text::from(format!("{} no longer muted", urls())),
         EventKind::Merged => Text::from("continues in another incident"),
-        EventKind::Closed => return None,
+        EventKind::Closed | EventKind::Noticed | EventKind::Renewed => return None,
     })
 }
 

@@ -7,7 +7,9 @@ use super::comments::comment;
 use super::history::history;
 use super::rooms::{LARGEST_BODY, LONGEST_MARKER, fitted};
 use super::syntax::{code, inline};
-use crate::compose::{Deliveries, Lookup, Scope, broken_since, checklist, compose, title};
+use crate::compose::{
+    Deliveries, Lookup, Scope, broken_since, checklist, compose, issue_lead, title,
+};
 use crate::message::{HostRow, Message};
 use crate::numbers::counted;
 use crate::room::Room;
@@ -41,10 +43,12 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
         .copied()
         .filter(|incident| incident.closed.is_none())
         .collect();
-    let headline = format!(
-        "**Action needed: {}.**",
-        inline(&broken_since(&open, &lookup))
-    );
+    let lead = match open.as_slice() {
+        [only] => issue_lead(only),
+        _ => None,
+    };
+    let lead = lead.unwrap_or_else(|| broken_since(&open, &lookup));
+    let headline = format!("**Action needed: {}.**", inline(&lead));
     let room_for_markers = incidents.len() * LONGEST_MARKER;
     let limit = LARGEST_BODY.saturating_sub(room_for_markers);
     let body = if let [only] = incidents {
@@ -52,6 +56,8 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
             let message = room.cut(&message);
             let end = if envelope.run.test {
                 TEST
+            } else if only.is_notice() {
+                "urldb keeps this issue: a comment follows only when something changes."
             } else {
                 "urldb opened this issue and closes it when all its URLs are as promised again. A \
                  comment follows only when something changes."

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    Finding, HostOverview, IncidentOverview, Mistake, Overview, RunSummary, State, UrlBelief,
-    UrlOverview,
+    Finding, HostOverview, IncidentOverview, Mistake, NoticeKind, Overview, RunSummary, State,
+    UrlBelief, UrlOverview,
 };
 
 use super::headline::Counts;
@@ -38,8 +38,9 @@ impl StatusPage<'_> {
         let incidents: Vec<&IncidentOverview> = overview.open.iter().collect();
         let mistakes: Vec<&Mistake> = overview.mistakes.iter().collect();
         let warnings: Vec<&Finding> = overview.warnings.iter().collect();
+        let notices: Vec<&IncidentOverview> = overview.notices.iter().collect();
         if !self.page.options.quiet || counts.affected > 0 {
-            self.news(&incidents, &mistakes, &warnings);
+            self.news(&incidents, &mistakes, (&notices, &warnings));
         }
         if self.page.options.quiet {
             return;
@@ -65,9 +66,11 @@ impl StatusPage<'_> {
         let warnings: Vec<_> = warnings
             .filter(|finding| finding.file == host.file)
             .collect();
+        let notices = self.overview.notices.iter();
+        let notices: Vec<_> = notices.filter(|it| it.domain == host.host).collect();
         let counts = Counts::of_host(host, incidents.len(), mistakes.len());
         self.headline(&counts, &format!(" of {}", host.host));
-        self.news(&incidents, &mistakes, &warnings);
+        self.news(&incidents, &mistakes, (&notices, &warnings));
         let (kept, others): (Vec<_>, Vec<_>) =
             urls.iter().partition(|url| url.standing == UrlBelief::Kept);
         let room = self.page.most(MOST.saturating_sub(others.len()));
@@ -148,18 +151,40 @@ impl StatusPage<'_> {
         &mut self,
         incidents: &[&IncidentOverview],
         mistakes: &[&Mistake],
-        warnings: &[&Finding],
+        (notices, warnings): (&[&IncidentOverview], &[&Finding]),
     ) {
         if incidents.is_empty() && mistakes.is_empty() && warnings.is_empty() {
             return;
         }
         self.page.gap();
+        self.groups(Class::Broken, incidents, "incident");
+        let most = self.page.most(MOST);
+        for mistake in mistakes.iter().take(most) {
+            self.title(Class::Mistake, &Text::new().outside(&mistake.message));
+            let place = Text::new().path(&format!("{}:{}", mistake.file, mistake.line));
+            self.page
+                .push(format!("  {} {}", paint(DIM, "-->"), place.plain()));
+        }
+        self.more(mistakes.len().saturating_sub(most), "mistake");
+        self.groups(Class::Warning, notices, "warning");
+        let is_notice = |it: &&&Finding| it.code == NoticeKind::CertificateEnds.as_str();
+        let others = warnings.iter().filter(|it| !is_notice(it)).copied();
+        let titles = warning_titles(&others.collect::<Vec<_>>(), &self.lookup);
+        let more = titles.len().saturating_sub(most);
+        for title in titles.into_iter().take(most) {
+            self.title(Class::Warning, &title);
+        }
+        self.more(more, "warning");
+    }
+
+    /// Open incidents or notices, each with its age below.
+    fn groups(&mut self, class: Class, incidents: &[&IncidentOverview], noun: &str) {
         let incidents: Vec<_> = incidents.iter().map(|it| &it.incident).collect();
         let groups = open_groups(&incidents, &self.lookup);
         let most = self.page.most(MOST);
         let more = groups.len().saturating_sub(most);
         for group in groups.into_iter().take(most) {
-            self.title(Class::Broken, &group.title);
+            self.title(class, &group.title);
             let mut since = Text::from("since ").own(moment(group.since));
             let age = age(group.since, self.overview.now);
             if age.ends_with("day") || age.ends_with("days") {
@@ -170,20 +195,7 @@ impl StatusPage<'_> {
             }
             self.page.wrapped(&since, 2);
         }
-        self.more(more, "incident");
-        for mistake in mistakes.iter().take(most) {
-            self.title(Class::Mistake, &Text::new().outside(&mistake.message));
-            let place = Text::new().path(&format!("{}:{}", mistake.file, mistake.line));
-            self.page
-                .push(format!("  {} {}", paint(DIM, "-->"), place.plain()));
-        }
-        self.more(mistakes.len().saturating_sub(most), "mistake");
-        let titles = warning_titles(warnings, &self.lookup);
-        let more = titles.len().saturating_sub(most);
-        for title in titles.into_iter().take(most) {
-            self.title(Class::Warning, &title);
-        }
-        self.more(more, "warning");
+        self.more(more, noun);
     }
 
     fn title(&mut self, class: Class, title: &Text) {
@@ -289,7 +301,7 @@ impl StatusPage<'_> {
             text = text.own(".");
         }
         if overview.open.is_empty()
-            && let Some(last) = overview.closed.first()
+            && let Some(last) = overview.closed.iter().find(|it| !it.incident.is_notice())
         {
             text = text.own(format!(" Last incident: {}.", day(last.incident.since)));
         }

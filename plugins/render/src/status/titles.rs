@@ -16,7 +16,7 @@ pub struct Titles(HashMap<String, Text>);
 impl Titles {
     /// The titles of the incidents of an overview.
     pub fn new(overview: &Overview) -> Self {
-        let all = overview.open.iter().chain(&overview.closed);
+        let all = overview.all_incidents();
         // The URLs of a closed incident may be those of an open one, with another cause.
         let mut envelope = empty_envelope(overview);
         let titles = all.map(|it| {

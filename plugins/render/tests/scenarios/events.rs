@@ -57,6 +57,7 @@ fn chapter(event: EventKind, at: Timestamp, evidence: &Evidence, state: State) -
         redirect: None,
         because: None,
         ack: None,
+        notice: None,
         sure: false,
         again: false,
         new: false,

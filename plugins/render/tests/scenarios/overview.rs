@@ -91,6 +91,7 @@ fn all_good(last: &str, now: &str) -> Overview {
         files: FileCounts::default(),
         deprecated: 0,
         open: vec![],
+        notices: vec![],
         closed: vec![],
         mistakes: vec![],
         warnings: vec![],

@@ -7,6 +7,7 @@ use urldb_protocol::{
 };
 
 use super::open::{OpenGroup, ip_and_port};
+use crate::compose::notices;
 use crate::compose::urls::host_of;
 use crate::message::Fact;
 use crate::numbers::{bytes, count, digest, moment, number};
@@ -28,15 +29,23 @@ impl OpenGroup<'_> {
         match self.group.first().state {
             State::Changed => self.changed(),
             State::Redirected => self.redirected(),
-            State::Unreachable => match (self.group.reason(), &evidence.certificate) {
+            State::Unreachable => match (self.group.reason(), self.rejected()) {
                 (Some(reason), Some(dates)) if is_certificate(reason) => {
                     self.certificate(reason, dates)
                 }
-                _ => self.tried().into_iter().collect(),
+                _ => self.tried(&evidence.detail).into_iter().collect(),
             },
             State::Truncated | State::Inconclusive | State::Blocked => self.error(),
             _ => Vec::new(),
         }
+    }
+
+    /// The certificate that was rejected. The end of one was told before any evidence.
+    fn rejected(&self) -> Option<&CertificateDates> {
+        let first = self.group.first();
+        let notice = first.notice.as_ref().filter(|_| notices::is_end(first));
+        let certificate = first.evidence.certificate.as_ref();
+        certificate.or(notice.and_then(|notice| notice.certificate.as_ref()))
     }
 
     /// The promised and the observed bytes of one URL.
@@ -144,8 +153,8 @@ impl OpenGroup<'_> {
         }
     }
 
-    /// The requests that failed.
-    fn tried(&self) -> Option<Fact> {
+    /// The requests that failed, and the sentence about their failure.
+    fn tried(&self, detail: &str) -> Option<Fact> {
         let evidence = self.evidence();
         let tried = if evidence.tried == 0 {
             1
@@ -171,10 +180,9 @@ impl OpenGroup<'_> {
                 });
             }
         }
-        if !evidence.detail.is_empty() {
+        if !detail.is_empty() {
             let separator = if text.is_empty() { "" } else { ": " };
-            text = text.own(separator);
-            text = text.outside(&evidence.detail);
+            text = text.own(separator).outside(detail);
         }
         let skipped = self.group.urls().filter(|url| url.not_tried).count() as u64;
         if skipped > 0 {
@@ -213,6 +221,12 @@ impl OpenGroup<'_> {
             _ => Fact::new("certificate", issued(Text::new())),
         }];
         facts.retain(|fact| !fact.text.is_empty());
+        if notices::is_end(self.group.first()) {
+            facts.extend(notices::warned(self.group.first()));
+            facts.extend(self.tried("the same certificate"));
+            facts.extend(notices::elsewhere(self.group.first(), self.envelope));
+            return facts;
+        }
         if let Some(address) = &self.evidence().observed.address {
             let (address, port) = ip_and_port(address);
             let text = Text::new().outside(&address);

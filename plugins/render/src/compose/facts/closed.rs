@@ -8,6 +8,7 @@ use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, Promised, Span};
 use super::cause::content;
 use super::story::{span_text, ways};
 use crate::compose::causes::Group;
+use crate::compose::notices;
 use crate::message::Fact;
 use crate::numbers::{age, count, moment, number};
 use crate::sentences::Subject;
@@ -20,8 +21,10 @@ pub(super) fn closed_facts(group: &Group<'_>, envelope: &Envelope) -> Vec<Fact> 
         Because::Accepted => accepted(group),
         Because::Recovered | Because::Steady => {
             let first = group.first();
-            served(group, &first.evidence.promised)
-                .into_iter()
+            let notice = first.notice.as_ref().filter(|_| notices::is_end(first));
+            let renewal = notice.and_then(notices::renewal).into_iter();
+            renewal
+                .chain(served(group, &first.evidence.promised))
                 .collect()
         }
     };

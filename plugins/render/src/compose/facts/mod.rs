@@ -14,6 +14,7 @@ use crate::message::Fact;
 use cause::content;
 use closed::closed_facts;
 use open::OpenGroup;
+pub(super) use open::ip_and_port;
 pub(crate) use story::{former_cause, past, past_of};
 
 /// The evidence of a group.

@@ -183,7 +183,7 @@ fn is_only_told(evidence: &Evidence, state: State) -> bool {
 }
 
 /// The IP address and the port of an address, which may have no port.
-pub(super) fn ip_and_port(address: &str) -> (String, Option<u16>) {
+pub(in crate::compose) fn ip_and_port(address: &str) -> (String, Option<u16>) {
     match address.parse::<SocketAddr>() {
         Ok(address) => (address.ip().to_string(), Some(address.port())),
         Err(_) => (address.to_owned(), None),

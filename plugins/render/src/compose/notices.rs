@@ -1,0 +1,306 @@
+//! Notices: hosts whose promises are kept, and in danger.
+
+use urldb_protocol::{
+    CertificateDates, Chapter, Envelope, EventKind, Incident, Notice, Phase, Reason,
+};
+use urldb_text::sanitize;
+
+use super::facts::ip_and_port;
+use super::links::source_link;
+use super::urls::domain_of;
+use crate::message::{Block, Class, Command, Fact, Headline, Tone};
+use crate::numbers::{count, day, hours, moment, share};
+use crate::text::Text;
+
+/// The block of a notice.
+pub(super) fn block(incident: &Incident, envelope: &Envelope) -> Option<Block> {
+    let notice = incident.notice.as_ref()?;
+    let is_closed = incident.phase == Phase::Closed;
+    let subject = Text::new().code(&incident.host);
+    let class = if is_closed {
+        Class::Solved
+    } else {
+        Class::Warning
+    };
+    let domain = domain_of(&notice.file).unwrap_or(&incident.host);
+    let check = Command::new("to check it again", &["urldb", "check", "-d", domain]);
+    let check = check.filter(|_| !is_closed && !incident.id.is_empty());
+    Some(Block {
+        code: (!is_closed).then(|| notice.kind.as_str().to_owned()),
+        known: incident.phase == Phase::Unchanged,
+        short: short(incident, notice),
+        host: sanitize(&incident.host).into_owned(),
+        ids: Some(incident.id.clone())
+            .filter(|id| !id.is_empty())
+            .into_iter()
+            .collect(),
+        urls_total: notice.endangered.unwrap_or_default(),
+        place: (!is_closed).then(|| source_link(envelope, &notice.file, None)),
+        facts: facts(incident, notice, envelope),
+        brief_command: check.is_some().then_some(0),
+        commands: check.into_iter().collect(),
+        brief: brief(notice, is_closed),
+        ..Block::new(class, subject, sentence(incident, notice))
+    })
+}
+
+/// The title of a notice that holds, for a list: `mirror.example.net has a certificate that ends in less than
+/// 14 days (100 of 100 URLs)`.
+pub(crate) fn notice_title(incident: &Incident) -> Text {
+    let subject = Text::new().code(&incident.host).own(" ");
+    match &incident.notice {
+        Some(notice) => subject.and(sentence(incident, notice)),
+        None => subject,
+    }
+}
+
+fn sentence(incident: &Incident, notice: &Notice) -> Text {
+    if incident.phase == Phase::Closed {
+        return Text::from(match notice.renewed {
+            Some(_) => "has a new certificate",
+            None => "has no URL over https any more",
+        });
+    }
+    let ends = Text::from("has a certificate that ").own(ending(notice));
+    match notice.endangered {
+        Some(urls) => {
+            let urls = share(urls, incident.host_urls.max(urls), "URL");
+            ends.own(format!(" ({})", urls.replace('\u{a0}', " ")))
+        }
+        None => ends,
+    }
+}
+
+/// `ends in less than 14 days`, or `has ended`.
+fn ending(notice: &Notice) -> String {
+    match notice.within_hours {
+        Some(0) => "has ended".to_owned(),
+        Some(left) => format!("ends in less than {}", hours(left)),
+        None => "ends soon".to_owned(),
+    }
+}
+
+/// `mirror.example.net: certificate ends on 2026-11-20`
+fn short(incident: &Incident, notice: &Notice) -> Text {
+    let host = Text::new().code(&incident.host);
+    match (&notice.certificate, notice.has_ended()) {
+        (Some(dates), false) => host.own(format!(": certificate ends on {}", day(dates.not_after))),
+        (Some(dates), true) => host.own(format!(": certificate ended on {}", day(dates.not_after))),
+        (None, _) => host.own(": certificate ends soon"),
+    }
+}
+
+/// `2026-11-20 04:00 UTC`
+pub(super) fn end_of(notice: &Notice) -> String {
+    let dates = notice.certificate.as_ref();
+    dates.map_or_else(String::new, |dates| moment(dates.not_after))
+}
+
+fn facts(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Vec<Fact> {
+    if incident.phase == Phase::Closed {
+        return renewal(notice).into_iter().collect();
+    }
+    let mut facts = vec![];
+    if let Some(dates) = &notice.certificate {
+        let name = if notice.has_ended() { "ended" } else { "ends" };
+        facts.push(Fact::new(name, Text::from(moment(dates.not_after))));
+        if !dates.issuer.is_empty() {
+            facts.push(Fact::new("issued by", Text::new().outside(&dates.issuer)));
+        }
+    }
+    facts.push(seen(incident, notice, envelope));
+    facts
+}
+
+/// The address that showed the certificate, and the run that saw it.
+fn seen(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Fact {
+    let text = match notice.address.as_deref().map(ip_and_port) {
+        Some((address, Some(port))) => {
+            let text = Text::from("at ").outside(&address);
+            text.own(format!(" port\u{a0}{port}, "))
+        }
+        Some((address, None)) => Text::from("at ").outside(&address).own(", "),
+        None => Text::new(),
+    };
+    let run = events(incident).next_back();
+    let is_own = run.is_none_or(|chapter| chapter.run == envelope.run.id);
+    Fact::new(
+        "seen",
+        match run {
+            Some(chapter) if !is_own => text.own(format!("in the run of {}", moment(chapter.at))),
+            _ => text.own("in this run"),
+        },
+    )
+}
+
+/// The events that say how much time is left.
+fn events(incident: &Incident) -> impl DoubleEndedIterator<Item = &Chapter> {
+    let chapters = incident.chapters.iter();
+    chapters.filter(|it| it.notice.is_some() && it.event != EventKind::Renewed)
+}
+
+/// The certificate that has taken the place of the one that ended, or was to end.
+pub(super) fn renewal(notice: &Notice) -> Option<Fact> {
+    notice
+        .renewed
+        .as_ref()
+        .map(|dates| Fact::new("ends", validity(dates)))
+}
+
+fn validity(dates: &CertificateDates) -> Text {
+    let text = Text::from(moment(dates.not_after));
+    match dates.issuer.as_str() {
+        "" => text,
+        issuer => text.own("; issued by ").outside(issuer),
+    }
+}
+
+/// When people were warned for the first time, of an incident that began as a notice.
+pub(super) fn warned(incident: &Incident) -> Option<Fact> {
+    let first = events(incident).find(|it| it.notice.as_ref().is_some_and(|it| !it.has_ended()))?;
+    let text = format!("as promised, with warnings since {}", day(first.at));
+    Some(Fact::new("before", Text::from(text)))
+}
+
+/// The URLs of the host that other incidents affect.
+pub(super) fn elsewhere(incident: &Incident, envelope: &Envelope) -> Option<Fact> {
+    let others = envelope.incidents.iter();
+    let others = others.filter(|it| it.host == incident.host && it.id != incident.id);
+    let others = others.filter(|it| it.is_open() && it.affected().next().is_some());
+    let parts: Vec<String> = others
+        .map(|it| {
+            let urls = it.affected().count() as u64;
+            let is = if urls == 1 { "is" } else { "are" };
+            format!("{} {is} in incident {}", count(urls, "URL"), it.id)
+        })
+        .collect();
+    (!parts.is_empty()).then(|| Fact::new("elsewhere", Text::from(parts.join(", "))))
+}
+
+/// Whether the incident is the end of a certificate of which people were warned.
+pub(super) fn is_end(incident: &Incident) -> bool {
+    let reason = incident.reason.as_deref();
+    incident.notice.is_some()
+        && !incident.is_notice()
+        && reason == Some(Reason::TlsExpired.as_str())
+}
+
+/// The URLs of a notice have become broken since its reader heard of it last.
+pub(super) fn has_just_ended(incident: &Incident) -> bool {
+    incident.phase == Phase::Became && is_end(incident) && incident.affected().all(|url| url.new)
+}
+
+fn brief(notice: &Notice, is_closed: bool) -> Text {
+    match (&notice.certificate, is_closed) {
+        (Some(dates), false) => Text::from(format!(
+            "It {} on {}. Renew it.",
+            if notice.has_ended() { "ended" } else { "ends" },
+            moment(dates.not_after)
+        )),
+        _ => Text::new(),
+    }
+}
+
+/// `1 certificate ends soon`, for the headline.
+pub(super) fn phrases(notices: &[&Incident], news: &[&Incident]) -> Vec<String> {
+    let ended = news.iter().filter(|incident| has_just_ended(incident));
+    let ended = ended.count();
+    let is_over = |incident: &&&Incident| incident.notice.as_ref().is_some_and(Notice::has_ended);
+    let over = notices.iter().filter(is_over).count();
+    let phrase = |number: usize, one: &str, several: &str| {
+        let verb = if number == 1 { one } else { several };
+        (number > 0).then(|| format!("{} {verb}", count(number as u64, "certificate")))
+    };
+    let ended = phrase(over + ended, "has ended", "have ended");
+    let soon = phrase(notices.len() - over, "ends soon", "end soon");
+    ended.into_iter().chain(soon).collect()
+}
+
+/// The headline of notices that are closed: `All good: 1 certificate was renewed, all 6 URLs are as promised`.
+pub(super) fn solved(notices: &[&Incident], is_all: bool, rest: Text) -> Headline {
+    let is_renewed = |it: &&Incident| it.notice.as_ref().is_some_and(|it| it.renewed.is_some());
+    let number = notices.len() as u64;
+    let were = if number == 1 { "was" } else { "were" };
+    let solved = if notices.iter().all(is_renewed) {
+        format!("{} {were} renewed", count(number, "certificate"))
+    } else {
+        format!("{} {were} closed", count(number, "notice"))
+    };
+    let call = if is_all { "All good" } else { "Good news" };
+    Headline::new(Tone::Good, call, Text::from(solved).own(", ").and(rest))
+}
+
+/// The first line of an issue about notices.
+pub(crate) fn issue_lead(incident: &Incident) -> Option<Text> {
+    let notice = incident.notice.as_ref().filter(|_| incident.is_notice())?;
+    let text = Text::from("the certificate of ").code(&incident.host);
+    let verb = if notice.has_ended() { "ended" } else { "ends" };
+    Some(text.own(format!(" {verb} on {}", end_of(notice))))
+}
+
+/// The comment on what a run changed in a notice, or in its end; absent if it is about something else. `since`
+/// is `since the run of DATE`.
+pub(crate) fn notice_comment(incident: &Incident, since: &str) -> Option<String> {
+    let notice = incident.notice.as_ref()?;
+    let end = end_of(notice);
+    if has_just_ended(incident) {
+        let broken = crate::numbers::share_with(
+            incident.affected().count() as u64,
+            incident.host_urls,
+            "URL",
+            "",
+            ["is", "are"],
+        );
+        return Some(format!(
+            "**Action needed: the certificate ended on {end}, {broken} broken**, {since}."
+        ));
+    }
+    if !incident.is_notice() {
+        return None;
+    }
+    Some(match (incident.phase, &notice.renewed) {
+        (Phase::Closed, Some(dates)) => {
+            let ends = day(dates.not_after);
+            format!("**Solved: the host has a new certificate**, which ends on {ends}, {since}.")
+        }
+        (Phase::Closed, None) => "**Closed: the host has no URL over https any more.**".to_owned(),
+        _ if notice.has_ended() => format!("**The certificate has ended**, on {end}."),
+        (Phase::Reopened, _) => {
+            format!(
+                "**The certificate is back: it {}**, on {end}.",
+                ending(notice)
+            )
+        }
+        _ => format!("**The certificate {}**, on {end}.", ending(notice)),
+    })
+}
+
+/// `the host has a new certificate, which ends on 2027-02-18`: the end of an incident that began as a notice.
+pub(crate) fn new_certificate(incident: &Incident) -> Option<String> {
+    let notice = incident.notice.as_ref().filter(|_| is_end(incident))?;
+    let dates = notice.renewed.as_ref()?;
+    let ends = day(dates.not_after);
+    Some(format!(
+        "the host has a new certificate, which ends on {ends}"
+    ))
+}
+
+/// The event of a notice in the history of an issue; absent for another event.
+pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
+    if incident.notice.is_some() && chapter.event.joins() && chapter.urls > 0 {
+        let is_first = chapter.affected == chapter.urls && is_expired(chapter);
+        let urls = count(chapter.urls, "URL");
+        return is_first.then(|| Text::from(format!("expired, {urls} broken")));
+    }
+    let notice = chapter.notice.as_ref()?;
+    Some(Text::from(match (chapter.event, notice.within_hours) {
+        (EventKind::Renewed, _) => "renewed".to_owned(),
+        (_, Some(0)) => "ended".to_owned(),
+        (_, Some(left)) => format!("less than {} left", hours(left)),
+        (_, None) => "ends soon".to_owned(),
+    }))
+}
+
+fn is_expired(chapter: &Chapter) -> bool {
+    chapter.reason.as_deref() == Some(Reason::TlsExpired.as_str())
+}
