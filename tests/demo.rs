@@ -132,10 +132,17 @@ fn stable(run: &str) -> (Vec<String>, Vec<&str>) {
         matches!(word.len(), 5 | 10)
             && chars.all(|char| char.is_ascii_digit() || "-:".contains(char))
     };
+    // The id of an incident.
+    let is_id = |word: &str| word.len() == 8 && word.chars().all(|char| char.is_ascii_hexdigit());
     let timeless = |line: &str| {
-        let words = line
-            .split(' ')
-            .map(|word| if is_time(word) { "~" } else { word });
+        let words = line.split(' ');
+        let words = words.map(|word| {
+            if is_time(word) || is_id(word) {
+                "~"
+            } else {
+                word
+            }
+        });
         words.collect::<Vec<_>>().join(" ")
     };
     let is_same = |word: &&str| {

@@ -661,8 +661,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(100))]
-
         /// Whoever gets only his messages knows what is broken, whenever his service works; what is held
         /// back is growth by less than half, and recovery of less than half. A reader of `after` hears of what
         /// is broken for long and was not acknowledged, and the end of it.
