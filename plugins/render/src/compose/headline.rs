@@ -189,7 +189,7 @@ impl Report<'_> {
     }
 
     /// The headline of a run without incidents.
-    fn nothing_new(&self) -> Headline {
+    pub(super) fn nothing_new(&self) -> Headline {
         let unconfirmed = self.urls_of(&self.unconfirmed);
         if let Some(no_result) = self.no_result() {
             return no_result;
@@ -242,7 +242,7 @@ impl Report<'_> {
     }
 
     /// Number of URLs that got no result. Those whose file could not be read again have no incident.
-    fn without_result(&self) -> u64 {
+    pub(super) fn without_result(&self) -> u64 {
         let coverage = &self.envelope.summary.coverage;
         let missing = coverage.due.saturating_sub(coverage.checked);
         self.urls_of(&self.unknown).max(missing)
@@ -296,78 +296,8 @@ impl Report<'_> {
         Some(Headline::new(Tone::Good, "Good news", text))
     }
 
-    fn checked(&self) -> Headline {
-        let broken = self.urls_of(&self.news);
-        let mistakes = self.envelope.mistakes.len() as u64;
-        if broken == 0 && mistakes == 0 {
-            return self.nothing_new();
-        }
-        let due = self.envelope.summary.coverage.due.max(broken);
-        let text = share_with(broken, due, "URL", "", ["is", "are"]);
-        let text = format!("{text} not as promised");
-        let text = match (broken, mistakes) {
-            (_, 0) => text,
-            (0, _) => mistakes_in_files(mistakes),
-            _ => format!("{text}, and {}", mistakes_in_files(mistakes)),
-        };
-        Headline::new(Tone::Bad, ACTION_NEEDED, text)
-    }
-
-    fn checked_of_pull_request(&self, only_adds: bool) -> Headline {
-        let verb = if only_adds { "adds" } else { "adds or changes" };
-        let due = self.envelope.summary.coverage.due;
-        let mistakes = self.envelope.mistakes.len() as u64;
-        let broken = self.urls_of(&self.news);
-        let unsure = self.urls_of(&self.unconfirmed) + self.without_result();
-        let of_all = |urls: u64| match (urls, due) {
-            (_, 1) => format!("the URL that this pull request {verb} is"),
-            _ if urls >= due => format!(
-                "all {} that this pull request {verb} are",
-                count(due, "URL")
-            ),
-            (1, _) => format!(
-                "1 of the {} that this pull request {verb} is",
-                count(due, "URL")
-            ),
-            _ => {
-                let due = count(due, "URL");
-                format!(
-                    "{} of the {due} that this pull request {verb} are",
-                    number(urls)
-                )
-            }
-        };
-        match (broken, mistakes) {
-            (0, 0) if due == 0 => Headline::new(
-                Tone::Good,
-                "All good",
-                format!("this pull request {verb} no URL"),
-            ),
-            (0, 0) if unsure > 0 => {
-                let text = format!("{} without a result", of_all(unsure));
-                Headline::new(Tone::Warn, "Nothing is certain", text)
-            }
-            (0, 0) => Headline::new(
-                Tone::Good,
-                "All good",
-                format!("{} as promised", of_all(due)),
-            ),
-            (0, _) => Headline::new(Tone::Bad, ACTION_NEEDED, mistakes_in_files(mistakes)),
-            (_, 0) => Headline::new(
-                Tone::Bad,
-                ACTION_NEEDED,
-                format!("{} broken", of_all(broken)),
-            ),
-            _ => {
-                let mistakes = mistakes_in_files(mistakes);
-                let text = format!("{} broken, and {mistakes}", of_all(broken));
-                Headline::new(Tone::Bad, ACTION_NEEDED, text)
-            }
-        }
-    }
-
     /// Number of affected URLs of the incidents.
-    fn urls_of(&self, incidents: &[&Incident]) -> u64 {
+    pub(super) fn urls_of(&self, incidents: &[&Incident]) -> u64 {
         let incidents = incidents.iter();
         incidents
             .map(|incident| Group::one(incident, self.envelope).urls_now())
@@ -474,7 +404,7 @@ impl Report<'_> {
     }
 }
 
-const ACTION_NEEDED: &str = "Action needed";
+pub(super) const ACTION_NEEDED: &str = "Action needed";
 
 /// The begin of all headlines and subjects of `urldb notify test`.
 pub(super) const TEST_MARK: &str = "[test] ";
@@ -483,7 +413,7 @@ fn incidents(number: u64) -> String {
     count(number, "incident")
 }
 
-fn mistakes_in_files(number: u64) -> String {
+pub(super) fn mistakes_in_files(number: u64) -> String {
     match number {
         1 => "1\u{a0}mistake in a domain file".to_owned(),
         _ => format!("{} in domain files", count(number, "mistake")),

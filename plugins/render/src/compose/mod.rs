@@ -2,6 +2,7 @@
 
 mod blocks;
 mod causes;
+mod checked;
 mod commands;
 mod coverage;
 mod facts;
