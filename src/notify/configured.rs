@@ -46,6 +46,12 @@ impl ConfiguredNotifier {
         notifier.map_or_else(|_| String::new(), |notifier| notifier.destination())
     }
 
+    /// Whether each incident has a place of its own there, which ends with it.
+    pub(super) fn keeps_threads(&self) -> bool {
+        let notifier = self.notifier.as_ref();
+        notifier.is_ok_and(|notifier| notifier.keeps_threads()) || self.audience.counts
+    }
+
     pub(super) fn status(&self) -> NotifierStatus {
         NotifierStatus::new(&self.name, self.kind, self.destination())
     }

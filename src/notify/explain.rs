@@ -57,6 +57,8 @@ pub fn explain(
             name,
             audience: &notify.audience,
             routing: &routing,
+            // Closed incidents are not explained.
+            keeps_threads: false,
         };
         of_section(section, incidents, file, url, now)
     });
@@ -74,6 +76,7 @@ fn of_section(
         name,
         audience,
         routing,
+        ..
     } = section;
     let route = routing.route(audience).of_incident(name, file);
     let members = file.log.state().members;

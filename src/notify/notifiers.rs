@@ -121,6 +121,7 @@ impl Notifiers {
                 name,
                 audience: &configured.audience,
                 routing: &self.routing,
+                keeps_threads: configured.keeps_threads(),
             };
             let report = report_for(envelope, &facts.incidents(), section);
             facts.hear(name, report.passed)?;
@@ -199,7 +200,7 @@ impl Notifiers {
         let results = self.chosen(only).map(|configured| {
             let extent = match &configured.notifier {
                 _ if scenario.is_some() => Extent::Whole,
-                Ok(notifier) if notifier.keeps_threads() => Extent::Ends,
+                Ok(_) if configured.keeps_threads() => Extent::Ends,
                 _ => Extent::Opening,
             };
             TestResult {

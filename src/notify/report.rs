@@ -45,6 +45,8 @@ pub(super) struct Section<'a> {
     pub(super) name: &'a str,
     pub(super) audience: &'a Audience,
     pub(super) routing: &'a Routing,
+    /// Whether each incident has a place of its own, such as an issue, which ends with it.
+    pub(super) keeps_threads: bool,
 }
 
 /// The report as a section tells it. `incidents` are those that are open, or closed within 30 days, after the
@@ -177,9 +179,14 @@ fn told_incidents(
             incident.take_run(seen);
         }
         let known = file.notified.get(name).cloned().unwrap_or_default();
-        let decision = match incident.merged_into {
-            // Another incident tells of the URLs. Only the place of this one, such as its issue, ends.
-            Some(_) if !audience.counts => Decision::Pass,
+        // Another incident tells of the URLs. Only the place of this one ends, unless both have one place.
+        let has_place = |into: &String| {
+            let mut others = incidents.iter();
+            let shares = others.any(|it| it.log.id == *into && it.log.key == incident.key);
+            section.keeps_threads && !shares
+        };
+        let decision = match &incident.merged_into {
+            Some(into) if !has_place(into) => Decision::Pass,
             _ => decide(&incident, &known, audience.remind, now, wants),
         };
         let heard = || {
@@ -218,6 +225,7 @@ pub(super) fn seen_by(
         name,
         audience,
         routing,
+        ..
     } = section;
     let route = routing.route(audience).of_incident(name, file)?;
     let heard = file.heard(name);
@@ -590,6 +598,7 @@ mod tests {
                 name,
                 audience: &notifier.audience,
                 routing: &self.routing,
+                keeps_threads: name == "threads",
             };
             let report = report_for(&run, &self.files(), section);
             let mut hear = |heard: Vec<(String, Heard)>, only_new: bool| {
@@ -758,6 +767,34 @@ mod tests {
                     prop_assert!(unheard.is_empty() || unheard.len() * 2 < before.len(), "{unheard:?}");
                 }
             }
+        }
+    }
+
+    /// A section with a place for each incident, such as an issue, ends that of a merged one, unless both
+    /// incidents have one place.
+    #[test]
+    fn the_place_of_a_merged_incident_ends() {
+        for (second, ends) in [(State::Gone, false), (State::Changed, true)] {
+            let mut world = World::new();
+            let mut reader = notifier("threads");
+            for state in [State::Gone, second] {
+                let mut branch = World {
+                    now: world.now,
+                    ..World::new()
+                };
+                let mut states = vec![State::Ok; URLS];
+                states[0] = state;
+                branch.run(&states);
+                branch.deliver("threads", &mut reader, true).unwrap();
+                (world.now, world.states) = (branch.now, branch.states);
+                world.logs.extend(branch.logs);
+                world.notified.extend(branch.notified);
+            }
+            world.run(&world.states.clone());
+            let message = world.deliver("threads", &mut reader, true);
+            let incidents = message.iter().flat_map(|message| &message.incidents);
+            let merged = incidents.filter(|it| it.merged_into.is_some());
+            assert_eq!(merged.count(), usize::from(ends), "{second}");
         }
     }
 

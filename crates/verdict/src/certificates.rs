@@ -82,7 +82,7 @@ impl HostCertificates {
         }
     }
 
-    /// Whether nobody is to be told of any of the URLs.
+    /// Whether all its URLs are muted.
     pub fn is_muted(&self) -> bool {
         self.muted == self.urls
     }

@@ -15,10 +15,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use urldb_protocol::{
-    Delivery, DeliveryFuture, DeliveryOutcome, Envelope, Notifier, PROTOCOL, PlannedDelivery,
-    ReportDelivery,
+    Delivery, DeliveryFuture, Envelope, Notifier, PROTOCOL, PlannedDelivery, ReportDelivery,
 };
-use urldb_render::{Each, Part, WordsWriter, parts};
+use urldb_render::{Each, Part, WordsWriter, due, goes_on, planned};
 
 pub use program::{Error, find};
 
@@ -91,10 +90,7 @@ impl CommandNotifier {
 
 impl Notifier for CommandNotifier {
     fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
-        let parts = parts(envelope, self.settings.each).into_iter();
-        parts
-            .map(|part| part.planned(envelope, self.destination()))
-            .collect()
+        planned(envelope, self.settings.each, &self.destination())
     }
 
     fn deliver<'a>(
@@ -104,17 +100,8 @@ impl Notifier for CommandNotifier {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            let due = parts(envelope, self.settings.each).into_iter();
-            for part in due.filter(|part| pending.iter().any(|id| id == part.delivery())) {
-                let delivery = self.tell(envelope, &part).await;
-                // Another message would fail in the same way, and as slowly.
-                let is_away = delivery.outcome == DeliveryOutcome::Retry;
-                report(if is_away {
-                    delivery.of_notifier()
-                } else {
-                    delivery
-                });
-                if is_away {
+            for part in due(envelope, self.settings.each, pending) {
+                if !goes_on(self.tell(envelope, &part).await, report) {
                     return;
                 }
             }

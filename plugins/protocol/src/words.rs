@@ -54,8 +54,6 @@ pub enum MessageAction {
     Close,
     /// Nothing has changed: incidents are still open.
     Remind,
-    /// The state of all promises, once a week.
-    Digest,
     /// A person tests the notifier, and nothing has happened. A test of a thread has the actions of the thread,
     /// and `test` of `run`.
     Test,

@@ -64,7 +64,9 @@ pub use message::{
     SourceLink, Tone, UrlList, UrlRow,
 };
 pub use page::TerminalOptions;
-pub use parts::{Each, MOST_INCIDENTS, Part, has_other_news, part, parts, tells};
+pub use parts::{
+    Each, MOST_INCIDENTS, Part, due, goes_on, has_other_news, part, parts, planned, tells,
+};
 pub use renderer::{Error, Renderer};
 pub use sentences::status_text;
 pub use shell::{HEADERS_ONLY, command_line, curl_words};

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use urldb_protocol::{Chapter, Delay, Envelope, Incident, Phase, PlannedDelivery};
+use urldb_protocol::{
+    Chapter, Delay, Delivery, DeliveryOutcome, Envelope, Incident, Phase, PlannedDelivery,
+    ReportDelivery,
+};
 
 /// The number of messages that a notifier makes of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,33 @@ pub fn parts(envelope: &Envelope, each: Each) -> Vec<Part> {
     parts
 }
 
+/// The deliveries of the messages that the report needs, to one destination.
+pub fn planned(envelope: &Envelope, each: Each, to: &str) -> Vec<PlannedDelivery> {
+    let parts = parts(envelope, each).into_iter();
+    parts
+        .map(|part| part.planned(envelope, to.to_owned()))
+        .collect()
+}
+
+/// The messages of the report whose deliveries are pending.
+pub fn due(envelope: &Envelope, each: Each, pending: &[String]) -> Vec<Part> {
+    let mut parts = parts(envelope, each);
+    parts.retain(|part| pending.iter().any(|id| id == part.delivery()));
+    parts
+}
+
+/// Reports a delivery. Returns whether another one makes sense now: a service that is busy or away is no better a
+/// moment later.
+pub fn goes_on(delivery: Delivery, report: ReportDelivery<'_>) -> bool {
+    let is_away = delivery.outcome == DeliveryOutcome::Retry;
+    report(if is_away {
+        delivery.of_notifier()
+    } else {
+        delivery
+    });
+    !is_away
+}
+
 impl Part {
     /// The id of the incident, if the part is about one.
     pub fn thread(&self) -> Option<&str> {
@@ -70,7 +100,7 @@ impl Part {
     }
 
     /// The delivery of the part to the destination.
-    pub fn planned(&self, envelope: &Envelope, to: String) -> PlannedDelivery {
+    fn planned(&self, envelope: &Envelope, to: String) -> PlannedDelivery {
         let whole = PlannedDelivery::of_report(envelope, to);
         PlannedDelivery {
             id: self.delivery().to_owned(),

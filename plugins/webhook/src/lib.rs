@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use urldb_http::{Answer, Budget, Client, Method, Request, SendError, Url, endpoint};
 use urldb_protocol::{
-    Delivery, DeliveryFuture, DeliveryOutcome, Envelope, Notifier, PlannedDelivery, ReportDelivery,
+    Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
-use urldb_render::{Each, Part, parts};
+use urldb_render::{Each, Part, due, goes_on, parts, planned};
 
 pub use body::{Error, Settings, Template};
 
@@ -138,10 +138,7 @@ fn judge(id: &str, host: &str, answer: &Answer) -> Delivery {
 
 impl Notifier for WebhookNotifier {
     fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
-        let parts = parts(envelope, self.each).into_iter();
-        parts
-            .map(|part| part.planned(envelope, self.destination()))
-            .collect()
+        planned(envelope, self.each, &self.destination())
     }
 
     fn deliver<'a>(
@@ -151,21 +148,12 @@ impl Notifier for WebhookNotifier {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            let mut due = parts(envelope, self.each);
-            due.retain(|part| pending.iter().any(|id| id == part.delivery()));
+            let due = due(envelope, self.each, pending);
             for (index, part) in due.iter().enumerate() {
                 if index > 0 {
                     tokio::time::sleep(INTERVAL).await;
                 }
-                let delivery = self.post(envelope, part).await;
-                // A service that is busy or away is no better a moment later.
-                let is_away = delivery.outcome == DeliveryOutcome::Retry;
-                report(if is_away {
-                    delivery.of_notifier()
-                } else {
-                    delivery
-                });
-                if is_away {
+                if !goes_on(self.post(envelope, part).await, report) {
                     return;
                 }
             }

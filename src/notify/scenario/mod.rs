@@ -89,6 +89,8 @@ fn tell(
             name,
             audience: &audience,
             routing: &routing,
+            // No scenario merges branches.
+            keeps_threads: false,
         };
         let report = report_for(&world.report(base), &world.files, section);
         world.hear(name, report.passed);

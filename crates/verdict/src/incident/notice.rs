@@ -130,8 +130,8 @@ fn follow(edit: &mut RunEdit<'_>, index: usize, seen: &HostCertificates) {
     append(edit, index, EventKind::Renewed, renewed.unwrap_or_default());
 }
 
-/// Whether a server may still show the certificate: it was said to be replaced before, and came back. That it
-/// is gone is told once more only after its end.
+/// Whether a server may still show the certificate: people were told of its replacement before, and it came back.
+/// They hear of a second replacement only after its end.
 fn may_come_back(log: &IncidentLog, now: Timestamp) -> bool {
     let mut reopened = log
         .events

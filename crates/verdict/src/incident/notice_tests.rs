@@ -16,7 +16,7 @@ const HOST: &str = "a.example";
 const WARNING: Duration = Duration::from_hours(14 * 24);
 const URLS: usize = 2;
 
-/// What happens between two runs, and what a run sees.
+/// Events between two runs, and the sights of a run.
 #[derive(Debug, Clone)]
 enum Step {
     /// The hours since the run before, which are negative when the clock steps back.
@@ -299,7 +299,7 @@ fn claims_only_what_it_saw(world: &World, run: &Run) {
     }
 }
 
-/// The hours that are told about a certificate only go down, but for one that came back.
+/// The hours that people are told about a certificate only go down, unless it was replaced and came back.
 fn hours_go_down(run: &Run) {
     for (log, known) in &run.incidents {
         let before = IncidentLog {
