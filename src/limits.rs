@@ -31,7 +31,7 @@ pub(crate) const LEDGER: Limit = Limit::mib(1 << 10);
 pub(crate) const INCIDENT: Limit = Limit::mib(256);
 
 /// A message in the outbox, which holds its whole report.
-pub(crate) const MESSAGE: Limit = Limit::mib(1 << 10);
+pub(crate) const MESSAGE: Limit = Limit::mib(1);
 
 /// The manifest of a bundle.
 pub(crate) const BUNDLE_MANIFEST: Limit = Limit::mib(16);

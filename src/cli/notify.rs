@@ -16,7 +16,7 @@ use super::print::standing::{self, channel};
 use super::print::style::{self, Format, count};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
-use crate::notify::{IncidentFacts, Message, NotifierStatus, Notifiers, Outbox, TestResult};
+use crate::notify::{Message, NotifierStatus, Notifiers, Outbox, TestResult};
 use crate::project::project_info;
 use crate::run::IncidentMemory;
 
@@ -32,7 +32,7 @@ Examples:
   urldb notify test maintainers --scenario 04
   urldb notify explain http://example.org/a.csv    who is told of it, and why not
   urldb notify retry
-  urldb notify drop 1f07a2c4")]
+  urldb notify skip maintainers")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Action,
@@ -64,10 +64,10 @@ enum Action {
         #[arg(long, default_value = "human")]
         format: Format,
     },
-    /// Discard a message that waits
-    Drop {
-        /// The id that `urldb notify list` shows, or NAME/ID where several notifiers wait for it
-        id: String,
+    /// Discard what a notifier has not told: it tells only what happens from now on
+    Skip {
+        /// The name of a notifier in urldb.toml, or of one that has left messages
+        name: String,
     },
 }
 
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Action::Test { name, scenario } => test(context, name.as_deref(), scenario.as_deref()),
         Action::Retry { name } => retry(context, &outbox, name.as_deref()),
         Action::Explain { target, format } => explain::run(target, *format, context),
-        Action::Drop { id } => drop_message(context, &outbox, id),
+        Action::Skip { name } => skip(context, &outbox, name),
     }
 }
 
@@ -174,15 +174,15 @@ fn write_message(
     context: &Context,
 ) -> std::io::Result<()> {
     let name = &standing.notifier;
-    let id = message.id();
-    let mut topics: Vec<&str> = message
-        .waiting()
-        .map(|delivery| delivery.about.as_str())
-        .collect();
-    topics.dedup();
-    let about = Text::new().outside(id).own(", ");
-    let about = about.own(moment(message.envelope().run.started)).own(": ");
-    let mut facts = vec![Fact::new("message", about.outside(&topics.join("; ")))];
+    let mut facts = vec![];
+    if message.incidents() > 0 {
+        let unheard = count(message.incidents(), "incident");
+        facts.push(Fact::new("unheard", Text::from(unheard)));
+    }
+    facts.push(Fact::new(
+        "failing",
+        Text::from(format!("since {}", moment(message.since()))),
+    ));
     let recipients = standing::recipients(std::slice::from_ref(message));
     if !recipients.is_empty() {
         let recipients = Text::new().outside(&recipients.join(", "));
@@ -203,7 +203,7 @@ fn write_message(
     }));
     let retry = ["urldb", "notify", "retry", name];
     let retry = Command::new("to send it now", &retry).filter(|_| standing.is_configured());
-    let drop = Command::new("to discard it", &["urldb", "notify", "drop", id]);
+    let drop = Command::new("to discard it", &["urldb", "notify", "skip", name]);
     let commands: Vec<Command> = retry.into_iter().chain(drop).collect();
     let text = terminal_facts(&facts, &commands, context.terminal_options());
     write_text(out, &text)
@@ -298,7 +298,7 @@ fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Resu
     let notifiers = notifiers(context, name)?;
     let _lock = context.lock_repository()?;
     let now = Ambient::SYSTEM.now;
-    let memory = IncidentMemory::of_ledger(&context.ledger());
+    let memory = IncidentMemory::of_ledger(&context.ledger(), Ambient::SYSTEM.now_in_seconds())?;
     let standings = notifiers.retry(outbox, name, now, &memory)?;
     let mut out = output::stdout();
     for standing in &standings {
@@ -337,42 +337,21 @@ fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Resu
     })
 }
 
-fn drop_message(context: &Context, outbox: &Outbox, id: &str) -> anyhow::Result<ExitCode> {
+/// Discards what a notifier has not told.
+fn skip(context: &Context, outbox: &Outbox, name: &str) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let (only, id) = match id.split_once('/') {
-        Some((notifier, id)) => (Some(notifier), id),
-        None => (None, id),
+    let is_configured = context.config.notifiers.contains_key(name);
+    if !is_configured && !outbox.notifiers()?.iter().any(|known| known == name) {
+        notifiers(context, Some(name))?;
+    }
+    let memory = IncidentMemory::of_ledger(&context.ledger(), Ambient::SYSTEM.now_in_seconds())?;
+    let skipped = Notifiers::new(&context.config).skip(outbox, name, &memory)?;
+    let name = sanitize(name);
+    let line = match skipped {
+        None => format!("{name}: nothing waits."),
+        Some(0) => format!("{name}: what waited is not told."),
+        Some(incidents) => format!("{name}: not told: {}.", count(incidents, "incident")),
     };
-    let mut found = vec![];
-    for notifier in outbox.notifiers()? {
-        if only.is_some_and(|only| only != notifier) {
-            continue;
-        }
-        let messages = outbox.messages(&notifier).into_iter().flatten();
-        let messages =
-            messages.filter(|message| message.id() == id || message.envelope().run.id == id);
-        found.extend(messages.map(|message| (notifier.clone(), message)));
-    }
-    match found.as_slice() {
-        [] => anyhow::bail!(
-            "no message {} waits; `urldb notify list` shows the ids",
-            sanitize(id)
-        ),
-        [(notifier, message)] => {
-            // The notifier is not told what a person dropped.
-            let memory = IncidentMemory::of_ledger(&context.ledger());
-            memory.hear(notifier, message.heard())?;
-            message.remove()?;
-            let line = format!("{notifier}: message {} dropped.", message.id());
-            writeln!(output::stdout(), "{}", sanitize(&line))?;
-            Ok(ExitCode::Success)
-        }
-        several => {
-            let names = several
-                .iter()
-                .map(|(notifier, message)| format!("{notifier}/{}", message.id()));
-            let names = names.collect::<Vec<_>>().join(" or ");
-            anyhow::bail!("several notifiers wait for this message: name {names}")
-        }
-    }
+    writeln!(output::stdout(), "{line}")?;
+    Ok(ExitCode::Success)
 }

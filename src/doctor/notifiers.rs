@@ -142,10 +142,7 @@ impl ProjectSetup<'_> {
         if !status.is_configured() {
             let sentence = format!("{name}: {waiting}, and urldb.toml has no [notify.{name}]");
             let check = Check::fault(channel, sentence);
-            return Some(status.waiting.iter().fold(check, |check, message| {
-                let id = format!("{name}/{}", message.id());
-                check.mended_by("to discard it", &["urldb", "notify", "drop", &id])
-            }));
+            return Some(check.mended_by("to discard it", &["urldb", "notify", "skip", name]));
         }
         let fault = status.fault().map(|fault| fault.message.as_str());
         let sentence = format!("{name}: {}; {waiting}", fault.unwrap_or("not tried yet"));

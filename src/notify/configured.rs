@@ -2,12 +2,16 @@
 
 use urldb_protocol::{Envelope, Notifier, PlannedDelivery};
 
+use super::audience::Routing;
 use super::factory::new_notifier;
-use super::outbox::Message;
+use super::incident_facts::IncidentFacts;
+use super::outbox::{Message, Outbox};
 use super::panic;
+use super::report::{NotifierReport, Section, keep_mistakes, report_for};
 use super::status::NotifierStatus;
 use crate::config::{self, Audience, Config, NotifierKind};
 use crate::explain::explain;
+use crate::ledger::IncidentFile;
 
 /// A notifier that urldb.toml names.
 pub(super) struct ConfiguredNotifier {
@@ -62,6 +66,106 @@ impl ConfiguredNotifier {
         status.waiting = status.take_readable(messages);
         status.errors.extend(self.notifier.as_ref().err().cloned());
         status
+    }
+
+    /// Puts a message about the run into the outbox if there is something to tell, in place of what nobody got.
+    /// Readers whom an earlier message did not reach get one of their own.
+    pub(super) fn post(
+        &self,
+        outbox: &Outbox,
+        run: &Envelope,
+        facts: &dyn IncidentFacts,
+        routing: &Routing,
+    ) -> anyhow::Result<()> {
+        let name = &self.name;
+        // A message that cannot be read is an error of its delivery.
+        let waiting: Vec<Message> = outbox.messages(name).into_iter().flatten().collect();
+        for message in &waiting {
+            // A run that was killed after a delivery has not stored this.
+            facts.hear(name, message.heard_so_far())?;
+        }
+        let is_main = |message: &&Message| !message.is_for_others();
+        let unheard: Vec<Message> = waiting.iter().filter(is_main).cloned().collect();
+        let mut messages = vec![outbox.message(name, run, &unheard)];
+        let others = waiting
+            .iter()
+            .map(|left| outbox.for_others(name, run, left));
+        messages.extend(others.flatten());
+        let mut kept: Vec<&Message> = vec![];
+        let all = messages.clone();
+        for message in &mut messages {
+            let incidents = facts.incidents();
+            let report = self.compose(message, Some(run), &incidents, routing);
+            facts.hear(name, report.passed.clone())?;
+            if !report.has_news {
+                continue;
+            }
+            // A notifier that has to hear of an incident hears of its end too.
+            let begun = report.heard.iter().map(|(id, _)| id.clone());
+            facts.expect(name, begun.collect())?;
+            // The next try plans the deliveries of a notifier that crashes now.
+            let planned = self.planned(message, &all, &report.envelope).ok();
+            message.plan(
+                &self.settings,
+                &report,
+                &incidents,
+                name,
+                planned.as_deref(),
+            );
+            message.keep_refusals(&waiting);
+            message.save()?;
+            kept.push(message);
+        }
+        let old = waiting.iter();
+        let old = old.filter(|old| !kept.iter().any(|kept| kept.is_at(old)));
+        old.into_iter().try_for_each(Message::remove)
+    }
+
+    /// The report that a message tells now. `run` is the run that ends now, if there is one.
+    pub(super) fn compose(
+        &self,
+        message: &Message,
+        run: Option<&Envelope>,
+        incidents: &[IncidentFile],
+        routing: &Routing,
+    ) -> NotifierReport {
+        let stored = message.envelope();
+        let mut base = match run {
+            Some(run) if run.run.id == stored.run.id => run.clone(),
+            // The last run that told it anything; nothing was checked since.
+            _ => stored.clone(),
+        };
+        keep_mistakes(&mut base, stored);
+        let incidents = message.as_heard(&self.name, incidents.to_vec());
+        let section = Section {
+            name: &self.name,
+            audience: &self.audience,
+            routing,
+            keeps_threads: self.keeps_threads(),
+        };
+        report_for(&base, &incidents, section)
+    }
+
+    /// The deliveries of a message to its own readers. `all` are the messages of the notifier.
+    ///
+    /// # Errors
+    /// As [`Self::deliveries`].
+    pub(super) fn planned(
+        &self,
+        message: &Message,
+        all: &[Message],
+        envelope: &Envelope,
+    ) -> Result<Vec<PlannedDelivery>, String> {
+        let mut planned = self.deliveries(envelope)?;
+        let others = || all.iter().filter(|other| other.is_for_others());
+        planned.retain(|plan| {
+            if message.is_for_others() {
+                message.takes(&plan.to)
+            } else {
+                others().all(|other| !other.takes(&plan.to))
+            }
+        });
+        Ok(planned)
     }
 
     /// The deliveries that the report needs.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::runtime::Runtime;
 use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, PlannedDelivery, Scope, Shown};
 
+use super::audience::Routing;
 use super::configured::{ConfiguredNotifier, of_panic};
 use super::incident_facts::IncidentFacts;
 use super::outbox::Message;
@@ -26,6 +27,7 @@ pub(super) struct DeliveryRun<'a> {
     runtime: Runtime,
     now: fn() -> Timestamp,
     facts: &'a dyn IncidentFacts,
+    routing: &'a Routing,
 }
 
 /// The fault of a notifier that did not end by itself.
@@ -52,6 +54,7 @@ impl<'a> DeliveryRun<'a> {
     pub(super) fn new(
         now: fn() -> Timestamp,
         facts: &'a dyn IncidentFacts,
+        routing: &'a Routing,
     ) -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -61,6 +64,7 @@ impl<'a> DeliveryRun<'a> {
             runtime,
             now,
             facts,
+            routing,
         })
     }
 
@@ -108,12 +112,14 @@ impl<'a> DeliveryRun<'a> {
         results
     }
 
-    /// Tries the waiting messages of one notifier. Messages with few tries come first, so that no
+    /// Tries the waiting messages of one notifier, each as it is to be told now; `run` is the run that ends now, if
+    /// there is one. Messages with few tries come first, so that no
     /// message holds up the others for ever; among these, the oldest comes first.
     pub(super) fn deliver_waiting(
         &self,
         configured: &ConfiguredNotifier,
         messages: Vec<anyhow::Result<Message>>,
+        run: Option<&Envelope>,
     ) -> NotifierStatus {
         if configured.notifier.is_err() {
             return configured.with_waiting(messages);
@@ -121,10 +127,17 @@ impl<'a> DeliveryRun<'a> {
         let mut status = configured.status();
         let mut readable = status.take_readable(messages);
         readable.sort_by_key(Message::attempts);
+        let all = readable.clone();
         let began = Instant::now();
         let mut stopped = false;
         for mut message in readable {
-            let planned = match configured.deliveries(message.envelope()) {
+            let incidents = self.facts.incidents();
+            let report = configured.compose(&message, run, &incidents, self.routing);
+            if !report.has_news {
+                status.remove(&message);
+                continue;
+            }
+            let planned = match configured.planned(&message, &all, &report.envelope) {
                 Ok(planned) => planned,
                 Err(error) => {
                     status.errors.push(error);
@@ -132,17 +145,21 @@ impl<'a> DeliveryRun<'a> {
                     continue;
                 }
             };
-            message.follow_settings(&configured.settings, &planned);
+            message.plan(
+                &configured.settings,
+                &report,
+                &incidents,
+                &configured.name,
+                Some(&planned),
+            );
             let due = message.due();
             if !stopped && began.elapsed() < TOTAL_LIMIT && !due.is_empty() {
-                stopped = self.try_message(configured, (&mut message, &planned), &due, &mut status);
+                let told = (&mut message, report.envelope, planned.as_slice());
+                stopped = self.try_message(configured, told, &due, &mut status);
             }
             if message.is_done() {
                 status.sent += 1;
-                let removed = message.remove();
-                status
-                    .errors
-                    .extend(removed.err().map(|error| explain(&error)));
+                status.remove(&message);
             } else {
                 status.waiting.push(message);
             }
@@ -156,13 +173,11 @@ impl<'a> DeliveryRun<'a> {
     fn try_message(
         &self,
         configured: &ConfiguredNotifier,
-        (message, planned): (&mut Message, &[PlannedDelivery]),
+        (message, mut envelope, planned): (&mut Message, Envelope, &[PlannedDelivery]),
         due: &[String],
         status: &mut NotifierStatus,
     ) -> bool {
         let name = &configured.name;
-        let mut envelope = message.envelope().clone();
-        self.facts.recall(name, &mut envelope);
         envelope.delay = message.delay((self.now)());
         let results = Mutex::new(ReportResults {
             message,
@@ -266,7 +281,7 @@ impl ReportResults<'_> {
             let remember: Vec<_> = of_plan.flat_map(|plan| plan.remember.clone()).collect();
             let heard = facts
                 .remember(name, &remember)
-                .and_then(|()| facts.hear(name, self.message.heard()));
+                .and_then(|()| facts.hear(name, self.message.heard_with(&delivery.id)));
             self.errors.extend(heard.err().map(|error| explain(&error)));
             self.delivered.push(delivery);
         } else {

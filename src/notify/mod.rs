@@ -1,8 +1,8 @@
 //! Delivers reports through the notifiers that urldb.toml names.
 //!
-//! A report with news goes into the [`Outbox`] first, with its planned deliveries. The report leaves
-//! the outbox when every delivery was made, or when a person drops the rest. A run that is killed in
-//! between loses no message, and the next run tries again what was not delivered.
+//! A message is composed when it is delivered, from what its notifier has told and what is true by then. The
+//! [`Outbox`] knows that a message is to be told, and the faults of its deliveries, until every delivery was made
+//! or a person skips it. A run that is killed in between loses no message.
 
 mod audience;
 mod configured;
@@ -15,6 +15,7 @@ mod intervals;
 mod merge;
 mod notifiers;
 mod outbox;
+mod outbox_file;
 mod panic;
 mod presets;
 mod report;
@@ -31,8 +32,9 @@ pub use filters::{FilterReport, filter_report};
 pub use incident_facts::IncidentFacts;
 pub use merge::merge;
 pub use notifiers::{Inspection, Notifiers, TestResult, inspect};
+pub(crate) use outbox::Message;
 pub use outbox::Outbox;
-pub(crate) use outbox::{Message, OutboxDelivery};
+pub(crate) use outbox_file::OutboxDelivery;
 pub use presets::{PRESETS, Preset};
 pub use status::{MadeDelivery, NotifierStatus};
 pub use unrouted::{UNROUTED_ADVICE, Unrouted, unrouted};

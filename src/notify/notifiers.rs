@@ -8,7 +8,6 @@ use super::configured::ConfiguredNotifier;
 use super::delivery_run::DeliveryRun;
 use super::incident_facts::IncidentFacts;
 use super::outbox::{Message, Outbox};
-use super::report::{Section, has_mistakes, keep_mistakes, report_for};
 use super::scenario::{self, Extent, Scenario};
 use super::status::NotifierStatus;
 use super::test_message;
@@ -16,7 +15,7 @@ use super::unrouted::Unrouted;
 use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::environment;
-use crate::ledger::{Heard, IncidentFile};
+use crate::ledger::IncidentFile;
 
 /// The scenario of a test that names none.
 const DEFAULT_SCENARIO: &str = "01";
@@ -99,58 +98,17 @@ impl Notifiers {
         self.routing.unrouted(incidents, now)
     }
 
-    /// Puts the report into the outbox of each notifier that has something to tell. What nobody got yet is
-    /// told by the new message, as it is now.
+    /// Puts a message into the outbox of each notifier that has something to tell, in place of what nobody got.
     pub fn post(
         &self,
         outbox: &Outbox,
         envelope: &Envelope,
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<()> {
-        let configured = self.configured.iter();
-        for configured in configured.filter(|configured| !configured.replaces_earlier) {
-            let name = &configured.name;
-            // A message that cannot be read is an error of its delivery.
-            let waiting = outbox.messages(name).into_iter().flatten();
-            let (heard, unheard): (Vec<_>, Vec<_>) = waiting.partition(Message::is_heard);
-            for message in heard {
-                // A run that was killed after a delivery has not stored this.
-                facts.hear(name, message.heard())?;
-            }
-            let section = Section {
-                name,
-                audience: &configured.audience,
-                routing: &self.routing,
-                keeps_threads: configured.keeps_threads(),
-            };
-            let report = report_for(envelope, &facts.incidents(), section);
-            facts.hear(name, report.passed)?;
-            let mut told = report.envelope;
-            for message in &unheard {
-                keep_mistakes(&mut told, message.envelope());
-            }
-            if !report.has_news && !has_mistakes(&told) {
-                unheard.iter().try_for_each(Message::remove)?;
-                continue;
-            }
-            // A notifier that has to hear of an incident hears of its end too.
-            let begun = report.heard.iter();
-            let begun = begun
-                .map(|(id, _)| (id.clone(), Heard::default()))
-                .collect();
-            facts.expect(name, begun)?;
-            // The next try plans the deliveries of a notifier that crashes now.
-            let planned = configured.deliveries(&told).ok();
-            let message = (&told, report.heard);
-            outbox.put(
-                name,
-                &configured.settings,
-                message,
-                planned.as_deref(),
-                &unheard,
-            )?;
-        }
-        Ok(())
+        let telling = self.configured.iter();
+        telling
+            .filter(|configured| !configured.replaces_earlier)
+            .try_for_each(|configured| configured.post(outbox, envelope, facts, &self.routing))
     }
 
     /// The messages that wait, without trying them.
@@ -171,15 +129,44 @@ impl Notifiers {
         now: fn() -> Timestamp,
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<Vec<NotifierStatus>> {
-        let run = DeliveryRun::new(now, facts)?;
+        let run = DeliveryRun::new(now, facts, &self.routing)?;
         let statuses = self.chosen(only).map(|configured| {
-            let mut messages = outbox.messages(&configured.name);
+            let mut messages = outbox.undelivered(&configured.name);
             for message in messages.iter_mut().flatten() {
                 message.retry_failed();
             }
-            run.deliver_waiting(configured, messages)
+            run.deliver_waiting(configured, messages, None)
         });
         Ok(statuses.collect())
+    }
+
+    /// Discards what a notifier has not told: it is told only what happens from now on. Returns the number of
+    /// incidents, or `None` if nothing waits.
+    ///
+    /// # Errors
+    /// When a message cannot be read or removed, or an incident cannot be written.
+    pub fn skip(
+        &self,
+        outbox: &Outbox,
+        name: &str,
+        facts: &dyn IncidentFacts,
+    ) -> anyhow::Result<Option<u64>> {
+        let messages = outbox.messages(name);
+        let messages: Vec<Message> = messages.into_iter().collect::<anyhow::Result<_>>()?;
+        for configured in self.chosen(Some(name)) {
+            for message in &messages {
+                let incidents = facts.incidents();
+                facts.hear(
+                    name,
+                    configured
+                        .compose(message, None, &incidents, &self.routing)
+                        .heard,
+                )?;
+            }
+        }
+        messages.iter().try_for_each(Message::remove)?;
+        let incidents = messages.iter().map(Message::incidents);
+        Ok(incidents.max())
     }
 
     /// Tells a scenario, or the first message of one, through one notifier, or through all. Nothing is stored.
@@ -194,7 +181,7 @@ impl Notifiers {
         repository: &str,
         project: &ProjectInfo,
     ) -> anyhow::Result<Vec<TestResult>> {
-        let run = DeliveryRun::new(ambient.now, &())?;
+        let run = DeliveryRun::new(ambient.now, &(), &self.routing)?;
         let base = test_message::envelope(ambient, repository, project)?;
         let played = Scenario::find(scenario.unwrap_or(DEFAULT_SCENARIO))?;
         let results = self.chosen(only).map(|configured| {
@@ -235,7 +222,7 @@ impl Notifiers {
         now: fn() -> Timestamp,
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<Vec<NotifierStatus>> {
-        let run = DeliveryRun::new(now, facts)?;
+        let run = DeliveryRun::new(now, facts, &self.routing)?;
         let mut statuses = vec![];
         for configured in &self.configured {
             statuses.push(if configured.replaces_earlier {
@@ -244,7 +231,11 @@ impl Notifiers {
                     &routed(envelope, &self.routing.route(&configured.audience)),
                 )
             } else {
-                run.deliver_waiting(configured, outbox.messages(&configured.name))
+                run.deliver_waiting(
+                    configured,
+                    outbox.messages(&configured.name),
+                    Some(envelope),
+                )
             });
         }
         statuses.extend(self.without_notifier(outbox)?);
@@ -293,6 +284,7 @@ mod tests {
                 id: "only".to_owned(),
                 about: String::new(),
                 to: String::new(),
+                incidents: vec![],
                 remember: vec![],
             }]
         }

@@ -1,22 +1,24 @@
-//! Undelivered reports: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
+//! Faults of deliveries: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
+//!
+//! A file has no text of a message: each try composes the message anew, from the positions of its readers and
+//! the incidents as they are by then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use urldb_files::{Kind, Root, RootFile};
 use urldb_protocol::{
-    Delay, Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope, Shown,
-    WaitingMessages,
+    Delay, Delivery, Envelope, PROTOCOL, PlannedDelivery, Scope, Shown, WaitingMessages,
 };
 use urldb_text::sanitize;
 
-use crate::ledger::Heard;
-use crate::limits;
+use super::outbox_file::{EarlierTries, MessageFile, OutboxDelivery, OutboxOutcome};
+use super::report::{NotifierReport, keep_mistakes};
+use crate::ledger::{Heard, IncidentFile};
 
-/// Most replies of a service that are stored for one delivery.
-const MOST_REPLIES: usize = 20;
+/// The last event that readers have heard of each incident, by the id of the incident.
+type Positions = BTreeMap<String, Option<String>>;
 
 /// The folder of undelivered reports.
 #[derive(Debug)]
@@ -29,116 +31,68 @@ pub(crate) struct Message {
     content: MessageFile,
 }
 
-/// The content of an outbox file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct MessageFile {
-    protocol: u32,
-    /// Digest of the notifier's section of urldb.toml when the deliveries were planned.
-    settings: String,
-    /// Every delivery of the report; absent until they are planned.
-    deliveries: Option<Vec<OutboxDelivery>>,
-    /// The earlier messages whose place this one takes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    earlier: Option<EarlierTries>,
-    /// The position of the notifier in each incident after the first delivery, by the id of the incident.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    heard: BTreeMap<String, Heard>,
-    envelope: Envelope,
-}
-
-/// The tries of earlier messages that nobody got.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct EarlierTries {
-    /// The start of the run of the first message.
-    since: Timestamp,
-    /// The first try; absent if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    first_tried: Option<Timestamp>,
-    /// The last try; absent if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_tried: Option<Timestamp>,
-    /// The fault of the last try, for people.
-    #[serde(default, skip_serializing_if = "is_empty")]
-    fault: Shown,
-    /// Number of tries.
-    attempts: u32,
-}
-
-/// One delivery of a report, and the result of its tries so far.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OutboxDelivery {
-    /// [`PlannedDelivery::id`].
-    pub(crate) id: String,
-    /// The topic, for people.
-    pub(crate) about: Shown,
-    /// The recipient, for people.
-    pub(crate) to: Shown,
-    /// The end of the last try.
-    pub(crate) outcome: OutboxOutcome,
-    /// Whether the fault concerns the other deliveries too.
-    pub(crate) scope: Scope,
-    /// The fault, for people.
-    #[serde(default, skip_serializing_if = "is_empty")]
-    pub(crate) message: Shown,
-    /// The replies of the service.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) replies: Vec<Shown>,
-    /// Advice for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) advice: Option<Shown>,
-    /// The time of the first try.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) first_tried: Option<Timestamp>,
-    /// The time of the last try.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) last_tried: Option<Timestamp>,
-    /// Number of tries.
-    pub(crate) attempts: u32,
-}
-
-/// The end of the last try of a delivery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OutboxOutcome {
-    /// Not tried yet.
-    Pending,
-    Delivered,
-    Retry,
-    Failed,
-}
-
 impl Outbox {
     /// The outbox beside this ledger.
     pub fn new(ledger: &Root) -> Self {
         Self(ledger.folder("outbox"))
     }
 
-    /// Adds a report for one notifier, in place of messages that nobody got. Adding the same report twice
-    /// changes nothing. The next try plans the deliveries if they are not `planned`.
-    pub(super) fn put(
-        &self,
-        notifier: &str,
-        settings: &str,
-        (envelope, heard): (&Envelope, Vec<(String, Heard)>),
-        planned: Option<&[PlannedDelivery]>,
-        unheard: &[Message],
-    ) -> anyhow::Result<()> {
-        let name = format!("{}.json", envelope.run.id);
-        let file = self.0.folder(notifier).file(name);
+    /// A message about a run, in place of `earlier` ones. [`Message::save`] puts it into the outbox.
+    pub(super) fn message(&self, notifier: &str, run: &Envelope, earlier: &[Message]) -> Message {
+        let name = format!("{}.json", run.run.id);
         let content = MessageFile {
             protocol: PROTOCOL,
-            settings: settings.to_owned(),
-            deliveries: planned.map(|planned| planned.iter().map(OutboxDelivery::new).collect()),
-            earlier: EarlierTries::of(unheard),
-            heard: heard.into_iter().collect(),
-            envelope: envelope.clone(),
+            settings: String::new(),
+            deliveries: None,
+            reached: BTreeSet::new(),
+            before: BTreeMap::new(),
+            earlier: EarlierTries::of(earlier),
+            heard: BTreeMap::new(),
+            incidents: 0,
+            envelope: without_findings(run, earlier),
         };
-        let path = file.path();
-        let mut message = Message { file, content };
-        message.keep_refusals(unheard);
-        message.save()?;
-        let others = unheard.iter().filter(|message| message.file.path() != path);
-        others.into_iter().try_for_each(Message::remove)
+        Message {
+            file: self.0.folder(notifier).file(name),
+            content,
+        }
+    }
+
+    /// A message for the readers whom an earlier one did not reach, and who keep their positions; `None` if it
+    /// left nobody behind.
+    pub(super) fn for_others(
+        &self,
+        notifier: &str,
+        run: &Envelope,
+        left: &Message,
+    ) -> Option<Message> {
+        let (reached, before) = left.left_behind()?;
+        let mut message = self.message(notifier, run, std::slice::from_ref(left));
+        let first = left.file.name().to_string_lossy().into_owned();
+        let first = first.rsplit("behind-").next().unwrap_or(&first).to_owned();
+        let name = format!("behind-{first}");
+        message.file = self.0.folder(notifier).file(name);
+        (message.content.reached, message.content.before) = (reached, before);
+        Some(message)
+    }
+
+    /// The messages for one notifier, each as one for the readers who have not got it.
+    pub(super) fn undelivered(&self, notifier: &str) -> Vec<anyhow::Result<Message>> {
+        let split = |message: anyhow::Result<Message>| {
+            let left = message?;
+            let Some(mut message) = self.for_others(notifier, left.envelope(), &left) else {
+                return Ok(left);
+            };
+            let settings = left.content.settings.clone();
+            message.content.settings = settings;
+            message.content.deliveries = Some(left.waiting().cloned().collect());
+            message.content.incidents = left.incidents();
+            message.save()?;
+            if !message.is_at(&left) {
+                left.remove()?;
+            }
+            Ok(message)
+        };
+        self.messages(notifier).into_iter().map(split).collect()
     }
 
     /// Whether the message of a notifier about a run waits.
@@ -221,12 +175,6 @@ impl Message {
         &self.content.envelope
     }
 
-    /// The short id: the random part of the run's id.
-    pub(crate) fn id(&self) -> &str {
-        let run = &self.content.envelope.run.id;
-        run.rsplit('-').next().unwrap_or(run)
-    }
-
     /// The deliveries that were not made.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &OutboxDelivery> {
         let deliveries = self.content.deliveries.iter().flatten();
@@ -244,7 +192,7 @@ impl Message {
         self.delivered().next().is_some()
     }
 
-    /// The position of the notifier in each incident after the first delivery.
+    /// The position of the notifier in each incident that the message tells.
     pub(crate) fn heard(&self) -> Vec<(String, Heard)> {
         let heard = self.content.heard.iter();
         heard
@@ -252,9 +200,30 @@ impl Message {
             .collect()
     }
 
+    /// The same in the incidents that the delivery with this id tells.
+    pub(super) fn heard_with(&self, id: &str) -> Vec<(String, Heard)> {
+        let mut deliveries = self.content.deliveries.iter().flatten();
+        let told = deliveries.find(|delivery| delivery.id == id);
+        let told = told.map_or(&[][..], |delivery| delivery.incidents.as_slice());
+        let mut heard = self.heard();
+        heard.retain(|(id, _)| told.is_empty() || told.contains(id));
+        heard
+    }
+
+    /// The same in the incidents that the deliveries tell that were made.
+    pub(super) fn heard_so_far(&self) -> Vec<(String, Heard)> {
+        let made = self.delivered().flat_map(|made| self.heard_with(&made.id));
+        made.collect()
+    }
+
     /// Number of incidents that the message tells.
     pub(crate) fn incidents(&self) -> u64 {
-        self.content.heard.len() as u64
+        self.content.incidents
+    }
+
+    /// Whether this is the same file.
+    pub(super) fn is_at(&self, other: &Self) -> bool {
+        self.file.path() == other.file.path()
     }
 
     /// The start of the run of the first message that this one stands for.
@@ -308,30 +277,98 @@ impl Message {
         })
     }
 
-    /// Follows a change of the notifier's settings, whose digest is `settings`: deliveries that failed
-    /// are due again, new recipients are added, and recipients that people removed are dropped.
-    pub(super) fn follow_settings(&mut self, settings: &str, planned: &[PlannedDelivery]) {
-        if self.content.settings != settings || self.content.deliveries.is_none() {
-            self.retry_failed();
-            let old = self.content.deliveries.take().unwrap_or_default();
-            let kept = |plan: &PlannedDelivery| {
-                let known = old.iter().find(|delivery| delivery.id == plan.id);
-                known.cloned().unwrap_or_else(|| OutboxDelivery::new(plan))
-            };
-            let mut deliveries: Vec<_> = planned.iter().map(kept).collect();
-            // A delivery that was made stays made, so that a recipient who comes back gets no second copy.
-            let is_planned = |id: &str| planned.iter().any(|plan| plan.id == id);
-            let delivered = old.iter().filter(|delivery| {
-                delivery.outcome == OutboxOutcome::Delivered && !is_planned(&delivery.id)
+    /// The recipients that have got the message, and the positions of those that have not; `None` if all readers
+    /// have the same position.
+    fn left_behind(&self) -> Option<(BTreeSet<Shown>, Positions)> {
+        let is_told = |delivery: &OutboxDelivery, id: &String| {
+            delivery.incidents.is_empty() || delivery.incidents.contains(id)
+        };
+        let mut reached = self.content.reached.clone();
+        let mut before = self.content.before.clone();
+        if reached.is_empty() {
+            before.retain(|id, _| {
+                self.delivered().any(|it| is_told(it, id))
+                    && self.waiting().any(|it| is_told(it, id))
             });
-            deliveries.extend(delivered.cloned());
-            self.content.deliveries = Some(deliveries);
         }
-        settings.clone_into(&mut self.content.settings);
+        let waits = |to: &Shown| self.waiting().any(|it| it.to == *to);
+        let others = self.delivered().map(|it| it.to.clone());
+        reached.extend(others.filter(|to| !waits(to)));
+        (!before.is_empty() && !reached.is_empty()).then_some((reached, before))
+    }
+
+    /// Whether the message is for readers whom an earlier one did not reach.
+    pub(super) fn is_for_others(&self) -> bool {
+        !self.content.reached.is_empty()
+    }
+
+    /// Whether the recipient gets this message, unless another one does.
+    pub(super) fn takes(&self, recipient: &str) -> bool {
+        !self.content.reached.contains(&Delivery::text(recipient))
+    }
+
+    /// The incidents with the positions of the readers of this message.
+    pub(super) fn as_heard(
+        &self,
+        notifier: &str,
+        mut incidents: Vec<IncidentFile>,
+    ) -> Vec<IncidentFile> {
+        if self.is_for_others() {
+            for file in &mut incidents {
+                if let Some(through) = self.content.before.get(&file.log.id) {
+                    let heard = file.notified.entry(notifier.to_owned()).or_default();
+                    heard.through.clone_from(through);
+                }
+            }
+        }
+        incidents
+    }
+
+    /// Plans the deliveries of a report, with the notifier's settings, whose digest is `settings`. After a
+    /// change of the settings, deliveries that failed are due again. Recipients that people removed are dropped.
+    pub(super) fn plan(
+        &mut self,
+        settings: &str,
+        report: &NotifierReport,
+        incidents: &[IncidentFile],
+        notifier: &str,
+        planned: Option<&[PlannedDelivery]>,
+    ) {
+        self.content.incidents = report.heard.len() as u64;
+        for (id, _) in &report.heard {
+            let file = incidents.iter().find(|file| file.log.id == *id);
+            let through = file.and_then(|file| file.notified.get(notifier)?.through.clone());
+            self.content.before.entry(id.clone()).or_insert(through);
+        }
+        if !self.is_for_others() {
+            self.content.heard = report.heard.iter().cloned().collect();
+        }
+        if self.content.settings != settings {
+            self.retry_failed();
+            settings.clone_into(&mut self.content.settings);
+        }
+        let Some(planned) = planned else { return };
+        let old = self.content.deliveries.take().unwrap_or_default();
+        let known = |plan: &PlannedDelivery| {
+            let new = OutboxDelivery::new(plan);
+            let known = old.iter().find(|delivery| delivery.id == plan.id);
+            known.map_or(new.clone(), |known| OutboxDelivery {
+                incidents: new.incidents,
+                ..known.clone()
+            })
+        };
+        let mut deliveries: Vec<_> = planned.iter().map(known).collect();
+        // A delivery that was made stays made, so that a recipient who comes back gets no second copy.
+        let is_planned = |id: &str| planned.iter().any(|plan| plan.id == id);
+        let delivered = old.iter().filter(|delivery| {
+            delivery.outcome == OutboxOutcome::Delivered && !is_planned(&delivery.id)
+        });
+        deliveries.extend(delivered.cloned());
+        self.content.deliveries = Some(deliveries);
     }
 
     /// Does not ask again for what a service refused with the same settings: a person must act first.
-    fn keep_refusals(&mut self, earlier: &[Self]) {
+    pub(super) fn keep_refusals(&mut self, earlier: &[Self]) {
         let settings = &self.content.settings;
         let alike = earlier.iter().filter(|it| it.content.settings == *settings);
         let refused: Vec<OutboxDelivery> = alike
@@ -341,10 +378,10 @@ impl Message {
             .collect();
         for delivery in self.content.deliveries.iter_mut().flatten() {
             if let Some(refused) = refused.iter().find(|it| it.to == delivery.to) {
-                let (id, about) = (delivery.id.clone(), delivery.about.clone());
+                let (id, incidents) = (delivery.id.clone(), delivery.incidents.clone());
                 *delivery = OutboxDelivery {
                     id,
-                    about,
+                    incidents,
                     ..refused.clone()
                 };
             }
@@ -380,9 +417,8 @@ impl Message {
         self.save()
     }
 
-    fn save(&self) -> anyhow::Result<()> {
-        let bytes =
-            serde_json::to_vec_pretty(&self.content).context("cannot write a report as JSON")?;
+    pub(super) fn save(&self) -> anyhow::Result<()> {
+        let bytes = self.content.to_bytes()?;
         let written = self.file.replace(&bytes);
         written.with_context(|| format!("cannot write {}", self.file))
     }
@@ -421,63 +457,17 @@ impl EarlierTries {
     }
 }
 
-impl MessageFile {
-    fn read(file: &RootFile) -> anyhow::Result<Self> {
-        let value: serde_json::Value = serde_json::from_slice(&file.read(limits::MESSAGE)?)?;
-        let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
-        anyhow::ensure!(
-            protocol == Some(u64::from(PROTOCOL)),
-            "it has format {}, and this urldb reads format {PROTOCOL}",
-            protocol.map_or("no number".to_owned(), |number| number.to_string())
-        );
-        Ok(serde_json::from_value(value)?)
+/// The run without its incidents and findings; of its mistakes, those that are news, and those of earlier
+/// messages that nobody got.
+fn without_findings(run: &Envelope, earlier: &[Message]) -> Envelope {
+    let mut bare = run.clone();
+    for message in earlier.iter().filter(|message| !message.is_heard()) {
+        keep_mistakes(&mut bare, message.envelope());
     }
-}
-
-impl OutboxDelivery {
-    fn new(planned: &PlannedDelivery) -> Self {
-        Self {
-            id: planned.id.clone(),
-            about: Delivery::text(&planned.about),
-            to: Delivery::text(&planned.to),
-            outcome: OutboxOutcome::Pending,
-            scope: Scope::Delivery,
-            message: Shown::default(),
-            replies: vec![],
-            advice: None,
-            first_tried: None,
-            last_tried: None,
-            attempts: 0,
-        }
-    }
-
-    /// Whether a run tries the delivery: unless a person must correct this delivery first.
-    fn is_due(&self) -> bool {
-        match self.outcome {
-            OutboxOutcome::Pending | OutboxOutcome::Retry => true,
-            OutboxOutcome::Failed => self.scope == Scope::Notifier,
-            OutboxOutcome::Delivered => false,
-        }
-    }
-
-    fn record(&mut self, result: &Delivery, now: Timestamp) {
-        self.outcome = match result.outcome {
-            DeliveryOutcome::Delivered => OutboxOutcome::Delivered,
-            DeliveryOutcome::Retry => OutboxOutcome::Retry,
-            DeliveryOutcome::Failed => OutboxOutcome::Failed,
-        };
-        self.scope = result.scope;
-        self.message = result.message.clone();
-        let replies = &result.replies;
-        let last = &replies[replies.len().saturating_sub(MOST_REPLIES)..];
-        self.replies = last.to_vec();
-        self.advice.clone_from(&result.advice);
-        self.first_tried.get_or_insert(now);
-        self.last_tried = Some(now);
-        self.attempts = self.attempts.saturating_add(1);
-    }
-}
-
-fn is_empty(text: &Shown) -> bool {
-    text.is_empty()
+    bare.mistakes.retain(|mistake| mistake.new);
+    bare.incidents.clear();
+    bare.findings.clear();
+    bare.changes.clear();
+    bare.archived.clear();
+    bare
 }

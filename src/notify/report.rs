@@ -129,7 +129,7 @@ fn tells(
 }
 
 /// Whether the report has mistakes in domain files as news.
-pub(super) fn has_mistakes(envelope: &Envelope) -> bool {
+fn has_mistakes(envelope: &Envelope) -> bool {
     envelope.mistakes.iter().any(|mistake| mistake.new) || !envelope.fixed.is_empty()
 }
 

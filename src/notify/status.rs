@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use urldb_protocol::Shown;
 
-use super::outbox::{Message, OutboxDelivery, OutboxOutcome};
+use super::outbox::Message;
+use super::outbox_file::{OutboxDelivery, OutboxOutcome};
 use crate::explain::explain;
 use crate::ledger::is_known;
 
@@ -75,6 +76,13 @@ impl NotifierStatus {
             }
         }
         readable
+    }
+
+    /// Removes a message that need not be told any more.
+    pub(super) fn remove(&mut self, message: &Message) {
+        let removed = message.remove();
+        self.errors
+            .extend(removed.err().map(|error| explain(&error)));
     }
 
     pub(super) fn sort(&mut self) {

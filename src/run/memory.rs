@@ -2,8 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use urldb_files::Root;
-use urldb_protocol::{Envelope, Remembered};
+use urldb_protocol::Remembered;
 
 use crate::ledger::{Heard, IncidentFile, Incidents, incidents};
 use crate::notify::IncidentFacts;
@@ -11,99 +12,95 @@ use crate::notify::IncidentFacts;
 /// Stores facts of notifiers in the files of incidents.
 pub struct IncidentMemory {
     ledger: Root,
-    /// The incidents of a run until their files are written.
-    unsaved: Mutex<Vec<IncidentFile>>,
+    known: Mutex<Known>,
+}
+
+/// The incidents that are open, or closed a short time ago.
+struct Known {
+    incidents: Vec<IncidentFile>,
+    /// Whether the incidents have files.
+    is_saved: bool,
 }
 
 impl IncidentMemory {
     /// The memory of incidents whose files are written.
-    pub fn of_ledger(ledger: &Root) -> Self {
-        Self::of_run(ledger, vec![])
+    ///
+    /// # Errors
+    /// As [`Incidents::load`].
+    pub fn of_ledger(ledger: &Root, now: Timestamp) -> anyhow::Result<Self> {
+        let known = Known {
+            incidents: Incidents::load(ledger, now)?.known().to_vec(),
+            is_saved: true,
+        };
+        Ok(Self {
+            ledger: ledger.clone(),
+            known: Mutex::new(known),
+        })
     }
 
     /// The memory of a run whose incidents have no files yet. [`Self::save`] writes them.
     pub(super) fn of_run(ledger: &Root, incidents: Vec<IncidentFile>) -> Self {
+        let known = Known {
+            incidents,
+            is_saved: false,
+        };
         Self {
             ledger: ledger.clone(),
-            unsaved: Mutex::new(incidents),
+            known: Mutex::new(known),
         }
     }
 
     /// Writes the incidents of the run with all facts. Later facts go into the files.
-    pub(super) fn save(&self, known: &Incidents) -> anyhow::Result<()> {
-        known.save(&self.unsaved())?;
-        self.unsaved().clear();
+    pub(super) fn save(&self, before: &Incidents) -> anyhow::Result<()> {
+        let mut known = self.known();
+        before.save(&known.incidents)?;
+        known.is_saved = true;
         Ok(())
     }
 
-    /// Changes incidents, by their ids: those that are not written yet, or else the files.
-    fn each(
-        &self,
-        changes: Vec<(String, Heard)>,
-        change: impl Fn(&mut IncidentFile, Heard),
-    ) -> anyhow::Result<()> {
-        let mut unsaved = self.unsaved();
-        for (id, heard) in changes {
-            match unsaved.iter_mut().find(|incident| incident.log.id == id) {
-                Some(incident) => change(incident, heard),
-                None => incidents::change(&self.ledger, &id, |incident| change(incident, heard))?,
-            }
+    /// Changes an incident here, and in its file if it has one.
+    fn change(&self, id: &str, change: impl Fn(&mut IncidentFile)) -> anyhow::Result<()> {
+        let mut known = self.known();
+        let incident = known.incidents.iter_mut().find(|it| it.log.id == id);
+        let is_known = incident.map(&change).is_some();
+        if is_known && !known.is_saved {
+            return Ok(());
         }
-        Ok(())
+        incidents::change(&self.ledger, id, change)
     }
 
-    fn unsaved(&self) -> MutexGuard<'_, Vec<IncidentFile>> {
-        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl IncidentFacts for IncidentMemory {
-    fn recall(&self, notifier: &str, envelope: &mut Envelope) {
-        for incident in &mut envelope.incidents {
-            // A report about an incident without a file is delivered as it is.
-            let heard = incidents::notified(&self.ledger, &incident.id);
-            if let Some(heard) = heard.ok().and_then(|mut it| it.remove(notifier)) {
-                incident.threads.insert(notifier.to_owned(), heard.facts);
-            }
-        }
-    }
-
     fn incidents(&self) -> Vec<IncidentFile> {
-        self.unsaved().clone()
+        self.known().incidents.clone()
     }
 
     fn hear(&self, notifier: &str, heard: Vec<(String, Heard)>) -> anyhow::Result<()> {
-        self.each(heard, |incident, heard| incident.hear(notifier, heard))
+        heard.into_iter().try_for_each(|(id, heard)| {
+            self.change(&id, |incident| incident.hear(notifier, heard.clone()))
+        })
     }
 
-    fn expect(&self, notifier: &str, expected: Vec<(String, Heard)>) -> anyhow::Result<()> {
-        self.each(expected, |incident, heard| {
-            incident
-                .notified
-                .entry(notifier.to_owned())
-                .or_insert(heard);
+    fn expect(&self, notifier: &str, expected: Vec<String>) -> anyhow::Result<()> {
+        expected.into_iter().try_for_each(|id| {
+            self.change(&id, |incident| {
+                incident.notified.entry(notifier.to_owned()).or_default();
+            })
         })
     }
 
     fn remember(&self, notifier: &str, facts: &[Remembered]) -> anyhow::Result<()> {
-        let mut unsaved = self.unsaved();
         for facts in facts.chunk_by(|one, other| one.incident == other.incident) {
-            let id = &facts[0].incident;
-            let values = || {
-                facts
-                    .iter()
-                    .map(|fact| (fact.key.clone(), fact.value.clone()))
-            };
-            match unsaved.iter_mut().find(|incident| incident.log.id == *id) {
-                Some(incident) => {
-                    let heard = incident.notified.entry(notifier.to_owned());
-                    heard.or_default().facts.extend(values());
-                }
-                None => incidents::change(&self.ledger, id, |incident| {
-                    let heard = incident.notified.entry(notifier.to_owned());
-                    heard.or_default().facts.extend(values());
-                })?,
-            }
+            self.change(&facts[0].incident, |incident| {
+                let heard = incident.notified.entry(notifier.to_owned()).or_default();
+                let values = facts.iter();
+                let values = values.map(|fact| (fact.key.clone(), fact.value.clone()));
+                heard.facts.extend(values);
+            })?;
         }
         Ok(())
     }

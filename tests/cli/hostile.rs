@@ -103,7 +103,7 @@ const COMMANDS: [(&str, Result<&str, &str>); 40] = [
     ("notify list", Ok("notify list")),
     ("notify test", Ok("notify test")),
     ("notify retry", Ok("notify retry")),
-    ("notify drop", Ok("notify drop EVIL")),
+    ("notify skip", Ok("notify skip EVIL")),
     (
         "notify explain",
         Ok("notify explain http://example.test/EVIL"),

@@ -330,6 +330,51 @@ fn one_unknown_recipient_of_two_is_tried_after_a_change() {
     assert_eq!(waiting(&sandbox), 0);
 }
 
+/// A refused recipient keeps his position while the others hear what happens, and then gets one message with all
+/// that he has not heard.
+#[test]
+fn a_refused_recipient_hears_later_what_the_others_have_heard() {
+    let server = replying(|it| it.bob = Some("550 no such user"));
+    let (site, sandbox) = broken(server.port);
+    site.serve("/b", Reply::ok("second"));
+    sandbox.write(FILE, promises(&[("/a", "first"), ("/b", "second")]));
+    send_two_to(&sandbox, server.port, "");
+    sandbox.exits(2, "run");
+    let to_ada = |server: &Server| {
+        let accepted = server.received().accepted;
+        assert_eq!(accepted.len(), 1);
+        assert_eq!(accepted[0].0, ["<ada@example.test>"]);
+        mail_of(&accepted[0].1)
+    };
+    assert_has(&to_ada(&server).text, "http://example.test/a answers 404");
+    // Another cause for ada; bob is not asked again.
+    site.serve("/a", Reply::ok("other"));
+    sandbox.exits(2, "run");
+    assert_has(&to_ada(&server).text, "http://example.test/a");
+    site.serve("/a", Reply::ok("first"));
+    sandbox.exits(2, "run");
+    assert_has(&to_ada(&server).text, "as promised again");
+    assert_eq!(waiting(&sandbox), 1);
+
+    let ready = Server::start(SmtpReplies::default());
+    send_two_to(&sandbox, ready.port, "");
+    sandbox.ok("notify retry mail");
+    let accepted = ready.received().accepted;
+    assert_eq!(accepted.len(), 1);
+    assert_eq!(accepted[0].0, ["<bob@example.test>"]);
+    let mail = mail_of(&accepted[0].1);
+    assert_has(
+        &mail.text,
+        &[
+            "recovered: http://example.test/a is as promised",
+            "answered 404",
+        ],
+    );
+    assert_eq!(waiting(&sandbox), 0);
+    sandbox.ok("run");
+    assert!(ready.is_left_alone());
+}
+
 #[test]
 fn a_run_that_is_killed_before_the_last_answer_sends_again() {
     let silent = replying(|it| it.end = "");
@@ -421,18 +466,27 @@ fn a_message_that_waits_for_a_day_is_an_error() {
 }
 
 #[test]
-fn a_message_leaves_when_a_person_drops_it() {
-    let (_site, sandbox) = broken(closed_port());
+fn what_a_person_skips_is_not_told() {
+    let (site, sandbox) = broken(closed_port());
     sandbox.exits(1, "run");
-    let run = run_of(&sandbox);
-    let id = run.rsplit('-').next().unwrap();
     sandbox
-        .exits(2, "notify drop 00000000")
-        .complains("no message 00000000 waits");
+        .exits(2, "notify skip mial")
+        .complains("did you mean mail?");
     assert_eq!(waiting(&sandbox), 1);
-    sandbox.ok(&["notify", "drop", id]).says("mail: message ");
+    sandbox
+        .ok("notify skip mail")
+        .says("mail: not told: 1 incident.");
     assert_eq!(waiting(&sandbox), 0);
+    sandbox.ok("notify skip mail").says("mail: nothing waits.");
     sandbox.ok("notify retry").says("No message waits.");
+    // What was skipped is known, and its end is told.
+    let server = Server::start(SmtpReplies::default());
+    send_to(&sandbox, server.port);
+    sandbox.exits(1, "run");
+    assert!(server.is_left_alone());
+    site.serve("/a", Reply::ok("first"));
+    sandbox.ok("run");
+    assert_eq!(server.received().accepted.len(), 1);
 }
 
 /// A section that is gone leaves its messages, and somebody has to decide about them.
@@ -445,7 +499,7 @@ fn messages_without_a_notifier_are_named() {
     sandbox.write("urldb.toml", rest);
     sandbox
         .exits(2, "run")
-        .complains(&["urldb.toml has no [notify.mail]", "urldb notify drop mail/"]);
+        .complains(&["urldb.toml has no [notify.mail]", "urldb notify skip mail"]);
     assert_eq!(waiting(&sandbox), 1);
     sandbox
         .exits(2, "notify test mial")

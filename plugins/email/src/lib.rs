@@ -111,6 +111,7 @@ impl Notifier for EmailNotifier {
                     id: delivery_id(&thread, address),
                     about: about.clone(),
                     to: address.to_string(),
+                    incidents: thread.incidents.clone(),
                     // Once for all recipients.
                     remember: match index {
                         0 => self.composer.remember(envelope, &thread),

@@ -56,6 +56,7 @@ impl Notifier for HtmlNotifier {
             id: SITE.to_owned(),
             about: "the site".to_owned(),
             to: self.destination(),
+            incidents: vec![],
             remember: vec![],
         }]
     }

@@ -63,6 +63,7 @@ impl Notifier for IssuesNotifier {
                     id: id.clone(),
                     about: text::title(envelope, incidents),
                     to: self.destination(),
+                    incidents: incidents.iter().map(|it| it.id.clone()).collect(),
                     remember: Vec::new(),
                 });
             }

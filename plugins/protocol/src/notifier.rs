@@ -62,6 +62,8 @@ pub struct PlannedDelivery {
     pub about: String,
     /// The recipient, for people: `ada@example.org`.
     pub to: String,
+    /// The ids of the incidents that the delivery tells; empty if it tells the whole report.
+    pub incidents: Vec<String>,
     /// Facts of the delivery before its first try, such as the subject of a mail thread.
     pub remember: Vec<Remembered>,
 }
@@ -76,6 +78,7 @@ impl PlannedDelivery {
             id: Self::REPORT.to_owned(),
             about: format!("report of run {}", envelope.run.id),
             to,
+            incidents: Vec::new(),
             remember: Vec::new(),
         }
     }

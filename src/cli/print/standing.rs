@@ -126,12 +126,7 @@ fn stuck(standing: &NotifierStatus, now: Timestamp) -> Option<StuckMessages> {
         reached: names(waiting.iter().flat_map(Message::delivered)),
         advice: text(fault.and_then(|fault| fault.advice.as_deref())),
         next: if !standing.is_configured() {
-            NextTry::Section(
-                waiting
-                    .iter()
-                    .map(|message| message.id().to_owned())
-                    .collect(),
-            )
+            NextTry::Section
         } else if standing.waits_for_change() {
             NextTry::Change
         } else {

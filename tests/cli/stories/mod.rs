@@ -114,7 +114,7 @@ impl Story {
             self.text += &["\n=== standard error\n", &err].concat();
         }
         let mut mails = match &self.mail_server {
-            Some(server) if out.contains("notified  mail to") => server.take_mails(),
+            Some(server) if out.contains("mail to 2 recipients") => server.take_mails(),
             Some(_) => vec![],
             None => self.sandbox.take_mails(),
         };
@@ -264,6 +264,43 @@ fn a_late_mail_tells_the_end_first_and_that_it_is_late() {
     let told = |line: &str| line.starts_with("notified  mail");
     assert_eq!(story.text.lines().filter(|line| told(line)).count(), 1);
     story.show("mail_server_down");
+}
+
+/// Sixty days on which the mail server accepts no connection, while URLs break and recover; then one mail says
+/// what is true.
+#[test]
+fn sixty_days_without_a_mail_server_are_one_mail() {
+    let files = files();
+    let pages: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "data")).collect();
+    let mut story = Story::with_mail_server_and_chat(&pages);
+    let start: jiff::Timestamp = "2026-11-01T04:17:03Z".parse().unwrap();
+    let mut largest = 0;
+    for number in 0..60 {
+        // Every second day another URL breaks, and is good two days later.
+        let gone = &files[number % 20 / 2];
+        story.serve_all(&files, Some("data"));
+        let is_broken = number > 0 && number % 4 < 2;
+        story.serve(gone, (!is_broken).then_some("data"));
+        let at = start + jiff::SignedDuration::from_hours(24 * i64::try_from(number).unwrap());
+        let code = match number {
+            0 => 0,
+            1 => 1,
+            _ => 2,
+        };
+        story.run(&at.to_string(), code);
+        let sizes = story.sandbox.files("status/outbox", ".json").into_iter();
+        let sizes = sizes.map(|file| std::fs::metadata(file).unwrap().len());
+        largest = largest.max(sizes.sum::<u64>());
+    }
+    assert!((1..=64 << 10).contains(&largest), "{largest}");
+    story.text.clear();
+    story.serve_all(&files, Some("data"));
+    story.serve(&files[29], None);
+    story.mail_server.as_mut().unwrap().start();
+    story.run("2026-12-31T04:17:03Z", 1);
+    story.run("2027-01-01T04:17:03Z", 1);
+    assert!(story.sandbox.files("status/outbox", ".json").is_empty());
+    story.show("sixty_days");
 }
 
 #[test]

@@ -68,17 +68,23 @@ impl<'a> Group<'a> {
     /// One group of several hosts. One or two hosts have a block each, unless the cause is not theirs.
     fn joined((key, members): (Option<Key<'a>>, Vec<Self>)) -> Vec<Self> {
         let is_own = key.is_some_and(|key| key.reason == Some(Reason::OwnNetwork.as_str()));
-        if members.len() < SEVERAL && !is_own {
-            return members;
+        // A further incident of a host has a block of its own.
+        let mut hosts = BTreeSet::new();
+        let (mut firsts, repeats): (Vec<Self>, Vec<Self>) = members
+            .into_iter()
+            .partition(|member| hosts.insert(member.first().host.as_str()));
+        if firsts.len() < SEVERAL && !is_own {
+            firsts.extend(repeats);
+            return firsts;
         }
-        let mut members = members.into_iter();
-        let Some(mut group) = members.next() else {
-            return Vec::new();
-        };
-        group
-            .incidents
-            .extend(members.flat_map(|member| member.incidents));
-        vec![group]
+        let mut firsts = firsts.into_iter();
+        let mut groups: Vec<Self> = firsts.next().into_iter().collect();
+        for group in &mut groups {
+            let others = firsts.by_ref().flat_map(|member| member.incidents);
+            group.incidents.extend(others);
+        }
+        groups.extend(repeats);
+        groups
     }
 
     /// The group of one incident.

@@ -12,9 +12,6 @@ const MOST_RECIPIENTS: usize = 5;
 /// After this time, a notifier is said to be failing.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
-/// Most messages with a command of their own.
-const MOST_COMMANDS: usize = 5;
-
 /// The results of the deliveries of a run, for [`Scope::Run`](super::Scope::Run).
 #[derive(Debug, Clone, Default)]
 pub struct Deliveries {
@@ -64,8 +61,8 @@ pub enum NextTry {
     EveryRun,
     /// A change of the notifier's section in urldb.toml.
     Change,
-    /// A person: urldb.toml has no section for these messages. The ids of the messages.
-    Section(Vec<String>),
+    /// A person: urldb.toml has no section for these messages.
+    Section,
 }
 
 impl StuckMessages {
@@ -145,7 +142,7 @@ fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
         (false, Some(since)) => format!("has not been sent since {since}"),
     };
     let cause = match &stuck.next {
-        NextTry::Section(_) => format!("urldb.toml has no [notify.{notifier}]"),
+        NextTry::Section => format!("urldb.toml has no [notify.{notifier}]"),
         NextTry::EveryRun | NextTry::Change => stuck.cause.clone(),
     };
     let (sentence, cause) = match cause.as_str() {
@@ -207,7 +204,7 @@ fn brief(stuck: &StuckMessages, cause: &str) -> Text {
     };
     match stuck.next {
         NextTry::EveryRun => brief.own(" Every run tries again."),
-        NextTry::Change | NextTry::Section(_) => brief,
+        NextTry::Change | NextTry::Section => brief,
     }
 }
 
@@ -231,7 +228,7 @@ fn note(stuck: &StuckMessages) -> Text {
         NextTry::Change => Text::from("The next try follows a change of [notify.")
             .outside(&stuck.notifier)
             .own("], or `urldb notify retry`."),
-        NextTry::Section(_) => Text::new(),
+        NextTry::Section => Text::new(),
     };
     if stuck.advice.is_empty() {
         return note;
@@ -243,23 +240,18 @@ fn note(stuck: &StuckMessages) -> Text {
 
 fn commands(stuck: &StuckMessages) -> Vec<Command> {
     let notifier = &stuck.notifier;
-    let NextTry::Section(ids) = &stuck.next else {
+    let commands = if stuck.next == NextTry::Section {
+        let skip = ["urldb", "notify", "skip", notifier];
+        vec![Command::new("to discard it", &skip)]
+    } else {
         let test = ["urldb", "notify", "test", notifier];
         let retry = ["urldb", "notify", "retry", notifier];
-        let commands = [
+        vec![
             Command::new("to test the settings", &test),
             Command::new("to send it now", &retry),
-        ];
-        return commands.into_iter().flatten().collect();
+        ]
     };
-    let first = ids.iter().take(MOST_COMMANDS);
-    let drops = first.map(|id| {
-        let message = format!("{notifier}/{id}");
-        Command::new("to discard it", &["urldb", "notify", "drop", &message])
-    });
-    let has_more = ids.len() > MOST_COMMANDS;
-    let list = has_more.then(|| Command::new("to see all", &["urldb", "notify", "list"]));
-    drops.chain(list).flatten().collect()
+    commands.into_iter().flatten().collect()
 }
 
 /// The first recipients, and the number of the others.
