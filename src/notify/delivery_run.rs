@@ -22,6 +22,9 @@ const TIME_LIMIT: Duration = Duration::from_mins(2);
 /// After this time, a run begins no further report of a notifier.
 const TOTAL_LIMIT: Duration = Duration::from_mins(10);
 
+/// The most time that a run waits for the service of one notifier.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// The deliveries of one execution of urldb.
 pub(super) struct DeliveryRun<'a> {
     runtime: Runtime,
@@ -46,6 +49,8 @@ struct ReportResults<'a> {
     asides: Vec<Shown>,
     /// The ids of the deliveries with a result.
     reported: Vec<String>,
+    /// The longest wait that the service asks for.
+    wait: Option<Duration>,
     /// A fault concerns all deliveries of the notifier.
     stopped: bool,
 }
@@ -130,6 +135,7 @@ impl<'a> DeliveryRun<'a> {
         let all = readable.clone();
         let began = Instant::now();
         let mut stopped = false;
+        let mut patience = PATIENCE;
         for mut message in readable {
             let incidents = self.facts.incidents();
             let report = configured.compose(&message, run, &incidents, self.routing);
@@ -152,10 +158,9 @@ impl<'a> DeliveryRun<'a> {
                 &configured.name,
                 Some(&planned),
             );
-            let due = message.due();
-            if !stopped && began.elapsed() < TOTAL_LIMIT && !due.is_empty() {
+            if !stopped && began.elapsed() < TOTAL_LIMIT && !message.due().is_empty() {
                 let told = (&mut message, report.envelope, planned.as_slice());
-                stopped = self.try_message(configured, told, &due, &mut status);
+                stopped = self.try_message(configured, told, &mut patience, &mut status);
             }
             if message.is_done() {
                 status.sent += 1;
@@ -168,17 +173,41 @@ impl<'a> DeliveryRun<'a> {
         status
     }
 
-    /// Tries the deliveries of one message that are due. Returns whether this run tries no other
-    /// message of the notifier.
+    /// Tries the deliveries of one message that are due, and once more after the wait that the service asks for;
+    /// further waits follow while deliveries are made. `patience` is what is left of the time for waits. Returns
+    /// whether this run tries no other message of the notifier.
     fn try_message(
         &self,
         configured: &ConfiguredNotifier,
         (message, mut envelope, planned): (&mut Message, Envelope, &[PlannedDelivery]),
-        due: &[String],
+        patience: &mut Duration,
         status: &mut NotifierStatus,
     ) -> bool {
-        let name = &configured.name;
         envelope.delay = message.delay((self.now)());
+        let mut made = None;
+        loop {
+            let (stopped, wait) = self.try_due(configured, (message, &envelope, planned), status);
+            let is_progress = made != Some(status.delivered.len());
+            made = Some(status.delivered.len());
+            let left = wait.and_then(|wait| patience.checked_sub(wait));
+            let (Some(wait), Some(left), true) = (wait, left, is_progress) else {
+                return stopped;
+            };
+            *patience = left;
+            std::thread::sleep(wait);
+        }
+    }
+
+    /// Tries the deliveries of one message that are due. Returns whether a fault concerns all messages of the
+    /// notifier, and the wait that the service asks for.
+    fn try_due(
+        &self,
+        configured: &ConfiguredNotifier,
+        (message, envelope, planned): (&mut Message, &Envelope, &[PlannedDelivery]),
+        status: &mut NotifierStatus,
+    ) -> (bool, Option<Duration>) {
+        let name = &configured.name;
+        let due = message.due();
         let results = Mutex::new(ReportResults {
             message,
             planned,
@@ -186,6 +215,7 @@ impl<'a> DeliveryRun<'a> {
             errors: vec![],
             asides: vec![],
             reported: vec![],
+            wait: None,
             stopped: false,
         });
         let report = |delivery: Delivery| {
@@ -193,7 +223,7 @@ impl<'a> DeliveryRun<'a> {
                 lock(&results).add(delivery, name, self.facts, (self.now)());
             }
         };
-        let ended = self.within_time(configured, &envelope, due, &report);
+        let ended = self.within_time(configured, envelope, &due, &report);
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         let missing: Vec<_> = due
             .iter()
@@ -216,6 +246,7 @@ impl<'a> DeliveryRun<'a> {
             errors,
             asides,
             stopped,
+            wait,
             ..
         } = results;
         let first_tried = envelope.delay.as_ref().map(|delay| delay.first_tried);
@@ -227,7 +258,7 @@ impl<'a> DeliveryRun<'a> {
         status.delivered.extend(delivered);
         status.errors.extend(errors);
         status.asides.extend(asides);
-        stopped
+        (stopped, wait)
     }
 
     /// Lets the notifier deliver.
@@ -275,6 +306,7 @@ impl ReportResults<'_> {
         self.errors
             .extend(stored.err().map(|error| explain(&error)));
         self.reported.push(delivery.id.clone());
+        self.wait = self.wait.max(delivery.wait);
         self.asides.extend(delivery.aside.clone());
         if delivery.outcome == DeliveryOutcome::Delivered {
             let of_plan = self.planned.iter().filter(|plan| plan.id == delivery.id);

@@ -56,6 +56,24 @@ fn a_webhook_gets_the_envelope_once() {
 }
 
 #[test]
+fn a_run_waits_for_a_service_that_names_a_short_time() {
+    for (wait, requests) in [("1", 2), ("61", 1)] {
+        let _case = Case(wait);
+        let server = Server::new(move |request: &Request| match request.connection {
+            0 => Reply::new("429 Slow Down", &[&format!("Retry-After: {wait}")], ""),
+            _ => Reply::ok("ok"),
+        });
+        let (_site, sandbox) = broken(&format!(
+            "[notify.chat]\ntype = \"webhook\"\nurl = \"http://{}/\"\ntemplate = \"slack\"\n",
+            server.address()
+        ));
+        sandbox.exits(1, "run");
+        assert_eq!(server.requests().len(), requests);
+        assert_eq!(sandbox.files("status/outbox", ".json").len(), 2 - requests);
+    }
+}
+
+#[test]
 fn a_webhook_that_is_busy_gets_the_same_delivery_later() {
     let server = Server::new(|request: &Request| {
         let first = request.connection == 0;

@@ -21,6 +21,9 @@ use crate::settings::{Credentials, Error, Security, SmtpServer};
 /// Time for the goodbye, after the last message was taken.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The wait after a reply that puts a mail off (4xx).
+const PUT_OFF: Duration = Duration::from_secs(5);
+
 /// The reply code with which a server announces that the server closes the connection (RFC 5321,
 /// section 3.8).
 const CLOSING: u16 = 421;
@@ -60,6 +63,8 @@ struct Outage {
     advice: Option<String>,
     /// No reply of the server says so.
     is_unsaid: bool,
+    /// The server may take mail after this time.
+    wait: Option<Duration>,
 }
 
 /// The duration of a refusal of one delivery.
@@ -123,6 +128,7 @@ impl Smtp {
                     failed: false,
                     advice: None,
                     is_unsaid: true,
+                    wait: None,
                 },
             };
             let replies = if outage.is_unsaid {
@@ -139,6 +145,7 @@ impl Smtp {
                 report(Delivery {
                     replies: replies.clone(),
                     advice: outage.advice.as_deref().map(Delivery::text),
+                    wait: outage.wait,
                     ..result.of_notifier()
                 });
             }
@@ -163,7 +170,7 @@ impl Smtp {
             for Recipient { delivery, .. } in recipients {
                 let message = format!("{} {message}", self.name);
                 let result = match refusal {
-                    Refusal::Now => Delivery::retry(delivery, message),
+                    Refusal::Now => Delivery::retry(delivery, message).after(Some(PUT_OFF)),
                     Refusal::Forever => Delivery::failed(delivery, message),
                 };
                 report(Delivery {
@@ -247,6 +254,7 @@ impl Smtp {
             failed: false,
             advice: None,
             is_unsaid: false,
+            wait: None,
         };
         let words = |error: &SmtpError| shown(&error.to_string());
         match error {
@@ -259,6 +267,7 @@ impl Smtp {
                         .to_owned(),
                 ),
                 is_unsaid: true,
+                wait: None,
             },
             SendError::Connection(error)
                 if error.kind() == std::io::ErrorKind::ConnectionRefused =>
@@ -276,21 +285,25 @@ impl Smtp {
                 failed: true,
                 advice: self.login_advice.clone(),
                 is_unsaid: false,
+                wait: None,
             },
             SendError::Login(error) if error.is_client() => Outage {
                 message: format!("cannot log in to {name}: {}", words(error)),
                 failed: true,
                 advice: Some("check `server`, `port`, `tls` and `user`".to_owned()),
                 is_unsaid: true,
+                wait: None,
             },
-            SendError::Login(error) | SendError::Smtp(error) if error.is_transient() => {
-                retry(format!("{name} takes no mail now: {}", words(error)))
-            }
+            SendError::Login(error) | SendError::Smtp(error) if error.is_transient() => Outage {
+                wait: Some(PUT_OFF),
+                ..retry(format!("{name} takes no mail now: {}", words(error)))
+            },
             SendError::Smtp(error) if error.is_permanent() => Outage {
                 message: format!("{name} takes no mail: {}", words(error)),
                 failed: true,
                 advice: Some("check `server` and `port`".to_owned()),
                 is_unsaid: false,
+                wait: None,
             },
             SendError::Login(error) | SendError::Smtp(error) => {
                 retry(format!("cannot send through {name}: {}", words(error)))

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
@@ -123,6 +124,9 @@ pub struct Delivery {
     /// A line for the terminal alone, which no file and no report gets: it may hold a secret.
     #[serde(skip)]
     pub aside: Option<Shown>,
+    /// The service takes the delivery again after this time.
+    #[serde(skip)]
+    pub wait: Option<Duration>,
 }
 
 /// The end of a delivery.
@@ -185,8 +189,16 @@ impl Delivery {
             replies: Vec::new(),
             advice: None,
             aside: None,
+            wait: None,
             remember: Vec::new(),
         }
+    }
+
+    /// The same result, with the time after which the service takes the delivery again.
+    #[must_use]
+    pub fn after(mut self, wait: Option<Duration>) -> Self {
+        self.wait = wait;
+        self
     }
 
     /// The same result, for a fault that concerns all deliveries of the notifier.

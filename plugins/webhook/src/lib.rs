@@ -125,7 +125,8 @@ fn judge(id: &str, host: &str, answer: &Answer) -> Delivery {
         return Delivery::retry(
             id,
             format!("{host} answers {status}{}{said}", wait.unwrap_or_default()),
-        );
+        )
+        .after(answer.retry_after());
     }
     let advice = match status {
         300..=399 => "; urldb follows no redirect: write the final address as `url`",
