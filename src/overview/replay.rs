@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use urldb_files::Root;
-use urldb_protocol::{IncidentStep, RunSummary, State};
+use urldb_protocol::{BlindRun, IncidentStep, RunSummary, State};
 use urldb_verdict::{JobKey, Selection};
 
 use crate::ledger::{
@@ -21,8 +21,10 @@ use crate::project::selection_text;
 /// Facts from the history.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
-    /// The runs that reached a conclusion at a time that is known, in their order.
+    /// The runs that reached a conclusion about most of their URLs, at a time that is known, in their order.
     runs: Vec<Run>,
+    /// The other runs, in their order.
+    blind: Vec<UnseenRun>,
     starts: Starts,
     /// The latest time of a run that lies in the future.
     future_run: Option<Timestamp>,
@@ -45,6 +47,15 @@ struct Run {
     due: u64,
     ok: u64,
     inconclusive: u64,
+}
+
+/// A run that had a result for fewer than half of its URLs.
+#[derive(Debug)]
+struct UnseenRun {
+    id: Box<str>,
+    summary: BlindRun,
+    /// Number of runs with results before it.
+    before: usize,
 }
 
 /// A selection, and the indexes of its runs, ascending.
@@ -107,10 +118,20 @@ impl Replay {
     fn add_run(&mut self, line: RunLine, selections: &mut HashMap<String, u32>) {
         let of = |state: State| line.states.get(&state).copied().unwrap_or_default();
         let inconclusive = of(State::Inconclusive);
-        let mut seen = line.states.iter().filter(|(_, urls)| **urls > 0);
-        let has_concluded = seen.any(|(state, _)| *state != State::Inconclusive);
+        let states = line.states.iter();
+        let results = states.filter(|(state, _)| **state != State::Inconclusive);
+        let results = results.fold(0_u64, |sum, (_, urls)| sum.saturating_add(*urls));
         // A run without network has checked nothing. A run over an empty database has checked all.
-        if !has_concluded && line.due > 0 {
+        if results < line.due.div_ceil(2) {
+            self.blind.push(UnseenRun {
+                id: line.run.into(),
+                summary: BlindRun {
+                    at: line.at,
+                    due: line.due,
+                    results,
+                },
+                before: 0,
+            });
             return;
         }
         let known = self.selections.len();
@@ -152,6 +173,13 @@ impl Replay {
         });
         self.changes.dedup();
         self.future_run = take_future(&mut self.runs, now, |run| run.at);
+        take_future(&mut self.blind, now, |run| run.summary.at);
+        for blind in &mut self.blind {
+            let key = (place(&blind.id), blind.summary.at);
+            let before = |run: &Run| (place(&run.id), run.at) < key;
+            blind.before = self.runs.partition_point(before);
+        }
+        self.blind.sort_by_key(|run| (run.before, run.summary.at));
         self.starts = Starts::of(self.runs.iter().map(|run| run.at));
         for (index, run) in (0..).zip(&self.runs) {
             self.selections[run.selection as usize].runs.push(index);
@@ -211,6 +239,15 @@ impl Replay {
     /// The latest time of a run that lies in the future.
     pub(super) fn future_run(&self) -> Option<Timestamp> {
         self.future_run
+    }
+
+    /// The latest run over at least half of so many promises, if it had a result for fewer than half of its URLs.
+    pub(super) fn blind_run(&self, promises: u64) -> Option<BlindRun> {
+        let is_large = |due: u64| due >= promises.div_ceil(2);
+        let mut blind = self.blind.iter().rev();
+        let last = blind.find(|run| is_large(run.summary.due))?;
+        let mut later = self.runs[last.before..].iter();
+        (!later.any(|run| is_large(run.due))).then_some(last.summary)
     }
 
     pub(super) fn last_run(&self) -> Option<RunSummary> {

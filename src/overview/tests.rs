@@ -11,7 +11,7 @@ use urldb_protocol::{Because, Overview, Phase, State};
 use super::{Scope, Sources, site};
 use crate::config::{self, Config};
 use crate::ledger::{
-    ChangeLine, HistoryLine, IncidentLine, any_time, hostile_lines, is_known, past_runs,
+    ChangeLine, HistoryLine, IncidentLine, any_time, append, hostile_lines, is_known, past_runs,
 };
 use crate::run::overdue;
 
@@ -96,8 +96,40 @@ fn times(overview: &Overview) -> Vec<Timestamp> {
     runs.map(|run| run.at).chain(hosts.flatten()).collect()
 }
 
+/// Runs, each with its number of URLs and of results, and the number of promises.
+fn some_runs() -> impl Strategy<Value = (Vec<(u64, u64)>, u64)> {
+    let run = (1_u64..9).prop_flat_map(|due| (Just(due), 0..=due));
+    (prop::collection::vec(run, 0..6), 1_u64..9)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_last_large_run_decides_whether_anything_is_known((runs, promises) in some_runs()) {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Root::new(folder.path(), "the ledger");
+        let start = |number: usize| now() - SignedDuration::from_hours(24 * (9 - number as i64));
+        let id = |number: usize| format!("{number:08x}");
+        for (number, (due, results)) in runs.iter().enumerate() {
+            let text = format!(
+                "{{\"run\":\"{}\",\"at\":\"{}\",\"due\":{due},\"verified\":0,\"states\":\
+                 {{\"ok\":{results},\"inconclusive\":{}}},\"unverified\":[]}}",
+                id(number), start(number), due - results
+            );
+            let line = HistoryLine::Run(serde_json::from_str(&text).unwrap());
+            append(&ledger, start(number), &[line]).unwrap();
+        }
+        let replay = super::replay::Replay::read(&ledger, now(), |_| true).unwrap();
+        let large = runs.iter().enumerate().filter(|(_, (due, _))| *due * 2 >= promises);
+        let last = large.last().filter(|(_, (due, results))| *results * 2 < *due);
+        let expected = last.map(|(number, (due, results))| (start(number), *due, *results));
+        let blind = replay.blind_run(promises).map(|run| (run.at, run.due, run.results));
+        prop_assert_eq!(blind, expected);
+        let seen = runs.iter().enumerate().filter(|(_, (due, results))| *results * 2 >= *due);
+        let last = seen.map(|(number, _)| start(number)).next_back();
+        prop_assert_eq!(replay.last_run().map(|run| run.at), last);
+    }
 
     #[test]
     fn an_overview_of_any_history_ends(

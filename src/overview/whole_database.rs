@@ -70,6 +70,7 @@ impl Sources<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             now: self.now,
             last_complete: self.replay.last_complete(),
+            blind: self.replay.blind_run(totals.urls),
             since_complete: self.replay.since_complete(),
             totals,
             files,

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
+use urldb_protocol::BlindRun;
 use urldb_render::numbers::number;
 use urldb_render::{Mark, PromiseCounts};
 
@@ -14,6 +15,14 @@ const LABEL_WIDTH: u64 = 63;
 pub(crate) struct Badge {
     mark: Mark,
     message: String,
+}
+
+/// The badge of a run without results for most URLs.
+pub(crate) fn blind_badge(blind: &BlindRun) -> Badge {
+    Badge {
+        mark: Mark::Unknown,
+        message: format!("not known · {}", blind.at.strftime("%-d %b")),
+    }
 }
 
 /// The badge of these counts, checked at `at`.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
-    Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview, Incident,
-    IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent, Mistake, Observed,
-    Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference,
-    ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence, UrlOverview,
+    Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
+    CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview,
+    Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent, Mistake,
+    Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State,
+    TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence, UrlOverview,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -154,6 +154,19 @@ fn run(selection: Option<&str>) -> RunSummary {
     }
 }
 
+/// The same after a run without results.
+pub(crate) fn blind() -> Overview {
+    let run = BlindRun {
+        at: at(49),
+        due: 480,
+        results: 0,
+    };
+    Overview {
+        blind: Some(run),
+        ..overview()
+    }
+}
+
 /// An overview with an open incident, a closed one, a mistake, a warning and two hosts.
 pub(crate) fn overview() -> Overview {
     let day = |date| DayCount {
@@ -181,6 +194,7 @@ pub(crate) fn overview() -> Overview {
         now: at(49),
         last_run: Some(run(None)),
         last_complete: Some(run(None)),
+        blind: None,
         since_complete: vec![run(Some("-c core"))],
         totals: Totals {
             urls: 480,

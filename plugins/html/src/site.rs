@@ -7,7 +7,7 @@ use urldb_files::Root;
 use urldb_protocol::{HostOverview, Overview};
 use urldb_render::{PromiseCounts, Renderer, status_document};
 
-use crate::badge::badge;
+use crate::badge::{badge, blind_badge};
 use crate::feed::feed;
 use crate::file_names::{host_name, host_page, numbered, url_page};
 use crate::folder::{SiteChanges, SiteFolder};
@@ -101,9 +101,10 @@ impl SiteTemplates {
         }
         let view = views.url_page(&url.url, &sample::details(), CheckDates::Exact);
         self.render("site/url.html", &view)?;
-        let empty = Overview::default();
-        let views = Views::new(&empty, &Sample);
-        self.render("site/overview.html", &views.overview_page())?;
+        for overview in [sample::blind(), Overview::default()] {
+            let views = Views::new(&overview, &Sample);
+            self.render("site/overview.html", &views.overview_page())?;
+        }
         Ok(())
     }
 
@@ -254,7 +255,9 @@ impl<'a> SiteBuilder<'a> {
         counts: PromiseCounts,
         overview: &Overview,
     ) -> Result<(), SiteError> {
-        let badge = badge(counts, overview.last_run.as_ref().map(|run| run.at));
+        let last = overview.last_run.as_ref().map(|run| run.at);
+        let blind = overview.blind.as_ref().map(blind_badge);
+        let badge = blind.unwrap_or_else(|| badge(counts, last));
         self.write(&format!("{name}.svg"), badge.svg().as_bytes())?;
         self.write(&format!("{name}.json"), badge.json().as_bytes())
     }

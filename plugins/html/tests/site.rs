@@ -13,11 +13,11 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, CaptureInfo, CertificateDates, Chapter, ChapterDetails, CommitInfo,
-    Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview, Incident,
-    IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference, ToldIncident,
-    Totals, UrlBelief, UrlDetails, UrlOverview,
+    Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
+    CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview,
+    Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed, Overview,
+    Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference,
+    ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -181,6 +181,7 @@ fn overview(text: &str) -> Overview {
             ok: 2,
             inconclusive: 0,
         }),
+        blind: None,
         last_complete: None,
         since_complete: vec![],
         totals: Totals {
@@ -874,6 +875,51 @@ fn text_of(page: &str) -> String {
     let text: String = tags.map(|(_, text)| text).collect::<Vec<_>>().join(" ");
     let text = text.replace("&#x2f;", "/").replace('\u{a0}', " ");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_run_without_results_leaves_nothing_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("x");
+    overview.blind = Some(BlindRun {
+        at: at("2026-11-23T05:02:11Z"),
+        due: 1_174,
+        results: 0,
+    });
+    // A later run over this host alone has seen it.
+    overview.hosts[1].checked = Some(at("2026-11-23T07:00:00Z"));
+    build(folder.path(), &overview, "/a");
+    let files = files(folder.path());
+    let page = &files["index.html"];
+    assert!(page.contains("<html lang=\"en\" data-run=\"2026-11-23T05:02:11Z\""));
+    let text = text_of(page);
+    for sentence in [
+        "Nothing could be verified on 23 November; it may be our own network.",
+        "None of 1,174 URLs that were due gave a result. The last results before are of 22 November 2026 .",
+        "Kept now not known before: 2 of 3 promises; 1 broken",
+        "As of 22 November; not checked since.",
+        "23 Nov Nothing could be verified.",
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n{text}");
+    }
+    let rows: Vec<&str> = page
+        .lines()
+        .filter(|line| line.contains("data-host="))
+        .collect();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let is_blind = !row.contains(&format!("data-host=\"{}\"", overview.hosts[1].host));
+        assert_eq!(row.contains("class=\"o\""), is_blind, "{row}");
+        assert_eq!(row.contains(">not known</td>"), is_blind, "{row}");
+    }
+    assert!(files["badge.svg"].contains("promises: not known · 23 Nov"));
+    assert!(files["hosts.html"].contains("Nothing could be verified on 23 November"));
+
+    overview.blind.as_mut().unwrap().results = 312;
+    build(folder.path(), &overview, "/a");
+    let text = text_of(&self::files(folder.path())["index.html"]);
+    assert!(text.contains("Only 312 of 1,174 URLs could be checked on 23 November."));
+    assert!(!text.contains("not checked since"));
 }
 
 #[test]

@@ -38,9 +38,9 @@ pub use notifier::{
     ReportDelivery, Scope,
 };
 pub use overview::{
-    CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
-    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, UrlBelief,
-    UrlDetails, UrlOverview, WaitingMessages,
+    BlindRun, CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview,
+    IncidentOverview, IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts,
+    RunSummary, UrlBelief, UrlDetails, UrlOverview, WaitingMessages,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;

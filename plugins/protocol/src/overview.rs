@@ -28,6 +28,9 @@ pub struct Overview {
     pub last_run: Option<RunSummary>,
     /// The latest such run over the whole database.
     pub last_complete: Option<RunSummary>,
+    /// The latest run over at least half of the database, if it had a result for fewer than half of its URLs. It counts
+    /// neither as the last run nor as a check of a URL.
+    pub blind: Option<BlindRun>,
     /// Later runs over a part of the database, oldest first.
     pub since_complete: Vec<RunSummary>,
     /// Counts of URLs over the whole database. A URL that was never checked is unknown.
@@ -117,6 +120,18 @@ pub struct RunSummary {
     pub ok: u64,
     /// Number of those without a conclusion.
     pub inconclusive: u64,
+}
+
+/// A run that had a result for fewer than half of the URLs that were due, whatever the cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct BlindRun {
+    /// When the run began.
+    pub at: Timestamp,
+    /// Number of URLs that were due.
+    pub due: u64,
+    /// Number of those with a result.
+    pub results: u64,
 }
 
 /// Counts of static URLs: those whose bytes are promised.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use urldb_protocol::{HostOverview, Overview};
+use urldb_protocol::{BlindRun, HostOverview, Overview};
 
 use crate::numbers::{counted, number};
 use crate::text::capitalized;
@@ -183,6 +183,14 @@ impl PromiseCounts {
 }
 
 impl SiteHeadline {
+    /// The sentence of the whole database.
+    pub fn of(overview: &Overview) -> Self {
+        match &overview.blind {
+            Some(blind) => Self::timeless(Mark::Unknown, blind_sentence(blind)),
+            None => PromiseCounts::of(overview).headline(),
+        }
+    }
+
     /// A sentence that is true at any time.
     fn timeless(mark: Mark, text: String) -> Self {
         Self {
@@ -190,6 +198,31 @@ impl SiteHeadline {
             now: text.clone(),
             past: text,
         }
+    }
+}
+
+/// `Only 312 of 1,174 URLs could be checked on 22 November.`
+pub fn blind_sentence(blind: &BlindRun) -> String {
+    let day = blind.at.strftime("%-d %B");
+    match blind.results {
+        0 => format!("Nothing could be verified on {day}; it may be our own network."),
+        results => format!(
+            "Only {} of {} could be checked on {day}.",
+            number(results),
+            counted(blind.due, "URL")
+        ),
+    }
+}
+
+/// `None of 1,174 URLs gave a result.`; empty if some did.
+pub fn without_results(blind: &BlindRun) -> String {
+    match (blind.results, blind.due) {
+        (0, 1) => "The only URL that was due gave no result.".to_owned(),
+        (0, due) => format!(
+            "None of {} that were due gave a result.",
+            counted(due, "URL")
+        ),
+        _ => String::new(),
     }
 }
 
@@ -254,6 +287,27 @@ mod tests {
         };
         let SiteHeadline { now, past, .. } = counts.headline();
         (now, past)
+    }
+
+    #[test]
+    fn a_run_with_few_results_is_no_news_about_promises() {
+        let overview = |results| Overview {
+            blind: Some(BlindRun {
+                at: "2026-11-22T05:02:11Z".parse().unwrap(),
+                due: 1_174,
+                results,
+            }),
+            ..Overview::default()
+        };
+        let SiteHeadline { mark, now, past } = SiteHeadline::of(&overview(0));
+        let sentence = "Nothing could be verified on 22 November; it may be our own network.";
+        assert_eq!((mark, now.as_str()), (Mark::Unknown, sentence));
+        assert_eq!(past, now);
+        let some = SiteHeadline::of(&overview(312)).now;
+        assert_eq!(
+            some,
+            "Only 312 of 1,174 URLs could be checked on 22 November."
+        );
     }
 
     #[test]

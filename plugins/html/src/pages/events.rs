@@ -95,7 +95,7 @@ impl Views<'_> {
         of_urls
     }
 
-    fn day(&self, time: Timestamp) -> String {
+    pub(super) fn day(&self, time: Timestamp) -> String {
         short_day(date(time), self.overview.now)
     }
 

@@ -93,7 +93,12 @@ impl Views<'_> {
                 .all_checked
                 .filter(|all| Some(*all) != host.checked)
                 .map(Time::moment),
-            figures: promise_figures(&shares, (&host.files, verified), (good, known.count())),
+            figures: promise_figures(
+                &shares,
+                (&host.files, verified),
+                (good, known.count()),
+                false,
+            ),
             incidents: latest_first(open)
                 .into_iter()
                 .map(|it| self.incident_row(it))

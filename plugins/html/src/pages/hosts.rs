@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{Day, HostOverview};
 use urldb_render::numbers::{counted, number};
-use urldb_render::{PromiseCounts, SiteHeadline, one_line, short_day};
+use urldb_render::{SiteHeadline, one_line, short_day};
 
 use super::values::{Shares, Time, come_and_go, date, last_verified};
 use super::{Frame, PageLink, Views, last_days, page_links};
@@ -71,6 +71,8 @@ struct HostRow {
     /// The date of the newest verification, if it is another.
     newest: String,
     strip: String,
+    /// The last run had results.
+    is_known: bool,
 }
 
 /// The last row of the table of hosts.
@@ -82,13 +84,15 @@ struct HostSums {
     broken: String,
     others: String,
     verified: String,
+    /// The last run had results.
+    is_known: bool,
 }
 
 impl Views<'_> {
     /// A page that names hosts in the order of their names; `page` counts from 1.
     pub(crate) fn hosts_page(&self, page: usize, pages: usize) -> HostsPage {
         let overview = self.overview;
-        let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
+        let SiteHeadline { mark, now, past } = SiteHeadline::of(overview);
         let hosts = overview.hosts.iter();
         let links = page_links(pages, page, |number| numbered("hosts", number));
         let link = |(index, link): (usize, PageLink)| {
@@ -102,7 +106,7 @@ impl Views<'_> {
             frame: self.frame("Hosts", mark, "", "overview"),
             headline: now,
             past,
-            as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
+            as_of: self.as_of().map(Time::moment),
             total: number(overview.hosts.len() as u64),
             hosts: hosts
                 .skip((page - 1) * MOST_NAMES)
@@ -117,6 +121,7 @@ impl Views<'_> {
         let shares = Shares::of(std::iter::once(host));
         let (class, _) = self.host_state(host);
         let note = match (shares.broken(), shares.intermittent) {
+            _ if self.is_blind(host) => "not known".to_owned(),
             (0, 0) => format!("{} kept", number(host.kept)),
             (0, some) => format!(
                 "{} of {} {}",
@@ -140,6 +145,7 @@ impl Views<'_> {
         let has_warning = warnings.any(|finding| finding.file == host.file);
         let broken = host.affected.saturating_sub(host.intermittent);
         match (broken, host.intermittent, has_warning) {
+            _ if self.is_blind(host) => ("o", "not known"),
             (1.., ..) => ("b", "broken"),
             (0, 1.., _) => ("w", "comes and goes"),
             (0, 0, true) => ("w", "kept, with a warning"),
@@ -170,6 +176,7 @@ impl Views<'_> {
                 broken: number(shares.broken()),
                 others: others(&shares),
                 verified: verified.unwrap_or_else(|| "no files".to_owned()),
+                is_known: overview.blind.is_none(),
             },
             first_day,
             last_day,
@@ -230,6 +237,7 @@ impl Views<'_> {
             verified: verified.unwrap_or_else(|| "no files".to_owned()),
             newest: newest.unwrap_or_default(),
             strip: strip(last_days(&host.days)),
+            is_known: !self.is_blind(host),
         }
     }
 }

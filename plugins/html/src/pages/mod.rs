@@ -1,6 +1,7 @@
 //! Data of the templates of the site: texts, numbers and links. No date is relative to the clock, so
 //! that a page changes only when its content does.
 
+mod blind;
 mod chapters;
 mod commands;
 mod events;
@@ -121,16 +122,21 @@ impl<'a> Views<'a> {
             root,
             icon,
             mark,
-            run: overview
-                .last_run
-                .as_ref()
-                .map(|run| Time::moment(run.at).iso),
+            run: self.as_of().map(|at| Time::moment(at).iso),
             stale_after: overview.stale_after,
             project: one_line(&overview.project.name),
             repository: overview.project.url.clone().filter(|url| is_web(url)),
             section,
             version: overview.version.clone(),
         }
+    }
+
+    /// The start of the last run, with results or without.
+    pub(crate) fn as_of(&self) -> Option<Timestamp> {
+        let run = self.overview.last_run.as_ref().map(|run| run.at);
+        let blind = self.overview.blind.as_ref().map(|blind| blind.at);
+        // A clock that stepped back does not decide which run was the last one.
+        blind.max(run)
     }
 
     /// The page of a line of a domain file: at the commit that last changed the file, so that the link stays
@@ -163,12 +169,12 @@ impl<'a> Views<'a> {
 
     /// Tells the pages that do not change with each run when the last one was.
     pub(crate) fn last_run_script(&self) -> String {
-        let Some(run) = &self.overview.last_run else {
+        let Some(at) = self.as_of() else {
             return "\"use strict\";\n".to_owned();
         };
         format!(
             "\"use strict\";\nObject.assign(document.documentElement.dataset, {{run: \"{}\", staleAfter: {}}});\n",
-            Time::moment(run.at).iso,
+            Time::moment(at).iso,
             self.overview.stale_after
         )
     }

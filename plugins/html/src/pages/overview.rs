@@ -4,10 +4,10 @@ use serde::Serialize;
 use urldb_protocol::{Finding, NoticeKind, RunSummary};
 use urldb_render::numbers::{counted, number, with_spaces};
 use urldb_render::{
-    PromiseCounts, SiteHeadline, day_in_words, moment_in_words, one_line, open_incidents, remarks,
-    short_day,
+    SiteHeadline, day_in_words, moment_in_words, one_line, open_incidents, remarks, short_day,
 };
 
+use super::blind::BlindFacts;
 use super::events::EventRow;
 use super::hosts::{HostTable, MOST_HOSTS};
 use super::incidents::{IncidentRow, latest_first};
@@ -28,6 +28,8 @@ pub(crate) struct OverviewPage {
     headline: String,
     past: String,
     as_of: Option<Time>,
+    /// The last run had a result for fewer than half of its URLs.
+    blind: Option<BlindFacts>,
     /// Sentences about urldb itself: a wrong clock, and messages that wait.
     remarks: Vec<String>,
     is_empty: bool,
@@ -78,10 +80,11 @@ impl Views<'_> {
     /// The start page.
     pub(crate) fn overview_page(&self) -> OverviewPage {
         let overview = self.overview;
-        let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
+        let SiteHeadline { mark, now, past } = SiteHeadline::of(overview);
         let files = &overview.files;
         let shares = Shares::of(overview.hosts.iter());
         let verified = last_verified(overview.hosts.iter(), overview.now);
+        let blind = overview.blind.as_ref();
         let (good, without_run) = good_days(&overview.days);
         let known = overview.days.iter().filter(|day| day.promised > 0).count();
         let (events, more_events) = self.events();
@@ -94,13 +97,14 @@ impl Views<'_> {
             frame: self.frame(now.trim_end_matches('.'), mark, "", "overview"),
             headline: now,
             past,
-            as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
+            as_of: self.as_of().map(Time::moment),
+            blind: blind.map(|blind| self.blind_facts(blind)),
             remarks: remarks(overview)
                 .map(|text| one_line(&with_spaces(&text)))
                 .collect(),
             is_empty: overview.totals.urls == 0,
             open: open_incidents(overview.open.len() as u64),
-            figures: promise_figures(&shares, (files, verified), (good, known)),
+            figures: promise_figures(&shares, (files, verified), (good, known), blind.is_some()),
             incidents: incidents.map(|it| self.incident_row(it)).collect(),
             more_incidents: overview.open.len().saturating_sub(MOST_INCIDENTS) as u64,
             warnings: self.warnings(),

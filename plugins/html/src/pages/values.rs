@@ -144,18 +144,26 @@ pub(super) fn last_verified<'h>(
 }
 
 /// The figures of the whole database or of one host: kept promises, the last verification of files, days
-/// without incident and known days.
+/// without incident and known days. `is_blind`: the last run says nothing about most of them.
 pub(super) fn promise_figures(
     shares: &Shares,
     (files, verified): (&FileCounts, Option<String>),
     (good_days, known_days): (usize, usize),
+    is_blind: bool,
 ) -> Vec<Figure> {
     let rest = match shares.others().as_str() {
         "" => String::new(),
         others => format!("; {others}"),
     };
     let kept = of(shares.all, "promise", &rest);
-    let mut figures = vec![Figure::new("Kept now", number(shares.kept), kept).in_past("Kept then")];
+    let (value, kept) = match is_blind {
+        true => (
+            "not known".to_owned(),
+            format!("before: {} {kept}", number(shares.kept)),
+        ),
+        false => (number(shares.kept), kept),
+    };
+    let mut figures = vec![Figure::new("Kept now", value, kept).in_past("Kept then")];
     if let Some(verified) = verified {
         let never = files.ages[4];
         let which = match never {

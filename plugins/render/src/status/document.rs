@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    FileCounts, Finding, HostOverview, Mistake, Overview, PROTOCOL, ProjectInfo, RunSummary, State,
-    Totals, UrlOverview, WaitingMessages,
+    BlindRun, FileCounts, Finding, HostOverview, Mistake, Overview, PROTOCOL, ProjectInfo,
+    RunSummary, State, Totals, UrlOverview, WaitingMessages,
 };
 
 use super::titles::Titles;
@@ -34,6 +34,10 @@ pub struct StatusDocument {
     /// The last run over the whole database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_complete_run: Option<RunSummary>,
+    /// The latest run over at least half of the database, if it had a result for fewer than half of its URLs: the
+    /// document has the results of the runs before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blind_run: Option<BlindRun>,
     /// Counts of URLs over the whole database.
     pub totals: Totals,
     /// Counts of static URLs.
@@ -100,6 +104,7 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
         outbox: overview.waiting.clone(),
         last_run: overview.last_run.clone(),
         last_complete_run: overview.last_complete.clone(),
+        blind_run: overview.blind,
         totals: overview.totals.clone(),
         files: overview.files,
         incidents: incidents.collect(),

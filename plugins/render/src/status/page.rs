@@ -14,6 +14,7 @@ use crate::message::{Class, Headline, Tone};
 use crate::numbers::{age, count, counted, day, moment, number, share, with_spaces};
 use crate::page::{BOLD, DIM, Page, paint, style};
 use crate::shell::command_line;
+use crate::site::blind_sentence;
 use crate::text::Text;
 
 /// Most incidents, mistakes, warnings, hosts or URLs as promised, unless all are wanted.
@@ -132,7 +133,8 @@ impl StatusPage<'_> {
     }
 
     fn remarks(&mut self) {
-        let remarks: Vec<String> = remarks(self.overview).collect();
+        let blind = self.overview.blind.as_ref().map(blind_sentence);
+        let remarks: Vec<String> = blind.into_iter().chain(remarks(self.overview)).collect();
         if remarks.is_empty() {
             return;
         }

@@ -82,6 +82,7 @@ fn all_good(last: &str, now: &str) -> Overview {
         version: "0.1.0".to_owned(),
         now: at(now),
         last_run: Some(run(last, None, 1_247)),
+        blind: None,
         last_complete: Some(run(last, None, 1_247)),
         since_complete: vec![],
         totals: Totals {

@@ -1,0 +1,65 @@
+//! The parts of pages after a run that had a result for fewer than half of its URLs.
+
+use serde::Serialize;
+use urldb_protocol::{BlindRun, HostOverview};
+use urldb_render::{blind_sentence, without_results};
+
+use super::Views;
+use super::commands::{CommandRow, command};
+use super::values::Time;
+
+/// Facts about a run without results, for the overview.
+#[derive(Debug, Serialize)]
+pub(super) struct BlindFacts {
+    /// `None of 1,174 URLs that were due gave a result.`; empty if some did.
+    results: String,
+    /// The last run before it; absent if there was none.
+    last: Option<Time>,
+    /// `As of 21 November; not checked since.`
+    incidents: String,
+    commands: Vec<CommandRow>,
+    at: Time,
+    /// The sentence of the last 30 days.
+    event: String,
+    day: String,
+}
+
+impl Views<'_> {
+    pub(super) fn blind_facts(&self, blind: &BlindRun) -> BlindFacts {
+        let overview = self.overview;
+        let last = overview.last_run.as_ref().map(|run| run.at);
+        let day = last.map(|at| at.strftime("%-d %B").to_string());
+        let sentence = blind_sentence(blind);
+        BlindFacts {
+            results: without_results(blind),
+            last: last.map(Time::day),
+            incidents: match (blind.results, day) {
+                (0, Some(day)) => format!("As of {day}; not checked since."),
+                _ => "Most of these URLs were not checked in the last run.".to_owned(),
+            },
+            commands: commands(&overview.hosts),
+            at: Time::day(blind.at),
+            event: match sentence.split_once(" on ") {
+                Some((short, _)) => format!("{short}."),
+                None => sentence,
+            },
+            day: self.day(blind.at),
+        }
+    }
+
+    /// Whether no run with results checked the host after the last run.
+    pub(super) fn is_blind(&self, host: &HostOverview) -> bool {
+        let blind = self.overview.blind.as_ref();
+        blind.is_some_and(|blind| host.checked.is_none_or(|checked| checked < blind.at))
+    }
+}
+
+/// Commands that check one host, and then all URLs again.
+fn commands(hosts: &[HostOverview]) -> Vec<CommandRow> {
+    let host = hosts.first().and_then(|host| {
+        let words = ["urldb", "check", "-d", &host.host];
+        command("See whether this machine reaches a host", &words)
+    });
+    let run = command("When it does, check all again", &["urldb", "run"]);
+    host.into_iter().chain(run).collect()
+}
