@@ -272,6 +272,14 @@ fn pending(mapping: &Mapping) -> anyhow::Result<Option<Pending>> {
 fn mark_mapping(mark: &Mark) -> Mapping {
     let mut mapping = Mapping::new();
     put_time(&mut mapping, "from", Some(mark.from));
+    let recent: String = mark.recent.iter().map(|result| letter(*result)).collect();
+    put(
+        &mut mapping,
+        "recent",
+        Some(&recent)
+            .filter(|it| !it.is_empty())
+            .map(String::as_str),
+    );
     mapping.insert("result", mark.result.as_str());
     mapping.insert("runs", u64::from(mark.runs));
     mapping.insert("since", mark.since.as_str());
@@ -289,7 +297,26 @@ fn mark_of(mapping: &Mapping) -> anyhow::Result<Mark> {
         // Not at the top of a document, a number is a text.
         runs: needed(mapping, "runs")?.parse()?,
         from: timestamp(mapping, "from")?,
+        recent: recent(&text(mapping, "recent").unwrap_or_default()),
     })
+}
+
+/// The results of runs, a letter each; a letter of a newer program is no result.
+fn recent(letters: &str) -> Vec<Option<RunResult>> {
+    let result = |known| {
+        let mut all = RunResult::ALL.into_iter();
+        all.find(|result| letter(Some(*result)) == known)
+    };
+    letters.chars().map(result).collect()
+}
+
+const fn letter(result: Option<RunResult>) -> char {
+    match result {
+        Some(RunResult::Good) => 'g',
+        Some(RunResult::Mixed) => 'm',
+        Some(RunResult::Bad) => 'b',
+        None => '-',
+    }
 }
 
 fn count(mapping: &Mapping, key: &str) -> u32 {

@@ -62,10 +62,7 @@ pub fn update<'a>(
     let breaks = before.map_or_else(Vec::new, |entry| entry.breaks.clone());
     let breaks = breaks_after(breaks, was_good, result, run.id);
     let mark = before.and_then(|entry| entry.intermittent.clone());
-    let mark = match result {
-        Some(result) => mark.map(|mark| mark.after(result, run.started)),
-        None => mark,
-    };
+    let mark = mark.map(|mark| mark.after(result, run.started));
     let content = archived.captures.content.clone();
     // The ledger of a URL that is as promised has no error page.
     let bad_response = archived.captures.bad_response.clone();
@@ -381,12 +378,14 @@ mod tests {
 
     #[test]
     fn an_entry_counts_breaks_and_the_results_of_a_marked_url() {
-        let mark = |result, runs| Mark {
+        let mark = |result, runs, recent: &[Option<RunResult>]| Mark {
             since: "one".to_owned(),
             result,
             runs,
             from: at(if runs == 1 { 9 } else { 3 }),
+            recent: recent.to_vec(),
         };
+        let (good, bad) = (Some(RunResult::Good), Some(RunResult::Bad));
         let after = |before: Entry, state| {
             let run = RunPoint {
                 id: "now",
@@ -412,18 +411,24 @@ mod tests {
         );
         let doubted = known(Some(failing), None);
         assert_eq!(after(doubted, failing), ("one".to_owned(), None));
-        let marked = known(None, Some(mark(RunResult::Good, 4)));
+        let marked = known(None, Some(mark(RunResult::Good, 4, &[bad, good])));
         let (breaks, after_failure) = after(marked.clone(), failing);
         assert_eq!(breaks, "one now");
-        assert_eq!(after_failure, Some(mark(RunResult::Bad, 1)));
+        assert_eq!(
+            after_failure,
+            Some(mark(RunResult::Bad, 1, &[bad, good, bad]))
+        );
         assert_eq!(
             after(marked.clone(), State::Ok).1,
-            Some(mark(RunResult::Good, 5))
+            Some(mark(RunResult::Good, 5, &[bad, good, good]))
         );
         assert_eq!(
             after(marked, State::Inconclusive).1,
-            Some(mark(RunResult::Good, 4))
+            Some(mark(RunResult::Good, 4, &[bad, good, None]))
         );
+        let long = known(None, Some(mark(RunResult::Good, 4, &[bad; 15])));
+        let recent = after(long, State::Ok).1.unwrap().recent;
+        assert_eq!(recent, [vec![bad; 14], vec![good]].concat());
     }
 
     #[test]

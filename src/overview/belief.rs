@@ -1,7 +1,7 @@
 //! The belief about one URL: from the ledger, the history, the incidents and the archive.
 
 use jiff::Timestamp;
-use urldb_protocol::{CaptureInfo, ComesAndGoes, State, UrlBelief, UrlOverview};
+use urldb_protocol::{CaptureInfo, ComesAndGoes, SeenResult, State, UrlBelief, UrlOverview};
 use urldb_verdict::Job;
 use urldb_verdict::incident::{Mark, RunResult};
 
@@ -128,6 +128,15 @@ fn comes_and_goes(mark: &Mark) -> ComesAndGoes {
         is_good: mark.result == RunResult::Good,
         runs: mark.runs,
         from: mark.from,
+        recent: mark.recent.iter().map(|result| seen(*result)).collect(),
+    }
+}
+
+fn seen(result: Option<RunResult>) -> SeenResult {
+    match result {
+        Some(RunResult::Good) => SeenResult::Kept,
+        Some(RunResult::Mixed | RunResult::Bad) => SeenResult::Broken,
+        None => SeenResult::None,
     }
 }
 

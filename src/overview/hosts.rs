@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use urldb_format::{Linter, fold};
-use urldb_protocol::{FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview};
+use urldb_protocol::{
+    ComesAndGoes, FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview,
+};
 use urldb_verdict::{
     Cnames, DomainPlan, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, Warning,
 };
@@ -44,6 +46,8 @@ pub struct HostUrls {
     pub(super) promised: Vec<u64>,
     /// The reason of an affected URL, by the id of its incident.
     pub(super) reasons: HashMap<String, String>,
+    /// The last results of an affected URL that comes and goes, by the id of its incident.
+    pub(super) results: HashMap<String, ComesAndGoes>,
 }
 
 impl Sources<'_> {
@@ -148,6 +152,7 @@ impl<'a> HostReading<'a> {
                 deprecated: 0,
                 promised: vec![],
                 reasons: HashMap::new(),
+                results: HashMap::new(),
             },
             days: HostDays::new(&sources.calendar),
             covers: vec![false; sources.replay.selections().len()],
@@ -196,6 +201,10 @@ impl<'a> HostReading<'a> {
             reasons
                 .entry(incident.clone())
                 .or_insert_with(|| reason.clone());
+        }
+        if let (Some(incident), Some(last)) = (&url.incident, &url.comes_and_goes) {
+            let results = &mut self.read.results;
+            results.insert(incident.clone(), last.clone());
         }
         if wants(&url) {
             self.read.urls.push(url);

@@ -109,7 +109,7 @@ proptest! {
     fn the_last_large_run_decides_whether_anything_is_known((runs, promises) in some_runs()) {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Root::new(folder.path(), "the ledger");
-        let start = |number: usize| now() - SignedDuration::from_hours(24 * (9 - number as i64));
+        let start = |number: usize| now() - SignedDuration::from_hours(24) * (9 - i32::try_from(number).unwrap());
         let id = |number: usize| format!("{number:08x}");
         for (number, (due, results)) in runs.iter().enumerate() {
             let text = format!(
@@ -121,8 +121,8 @@ proptest! {
             append(&ledger, start(number), &[line]).unwrap();
         }
         let replay = super::replay::Replay::read(&ledger, now(), |_| true).unwrap();
-        let large = runs.iter().enumerate().filter(|(_, (due, _))| *due * 2 >= promises);
-        let last = large.last().filter(|(_, (due, results))| *results * 2 < *due);
+        let mut large = runs.iter().enumerate().filter(|(_, (due, _))| *due * 2 >= promises);
+        let last = large.next_back().filter(|(_, (due, results))| *results * 2 < *due);
         let expected = last.map(|(number, (due, results))| (start(number), *due, *results));
         let blind = replay.blind_run(promises).map(|run| (run.at, run.due, run.results));
         prop_assert_eq!(blind, expected);

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{
-    DayCount, FileCounts, Finding, HostOverview, Incident, IncidentOverview, Overview, RunCounts,
-    Totals, UrlOverview,
+    ComesAndGoes, DayCount, FileCounts, Finding, HostOverview, Incident, IncidentOverview,
+    Overview, RunCounts, Totals, UrlOverview,
 };
 
 use super::hosts::HostUrls;
@@ -38,7 +38,7 @@ impl Sources<'_> {
         let (mut hosts, mut mistakes, mut warnings) = (vec![], vec![], vec![]);
         let mut deprecated = 0;
         let mut promised = vec![0; DAYS];
-        let mut reasons = HashMap::new();
+        let (mut reasons, mut results) = (HashMap::new(), HashMap::new());
         for path in &self.files {
             let mut read = self.host(path, &wants)?;
             visit(&read)?;
@@ -48,6 +48,7 @@ impl Sources<'_> {
             mistakes.append(&mut read.mistakes);
             warnings.append(&mut read.warnings);
             reasons.extend(read.reasons.drain());
+            results.extend(read.results.drain());
             for (sum, urls) in promised.iter_mut().zip(&read.promised) {
                 *sum += urls;
             }
@@ -59,7 +60,7 @@ impl Sources<'_> {
         let elsewhere = self.affected_elsewhere(&hosts);
         totals.affected += elsewhere;
         totals.broken += elsewhere;
-        let [open, notices, closed] = self.sorted_incidents(&reasons);
+        let [open, notices, closed] = self.sorted_incidents(&reasons, &results);
         warnings.extend(
             notices
                 .iter()
@@ -91,7 +92,11 @@ impl Sources<'_> {
     }
 
     /// The open incidents, the notices that hold, and what is closed: the latest first.
-    fn sorted_incidents(&self, reasons: &HashMap<String, String>) -> [Vec<IncidentOverview>; 3] {
+    fn sorted_incidents(
+        &self,
+        reasons: &HashMap<String, String>,
+        results: &HashMap<String, ComesAndGoes>,
+    ) -> [Vec<IncidentOverview>; 3] {
         let mut incidents: Vec<&Incident> = self.incidents.values().collect();
         incidents.sort_by_key(|incident| incident.order());
         incidents.sort_by_key(|incident| match incident.closed {
@@ -100,7 +105,7 @@ impl Sources<'_> {
         });
         let incidents = incidents.into_iter();
         let (open, closed): (Vec<_>, Vec<_>) = incidents
-            .map(|incident| self.incident(incident, reasons))
+            .map(|incident| self.incident(incident, reasons, results))
             .partition(|it| it.incident.closed.is_none());
         let (notices, open): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|it| it.incident.is_notice());
@@ -114,8 +119,15 @@ impl Sources<'_> {
         (self.affected.len() as u64).saturating_sub(counted)
     }
 
-    fn incident(&self, incident: &Incident, reasons: &HashMap<String, String>) -> IncidentOverview {
+    fn incident(
+        &self,
+        incident: &Incident,
+        reasons: &HashMap<String, String>,
+        results: &HashMap<String, ComesAndGoes>,
+    ) -> IncidentOverview {
         let reason = || reasons.get(&incident.id).cloned();
+        let results = results.get(&incident.id);
+        let is_one = incident.affected().count() == 1 && incident.comes_and_goes();
         IncidentOverview {
             domain: domain_of(incident),
             reason: incident.reason.clone().or_else(reason),
@@ -125,6 +137,7 @@ impl Sources<'_> {
                 .iter()
                 .map(replay::step)
                 .collect(),
+            results: results.filter(|_| is_one).cloned(),
             told: self.told.get(&incident.id).cloned().unwrap_or_default(),
             incident: incident.clone(),
         }

@@ -9,6 +9,7 @@ mod badge;
 mod feed;
 mod file_names;
 mod folder;
+mod marks;
 mod pages;
 mod sample;
 mod site;

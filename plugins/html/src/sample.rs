@@ -6,10 +6,11 @@ use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
     Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
-    CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview,
-    Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent, Mistake,
-    Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State,
-    TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence, UrlOverview,
+    ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
+    HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent,
+    Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult,
+    Shown, State, TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence,
+    UrlOverview,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -86,6 +87,7 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
     };
     IncidentOverview {
         told: ToldIncident::Whole,
+        results: Some(results()),
         steps: vec![IncidentStep {
             at: at(24),
             run: "run".to_owned(),
@@ -154,6 +156,25 @@ fn run(selection: Option<&str>) -> RunSummary {
     }
 }
 
+fn totals() -> Totals {
+    Totals {
+        urls: 480,
+        broken: 1,
+        affected: 1,
+        ..Totals::default()
+    }
+}
+
+/// The last results of a URL that comes and goes.
+fn results() -> ComesAndGoes {
+    ComesAndGoes {
+        is_good: true,
+        runs: 1,
+        from: at(48),
+        recent: vec![SeenResult::Broken, SeenResult::None, SeenResult::Kept],
+    }
+}
+
 /// The same after a run without results.
 pub(crate) fn blind() -> Overview {
     let run = BlindRun {
@@ -196,12 +217,7 @@ pub(crate) fn overview() -> Overview {
         last_complete: Some(run(None)),
         blind: None,
         since_complete: vec![run(Some("-c core"))],
-        totals: Totals {
-            urls: 480,
-            broken: 1,
-            affected: 1,
-            ..Totals::default()
-        },
+        totals: totals(),
         files: files(),
         deprecated: 1,
         // More than the overview lists.
@@ -260,7 +276,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             is_archived: true,
             incident: None,
             failures: None,
-            comes_and_goes: None,
+            comes_and_goes: Some(results()),
             muted: false,
         },
         changed: Some(at(0)),

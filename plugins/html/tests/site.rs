@@ -14,10 +14,10 @@ use urldb_html::{
 };
 use urldb_protocol::{
     Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
-    CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding, HostOverview,
-    Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed, Overview,
-    Phase, ProjectInfo, Promised, RunCounts, RunSummary, Shown, State, TextDifference,
-    ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview,
+    ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
+    HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed,
+    Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State,
+    TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -204,6 +204,7 @@ fn overview(text: &str) -> Overview {
             reason: None,
             steps: vec![],
             told: ToldIncident::Whole,
+            results: None,
         }],
         closed: vec![],
         mistakes: vec![],
@@ -235,6 +236,8 @@ struct Source<'a> {
     path: &'a str,
     text: &'a str,
     events: IncidentEvents,
+    /// The last results of each affected URL.
+    results: Option<ComesAndGoes>,
 }
 
 fn commit(text: &str) -> CommitInfo {
@@ -333,8 +336,13 @@ impl SiteSource for Source<'_> {
             } else {
                 UrlBelief::Kept
             };
+            let url = url(&host.host, &format!("{}{index}", self.path), standing);
+            let results = self.results.clone();
             ListedUrl {
-                url: url(&host.host, &format!("{}{index}", self.path), standing),
+                url: UrlOverview {
+                    comes_and_goes: results.filter(|_| standing == UrlBelief::Affected),
+                    ..url
+                },
                 changed: Some(at("2026-11-03T05:08:51Z")),
                 had_incident: standing == UrlBelief::Affected,
             }
@@ -376,15 +384,17 @@ impl SiteSource for Source<'_> {
 }
 
 fn build(folder: &Path, overview: &Overview, path: &str) -> SiteChanges {
-    build_with(
-        folder,
-        overview,
-        &Source {
-            path,
-            text: "plain",
-            events: IncidentEvents::default(),
-        },
-    )
+    build_with(folder, overview, &plain(path))
+}
+
+/// A source of harmless texts.
+fn plain(path: &str) -> Source<'_> {
+    Source {
+        path,
+        text: "plain",
+        events: IncidentEvents::default(),
+        results: None,
+    }
 }
 
 fn build_with(folder: &Path, overview: &Overview, source: &Source<'_>) -> SiteChanges {
@@ -547,6 +557,7 @@ fn every_page_has_the_policy_and_nothing_that_it_forbids() {
         path: &path,
         text: EVIL,
         events: events(EVIL),
+        results: None,
     };
     build_with(folder.path(), &overview(EVIL), &source);
     assert_eq!(url_pages(folder.path()).len(), 3);
@@ -878,6 +889,54 @@ fn text_of(page: &str) -> String {
 }
 
 #[test]
+fn a_url_that_comes_and_goes_has_a_mark_for_each_run() {
+    use SeenResult::{Broken, Kept, None};
+    let last = ComesAndGoes {
+        is_good: true,
+        runs: 2,
+        from: at("2026-11-21T05:00:00Z"),
+        recent: vec![Broken, Kept, Broken, None, Kept, Kept],
+    };
+    let mut overview = overview("x");
+    let open = &mut overview.open[0];
+    open.incident.urls[0].intermittent = true;
+    open.incident.evidence.url = open.incident.urls[0].url.clone();
+    open.results = Some(last.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let source = Source {
+        results: Some(last),
+        ..plain("/")
+    };
+    build_with(folder.path(), &overview, &source);
+    let files = files(folder.path());
+    let words = "The last 6 runs, the oldest first: broken, kept, broken, no result, kept 2 times.";
+    let [url] = url_pages(folder.path())
+        .into_iter()
+        .filter(|name| files[name].contains("<h1 data-stale=\"Comes and goes"))
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    for (page, often) in [
+        (
+            "index.html",
+            "It was broken in 2 of the last 5 runs with a result. In the last run with a result it was as promised.",
+        ),
+        (
+            "incidents/bd7dbe2e.html",
+            "It was broken in 2 of the last 5 runs with a result.",
+        ),
+        (
+            &url,
+            "Comes and goes: broken in 2 of the last 5 runs with a result.",
+        ),
+    ] {
+        let page = &files[page];
+        assert!(page.contains(&format!("aria-label=\"{words}\"")), "{page}");
+        assert!(text_of(page).contains(often), "{page}");
+    }
+}
+
+#[test]
 fn a_run_without_results_leaves_nothing_known() {
     let folder = tempfile::tempdir().unwrap();
     let mut overview = overview("x");
@@ -951,6 +1010,7 @@ fn a_closed_incident_is_told_in_the_past_with_each_chapter() {
         path: "/b",
         text: "plain",
         events,
+        results: None,
     };
     build_with(folder.path(), &overview, &source);
     let page = &files(folder.path())["incidents/bd7dbe2e.html"];
@@ -993,6 +1053,7 @@ fn an_incident_has_one_row_however_often_it_changed() {
             path: "/p/",
             text: "plain",
             events: IncidentEvents::default(),
+            results: None,
         },
     );
     let files = files(folder.path());
@@ -1178,6 +1239,7 @@ fn a_notice_is_counted_apart_and_has_a_page_without_urls() {
             chapters,
             left: vec![],
         },
+        results: None,
     };
     build_with(folder.path(), &overview, &source);
     let files = files(folder.path());

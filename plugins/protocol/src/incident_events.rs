@@ -51,8 +51,21 @@ pub enum ToldIncident {
     Part(Box<Incident>),
 }
 
-/// The last results of a URL that comes and goes.
+/// The result of a URL in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SeenResult {
+    /// As promised, in each request.
+    Kept,
+    /// Not as promised, in at least one request.
+    Broken,
+    /// The run has no result.
+    None,
+}
+
+/// The last results of a URL that comes and goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ComesAndGoes {
     /// The last run with a result saw the URL as promised, in each request.
@@ -61,4 +74,7 @@ pub struct ComesAndGoes {
     pub runs: u32,
     /// When the first of these runs began.
     pub from: Timestamp,
+    /// The results of the last runs that asked the URL, since it began to come and go: at most 15, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent: Vec<SeenResult>,
 }

@@ -18,6 +18,7 @@ mod notifier;
 mod overview;
 mod promise;
 mod reason;
+mod runs;
 mod state;
 mod words;
 
@@ -30,7 +31,7 @@ pub use incident::{
     AffectedUrl, Chapter, EarlierIncident, Evidence, Incident, Phase, Span, TextDifference,
 };
 pub use incident_events::{
-    ChapterDetails, ComesAndGoes, IncidentEvents, ToldIncident, UrlEvidence,
+    ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldIncident, UrlEvidence,
 };
 pub use notice::{CertificateDates, Notice, NoticeKind};
 pub use notifier::{
@@ -38,12 +39,13 @@ pub use notifier::{
     ReportDelivery, Scope,
 };
 pub use overview::{
-    BlindRun, CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview,
-    IncidentOverview, IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts,
-    RunSummary, UrlBelief, UrlDetails, UrlOverview, WaitingMessages,
+    CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
+    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, UrlBelief, UrlDetails, UrlOverview,
+    WaitingMessages,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;
+pub use runs::{BlindRun, RunCounts, RunSummary};
 pub use state::{State, UnknownName};
 pub use urldb_text::{Severity, Shown};
 pub use words::{MessageAction, MessageCommand, MessageLink, MessageSeverity, MessageWords};

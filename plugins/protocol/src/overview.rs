@@ -13,6 +13,7 @@ use crate::incident::{Incident, Phase};
 use crate::incident_events::{ComesAndGoes, ToldIncident, UrlEvidence};
 use crate::notice::CertificateDates;
 use crate::promise::Promised;
+use crate::runs::{BlindRun, RunCounts, RunSummary};
 use crate::state::State;
 
 /// The state of all promises.
@@ -102,38 +103,6 @@ pub struct ProjectInfo {
     pub commit: Option<String>,
 }
 
-/// A run of the past.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct RunSummary {
-    /// The run's id.
-    pub id: String,
-    /// When the run began.
-    pub at: Timestamp,
-    /// The selected part of the database as arguments of the command line, such as `-c core`; absent
-    /// if the run checked everything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub selection: Option<String>,
-    /// Number of URLs that were due.
-    pub due: u64,
-    /// Number of those that were seen as promised.
-    pub ok: u64,
-    /// Number of those without a conclusion.
-    pub inconclusive: u64,
-}
-
-/// A run that had a result for fewer than half of the URLs that were due, whatever the cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct BlindRun {
-    /// When the run began.
-    pub at: Timestamp,
-    /// Number of URLs that were due.
-    pub due: u64,
-    /// Number of those with a result.
-    pub results: u64,
-}
-
 /// Counts of static URLs: those whose bytes are promised.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -146,20 +115,6 @@ pub struct FileCounts {
     pub archived: u64,
     /// By the age of the last verification: up to 1 day, 7 days, 30 days, older, never verified.
     pub ages: [u64; 5],
-}
-
-/// Runs of the last year that reached a conclusion.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct RunCounts {
-    /// In the last 30 days.
-    pub month: u64,
-    /// In the last 365 days.
-    pub year: u64,
-    /// The days without a run that are the most in a row: the first and the last of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schemars", schemars(with = "Option<(String, String)>"))]
-    pub longest_gap: Option<(Date, Date)>,
 }
 
 /// An incident, and what the ledger knows beside its file.
@@ -176,6 +131,8 @@ pub struct IncidentOverview {
     pub steps: Vec<IncidentStep>,
     /// The incident as messages tell it.
     pub told: ToldIncident,
+    /// The last results of the only affected URL, if it comes and goes.
+    pub results: Option<ComesAndGoes>,
 }
 
 /// The change of an incident in one run.

@@ -71,7 +71,7 @@ pub use renderer::{Error, Renderer};
 pub use sentences::status_text;
 pub use shell::{HEADERS_ONLY, command_line, curl_words};
 pub use site::{
-    Mark, PromiseCounts, SiteHeadline, blind_sentence, day_in_words, moment_in_words,
+    Mark, PromiseCounts, SiteHeadline, blind_sentence, broken_runs, day_in_words, moment_in_words,
     open_incidents, short_day, without_results,
 };
 pub use status::{

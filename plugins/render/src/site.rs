@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use urldb_protocol::{BlindRun, HostOverview, Overview};
+use urldb_protocol::{BlindRun, ComesAndGoes, HostOverview, Overview, SeenResult};
 
 use crate::numbers::{counted, number};
 use crate::text::capitalized;
@@ -224,6 +224,17 @@ pub fn without_results(blind: &BlindRun) -> String {
         ),
         _ => String::new(),
     }
+}
+
+/// `6 of the last 15 runs`: how often a URL was broken that comes and goes; `None` while fewer than two results are
+/// known.
+pub fn broken_runs(last: &ComesAndGoes) -> Option<String> {
+    let number_of = |result| last.recent.iter().filter(|seen| **seen == result).count() as u64;
+    let (broken, none) = (number_of(SeenResult::Broken), number_of(SeenResult::None));
+    let runs = broken + number_of(SeenResult::Kept);
+    let with_result = if none > 0 { " with a result" } else { "" };
+    let text = format!("{broken} of the last {}{with_result}", counted(runs, "run"));
+    (runs > 1).then_some(text)
 }
 
 /// `Three incidents are open.`; empty without one.

@@ -343,7 +343,7 @@ impl UrlState {
         let breaks = std::mem::take(&mut self.breaks);
         self.breaks = breaks_after(breaks, was_good, Some(self.result()), run);
         let mark = self.mark.take();
-        self.mark = mark.map(|mark| mark.after(self.result(), now));
+        self.mark = mark.map(|mark| mark.after(Some(self.result()), now));
         if self.status.state != seen {
             (self.status.state, self.status.since) = (seen, now);
         }

@@ -87,6 +87,9 @@ pub fn breaks_after(
     breaks
 }
 
+/// Most recent results of a marked URL that are kept.
+const MOST_RECENT: usize = 15;
+
 /// The mark of a URL that comes and goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
@@ -98,6 +101,8 @@ pub struct Mark {
     pub runs: u32,
     /// When the first of these runs began.
     pub from: Timestamp,
+    /// The results of the last runs that asked the URL, at most 15, the latest last; none of a run without result.
+    pub recent: Vec<Option<RunResult>>,
 }
 
 impl Mark {
@@ -108,12 +113,19 @@ impl Mark {
             result,
             runs: 1,
             from: started,
+            recent: vec![Some(result)],
         }
     }
 
-    /// The mark after one more run with a result.
+    /// The mark after one more run.
     #[must_use]
-    pub fn after(self, result: RunResult, started: Timestamp) -> Self {
+    pub fn after(mut self, result: Option<RunResult>, started: Timestamp) -> Self {
+        self.recent.push(result);
+        let surplus = self.recent.len().saturating_sub(MOST_RECENT);
+        self.recent.drain(..surplus);
+        let Some(result) = result else {
+            return self;
+        };
         if self.result == result {
             let runs = self.runs.saturating_add(1);
             return Self { runs, ..self };

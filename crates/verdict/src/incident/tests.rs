@@ -268,7 +268,7 @@ impl World {
         let (status, _) = UrlStatus::after(url.status.as_ref(), &verdict, now, &options);
         url.breaks = breaks_after(std::mem::take(&mut url.breaks), was_good, result, run);
         if let Some(result) = result {
-            url.mark = url.mark.take().map(|mark| mark.after(result, now));
+            url.mark = url.mark.take().map(|mark| mark.after(Some(result), now));
         }
         url.status = Some(status.clone());
         Some(UrlOutcome {

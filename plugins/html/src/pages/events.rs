@@ -10,6 +10,7 @@ use urldb_render::numbers::number;
 use urldb_render::{commit_counts, event_sentence, one_line, short_day};
 
 use super::incident::{detail, end, says};
+use super::results::marks_of;
 use super::values::{Time, date, first_seen};
 use super::{CommitLink, Views};
 
@@ -29,6 +30,8 @@ pub(super) struct EventRow {
     text: String,
     detail: String,
     commit: Option<CommitLink>,
+    /// The results of the last runs of a URL that comes and goes.
+    marks: String,
 }
 
 /// Changes of one URL or host that belong to no incident.
@@ -135,6 +138,7 @@ impl Views<'_> {
             },
             text,
             commit: None,
+            marks: marks_of(it),
         }
     }
 
@@ -156,6 +160,7 @@ impl Views<'_> {
             text: format!("{}: {sentence}", one_line(&entry.host)),
             detail,
             commit: None,
+            marks: String::new(),
         }
     }
 
@@ -195,6 +200,7 @@ impl Views<'_> {
                 text: one_line(&commit.subject),
                 detail: format!("{counts}; {place}"),
                 commit: Some(self.commit_link(&commit.id)),
+                marks: String::new(),
             };
             (!counts.is_empty()).then(|| (entry.at, row()))
         });

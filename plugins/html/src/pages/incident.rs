@@ -10,6 +10,7 @@ use urldb_render::{Mark, capitalized, command_line, curl_words, day_in_words, on
 
 use super::chapters::{ChapterRow, Chapters};
 use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes};
+use super::results::{last_results, marks_of};
 use super::values::{Figure, Time, bytes, first_seen, of};
 use super::{Frame, Views};
 use crate::file_names::{host_page, url_page};
@@ -33,6 +34,9 @@ pub(crate) struct IncidentPage {
     /// The end of a closed incident, in one sentence.
     end: String,
     ack: Option<String>,
+    /// The results of the last runs of a URL that comes and goes, in words and as marks.
+    results: String,
+    marks: String,
     figures: Vec<Figure>,
     commands: Vec<CommandRow>,
     first_chapters: Vec<ChapterRow>,
@@ -93,6 +97,8 @@ impl Views<'_> {
             checked,
             end: end(incident),
             ack: incident.ack.as_ref().map(acknowledgement),
+            results: last_results(it),
+            marks: marks_of(it),
             figures: figures(incident, events),
             commands: if is_open { commands(it) } else { vec![] },
             first_chapters: first,

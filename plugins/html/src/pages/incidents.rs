@@ -8,6 +8,7 @@ use urldb_render::Mark;
 use urldb_render::numbers::{age_in_words, number};
 
 use super::incident::{acknowledgement, detail, end, says};
+use super::results::{last_results, marks_of};
 use super::values::{Time, date, first_seen};
 use super::{Frame, PageLink, Views, page_links};
 use crate::file_names::numbered;
@@ -36,6 +37,8 @@ pub(crate) struct IncidentRow {
     class: &'static str,
     /// The length of a closed incident.
     lasted: Option<String>,
+    /// The results of the last runs of a URL that comes and goes.
+    marks: String,
 }
 
 impl Views<'_> {
@@ -83,7 +86,7 @@ impl Views<'_> {
         if says(&title, &detail) {
             detail.clear();
         }
-        let sentences = [detail, acknowledged(it)];
+        let sentences = [detail, last_results(it), acknowledged(it)];
         let sentences = sentences.into_iter().filter(|text| !text.is_empty());
         let detail = sentences.collect::<Vec<_>>().join(" ");
         IncidentRow {
@@ -102,6 +105,7 @@ impl Views<'_> {
             lasted: incident
                 .closed
                 .map(|closed| age_in_words(first_seen(incident), closed)),
+            marks: marks_of(it),
         }
     }
 }

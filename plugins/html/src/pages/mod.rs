@@ -11,6 +11,7 @@ mod hosts;
 mod incident;
 mod incidents;
 mod overview;
+mod results;
 mod url;
 mod url_words;
 mod values;

@@ -8,20 +8,18 @@ use jiff::civil::Date;
 
 use serde::Serialize;
 use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
-use urldb_render::numbers::{counted, number};
-use urldb_render::{Mark, capitalized, command_line, day_in_words, one_line, status_text};
+use urldb_render::numbers::number;
+use urldb_render::{Mark, command_line, day_in_words, one_line, status_text};
 
 use super::chapters::BoxRow;
 use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes};
 use super::incidents::IncidentRow;
-use super::url_words::{path_parts, state_in_words, state_of};
+use super::url_words::{headline, path_parts, result, state_in_words, state_of};
 use super::values::{Figure, Time, bytes, date};
 use super::{CommitRow, Frame, Views};
 use crate::file_names::host_page;
+use crate::marks::marks;
 use crate::strip::{Stretch, timeline};
-
-/// Failures among the last runs from which on the headline speaks of them.
-const FAILURES: u64 = 3;
 
 /// The date of the last check on pages of kept URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +45,8 @@ pub(crate) struct UrlPage {
     checked_week: Option<Time>,
     /// The result of the last check in one sentence; empty if the headline has it.
     result: String,
+    /// The results of the last runs of a URL that comes and goes.
+    marks: String,
     verified_since: Option<Time>,
     verified: Option<Time>,
     is_static: bool,
@@ -135,6 +135,7 @@ impl Views<'_> {
             checked,
             checked_week: url.checked.filter(|_| is_weekly).map(week),
             result: result(url),
+            marks: url.comes_and_goes.as_ref().map_or_else(String::new, marks),
             verified_since: verified_since.map(Time::day),
             verified: url.verified.map(Time::day),
             is_static: url.is_static(),
@@ -178,124 +179,6 @@ impl Views<'_> {
         known.sort_by_key(|it| it.incident.order());
         known.sort_by_key(|it| Reverse((it.incident.closed.is_none(), it.incident.since)));
         known.into_iter().map(|it| self.incident_row(it)).collect()
-    }
-}
-
-/// The sentence about a URL, and the sentence for a page that is out of date.
-fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Stretch]) -> (String, String) {
-    let since = |text: &str| match url.since {
-        Some(since) => format!("{text} since {}.", day_in_words(since)),
-        None => format!("{text}."),
-    };
-    let both = |text: String| (text.clone(), text);
-    match (url.standing, url.state) {
-        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => both(match url.failures {
-            Some((failures, runs)) if failures > 0 => format!(
-                "Comes and goes: broke {} in the last {}.",
-                counted(failures, "time"),
-                counted(runs, "run")
-            ),
-            _ => "Comes and goes.".to_owned(),
-        }),
-        (UrlBelief::Kept, _) => match url.failures {
-            Some((failures, runs)) if failures >= FAILURES => both(format!(
-                "Kept, but it failed in {failures} of the last {runs} runs."
-            )),
-            _ if url.is_static() => {
-                let bytes = url
-                    .promised
-                    .length
-                    .map_or_else(|| "bytes".to_owned(), bytes);
-                (
-                    since(&format!("The promised {bytes}")),
-                    format!("The promised {bytes}, when last seen {{ago}}."),
-                )
-            }
-            _ => (
-                since("As promised"),
-                "As promised, when last seen {ago}.".to_owned(),
-            ),
-        },
-        (UrlBelief::Unconfirmed, _) => {
-            let seen = url
-                .pending
-                .map_or("failed", State::as_str)
-                .replace('-', " ");
-            let day = url.pending_since.map(day_in_words).unwrap_or_default();
-            both(format!("In doubt: {seen} on {day}, not confirmed yet."))
-        }
-        (UrlBelief::Affected, Some(State::Ok) | None) => {
-            both(since("Not tried, as the host does not answer,"))
-        }
-        (UrlBelief::Unknown, None) => both("Not checked yet.".to_owned()),
-        (UrlBelief::Affected | UrlBelief::Unknown, Some(state)) => {
-            let text = match length_difference(url, details) {
-                Some(text) if state == State::Changed => text,
-                _ => since(&capitalized(&state_in_words(state))),
-            };
-            both(match before(stretches) {
-                Some(before) => format!("{}; {before}.", text.trim_end_matches('.')),
-                None => text,
-            })
-        }
-    }
-}
-
-/// `changed before, since 14 November 2026`: another way in which the URL was broken until its present state.
-fn before(stretches: &[Stretch]) -> Option<String> {
-    let [.., before, last] = stretches else {
-        return None;
-    };
-    let is_broken = before.class == "b" && last.class == "b";
-    let day = day_in_words(before.from);
-    is_broken.then(|| format!("{} before, since {day}", before.state))
-}
-
-/// `Changed: 364 bytes longer than promised.`
-fn length_difference(url: &UrlOverview, details: &UrlDetails) -> Option<String> {
-    let evidence = &details.evidence.as_ref()?.evidence;
-    let observed = evidence
-        .observed
-        .length
-        .filter(|_| evidence.observed.sha256.is_some())?;
-    let promised = url.promised.length?;
-    Some(match observed.abs_diff(promised) {
-        0 => "Changed: other bytes of the promised length.".to_owned(),
-        difference => {
-            let direction = if observed > promised {
-                "longer"
-            } else {
-                "shorter"
-            };
-            format!("Changed: {} {direction} than promised.", bytes(difference))
-        }
-    })
-}
-
-/// The result of the last check, where the headline does not tell it.
-fn result(url: &UrlOverview) -> String {
-    match (url.standing, url.state, url.comes_and_goes) {
-        (UrlBelief::Affected, _, Some(last)) => {
-            let runs = counted(last.runs.into(), "run");
-            let day = day_in_words(last.from);
-            match (last.is_good, last.runs) {
-                (true, 0 | 1) => format!("It was as promised, in the run of {day}."),
-                (true, _) => format!("It was as promised in {runs} in a row, since {day}."),
-                (false, 0 | 1) => format!("It was not as promised, in the run of {day}."),
-                (false, _) => format!("It was not as promised in {runs} in a row, since {day}."),
-            }
-        }
-        (UrlBelief::Affected, Some(State::Ok) | None, None) => {
-            "The URL itself was not tried, because the host was silent.".to_owned()
-        }
-        (UrlBelief::Kept, ..) if url.is_static() && url.verified.is_some() => {
-            if url.verified == url.checked {
-                "All bytes were read, and were as promised.".to_owned()
-            } else {
-                String::new()
-            }
-        }
-        _ => String::new(),
     }
 }
 

@@ -1,7 +1,14 @@
-//! Words about one URL, for its page and for the table of its host.
+//! Sentences and words about one URL, for its page and for the table of its host.
 
-use urldb_protocol::{State, UrlBelief, UrlOverview};
-use urldb_render::one_line;
+use urldb_protocol::{State, UrlBelief, UrlDetails, UrlOverview};
+use urldb_render::numbers::counted;
+use urldb_render::{broken_runs, capitalized, day_in_words, one_line};
+
+use super::values::bytes;
+use crate::strip::Stretch;
+
+/// Failures among the last runs from which on the headline speaks of them.
+const FAILURES: u64 = 3;
 
 /// The folder and the name of a URL's path, for people.
 pub(crate) fn path_parts(url: &UrlOverview) -> (String, String) {
@@ -38,5 +45,135 @@ pub(crate) fn state_in_words(state: State) -> String {
     match state {
         State::Ok => "kept".to_owned(),
         state => state.as_str().replace('-', " "),
+    }
+}
+
+/// The sentence about a URL, and the sentence for a page that is out of date.
+pub(super) fn headline(
+    url: &UrlOverview,
+    details: &UrlDetails,
+    stretches: &[Stretch],
+) -> (String, String) {
+    let since = |text: &str| match url.since {
+        Some(since) => format!("{text} since {}.", day_in_words(since)),
+        None => format!("{text}."),
+    };
+    let both = |text: String| (text.clone(), text);
+    match (url.standing, url.state) {
+        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => both(comes_and_goes(url)),
+        (UrlBelief::Kept, _) => match url.failures {
+            Some((failures, runs)) if failures >= FAILURES => both(format!(
+                "Kept, but it failed in {failures} of the last {runs} runs."
+            )),
+            _ if url.is_static() => {
+                let bytes = url
+                    .promised
+                    .length
+                    .map_or_else(|| "bytes".to_owned(), bytes);
+                (
+                    since(&format!("The promised {bytes}")),
+                    format!("The promised {bytes}, when last seen {{ago}}."),
+                )
+            }
+            _ => (
+                since("As promised"),
+                "As promised, when last seen {ago}.".to_owned(),
+            ),
+        },
+        (UrlBelief::Unconfirmed, _) => {
+            let seen = url
+                .pending
+                .map_or("failed", State::as_str)
+                .replace('-', " ");
+            let day = url.pending_since.map(day_in_words).unwrap_or_default();
+            both(format!("In doubt: {seen} on {day}, not confirmed yet."))
+        }
+        (UrlBelief::Affected, Some(State::Ok) | None) => {
+            both(since("Not tried, as the host does not answer,"))
+        }
+        (UrlBelief::Unknown, None) => both("Not checked yet.".to_owned()),
+        (UrlBelief::Affected | UrlBelief::Unknown, Some(state)) => {
+            let text = match length_difference(url, details) {
+                Some(text) if state == State::Changed => text,
+                _ => since(&capitalized(&state_in_words(state))),
+            };
+            both(match before(stretches) {
+                Some(before) => format!("{}; {before}.", text.trim_end_matches('.')),
+                None => text,
+            })
+        }
+    }
+}
+
+/// `Comes and goes: broken in 6 of the last 15 runs.`
+fn comes_and_goes(url: &UrlOverview) -> String {
+    if let Some(runs) = url.comes_and_goes.as_ref().and_then(broken_runs) {
+        return format!("Comes and goes: broken in {runs}.");
+    }
+    match url.failures {
+        Some((failures, runs)) if failures > 0 => format!(
+            "Comes and goes: broke {} in the last {}.",
+            counted(failures, "time"),
+            counted(runs, "run")
+        ),
+        _ => "Comes and goes.".to_owned(),
+    }
+}
+
+/// `changed before, since 14 November 2026`: another way in which the URL was broken until its present state.
+fn before(stretches: &[Stretch]) -> Option<String> {
+    let [.., before, last] = stretches else {
+        return None;
+    };
+    let is_broken = before.class == "b" && last.class == "b";
+    let day = day_in_words(before.from);
+    is_broken.then(|| format!("{} before, since {day}", before.state))
+}
+
+/// `Changed: 364 bytes longer than promised.`
+fn length_difference(url: &UrlOverview, details: &UrlDetails) -> Option<String> {
+    let evidence = &details.evidence.as_ref()?.evidence;
+    let observed = evidence
+        .observed
+        .length
+        .filter(|_| evidence.observed.sha256.is_some())?;
+    let promised = url.promised.length?;
+    Some(match observed.abs_diff(promised) {
+        0 => "Changed: other bytes of the promised length.".to_owned(),
+        difference => {
+            let direction = if observed > promised {
+                "longer"
+            } else {
+                "shorter"
+            };
+            format!("Changed: {} {direction} than promised.", bytes(difference))
+        }
+    })
+}
+
+/// The result of the last check, where the headline does not tell it.
+pub(super) fn result(url: &UrlOverview) -> String {
+    match (url.standing, url.state, &url.comes_and_goes) {
+        (UrlBelief::Affected, _, Some(last)) => {
+            let runs = counted(last.runs.into(), "run");
+            let day = day_in_words(last.from);
+            match (last.is_good, last.runs) {
+                (true, 0 | 1) => format!("It was as promised, in the run of {day}."),
+                (true, _) => format!("It was as promised in {runs} in a row, since {day}."),
+                (false, 0 | 1) => format!("It was not as promised, in the run of {day}."),
+                (false, _) => format!("It was not as promised in {runs} in a row, since {day}."),
+            }
+        }
+        (UrlBelief::Affected, Some(State::Ok) | None, None) => {
+            "The URL itself was not tried, because the host was silent.".to_owned()
+        }
+        (UrlBelief::Kept, ..) if url.is_static() && url.verified.is_some() => {
+            if url.verified == url.checked {
+                "All bytes were read, and were as promised.".to_owned()
+            } else {
+                String::new()
+            }
+        }
+        _ => String::new(),
     }
 }

@@ -156,12 +156,11 @@ pub(super) fn promise_figures(
         others => format!("; {others}"),
     };
     let kept = of(shares.all, "promise", &rest);
-    let (value, kept) = match is_blind {
-        true => (
-            "not known".to_owned(),
-            format!("before: {} {kept}", number(shares.kept)),
-        ),
-        false => (number(shares.kept), kept),
+    let known = number(shares.kept);
+    let (value, kept) = if is_blind {
+        ("not known".to_owned(), format!("before: {known} {kept}"))
+    } else {
+        (known, kept)
     };
     let mut figures = vec![Figure::new("Kept now", value, kept).in_past("Kept then")];
     if let Some(verified) = verified {

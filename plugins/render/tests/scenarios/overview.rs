@@ -111,6 +111,7 @@ fn opened(incident: Incident) -> IncidentOverview {
         reason: incident.reason.clone(),
         steps: vec![],
         told: ToldIncident::Whole,
+        results: None,
         incident,
     }
 }
