@@ -224,7 +224,11 @@ impl Notifiers {
     ) -> anyhow::Result<Vec<NotifierStatus>> {
         let run = DeliveryRun::new(now, facts, &self.routing)?;
         let mut statuses = vec![];
-        for configured in &self.configured {
+        let is_site = |configured: &&ConfiguredNotifier| configured.replaces_earlier;
+        let sites = self.configured.iter().filter(is_site);
+        let others = self.configured.iter().filter(|it| !is_site(it));
+        // A site shows whom the others have told.
+        for configured in others.chain(sites) {
             statuses.push(if configured.replaces_earlier {
                 run.deliver_latest(
                     configured,

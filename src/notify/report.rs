@@ -264,7 +264,10 @@ impl Heard {
         decision: Decision,
         now: Timestamp,
     ) -> Self {
-        let mut heard = self.clone();
+        let mut heard = Self {
+            told: vec![],
+            ..self.clone()
+        };
         if decision != Decision::Remind || incident.phase == Phase::Unchanged {
             heard.through = file.log.events.last().map(|event| event.id.clone());
         }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use urldb_protocol::{Because, Chapter, ChapterDetails, IncidentEvents, UrlEvidence};
-use urldb_verdict::incident::{IncidentLog, all_chapters};
+use urldb_protocol::{Because, Chapter, ChapterDetails, IncidentEvents, ToldBy, UrlEvidence};
+use urldb_verdict::incident::all_chapters;
 
 use super::sources::Sources;
-use crate::ledger::incidents;
+use crate::ledger::{Heard, IncidentFile, incidents};
 
 /// Most pieces of evidence of one event.
 const MOST_EVIDENCE: usize = 5;
@@ -21,11 +21,12 @@ impl Sources<'_> {
     /// When the file cannot be read.
     pub(super) fn incident_events(&self, id: &str) -> anyhow::Result<IncidentEvents> {
         let file = incidents::of_id(&self.ledger, id)?;
-        Ok(file.map_or_else(IncidentEvents::default, |file| events(&file.log)))
+        Ok(file.map_or_else(IncidentEvents::default, |file| events(&file)))
     }
 }
 
-fn events(log: &IncidentLog) -> IncidentEvents {
+fn events(file: &IncidentFile) -> IncidentEvents {
+    let log = &file.log;
     let state = log.state();
     let mut left: BTreeMap<Because, u64> = BTreeMap::new();
     let gone = state.left.iter();
@@ -37,12 +38,32 @@ fn events(log: &IncidentLog) -> IncidentEvents {
         url: event.urls.first().map(|url| url.url.clone()),
         evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
         into: event.into.clone(),
+        told: told(file, &chapter),
         chapter,
     });
     IncidentEvents {
         chapters: chapters.collect(),
         left: left.into_iter().collect(),
     }
+}
+
+/// The messages that told an event.
+fn told(file: &IncidentFile, chapter: &Chapter) -> Vec<ToldBy> {
+    let of_notifier = |(name, heard): (&String, &Heard)| {
+        let message = heard.told.iter().find(|message| message.tells(chapter))?;
+        let fault = message.fault.as_ref().map(ToString::to_string);
+        Some(ToldBy {
+            notifier: name.clone(),
+            at: message.at,
+            late: message
+                .first_tried
+                .map(|first| (first, fault.unwrap_or_default())),
+            issue: heard.facts.get("issue").map(ToString::to_string),
+        })
+    };
+    let mut told: Vec<ToldBy> = file.notified.iter().filter_map(of_notifier).collect();
+    told.sort_by(|one, other| (one.at, &one.notifier).cmp(&(other.at, &other.notifier)));
+    told
 }
 
 /// The evidence of URLs: that of the incidents of one host at a time.

@@ -693,6 +693,45 @@ fn the_mails_about_one_incident_are_a_thread() {
 }
 
 #[test]
+fn the_page_of_an_incident_says_who_was_told_and_when() {
+    let (site, sandbox) = broken(closed_port());
+    // The site comes last, whatever the names are.
+    let html = "[notify.a-page]\ntype = \"html\"\npath = \"public\"\n";
+    let with_site = |sandbox: &Sandbox| {
+        let text = sandbox.read("urldb.toml");
+        sandbox.write("urldb.toml", format!("{html}{text}"));
+    };
+    with_site(&sandbox);
+    let page = || {
+        let pages = sandbox.files("public/incidents", ".html");
+        let mut pages = pages.iter().filter(|path| !path.ends_with("index.html"));
+        fs::read_to_string(pages.next().unwrap()).unwrap()
+    };
+    sandbox.exits(1, "run");
+    assert_lacks(&page(), &["<h4>Told</h4>"]);
+
+    let server = Server::start(SmtpReplies::default());
+    send_to(&sandbox, server.port);
+    sandbox.exits(1, "run");
+    let text = page();
+    let late = [
+        "<li><b>mail</b>, <time datetime=",
+        "<small>late: first tried on ",
+        "; ",
+    ];
+    assert_has(&text, &late);
+    assert_eq!(text.matches("<h4>Told</h4>").count(), 1);
+
+    // The page has no address of a recipient, and the second message is not late.
+    site.serve("/a", Reply::ok("first"));
+    sandbox.ok("run");
+    let text = page();
+    assert_lacks(&text, &["me@example.test"]);
+    assert_eq!(text.matches("<h4>Told</h4>").count(), 2);
+    assert_eq!(text.matches("late: ").count(), 1);
+}
+
+#[test]
 fn what_waits_is_in_the_status_and_on_the_site() {
     let (site, sandbox) = broken(closed_port());
     sandbox.exits(1, "run");
@@ -724,7 +763,7 @@ fn what_waits_is_in_the_status_and_on_the_site() {
     sandbox.ok("site build public");
     assert!(is_on_site());
 
-    // Also after a run, and no longer once all is sent. The notifiers are asked by their names.
+    // Also after a run, and no longer once all is sent.
     let server = Server::start(SmtpReplies::default());
     let html = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
     sandbox.write("urldb.toml", sandbox.read("urldb.toml") + html);

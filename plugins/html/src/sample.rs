@@ -9,7 +9,7 @@ use urldb_protocol::{
     ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
     HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent,
     Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult,
-    Shown, State, TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence,
+    Shown, State, TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence,
     UrlOverview,
 };
 
@@ -314,6 +314,12 @@ pub(crate) fn incident_events(it: &IncidentOverview) -> IncidentEvents {
         },
         url: Some(URL.to_owned()),
         evidence: vec![incident.evidence.clone()],
+        told: vec![ToldBy {
+            notifier: "maintainers".to_owned(),
+            at: at(25),
+            late: Some((at(24), "no answer".to_owned())),
+            issue: Some("38".to_owned()),
+        }],
         into: None,
     };
     let kinds = [

@@ -17,7 +17,7 @@ use urldb_protocol::{
     ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
     HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed,
     Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State,
-    TextDifference, ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview,
+    TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -299,6 +299,12 @@ fn events(text: &str) -> IncidentEvents {
         url: Some(format!("http://data.example.org/{text}")),
         evidence: vec![of_text.evidence.clone()],
         into: Some(text.to_owned()),
+        told: vec![ToldBy {
+            notifier: text.to_owned(),
+            at: at(time),
+            late: Some((at(time), text.to_owned())),
+            issue: Some(text.to_owned()),
+        }],
     };
     let kinds = [
         EventKind::Opened,
@@ -877,6 +883,7 @@ fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDet
         url: Some("http://data.example.org/b".to_owned()),
         evidence: is_cause.then_some(evidence).into_iter().collect(),
         into: None,
+        told: vec![],
     }
 }
 

@@ -26,6 +26,21 @@ pub struct ChapterDetails {
     pub evidence: Vec<Evidence>,
     /// The incident that took over.
     pub into: Option<String>,
+    /// The messages that told it, by the time of acceptance.
+    pub told: Vec<ToldBy>,
+}
+
+/// A message about an event that the service of a notifier has accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToldBy {
+    /// The name of the notifier in urldb.toml.
+    pub notifier: String,
+    /// When the service accepted it.
+    pub at: Timestamp,
+    /// The first try and the last fault, if the message is late.
+    pub late: Option<(Timestamp, String)>,
+    /// The number of the issue that has the message.
+    pub issue: Option<String>,
 }
 
 /// The latest evidence of one URL.

@@ -31,7 +31,7 @@ pub use incident::{
     AffectedUrl, Chapter, EarlierIncident, Evidence, Incident, Phase, Span, TextDifference,
 };
 pub use incident_events::{
-    ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldIncident, UrlEvidence,
+    ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldBy, ToldIncident, UrlEvidence,
 };
 pub use notice::{CertificateDates, Notice, NoticeKind};
 pub use notifier::{

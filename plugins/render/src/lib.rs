@@ -81,7 +81,7 @@ pub use status::{
 pub use terminal::{
     terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };
-pub use text::{Span, Text, capitalized, one_line, shorten};
+pub use text::{Span, Text, capitalized, one_line, shorten, without_addresses};
 pub use words::{WordedReport, WordsWriter};
 
 /// The JSON Schema of [`StatusDocument`], as published in docs/status.schema.json.

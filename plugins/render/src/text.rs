@@ -8,6 +8,16 @@ use crate::numbers::{NO_BREAK, with_spaces};
 /// Longest text from outside within a sentence, in characters.
 const LONGEST: usize = 2_000;
 
+/// One line without addresses of mail, which a public page must not show.
+pub fn without_addresses(text: &str) -> String {
+    let words = one_line(text);
+    let words = words.split(' ');
+    let words: Vec<&str> = words
+        .map(|word| if word.contains('@') { "…" } else { word })
+        .collect();
+    words.join(" ")
+}
+
 /// The text on one line, at most 2,000 characters long. `U+FFFD` replaces every character that
 /// could start a line, move a cursor or change the direction of writing.
 pub fn one_line(text: &str) -> String {

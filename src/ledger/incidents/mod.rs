@@ -4,6 +4,7 @@
 //! is an event. A run appends events and changes no earlier one, so that versions of a file merge.
 
 mod merge;
+mod told;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::limits;
 use yaml::{parse, to_text};
 
 pub use merge::merge;
+pub use told::ToldMessage;
 pub use yaml::{Heard, IncidentFile};
 
 /// The folder in the ledger's folder.
@@ -211,11 +213,19 @@ impl IncidentFile {
         Some(incident)
     }
 
-    /// Moves the position of a notifier; its facts stay.
+    /// Moves the position of a notifier; its facts stay, and its messages are added to those before.
     pub fn hear(&mut self, notifier: &str, heard: Heard) {
         let known = self.notified.entry(notifier.to_owned()).or_default();
-        let facts = std::mem::take(&mut known.facts);
-        *known = Heard { facts, ..heard };
+        let Heard { facts, told, .. } = std::mem::take(known);
+        let new = heard.told.clone();
+        *known = Heard {
+            facts,
+            told,
+            ..heard
+        };
+        for message in new {
+            told::add(&mut known.told, message);
+        }
     }
 
     /// When the run began whose message told each notifier last.

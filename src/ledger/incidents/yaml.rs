@@ -11,6 +11,8 @@ use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
 use urldb_protocol::{Evidence, Shown};
 use urldb_verdict::incident::{Event, IncidentLog, time_of};
 
+use super::told::ToldMessage;
+
 /// The form of the files. A file of another form is of a newer program.
 const FORMAT: u64 = 2;
 
@@ -72,6 +74,9 @@ pub struct Heard {
     /// Facts that the notifier remembers, such as the number of an issue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Shown>,
+    /// The messages that its service accepted, the first one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<ToldMessage>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -370,6 +375,12 @@ mod tests {
             run_at: Some("2026-11-04T04:17:02Z".parse().unwrap()),
             through: Some(shrunk.id.clone()),
             facts: BTreeMap::from([("message-id".to_owned(), shown("1.2@example.org"))]),
+            told: vec![ToldMessage {
+                at: "2026-11-04T04:17:09Z".parse().unwrap(),
+                first_tried: Some("2026-11-03T04:17:09Z".parse().unwrap()),
+                fault: Some(shown("the server gave no answer")),
+                events: vec![format!("{} shrunk", shrunk.id)],
+            }],
             ..Heard::default()
         };
         IncidentFile {

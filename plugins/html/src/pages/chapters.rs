@@ -2,11 +2,14 @@
 
 use std::collections::HashSet;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{
-    Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents,
+    Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents, ToldBy,
 };
-use urldb_render::{Fact, chapter_sentence, evidence_box, one_line, url_path};
+use urldb_render::{
+    Fact, chapter_sentence, evidence_box, moment_in_words, one_line, url_path, without_addresses,
+};
 
 use super::Views;
 use super::values::Time;
@@ -32,6 +35,20 @@ pub(super) struct ChapterRow {
     boxes: Vec<BoxRow>,
     /// Number of URLs of the chapter without evidence here.
     more: u64,
+    told: Vec<ToldRow>,
+}
+
+/// A message that told a chapter.
+#[derive(Debug, Serialize)]
+struct ToldRow {
+    notifier: String,
+    at: Time,
+    /// `15 Nov 2026 05:15`
+    moment: String,
+    /// `issue #38`; empty without one.
+    issue: String,
+    /// `late: first tried on 12 November 2026, 05:15 UTC; the server gave no answer`
+    late: String,
 }
 
 /// The evidence of one URL.
@@ -122,7 +139,7 @@ impl Views<'_> {
         let shown = boxes.len() as u64;
         ChapterRow {
             at: Time::moment(chapter.at),
-            moment: chapter.at.strftime("%-d %b %Y %H:%M").to_string(),
+            moment: moment(chapter.at),
             class: class_of(chapter),
             text: format!("{text}{end}."),
             is_quiet: boxes.is_empty(),
@@ -132,6 +149,7 @@ impl Views<'_> {
                 chapter.urls.saturating_sub(shown)
             },
             boxes,
+            told: details.told.iter().map(told_row).collect(),
         }
     }
 
@@ -160,6 +178,32 @@ impl Views<'_> {
             run: one_line(&chapter.run),
         }
     }
+}
+
+fn told_row(told: &ToldBy) -> ToldRow {
+    let late = told.late.as_ref();
+    let late = late.map(|(first, fault)| {
+        let fault = match without_addresses(fault).as_str() {
+            "" => String::new(),
+            fault => format!("; {fault}"),
+        };
+        format!("late: first tried on {}{fault}", moment_in_words(*first))
+    });
+    ToldRow {
+        notifier: one_line(&told.notifier),
+        at: Time::moment(told.at),
+        moment: moment(told.at),
+        issue: told
+            .issue
+            .as_ref()
+            .map_or_else(String::new, |number| one_line(&format!("issue #{number}"))),
+        late: late.unwrap_or_default(),
+    }
+}
+
+/// `21 Nov 2026 05:08`
+fn moment(time: Timestamp) -> String {
+    time.strftime("%-d %b %Y %H:%M").to_string()
 }
 
 fn fact_row(fact: &Fact) -> FactRow {
@@ -204,6 +248,7 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
         evidence: chapter.evidence.iter().cloned().collect(),
         chapter,
         into: None,
+        told: vec![],
     };
     let begin = Chapter {
         run: incident.opened_by.clone(),

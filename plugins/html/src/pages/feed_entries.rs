@@ -33,6 +33,7 @@ impl<'a> Views<'a> {
                 url: only.map(|evidence| evidence.url.clone()),
                 evidence: vec![],
                 into: incident.merged_into.clone(),
+                told: vec![],
                 chapter: Chapter::clone(chapter),
             };
             let sentence = chapter_sentence(incident, &details).plain();
