@@ -18,7 +18,7 @@ use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::notify::{Message, NotifierStatus, Notifiers, Outbox, TestResult};
 use crate::project::project_info;
-use crate::run::IncidentMemory;
+use crate::run::{IncidentMemory, audience_urls};
 
 /// The first words about something that a person must mend.
 const ACTION_NEEDED: &str = "Action needed";
@@ -295,8 +295,10 @@ fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std
 }
 
 fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Result<ExitCode> {
-    let notifiers = notifiers(context, name)?;
+    let mut notifiers = notifiers(context, name)?;
     let _lock = context.lock_repository()?;
+    let urls = audience_urls(&context.config, notifiers.filtered_sections())?;
+    notifiers.set_urls(urls);
     let now = Ambient::SYSTEM.now;
     let memory = IncidentMemory::of_ledger(&context.ledger(), Ambient::SYSTEM.now_in_seconds())?;
     let standings = notifiers.retry(outbox, name, now, &memory)?;

@@ -1,5 +1,6 @@
 //! The URLs, hosts and states that each section of urldb.toml is for. Pure.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{Envelope, Evidence, Incident, Notice, State};
 use urldb_verdict::incident::{Member, MemberKey, Reader, time_of, view};
 
+use super::audience_urls::AudienceUrls;
 use super::intervals::TOLERANCE;
 use crate::config::{Audience, Config, NotifierKind, Occasion, Owners};
 use crate::ledger::{IncidentFile, is_known};
@@ -19,13 +21,25 @@ pub(super) struct Routing {
     /// The sections that tell people of URLs as soon as there is news, by name: not those of a site, which
     /// shows everything, and not those with `after`.
     sections: BTreeMap<String, Audience>,
+    /// The URLs of each section that is for some of all URLs.
+    counted: BTreeMap<String, AudienceUrls>,
+}
+
+/// A section of urldb.toml, among all others.
+#[derive(Clone, Copy)]
+pub(super) struct Section<'a> {
+    pub(super) name: &'a str,
+    pub(super) audience: &'a Audience,
+    pub(super) routing: &'a Routing,
+    /// Whether each incident has a place of its own, such as an issue, which ends with it.
+    pub(super) keeps_threads: bool,
 }
 
 /// The facts about the record of a URL that decide who is told of it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct RoutedRecord<'a> {
-    /// The domain file, relative to the root of the repository, with `/`.
-    pub(super) file: &'a str,
+    /// The host of its domain file.
+    pub(super) host: Cow<'a, str>,
     pub(super) categories: &'a [String],
     pub(super) owner: Option<&'a str>,
 }
@@ -67,7 +81,23 @@ impl Routing {
             sections: sections
                 .map(|(name, notify)| (name.clone(), notify.audience.clone()))
                 .collect(),
+            counted: BTreeMap::new(),
         }
+    }
+
+    /// Sets the URLs of each section that is for some of all URLs.
+    pub(super) fn set_counted(&mut self, counted: BTreeMap<String, AudienceUrls>) {
+        self.counted = counted;
+    }
+
+    /// The URLs of the section, if it is for some of all URLs.
+    pub(super) fn counted(&self, name: &str) -> Option<&AudienceUrls> {
+        self.counted.get(name)
+    }
+
+    /// The owner of the record of a host with this path.
+    pub(super) fn owner_of(&self, host: &str, path: &str) -> Option<&str> {
+        self.owners.of(host, path)
     }
 
     /// The routing of these sections, without `[owners]`.
@@ -75,8 +105,8 @@ impl Routing {
     pub(super) fn of_sections<const N: usize>(sections: [(&str, Audience); N]) -> Self {
         let sections = sections.map(|(name, audience)| (name.to_owned(), audience));
         Self {
-            owners: Owners::default(),
             sections: sections.into(),
+            ..Self::default()
         }
     }
 
@@ -149,6 +179,17 @@ pub(super) fn routed(envelope: &Envelope, route: &Route<'_>) -> Envelope {
 }
 
 impl Route<'_> {
+    /// The section of the route.
+    pub(super) fn audience(&self) -> &Audience {
+        self.audience
+    }
+
+    /// Whether other sections get URLs that this one would get without `else`.
+    pub(super) fn leaves_urls(&self) -> bool {
+        let mut others = self.others.iter();
+        others.any(|(_, other)| other.audience.tells_breaks())
+    }
+
     /// The same route for the URLs of an incident: a section that does not tell of it, since its thread does
     /// not begin in this state, leaves its URLs to `else`.
     pub(super) fn of_incident(mut self, name: &str, file: &IncidentFile) -> Option<Self> {
@@ -202,22 +243,24 @@ impl Route<'_> {
 
     /// The record of a URL when it joined an incident. The event of a run before `[owners]` was written has no
     /// owner.
-    fn record_of<'m>(&'m self, key: &MemberKey, member: &'m Member) -> RoutedRecord<'m> {
+    pub(super) fn record_of<'m>(&'m self, key: &MemberKey, member: &'m Member) -> RoutedRecord<'m> {
         let joining = &member.joining;
-        let now = || self.owners.of_url(&host_of(&joining.file), &key.url);
+        let host = host_of(&joining.file);
+        let now = || self.owners.of_url(&host, &key.url);
         RoutedRecord {
-            file: &joining.file,
             categories: &joining.categories,
             owner: joining.owner.as_deref().or_else(now),
+            host: host.into(),
         }
     }
 
     /// Whether the audience has the URL of a record in this domain file.
     pub(super) fn has_url(&self, file: &str, categories: &[String], url: &str) -> bool {
+        let host = host_of(file);
         self.has_record(&RoutedRecord {
-            file,
             categories,
-            owner: self.owners.of_url(&host_of(file), url),
+            owner: self.owners.of_url(&host, url),
+            host: host.into(),
         })
     }
 
@@ -238,10 +281,9 @@ impl Route<'_> {
             owners,
             ..
         } = self.audience;
-        let host = host_of(record.file);
         let is_wanted = |category: &String| categories.contains(category);
         let is_own = |owner: &str| owners.iter().any(|it| it == owner);
-        if !domains.is_empty() && !domains.iter().any(|pattern| pattern.matches(&host)) {
+        if !domains.is_empty() && !domains.iter().any(|pattern| pattern.matches(&record.host)) {
             return Some(Exclusion::Domains);
         }
         if !categories.is_empty() && !record.categories.iter().any(is_wanted) {

@@ -2,12 +2,12 @@
 
 use urldb_protocol::{Envelope, Notifier, PlannedDelivery};
 
-use super::audience::Routing;
+use super::audience::{Routing, Section};
 use super::factory::new_notifier;
 use super::incident_facts::IncidentFacts;
 use super::outbox::{Message, Outbox};
 use super::panic;
-use super::report::{NotifierReport, Section, keep_mistakes, report_for};
+use super::report::{NotifierReport, keep_mistakes, report_for};
 use super::status::NotifierStatus;
 use crate::config::{self, Audience, Config, NotifierKind};
 use crate::explain::explain;

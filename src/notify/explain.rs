@@ -7,9 +7,9 @@ use serde::Serialize;
 use urldb_protocol::{Incident, Phase};
 use urldb_render::numbers::{count, moment, with_spaces};
 
-use super::audience::{Exclusion, Routing};
+use super::audience::{Exclusion, Routing, Section};
 use super::intervals::DAY;
-use super::report::{Decision, Section, decide, seen_by};
+use super::report::{Decision, decide, seen_by};
 use crate::config::{Audience, Config, NotifierKind};
 use crate::ledger::{Heard, IncidentFile};
 

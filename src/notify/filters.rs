@@ -46,11 +46,11 @@ pub fn filter_report(config: &Config) -> anyhow::Result<FilterReport> {
     let mut names = KnownNames::of(config);
     let mut unrouted = 0;
     for path in config.open_database()?.files() {
-        let (file, host) = (path.to_string_lossy(), urldb_format::host_of(path));
+        let host = urldb_format::host_of(path);
         let see = |record: &Record| {
             names.see(record);
             let record = RoutedRecord {
-                file: &file,
+                host: host.as_str().into(),
                 categories: &record.categories,
                 owner: config.owners.of(&host, &record.path),
             };

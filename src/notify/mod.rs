@@ -5,10 +5,12 @@
 //! or a person skips it. A run that is killed in between loses no message.
 
 mod audience;
+mod audience_urls;
 mod configured;
 mod delivery_run;
 mod explain;
 mod factory;
+mod filtered_sections;
 mod filters;
 mod incident_facts;
 mod intervals;
@@ -26,8 +28,10 @@ mod status;
 mod test_message;
 mod unrouted;
 
+pub use audience_urls::AudienceUrls;
 pub use explain::{SectionExplanation, explain};
 pub(crate) use factory::site_templates;
+pub use filtered_sections::FilteredSections;
 pub use filters::{FilterReport, filter_report};
 pub use incident_facts::IncidentFacts;
 pub use merge::merge;

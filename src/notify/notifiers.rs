@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use urldb_protocol::{Delivery, Envelope, ProjectInfo};
 
 use super::audience::{Routing, routed};
+use super::audience_urls::AudienceUrls;
 use super::configured::ConfiguredNotifier;
 use super::delivery_run::DeliveryRun;
+use super::filtered_sections::FilteredSections;
 use super::incident_facts::IncidentFacts;
 use super::outbox::{Message, Outbox};
 use super::scenario::{self, Extent, Scenario};
@@ -79,6 +81,7 @@ pub fn inspect(config: &Config, outbox: &Outbox) -> anyhow::Result<Vec<Inspectio
 pub struct Notifiers {
     configured: Vec<ConfiguredNotifier>,
     routing: Routing,
+    filtered: FilteredSections,
 }
 
 impl Notifiers {
@@ -87,10 +90,22 @@ impl Notifiers {
     pub fn new(config: &Config) -> Self {
         let made = config.notifiers.iter();
         let made = made.map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
+        let routing = Routing::new(config);
         Self {
             configured: made.collect(),
-            routing: Routing::new(config),
+            filtered: FilteredSections::new(config, &routing),
+            routing,
         }
+    }
+
+    /// The sections that are for some of all URLs.
+    pub fn filtered_sections(&self) -> &FilteredSections {
+        &self.filtered
+    }
+
+    /// Sets the URLs of the sections that are for some of all URLs, in the order of [`Self::filtered_sections`].
+    pub fn set_urls(&mut self, urls: Vec<AudienceUrls>) {
+        self.routing.set_counted(self.filtered.named(urls));
     }
 
     /// The broken URLs of these incidents that no notifier tells anybody of.
@@ -328,6 +343,7 @@ mod tests {
         let of = |configured| Notifiers {
             configured,
             routing: Routing::default(),
+            filtered: FilteredSections::default(),
         };
         let notifiers = of(vec![
             configured("first", Some(Step::Planning)),

@@ -335,6 +335,8 @@ impl Message {
         planned: Option<&[PlannedDelivery]>,
     ) {
         self.content.incidents = report.heard.len() as u64;
+        let audience = report.envelope.summary.audience.clone();
+        self.content.envelope.summary.audience = audience;
         for (id, _) in &report.heard {
             let file = incidents.iter().find(|file| file.log.id == *id);
             let through = file.and_then(|file| file.notified.get(notifier)?.through.clone());

@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use urldb_protocol::{AffectedUrl, Envelope, EventKind, Incident, Mistake, Phase, State};
 use urldb_verdict::incident::{Member, MemberKey, Reader, ended, told_elsewhere, view};
 
-use super::audience::{Routing, routed};
+use super::audience::{Section, routed};
 use super::intervals::{has_passed, is_over};
-use crate::config::{Audience, Occasion};
+use crate::config::Occasion;
 use crate::ledger::{Heard, IncidentFile};
 
 /// A report as one notifier tells it.
@@ -37,16 +37,6 @@ pub(super) enum Decision {
     Wait,
     /// The notifier does not want to hear of it.
     Pass,
-}
-
-/// A section of urldb.toml, among all others.
-#[derive(Clone, Copy)]
-pub(super) struct Section<'a> {
-    pub(super) name: &'a str,
-    pub(super) audience: &'a Audience,
-    pub(super) routing: &'a Routing,
-    /// Whether each incident has a place of its own, such as an issue, which ends with it.
-    pub(super) keeps_threads: bool,
 }
 
 /// The report as a section tells it. `incidents` are those that are open, or closed within 30 days, after the
@@ -86,6 +76,7 @@ pub(super) fn report_for(
             incident.phase = Phase::Unchanged;
         }
     }
+    section.count_urls(&mut envelope, incidents);
     envelope.tells = tells(&envelope, incidents, name, &heard);
     NotifierReport {
         envelope,
@@ -396,9 +387,14 @@ mod tests {
     use urldb_verdict::{CertificateFacts, UrlStatus};
 
     use super::*;
+    use crate::config::Audience;
+    use crate::notify::audience::Routing;
+    use crate::notify::audience_urls::AudienceUrls;
 
     const EXAMPLE: &str = include_str!("../../docs/envelope.example.json");
     const URLS: usize = 6;
+    /// Number of URLs of each section with a filter.
+    const OWN_URLS: u64 = 2;
 
     /// A notifier whose service may be down, and its reader, who knows only the messages.
     struct Notifier {
@@ -439,11 +435,7 @@ mod tests {
                 now: "2026-11-02T04:17:03Z".parse().unwrap(),
                 states: vec![State::Ok; URLS],
                 since: vec![None; URLS],
-                routing: Routing::of_sections([
-                    ("core", notifier("core").audience),
-                    ("gaia", notifier("gaia").audience),
-                    ("rest", notifier("rest").audience),
-                ]),
+                routing: routing(),
                 logs: vec![],
                 notified: BTreeMap::new(),
             }
@@ -649,6 +641,56 @@ mod tests {
         }
     }
 
+    fn routing() -> Routing {
+        let sections = ["core", "gaia", "rest"];
+        let mut routing = Routing::of_sections(sections.map(|it| (it, notifier(it).audience)));
+        let mut urls = AudienceUrls::default();
+        urls.add("example.org", OWN_URLS);
+        let counted = sections.map(|name| (name.to_owned(), urls.clone()));
+        routing.set_counted(counted.into());
+        routing
+    }
+
+    /// The numbers in the headline of a reader of two URLs.
+    fn ending(name: &str, broken: usize) -> String {
+        let of = match name {
+            "core" => "category core",
+            "rest" => "this section",
+            owner => owner,
+        };
+        match broken {
+            0 => format!("all 2 URLs of {of} are as promised"),
+            1 => format!("1 of the 2 URLs of {of} is broken"),
+            _ => format!("all 2 URLs of {of} are broken"),
+        }
+    }
+
+    /// Compares the numbers of a message with the URLs of its reader.
+    fn check_numbers(name: &str, message: &Envelope, broken: &BTreeSet<String>) {
+        let Some(audience) = &message.summary.audience else {
+            assert!(["all", "head"].contains(&name), "{name}");
+            return;
+        };
+        let totals = &audience.totals;
+        let counted = (totals.urls, totals.affected, totals.broken);
+        let expected = broken.len() as u64;
+        assert_eq!(counted, (OWN_URLS, expected, expected), "{name}");
+        let deliveries = urldb_render::Deliveries::default();
+        let composed = urldb_render::compose(message, urldb_render::Scope::News, &deliveries);
+        let headline = urldb_render::numbers::with_spaces(&composed.headline.text.plain());
+        let headline = headline.replace("still broken", "broken");
+        let ending = ending(name, broken.len());
+        assert!(headline.contains(&ending), "{headline:?} {ending:?}");
+        for incident in &message.incidents {
+            assert_eq!(incident.host_urls, OWN_URLS);
+            let affected = incident.affected().count() as u64;
+            let last = incident.chapters.last().unwrap();
+            assert_eq!(last.affected, affected, "{name}: {incident:?}");
+            let first = &incident.chapters[0];
+            assert_eq!(first.event, EventKind::Opened);
+        }
+    }
+
     fn state() -> impl Strategy<Value = State> {
         prop_oneof![3 => Just(State::Ok), 2 => Just(State::Gone), 1 => Just(State::Changed)]
     }
@@ -701,6 +743,9 @@ mod tests {
                     let before = reader.believes();
                     let message = world.deliver(name, reader, works);
                     let [broken, due] = world.broken(name);
+                    if let Some(message) = &message {
+                        check_numbers(name, message, &broken);
+                    }
                     if message.is_none() {
                         prop_assert_eq!(reader.believes(), before.clone());
                     }

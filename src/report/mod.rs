@@ -118,19 +118,9 @@ impl Report {
     fn cover(&mut self, judged: &JudgedJob) {
         let state = judged.verdict.state();
         let is_static = judged.job.promise.is_static();
-        self.coverage.due += 1;
-        self.coverage.checked += u64::from(state != State::Inconclusive);
-        self.coverage.static_due += u64::from(is_static);
+        cover(&mut self.coverage, judged);
         let is_not_modified = is_static && is_not_modified(judged);
         let is_verified = is_static && state == State::Ok && !is_not_modified;
-        self.coverage.static_verified += u64::from(is_verified);
-        self.coverage.not_modified += u64::from(is_not_modified);
-        // The lengths in a bundle may be any numbers.
-        self.coverage.bytes = judged
-            .observations
-            .iter()
-            .filter_map(|seen| Some(seen.body.as_ref()?.length))
-            .fold(self.coverage.bytes, u64::saturating_add);
         if is_static {
             let verification = &mut self.verification;
             let url = judged.job.url.to_string();
@@ -223,6 +213,7 @@ impl Report {
             warnings: warnings as u64,
             coverage: self.coverage,
             totals: self.totals,
+            audience: None,
         };
         let envelope = Envelope {
             protocol: PROTOCOL,
@@ -240,6 +231,25 @@ impl Report {
         };
         (envelope, self.results)
     }
+}
+
+/// Counts a job that was due.
+pub fn cover(coverage: &mut Coverage, judged: &JudgedJob) {
+    let state = judged.verdict.state();
+    let is_static = judged.job.promise.is_static();
+    coverage.due += 1;
+    coverage.checked += u64::from(state != State::Inconclusive);
+    coverage.static_due += u64::from(is_static);
+    let is_not_modified = is_static && is_not_modified(judged);
+    let is_verified = is_static && state == State::Ok && !is_not_modified;
+    coverage.static_verified += u64::from(is_verified);
+    coverage.not_modified += u64::from(is_not_modified);
+    // The lengths in a bundle may be any numbers.
+    coverage.bytes = judged
+        .observations
+        .iter()
+        .filter_map(|seen| Some(seen.body.as_ref()?.length))
+        .fold(coverage.bytes, u64::saturating_add);
 }
 
 /// Whether the verdict rests on a 304 only.

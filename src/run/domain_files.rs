@@ -16,6 +16,7 @@ use super::planned_jobs::{PlannedFile, PlannedJobs};
 use super::planner::{PlanEvent, PlannedDomain, Planner};
 use crate::config::Config;
 use crate::database::mistakes::mistakes;
+use crate::notify::{AudienceUrls, FilteredSections};
 
 /// Most jobs that are kept from the first reading, so that their files are read once.
 const MOST_KEPT: usize = 1_024;
@@ -28,6 +29,7 @@ pub(super) struct DomainFiles<'a> {
     misnamed: Vec<PathBuf>,
     /// The part of the files; all without one.
     shard: Option<Shard>,
+    sections: FilteredSections,
 }
 
 /// The jobs of a run, and the findings of the first reading of the domain files.
@@ -38,6 +40,8 @@ pub(super) struct FirstReading<'a> {
     pub(super) files: Vec<ReadFile>,
     /// Number of records without jobs.
     pub(super) skipped: SkippedRecords,
+    /// The URLs of each section that is for some of all URLs.
+    pub(super) audiences: Vec<AudienceUrls>,
 }
 
 /// A domain file that was read.
@@ -58,7 +62,13 @@ impl<'a> DomainFiles<'a> {
             files: database.files().to_vec(),
             misnamed: database.misnamed().to_vec(),
             shard: None,
+            sections: FilteredSections::default(),
         })
+    }
+
+    /// The same files, whose URLs are counted for these sections too.
+    pub(super) fn counting(self, sections: FilteredSections) -> Self {
+        Self { sections, ..self }
     }
 
     pub(super) fn of_shard(mut self, shard: Shard) -> Self {
@@ -89,14 +99,16 @@ impl<'a> DomainFiles<'a> {
     }
 
     /// As [`Self::read`]; at most `room` jobs are kept.
-    fn read_with_room(
+    pub(super) fn read_with_room(
         &self,
         options: PlanOptionsByHost,
         past: &impl PastRuns,
         mut see: impl FnMut(PlanEvent<'_>),
         mut room: usize,
     ) -> anyhow::Result<FirstReading<'a>> {
-        let planner = Planner::new(self.config, self.selection, options)?;
+        let sections = self.sections.clone();
+        let mut audiences = sections.none();
+        let planner = Planner::new(self.config, self.selection, options, sections)?;
         let mut jobs = PlannedJobs::new(planner);
         let (mut files, mut skipped) = (vec![], SkippedRecords::default());
         for path in &self.files {
@@ -105,6 +117,10 @@ impl<'a> DomainFiles<'a> {
             let file = PlannedFile::new(path, &name);
             let mut survey = jobs.planner().survey(path, &name, past, room, &mut see);
             skipped += std::mem::take(&mut survey.skipped);
+            let of_file = std::mem::take(&mut survey.audiences);
+            for (all, of_file) in audiences.iter_mut().zip(of_file) {
+                *all += of_file;
+            }
             if !self.selection.wants_domain(&host) {
                 continue;
             }
@@ -136,6 +152,7 @@ impl<'a> DomainFiles<'a> {
             jobs,
             files,
             skipped,
+            audiences,
         })
     }
 

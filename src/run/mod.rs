@@ -23,6 +23,8 @@
 //! `check` leaves `archive` and `commit` out. A shard writes the records to its bundle, and ends.
 
 mod archive;
+#[cfg(test)]
+mod audience_tests;
 mod bundles;
 mod certificates;
 mod commit;
@@ -68,6 +70,7 @@ pub use late::{Overdue, overdue};
 pub use memory::IncidentMemory;
 pub use options::{Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};
+pub use plan::audience_urls;
 pub use prepare::{project_name, run_id};
 pub use served::{PromisedKeys, ServedPromise, fetch_served, unpromised_job};
 pub use shard::{ShardOutcome, shard};

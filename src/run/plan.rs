@@ -1,7 +1,7 @@
 //! The step that plans: domain files in, jobs out.
 
 use jiff::Timestamp;
-use urldb_verdict::{JobKey, KeptBodies, SkippedRecords};
+use urldb_verdict::{JobKey, KeptBodies, PlanOptions, Rehash, Selection, SkippedRecords};
 
 use super::domain_files::{DomainFiles, FirstReading, ReadFile};
 use super::incidents::PlannedUrls;
@@ -11,6 +11,8 @@ use super::plan_options::plan_options;
 use super::planned_jobs::PlannedJobs;
 use super::planner::PlanEvent;
 use super::prepare::Prepared;
+use crate::config::Config;
+use crate::notify::{AudienceUrls, FilteredSections};
 use crate::report::Mistakes;
 
 /// The jobs of a run, and the findings of planning.
@@ -21,6 +23,8 @@ pub(super) struct Plan<'a> {
     /// Mistakes in domain files, until the report takes them.
     pub(super) mistakes: Mistakes,
     pub(super) urls: PlannedUrls,
+    /// The URLs of each section that is for some of all URLs.
+    pub(super) audiences: Vec<AudienceUrls>,
     /// The hosts whose files have no mistakes: a record that such a file does not have is gone.
     pub(super) understood: Vec<String>,
     /// The jobs in the ledger without a record.
@@ -42,6 +46,7 @@ pub(super) fn plan<'a>(prepared: &Prepared<'a>) -> anyhow::Result<Plan<'a>> {
         jobs,
         files,
         skipped,
+        audiences,
     } = domain_files.read(options, ledger, |event| match event {
         PlanEvent::Job(job) => {
             ledger.of(&job.key).set_planned(&job.key);
@@ -63,6 +68,7 @@ pub(super) fn plan<'a>(prepared: &Prepared<'a>) -> anyhow::Result<Plan<'a>> {
         skipped,
         mistakes,
         urls,
+        audiences,
         understood,
         unplanned,
     })
@@ -79,6 +85,7 @@ pub(super) fn plan_check<'a>(
         jobs,
         files,
         skipped,
+        audiences,
     } = domain_files.read(plan_options, &(), |_| {})?;
     let mut urls = PlannedUrls::default();
     urls.count(jobs.by_host(), &skipped);
@@ -87,9 +94,40 @@ pub(super) fn plan_check<'a>(
         skipped,
         mistakes: mistakes::current(files),
         urls,
+        audiences,
         understood: vec![],
         unplanned: vec![],
     })
+}
+
+/// The URLs of each section that is for some of all URLs, without a run: nothing is due. Without such sections, the
+/// database is not read.
+///
+/// # Errors
+/// When the database cannot be listed, or the site rules cannot be read.
+pub fn audience_urls(
+    config: &Config,
+    sections: &FilteredSections,
+) -> anyhow::Result<Vec<AudienceUrls>> {
+    if sections.is_empty() {
+        return Ok(vec![]);
+    }
+    let selection = Selection::default();
+    let options = PlanOptions {
+        max_body: 0,
+        max_capture: 0,
+        whole: false,
+        kept_bodies: KeptBodies::None,
+        cnames: config.check.cnames,
+        day: 0,
+        rehash: Rehash::ALWAYS,
+    };
+    let files = DomainFiles::list(config, &selection)?.counting(sections.clone());
+    let mut audiences = files.read(options, &(), |_| {})?.audiences;
+    for audience in &mut audiences {
+        audience.planned = 0;
+    }
+    Ok(audiences)
 }
 
 fn understood(files: &[ReadFile]) -> Vec<String> {

@@ -19,6 +19,7 @@ use super::plan_options::PlanOptionsByHost;
 use crate::config::Config;
 use crate::database::mistakes::mistakes;
 use crate::database::site_rules;
+use crate::notify::{AudienceUrls, FilteredSections};
 
 /// Number of jobs of a domain to which those of its cnames are added at once.
 pub(super) const JOBS_AT_ONCE: usize = 256;
@@ -45,6 +46,7 @@ pub(super) struct Planner<'a> {
     selection: &'a Selection,
     options: PlanOptionsByHost,
     official_urls: OfficialUrls<'a>,
+    sections: FilteredSections,
 }
 
 impl<'a> Planner<'a> {
@@ -52,12 +54,14 @@ impl<'a> Planner<'a> {
         config: &'a Config,
         selection: &'a Selection,
         options: PlanOptionsByHost,
+        sections: FilteredSections,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             config,
             selection,
             options,
             official_urls: OfficialUrls::load(config)?,
+            sections,
         })
     }
 
@@ -76,7 +80,10 @@ impl<'a> Planner<'a> {
         let start = || FileReading {
             linter: Linter::of_values(path, &self.config.lint.keys),
             plan: None,
-            survey: FileSurvey::default(),
+            survey: FileSurvey {
+                audiences: self.sections.none(),
+                ..FileSurvey::default()
+            },
             own_jobs: vec![],
             is_kept: true,
             room,
@@ -98,14 +105,12 @@ impl<'a> Planner<'a> {
         if is_kept {
             let mut rotation = Rotation::over(survey.turns);
             let jobs = self.with_aliases(own_jobs, metadata, options, &mut rotation, past);
-            survey.count(&jobs, see);
+            survey.count(&jobs, &self.sections, see);
             survey.kept = (jobs.len() <= room).then_some(jobs);
         } else {
             self.count_without_turns(own_jobs, metadata, &mut survey, past, see);
             if self.has_rotation(options) && survey.turns > 0 {
-                for cname in &metadata.cnames {
-                    *survey.by_host.entry(cname.clone()).or_default() += 1;
-                }
+                survey.count_turns(&metadata.cnames);
             }
         }
         survey.skipped = plan.into_skipped();
@@ -137,7 +142,13 @@ impl<'a> Planner<'a> {
         let Some(plan) = &mut file.plan else {
             return;
         };
+        let before = (!self.sections.is_empty()).then(|| plan.skipped().clone());
         let jobs = self.jobs_of(plan, document, past);
+        if let Some(before) = before.filter(|before| before != plan.skipped()) {
+            let skipped = (&before, plan.skipped());
+            let survey = &mut file.survey;
+            survey.count_skipped(host, document, skipped, &self.sections);
+        }
         file.survey.turns += Rotation::turns_of(&jobs);
         file.own_jobs.extend(jobs);
         file.is_kept &= file.own_jobs.len() <= file.room;
@@ -160,7 +171,7 @@ impl<'a> Planner<'a> {
         let Some(options) = options else { return };
         let mut rotation = Rotation::over(0);
         let jobs = self.with_aliases(jobs, metadata, options, &mut rotation, past);
-        survey.count(&jobs, see);
+        survey.count(&jobs, &self.sections, see);
     }
 
     /// The options of the domain file of a host.
@@ -242,12 +253,23 @@ pub(super) struct FileSurvey {
     pub(super) turns: u64,
     /// All jobs, if they are kept.
     pub(super) kept: Option<Vec<Job>>,
+    /// The URLs of each section that is for some of all URLs.
+    pub(super) audiences: Vec<AudienceUrls>,
 }
 
 impl FileSurvey {
-    fn count(&mut self, jobs: &[Job], see: &mut impl FnMut(PlanEvent<'_>)) {
+    fn count(
+        &mut self,
+        jobs: &[Job],
+        sections: &FilteredSections,
+        see: &mut impl FnMut(PlanEvent<'_>),
+    ) {
         for job in jobs {
             see(PlanEvent::Job(job));
+            for section in taking(sections, job) {
+                self.audiences[section].add(job.host(), 1);
+                self.audiences[section].planned += 1;
+            }
             self.has_static |= job.promise.is_static();
             match self.by_host.get_mut(job.host()) {
                 Some(count) => *count += 1,
@@ -257,6 +279,50 @@ impl FileSurvey {
             }
         }
     }
+
+    /// Counts the turn of each cname, whose record is not known: for a section, if it takes all of the file.
+    fn count_turns(&mut self, cnames: &[String]) {
+        let all: u64 = self.by_host.values().sum();
+        for audience in &mut self.audiences {
+            if audience.planned == all {
+                audience.planned += cnames.len() as u64;
+                for cname in cnames {
+                    audience.add(cname, 1);
+                }
+            }
+        }
+        for cname in cnames {
+            *self.by_host.entry(cname.clone()).or_default() += 1;
+        }
+    }
+
+    /// Counts a record of the host without jobs, by the skipped records before and after it.
+    fn count_skipped(
+        &mut self,
+        host: &str,
+        document: &DocumentRef<'_>,
+        (before, after): (&SkippedRecords, &SkippedRecords),
+        sections: &FilteredSections,
+    ) {
+        let of_host = |skipped: &SkippedRecords| {
+            let urls = skipped.urls_not_selected.get(host);
+            urls.copied().unwrap_or_default()
+        };
+        let entry = document.to_entry();
+        let categories = entry.as_ref().map(|entry| &entry.record().categories[..]);
+        let path = document.path().unwrap_or_default();
+        for section in sections.taking(host, path, categories.unwrap_or_default()) {
+            let audience = &mut self.audiences[section];
+            audience.add(host, of_host(after) - of_host(before));
+            audience.coverage.deprecated += after.deprecated - before.deprecated;
+            audience.coverage.not_selected += after.not_selected - before.not_selected;
+        }
+    }
+}
+
+/// The positions of the sections that take the URL of a job. An alias has the owner of its record.
+pub(super) fn taking(sections: &FilteredSections, job: &Job) -> Vec<usize> {
+    sections.taking(&job.key.domain, &job.key.path, &job.categories)
 }
 
 /// The official URLs of the pages whose canonical URL is compared.

@@ -89,9 +89,10 @@ pub(super) fn prepare<'a>(
         shards,
     } = start;
     let config = options.config;
-    let domain_files = DomainFiles::list(config, options.selection)?;
-    let hosts = domain_files.hosts();
     let notifiers = Notifiers::new(config);
+    let domain_files = DomainFiles::list(config, options.selection)?;
+    let domain_files = domain_files.counting(notifiers.filtered_sections().clone());
+    let hosts = domain_files.hosts();
     let folder = config.ledger_root();
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);

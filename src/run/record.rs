@@ -12,11 +12,13 @@ use super::options::{Results, RunOptions};
 use super::outcome::Messages;
 use super::outcomes::Outcomes;
 use super::plan::Plan;
+use super::planner::taking;
 use super::prepare::Prepared;
 use crate::config::Config;
 use crate::explain::explain;
 use crate::ledger::{Archived, JobRecord, StatusUpdate, update};
-use crate::report::Report;
+use crate::notify::AudienceUrls;
+use crate::report::{Report, cover};
 
 /// The finished jobs of a run so far.
 pub(super) struct RunTally {
@@ -24,6 +26,8 @@ pub(super) struct RunTally {
     /// The outcomes that incidents need.
     pub(super) outcomes: Outcomes,
     certificates: Certificates,
+    /// The URLs of each section that is for some of all URLs.
+    audiences: Vec<AudienceUrls>,
     /// The first error of the archive; later ones would say the same.
     archive_error: Option<String>,
     /// Names of the archive files with captures of this run.
@@ -44,6 +48,7 @@ impl RunTally {
             report: report.expecting(plan.jobs.count()),
             outcomes: Outcomes::of(HashSet::new(), options.config.owners.clone()),
             certificates: Certificates::new(started, options.config.check.expiry_warning, &[]),
+            audiences: std::mem::take(&mut plan.audiences),
             archive_error: None,
             files: BTreeSet::new(),
         }
@@ -99,6 +104,9 @@ impl RunTally {
         }
         self.outcomes.add(record, &update);
         self.report.add(record, Some(&update));
+        for section in taking(prepared.notifiers.filtered_sections(), job) {
+            cover(&mut self.audiences[section].coverage, &record.judged);
+        }
         match update.entry {
             Some(entry) => ledger.set(&job.key, entry, record.at),
             None => ledger.forget(&job.key),
@@ -137,6 +145,8 @@ impl RunTally {
                 ledger.set_certificate(&host, &shown);
             }
         }
+        let urls = std::mem::take(&mut self.audiences);
+        prepared.notifiers.set_urls(urls);
         let RunArchive { files, messages } = archive;
         let mut troubles: Vec<String> = self.archive_error.take().into_iter().collect();
         let config = prepared.config();

@@ -172,6 +172,37 @@ pub struct Summary {
     pub coverage: Coverage,
     /// Counts over the whole database, what was not selected included.
     pub totals: Totals,
+    /// The same counts of the URLs that the reader of the report is told of; absent if these are all URLs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Box<Audience>>,
+}
+
+impl Summary {
+    /// The counts of the URLs that the reader is told of.
+    pub fn readers_totals(&self) -> &Totals {
+        let audience = self.audience.as_ref();
+        audience.map_or(&self.totals, |audience| &audience.totals)
+    }
+
+    /// The counts of those of them that were due.
+    pub fn readers_coverage(&self) -> &Coverage {
+        let audience = self.audience.as_ref();
+        audience.map_or(&self.coverage, |audience| &audience.coverage)
+    }
+}
+
+/// The URLs that the reader of a report is told of, if these are some of all URLs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Audience {
+    /// The common fact about the URLs, as it follows `40 URLs of`: `gaia` (the owner), `data.example.org`,
+    /// `category release` or, if there are several facts, `this section`.
+    pub name: String,
+    /// Counts of the URLs as of the end of the run: those that the filters of the section take, and those of
+    /// which it has told that they are broken, until it tells the end.
+    pub totals: Totals,
+    /// Counts of those of them that were due, and of those that were checked.
+    pub coverage: Coverage,
 }
 
 /// Counts of URLs over the whole database, as of the end of the run.

@@ -23,7 +23,7 @@ mod state;
 mod words;
 
 pub use envelope::{
-    Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
+    Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
 pub use event::{Ack, Because, EventKind};
 pub use finding::{Finding, FixedMistake, Mistake};

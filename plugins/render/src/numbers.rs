@@ -41,8 +41,22 @@ pub fn share(part: u64, whole: u64, noun: &str) -> String {
     )
 }
 
+/// [`share`] with a `possessor` after the noun, such as ` of example.org`: `3 of the 40 URLs of example.org`, and
+/// `the URL of example.org` for the only one. An empty possessor changes nothing.
+pub fn share_of(part: u64, whole: u64, noun: &str, possessor: &str) -> String {
+    match (part, whole) {
+        _ if possessor.is_empty() => share(part, whole, noun),
+        (1, 1) => format!("the {noun}{possessor}"),
+        _ => format!(
+            "{}{NO_BREAK}of the{NO_BREAK}{}{possessor}",
+            number(part),
+            count(whole, noun)
+        ),
+    }
+}
+
 /// A part of the whole as the subject of a sentence, with the verb in its number: `no URL is`, `1 of 1 URL
-/// is`, `3 of 1,247 URLs are`, `all 6 URLs are`. `possessor` follows the noun: ` of example.org`.
+/// is`, `3 of 1,247 URLs are`, `all 6 URLs are`. `possessor` is that of [`share_of`].
 pub fn share_with(
     part: u64,
     whole: u64,
@@ -55,8 +69,8 @@ pub fn share_with(
         _ if part == whole && whole > 1 => {
             format!("all {}{possessor} {plural}", count(whole, noun))
         }
-        1 => format!("{}{possessor} {singular}", share(1, whole, noun)),
-        _ => format!("{}{possessor} {plural}", share(part, whole, noun)),
+        1 => format!("{} {singular}", share_of(1, whole, noun, possessor)),
+        _ => format!("{} {plural}", share_of(part, whole, noun, possessor)),
     }
 }
 
@@ -174,14 +188,16 @@ mod tests {
         for (part, whole, text) in [
             (0, 0, "no URL of a.org is"),
             (0, 1, "no URL of a.org is"),
-            (1, 1, "1 of 1 URL of a.org is"),
-            (1, 6, "1 of 6 URLs of a.org is"),
-            (3, 1_247, "3 of 1,247 URLs of a.org are"),
+            (1, 1, "the URL of a.org is"),
+            (1, 6, "1 of the 6 URLs of a.org is"),
+            (3, 1_247, "3 of the 1,247 URLs of a.org are"),
             (6, 6, "all 6 URLs of a.org are"),
         ] {
             let sentence = share_with(part, whole, "URL", " of a.org", ["is", "are"]);
             assert_eq!(plain(&sentence), text);
         }
+        let sentence = |part| plain(&share_with(part, 1, "URL", "", ["is", "are"]));
+        assert_eq!([sentence(0), sentence(1)], ["no URL is", "1 of 1 URL is"]);
         for (bytes, text) in [
             (0, "0 B"),
             (999, "999 B"),

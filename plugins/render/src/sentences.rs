@@ -4,7 +4,8 @@
 
 use http::StatusCode;
 use url::Url;
-use urldb_protocol::{Evidence, Incident, Reason, State};
+use urldb_protocol::{Evidence, Incident, Reason, State, Summary};
+use urldb_text::sanitize;
 
 use crate::numbers::{bytes, number, ratio};
 use crate::text::Text;
@@ -342,6 +343,12 @@ pub(crate) fn redirect_of(incident: &Incident) -> Option<&str> {
         State::Changed if incident.urls.len() == 1 => target.or_else(observed),
         _ => target,
     }
+}
+
+/// ` of gaia`, after a number of URLs of a reader who is told of some URLs.
+pub(crate) fn possessor(summary: &Summary) -> String {
+    let audience = summary.audience.as_ref();
+    audience.map_or_else(String::new, |it| format!(" of {}", sanitize(&it.name)))
 }
 
 #[cfg(test)]

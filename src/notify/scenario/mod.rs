@@ -9,10 +9,10 @@ mod world;
 use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered};
 use urldb_text::nearest;
 
-use super::audience::Routing;
+use super::audience::{Routing, Section};
 use super::configured::ConfiguredNotifier;
 use super::delivery_run::DeliveryRun;
-use super::report::{Section, report_for};
+use super::report::report_for;
 use crate::config::Audience;
 
 pub(super) use scripts::{Extent, Scenario};

@@ -3,6 +3,7 @@
 
 mod certificate;
 mod channels;
+mod readers;
 
 use channels::{Chat, MailServer};
 use insta::{Settings, assert_snapshot};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    AffectedUrl, Chapter, EventKind, Evidence, Incident, Notice, Phase, Span, State,
+    Ack, AffectedUrl, Chapter, EventKind, Evidence, Incident, Notice, Phase, Span, State,
 };
 
 use super::cause::Cause;
@@ -94,7 +94,7 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
         left: urls.iter().filter(|url| url.left.is_some()).count() as u64,
         evidence: evidence(&log.events, &cause, &urls),
         chapters: chapters(&log.events, reader),
-        ack: now.ack.clone(),
+        ack: ack(&now, &open),
         notice: now.notice.clone(),
         earlier: first.earlier.clone(),
         urls,
@@ -357,6 +357,14 @@ fn affected(key: &MemberKey, member: &Member, main: &Cause) -> AffectedUrl {
     }
 }
 
+/// The acknowledgement, if it is about one of these URLs.
+fn ack(state: &IncidentState, open: &Members<'_>) -> Option<Ack> {
+    let mut open = open.values();
+    let ack = state.ack.as_ref();
+    ack.filter(|_| open.any(|member| member.acked.is_some()))
+        .cloned()
+}
+
 /// The times at which a URL was broken that is broken again.
 fn spans(departure: &Departure) -> Vec<Span> {
     let mut spans = earlier_spans(departure);
@@ -401,6 +409,7 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
     let mut own: BTreeSet<MemberKey> = BTreeSet::new();
     let mut chapters = vec![];
     for (index, event) in events.iter().enumerate() {
+        let shown = shown_event(event, &own, &state);
         state.apply(event);
         let joined = event.urls.iter().filter(|url| url.joining.is_some());
         own.extend(joined.map(super::event::EventUrl::key).filter(|key| {
@@ -410,7 +419,7 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
         let urls = event.urls.iter().filter(|url| own.contains(&url.key()));
         let urls = urls.count() as u64;
         let is_whole = event.urls.is_empty();
-        let Some(at) = event.at().filter(|_| is_whole || urls > 0) else {
+        let (Some(kind), Some(at)) = (shown, event.at().filter(|_| is_whole || urls > 0)) else {
             continue;
         };
         let evidence = event
@@ -421,7 +430,7 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
         let chapter = Chapter {
             run: event.id.clone(),
             at,
-            event: event.event,
+            event: kind,
             state: cause.as_ref().map(|cause| cause.state),
             reason: cause.as_ref().and_then(|cause| cause.reason.clone()),
             redirect: cause.and_then(|cause| cause.redirect),
@@ -438,4 +447,24 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
         chapters.push((chapter, event));
     }
     chapters
+}
+
+/// The event as a reader sees it whose URLs in the incident are these before it; `None` for an event about the
+/// whole incident that does not concern them.
+fn shown_event(
+    event: &Event,
+    own: &BTreeSet<MemberKey>,
+    before: &IncidentState,
+) -> Option<EventKind> {
+    let mut affected = before.members.iter().filter(|(key, _)| own.contains(key));
+    match event.event {
+        // URLs of others were affected before.
+        EventKind::Grown | EventKind::Reopened if own.is_empty() => Some(EventKind::Opened),
+        EventKind::Grown if affected.next().is_none() => Some(EventKind::Reopened),
+        EventKind::AckEnded if !affected.any(|(_, member)| member.acked.is_some()) => None,
+        kind => {
+            let concerns = !event.urls.is_empty() || event.notice.is_some() || !own.is_empty();
+            concerns.then_some(kind)
+        }
+    }
 }

@@ -55,6 +55,11 @@ impl<'a> DomainPlan<'a> {
     }
 
     /// The records without jobs so far.
+    pub fn skipped(&self) -> &SkippedRecords {
+        &self.skipped
+    }
+
+    /// The records without jobs.
     pub fn into_skipped(self) -> SkippedRecords {
         self.skipped
     }

@@ -3,7 +3,8 @@
 use urldb_protocol::{Envelope, Incident, Phase, Reason};
 
 use super::scope::Scope;
-use crate::numbers::{count, elapsed, number, ratio, share, size};
+use crate::numbers::{count, elapsed, number, ratio, share, share_of, size};
+use crate::sentences::possessor;
 use crate::text::Text;
 
 /// `Checked 1,246 of 1,247 URLs, 1,175 of 1,180 byte for byte (2.30 GB), in 52 s. Not checked: 1 with a
@@ -14,7 +15,7 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
             "A test by `urldb notify test` checks no URL, and nothing has happened.",
         );
     }
-    let coverage = &envelope.summary.coverage;
+    let coverage = envelope.summary.readers_coverage();
     let mut text = Text::from("Checked ");
     if let Scope::PullRequest { only_adds, .. } = scope {
         let what = if only_adds {
@@ -24,8 +25,9 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
         };
         text = text.own(share(coverage.checked, coverage.due, what));
     } else {
-        let all = envelope.summary.totals.urls.max(coverage.due);
-        text = text.own(share(coverage.checked, all, "URL"));
+        let all = envelope.summary.readers_totals().urls.max(coverage.due);
+        let possessor = possessor(&envelope.summary);
+        text = text.own(share_of(coverage.checked, all, "URL", &possessor));
         if let Some(selection) = &envelope.run.selection {
             text = text.own(" (").outside(selection).own(")");
         }
@@ -66,7 +68,7 @@ fn not_tried(incidents: &[Incident]) -> u64 {
 fn left_out(envelope: &Envelope) -> Vec<String> {
     let with = |reasons: &[Reason]| envelope.unsure_because(reasons);
     let mistakes = envelope.mistakes.len() as u64;
-    let deprecated = envelope.summary.coverage.deprecated;
+    let deprecated = envelope.summary.readers_coverage().deprecated;
     [
         (
             mistakes,

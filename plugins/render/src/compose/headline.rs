@@ -1,4 +1,4 @@
-//! The first line: does the reader have to act? Then the totals of the whole database.
+//! The first line: does the reader have to act? Then the totals of the reader's URLs.
 
 use urldb_protocol::{Because, EventKind, Incident, Phase, Reason};
 
@@ -10,7 +10,8 @@ use super::scope::Scope;
 use super::stuck::Deliveries;
 use super::titles::comes_and_goes;
 use crate::message::{Headline, Tone};
-use crate::numbers::{count, number, share, share_with};
+use crate::numbers::{count, number, share_of, share_with};
+use crate::sentences::possessor;
 use crate::text::Text;
 
 impl Report<'_> {
@@ -118,8 +119,7 @@ impl Report<'_> {
 
     /// The rest of a headline about notices: all URLs are as promised, or some are broken.
     fn kept(&self) -> Text {
-        let totals = &self.envelope.summary.totals;
-        if totals.affected + totals.intermittent > 0 {
+        if self.is_any_affected() {
             return Text::from(self.broken());
         }
         self.all_good("").text
@@ -196,10 +196,8 @@ impl Report<'_> {
         }
         let all = self.all();
         if unconfirmed > 0 && !self.is_cut_short() {
-            let text = format!(
-                "{} failed for the first time",
-                share(unconfirmed, all, "URL")
-            );
+            let urls = share_of(unconfirmed, all, "URL", &self.possessor());
+            let text = format!("{urls} failed for the first time");
             return Headline::new(Tone::Warn, "Nothing to do yet", text);
         }
         self.all_good(if self.envelope.fixed.is_empty() {
@@ -243,7 +241,7 @@ impl Report<'_> {
 
     /// Number of URLs that got no result. Those whose file could not be read again have no incident.
     pub(super) fn without_result(&self) -> u64 {
-        let coverage = &self.envelope.summary.coverage;
+        let coverage = self.envelope.summary.readers_coverage();
         let missing = coverage.due.saturating_sub(coverage.checked);
         self.urls_of(&self.unknown).max(missing)
     }
@@ -255,7 +253,7 @@ impl Report<'_> {
 
     /// `20 of 1,100 URLs got no result`.
     fn missing_results(&self) -> String {
-        let urls = share(self.without_result(), self.all(), "URL");
+        let urls = share_of(self.without_result(), self.all(), "URL", &self.possessor());
         format!("{urls} got no result")
     }
 
@@ -272,28 +270,36 @@ impl Report<'_> {
         match arguments.filter(|_| !matches!(self.scope, Scope::Changes(_))) {
             Some(arguments) => {
                 let call = format!("All good in {}", selection(arguments).plain());
-                let due = self.envelope.summary.coverage.due;
-                Headline::new(Tone::Good, &call, as_promised(due, ""))
+                let due = self.envelope.summary.readers_coverage().due;
+                let text = as_promised(due, &self.possessor());
+                Headline::new(Tone::Good, &call, text)
             }
-            None => self
-                .elsewhere()
-                .unwrap_or_else(|| Headline::new(Tone::Good, call, as_promised(self.all(), ""))),
+            None if self.is_any_affected() => self.untold(),
+            None => Headline::new(Tone::Good, call, as_promised(self.all(), &self.possessor())),
         }
     }
 
-    /// The headline if only URLs of which the reader does not hear are broken.
-    fn elsewhere(&self) -> Option<Headline> {
-        let totals = &self.envelope.summary.totals;
-        if totals.affected + totals.intermittent == 0 {
-            return None;
-        }
+    /// The headline if the URLs that are broken belong to no incident that the reader is told of: they are muted,
+    /// or not broken for long.
+    fn untold(&self) -> Headline {
         let closed = self.closed.len() as u64;
         if !self.has_recovered() {
-            return Some(Headline::new(Tone::Good, "No news", self.broken()));
+            return Headline::new(Tone::Good, "No news", self.broken());
         }
         let is = if closed == 1 { "is" } else { "are" };
         let text = format!("{} {is} solved. {}", incidents(closed), self.broken());
-        Some(Headline::new(Tone::Good, "Good news", text))
+        Headline::new(Tone::Good, "Good news", text)
+    }
+
+    /// Whether a URL of the reader is broken, or comes and goes.
+    fn is_any_affected(&self) -> bool {
+        let totals = self.envelope.summary.readers_totals();
+        totals.affected + totals.intermittent > 0
+    }
+
+    /// Follows a number of URLs of the reader.
+    fn possessor(&self) -> String {
+        possessor(&self.envelope.summary)
     }
 
     /// Number of affected URLs of the incidents.
@@ -354,24 +360,34 @@ impl Report<'_> {
         self.tells_everything() && self.envelope.mistakes.iter().any(|mistake| mistake.new)
     }
 
-    /// Number of URLs of the whole database.
+    /// Number of URLs of the reader.
     fn all(&self) -> u64 {
         let summary = &self.envelope.summary;
-        match summary.totals.urls {
+        match summary.readers_totals().urls {
             // A check counts only the URLs that were due.
-            0 => summary.coverage.due,
+            0 => summary.readers_coverage().due,
             urls => urls,
         }
     }
 
     /// `40 of 1,247 URLs are broken`, with those that are muted.
     fn broken(&self) -> String {
-        let totals = &self.envelope.summary.totals;
+        self.are("broken")
+    }
+
+    /// The same of URLs that were broken before: `20 of 1,247 URLs are still broken`.
+    fn still_broken(&self) -> String {
+        self.are("still broken")
+    }
+
+    fn are(&self, broken: &str) -> String {
+        let totals = self.envelope.summary.readers_totals();
+        let possessor = self.possessor();
         let unsteady = totals.intermittent;
         if unsteady > 0 && totals.affected == 0 {
             let rest = self.all().saturating_sub(unsteady);
             let goes = comes_and_goes(unsteady);
-            let urls = count(unsteady, "URL");
+            let urls = format!("{}{possessor}", count(unsteady, "URL"));
             return match rest {
                 0 => format!("{urls} {goes}"),
                 1 => format!("{urls} {goes}, the other URL is as promised"),
@@ -381,7 +397,13 @@ impl Report<'_> {
                 ),
             };
         }
-        let broken = broken_share(totals.affected, self.all(), "", totals.muted);
+        let broken = broken_share(
+            totals.affected,
+            self.all(),
+            &possessor,
+            broken,
+            totals.muted,
+        );
         match unsteady {
             0 => broken,
             _ => format!(
@@ -390,11 +412,6 @@ impl Report<'_> {
                 comes_and_goes(unsteady)
             ),
         }
-    }
-
-    /// The same of URLs that were broken before: `20 of 1,247 URLs are still broken`.
-    fn still_broken(&self) -> String {
-        self.broken().replacen(" broken", " still broken", 1)
     }
 
     /// Whether a run saw a URL of the closed incidents as promised again.
@@ -429,12 +446,18 @@ pub(crate) fn as_promised(urls: u64, possessor: &str) -> String {
     }
 }
 
-/// `40 of 1,247 URLs are broken (2 muted)`. `possessor` follows the noun: ` of example.org`.
-pub(crate) fn broken_share(broken: u64, all: u64, possessor: &str, muted: u64) -> String {
-    let share = share_with(broken, all, "URL", possessor, ["is", "are"]);
+/// `40 of 1,247 URLs are broken (2 muted)`. `possessor` is that of [`share_of`], `broken` the last word.
+pub(crate) fn broken_share(
+    affected: u64,
+    all: u64,
+    possessor: &str,
+    broken: &str,
+    muted: u64,
+) -> String {
+    let share = share_with(affected, all, "URL", possessor, ["is", "are"]);
     match muted {
-        0 => format!("{share} broken"),
-        muted => format!("{share} broken ({} muted)", number(muted)),
+        0 => format!("{share} {broken}"),
+        muted => format!("{share} {broken} ({} muted)", number(muted)),
     }
 }
 

@@ -4,7 +4,7 @@ use urldb_protocol::{HostOverview, Overview};
 
 use crate::compose::{as_promised, broken_share};
 use crate::message::{Headline, Tone};
-use crate::numbers::{count, share, share_with};
+use crate::numbers::{count, share_of, share_with};
 
 /// Counts that a headline is about.
 pub(super) struct Counts {
@@ -66,8 +66,8 @@ impl Counts {
                 "{failed} failed, and no second run has confirmed it"
             ))
         } else if self.unknown > 0 {
-            let unknown = share(self.unknown, urls, "URL");
-            Some(format!("nothing is known of {unknown}{possessor}"))
+            let unknown = share_of(self.unknown, urls, "URL", possessor);
+            Some(format!("nothing is known of {unknown}"))
         } else {
             None
         };
@@ -86,7 +86,7 @@ impl Counts {
         } else {
             "are"
         };
-        let broken = broken_share(self.affected, self.urls, possessor, self.muted);
+        let broken = broken_share(self.affected, self.urls, possessor, "broken", self.muted);
         let text = match open.as_slice() {
             [] => broken,
             open => format!("{} {verb} open, {broken}", open.join(" and ")),

@@ -123,6 +123,7 @@ pub(crate) fn empty_envelope(overview: &Overview) -> Envelope {
             warnings: overview.warnings.len() as u64,
             coverage: Coverage::default(),
             totals: overview.totals.clone(),
+            audience: None,
         },
     }
 }

@@ -62,6 +62,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
                 urls: 1_247,
                 ..Totals::default()
             },
+            audience: None,
         },
     }
 }
