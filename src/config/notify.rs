@@ -13,6 +13,9 @@ use super::services::{self, NotifyCommand, NotifyIssues, NotifyWebhook};
 /// The longest `timeout` of a mail server: a run gives up a report after two minutes.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
 
+/// The interval of reminders, unless a section has another: a week.
+const REMIND: Duration = Duration::from_hours(7 * 24);
+
 /// One `[notify.NAME]`.
 #[derive(Debug, Clone)]
 pub struct Notify {
@@ -42,8 +45,8 @@ pub struct Audience {
     pub is_rest: bool,
     /// Only URLs that have been broken for this time, and that nobody has acknowledged.
     pub after: Option<Duration>,
-    /// The interval of reminders about open incidents; without it, there are none.
-    pub remind: Option<Duration>,
+    /// The interval of reminders about open incidents; [`Duration::MAX`] if there are none.
+    pub remind: Duration,
     /// Whether fewer URLs of an open incident are a reason for a report: an issue shows their number,
     /// and its edit sends no message.
     pub counts: bool,
@@ -144,7 +147,7 @@ impl Audience {
             states: vec![],
             is_rest: false,
             after: None,
-            remind: None,
+            remind: REMIND,
             counts: false,
         }
     }
@@ -349,7 +352,7 @@ fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
         states: states.unwrap_or_default(),
         is_rest: section.flag("else").unwrap_or_default(),
         after: section.duration("after"),
-        remind: section.duration("remind"),
+        remind: section.interval("remind").unwrap_or(default.remind),
         counts: kind == Some("issues"),
     };
     for (key, is_set) in [

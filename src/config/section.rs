@@ -236,6 +236,18 @@ impl<'a> Section<'a> {
         )
     }
 
+    /// An interval; [`Duration::MAX`] is `"never"`.
+    pub(super) fn interval(&self, key: &'static str) -> Option<Duration> {
+        self.typed(
+            key,
+            "a time such as \"7d\", or \"never\"",
+            |value| match value.as_str()? {
+                "never" => Some(Duration::MAX),
+                text => duration(text),
+            },
+        )
+    }
+
     pub(super) fn flag(&self, key: &'static str) -> Option<bool> {
         self.typed(key, "true or false", DeValue::as_bool)
     }

@@ -9,12 +9,16 @@ use urldb_render::numbers::{count, moment, with_spaces};
 
 use super::audience::{Exclusion, Routing, Section};
 use super::intervals::DAY;
+use super::reminders::Reminders;
 use super::report::{Decision, decide, seen_by};
-use crate::config::{Audience, Config, NotifierKind};
+use crate::config::{Config, NotifierKind};
 use crate::ledger::{Heard, IncidentFile};
 
 /// The effect of `on` on news that it does not have.
 const PASSED: &str = "`on` leaves this news out";
+
+/// The effect of an incident that is to be repeated.
+const REMINDED: &str = "the next run reminds of it";
 
 /// The part of one section of urldb.toml in an incident.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -101,21 +105,23 @@ fn of_section(
     }
     let heard = file.notified.get(name).cloned().unwrap_or_default();
     let incident = seen_by(file, incidents, section, now);
+    let reminders = Reminders::new(audience, now);
     let next = incident.map(|incident| {
         let wants = |occasion| audience.tells(occasion);
-        let decision = decide(&incident, &heard, audience.remind, now, &wants);
+        let decision = decide(&incident, &heard, now, &wants);
         let is_undelivered = file.notified.contains_key(name) && heard.through.is_none();
         match decision {
             Decision::Tell if is_undelivered => {
                 "a message could not be delivered; the next run sends one".to_owned()
             }
             Decision::Tell => "the next run tells it".to_owned(),
-            Decision::Remind => "the next run reminds of it".to_owned(),
+            Decision::Remind => REMINDED.to_owned(),
+            Decision::Wait if reminders.is_due(&incident, &heard) => REMINDED.to_owned(),
             Decision::Pass => PASSED.to_owned(),
             Decision::Wait if heard.through.is_some() && heard.run_at.is_none() => {
                 PASSED.to_owned()
             }
-            Decision::Wait => hold(&incident, &heard, audience),
+            Decision::Wait => hold(&incident, &heard, &reminders),
         }
     });
     SectionExplanation {
@@ -141,7 +147,7 @@ fn phrase(exclusion: Exclusion<'_>) -> String {
 }
 
 /// The reason why news waits.
-fn hold(incident: &Incident, heard: &Heard, audience: &Audience) -> String {
+fn hold(incident: &Incident, heard: &Heard, reminders: &Reminders) -> String {
     let at = |time: SignedDuration| heard.run_at.and_then(|told| told.checked_add(time).ok());
     match incident.phase {
         Phase::Grown => {
@@ -154,13 +160,10 @@ fn hold(incident: &Incident, heard: &Heard, audience: &Audience) -> String {
             format!("{left} recovered: the message waits for half of them")
         }
         Phase::Became => "another cause was told less than a day before".to_owned(),
-        _ => {
-            let remind = audience.remind.and_then(|time| time.try_into().ok());
-            match remind.and_then(at) {
-                Some(at) => format!("nothing is new; a reminder may come from {} on", time(at)),
-                None => "nothing is new".to_owned(),
-            }
-        }
+        _ => match reminders.next(incident, heard) {
+            Some(at) => format!("nothing is new; a reminder may come from {} on", time(at)),
+            None => "nothing is new".to_owned(),
+        },
     }
 }
 

@@ -20,6 +20,7 @@ mod outbox;
 mod outbox_file;
 mod panic;
 mod presets;
+mod reminders;
 mod report;
 mod scenario;
 mod section;

@@ -1,16 +1,16 @@
 //! The report as one notifier tells it: what it has not heard, and what is true now. Pure.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use data_encoding::HEXLOWER;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use urldb_protocol::{AffectedUrl, Envelope, EventKind, Incident, Mistake, Phase, State};
+use urldb_protocol::{Envelope, EventKind, Incident, Mistake, Phase, State};
 use urldb_verdict::incident::{Member, MemberKey, Reader, ended, told_elsewhere, view};
 
 use super::audience::{Section, routed};
-use super::intervals::{has_passed, is_over};
+use super::intervals::is_over;
+use super::reminders::Reminders;
 use crate::config::Occasion;
 use crate::ledger::{Heard, IncidentFile};
 
@@ -77,6 +77,7 @@ pub(super) fn report_for(
         }
     }
     section.count_urls(&mut envelope, incidents);
+    envelope.next_reminder = told.next_reminder;
     envelope.tells = tells(&envelope, incidents, name, &heard);
     NotifierReport {
         envelope,
@@ -151,6 +152,8 @@ struct ToldIncidents {
     heard: Vec<(String, Heard)>,
     /// The same of those of which it does not want to hear.
     passed: Vec<(String, Heard)>,
+    /// The time from which on the next reminder comes, if the report has one.
+    next_reminder: Option<Timestamp>,
 }
 
 fn told_incidents(
@@ -160,8 +163,9 @@ fn told_incidents(
     wants: &impl Fn(Occasion) -> bool,
 ) -> ToldIncidents {
     let now = run.run.started;
-    let Section { name, audience, .. } = section;
-    let mut told = ToldIncidents::default();
+    let name = section.name;
+    let reminders = Reminders::new(section.audience, now);
+    let mut seen = vec![];
     for file in incidents {
         let Some(mut incident) = seen_by(file, incidents, section, now) else {
             continue;
@@ -178,8 +182,21 @@ fn told_incidents(
         };
         let decision = match &incident.merged_into {
             Some(into) if !has_place(into) => Decision::Pass,
-            _ => decide(&incident, &known, audience.remind, now, wants),
+            _ => decide(&incident, &known, now, wants),
         };
+        seen.push((file, incident, known, decision));
+    }
+    let is_due = |(_, incident, known, decision): &(_, _, _, Decision)| match decision {
+        Decision::Remind => true,
+        Decision::Wait => reminders.is_due(incident, known),
+        Decision::Tell | Decision::Pass => false,
+    };
+    let is_reminder = seen.iter().any(is_due);
+    let mut told = ToldIncidents::default();
+    for (file, mut incident, known, mut decision) in seen {
+        if is_reminder && decision == Decision::Wait && reminders.names(&incident, &known) {
+            decision = Decision::Remind;
+        }
         let heard = || {
             (
                 incident.id.clone(),
@@ -202,6 +219,7 @@ fn told_incidents(
         incident.reminder = decision == Decision::Remind;
         told.incidents.push(incident);
     }
+    told.next_reminder = reminders.after_this().filter(|_| is_reminder);
     told
 }
 
@@ -276,7 +294,6 @@ impl Heard {
 pub(super) fn decide(
     incident: &Incident,
     heard: &Heard,
-    remind: Option<Duration>,
     now: Timestamp,
     wants: &impl Fn(Occasion) -> bool,
 ) -> Decision {
@@ -295,7 +312,7 @@ pub(super) fn decide(
     let has_shrunk = incident.left > 0 && incident.left * 2 >= told;
     let is_urgent = match incident.phase {
         Phase::Unchanged if has_new(EventKind::AckEnded) => return Decision::Remind,
-        Phase::Unchanged => return reminder(incident, heard, remind, now, wants),
+        Phase::Unchanged => return Decision::Wait,
         Phase::Unconfirmed | Phase::Unknown => false,
         Phase::Grown | Phase::Shrunk => has_grown || has_shrunk,
         // The danger has become a breakage, or is nearer.
@@ -318,30 +335,7 @@ pub(super) fn decide(
     match (wants(occasion), is_urgent) {
         (true, true) => Decision::Tell,
         (false, _) => Decision::Pass,
-        (true, false) => reminder(incident, heard, remind, now, wants),
-    }
-}
-
-/// Whether the notifier repeats what is open.
-fn reminder(
-    incident: &Incident,
-    heard: &Heard,
-    remind: Option<Duration>,
-    now: Timestamp,
-    wants: &impl Fn(Occasion) -> bool,
-) -> Decision {
-    let is_due = |url: &AffectedUrl| !url.intermittent && !url.muted && !url.acked;
-    let time = remind.and_then(|time| SignedDuration::try_from(time).ok());
-    let last = heard.run_at;
-    match time {
-        Some(time)
-            if incident.affected().any(is_due)
-                && wants(Occasion::Broken)
-                && last.is_some_and(|last| has_passed(last, now, time)) =>
-        {
-            Decision::Remind
-        }
-        _ => Decision::Wait,
+        (true, false) => Decision::Wait,
     }
 }
 
@@ -378,9 +372,11 @@ fn keep_news(
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
+    use std::time::Duration;
 
+    use jiff::SignedDuration;
     use proptest::prelude::*;
-    use urldb_protocol::{Ack, Because};
+    use urldb_protocol::{Ack, AffectedUrl, Because};
     use urldb_verdict::incident::{
         Event, EventUrl, IncidentLog, RunFacts, RunResult, Runs, UrlOutcome, append, time_of,
     };
@@ -813,6 +809,40 @@ mod tests {
                     prop_assert!(!broken.is_empty() || believed.is_empty(), "{believed:?}");
                     let unheard: BTreeSet<_> = broken.difference(&believed).collect();
                     prop_assert!(unheard.is_empty() || unheard.len() * 2 < before.len(), "{unheard:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Each open incident is repeated within a week, and a reader gets one reminder a week at most.
+        #[test]
+        fn reminders_name_all_that_is_open_once_a_week(
+            runs in prop::collection::vec((prop::collection::vec(state(), URLS), prop::bool::weighted(0.1)), 1..60),
+        ) {
+            const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
+            let mut world = World::new();
+            let mut reader = notifier("all");
+            let mut states = vec![State::Ok; URLS];
+            let mut told: BTreeMap<String, Timestamp> = BTreeMap::new();
+            let mut last = None;
+            for (seen, changes) in runs {
+                if changes {
+                    states = seen;
+                }
+                world.run(&states);
+                let message = world.deliver("all", &mut reader, true);
+                let incidents = message.iter().flat_map(|message| &message.incidents);
+                let repeated = incidents.filter(|it| it.reminder || it.phase != Phase::Unchanged);
+                told.extend(repeated.map(|incident| (incident.id.clone(), world.now)));
+                if message.is_some_and(|it| it.incidents.iter().any(|incident| incident.reminder)) {
+                    prop_assert!(last.is_none_or(|last| world.now.duration_since(last) >= WEEK));
+                    last = Some(world.now);
+                }
+                for log in &world.logs {
+                    let is_open = log.state().members.values().any(|it| it.intermittent.is_none());
+                    let age = told.get(&log.id).map(|told| world.now.duration_since(*told));
+                    prop_assert!(!is_open || age.is_some_and(|age| age < WEEK), "{} was told {age:?} before", log.id);
                 }
             }
         }

@@ -226,6 +226,7 @@ impl Report {
             changes: self.changes,
             tells: None,
             delay: None,
+            next_reminder: None,
             archived: self.archived,
             summary,
         };

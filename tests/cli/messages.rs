@@ -28,7 +28,7 @@ fn stable() -> Settings {
         (r"\(\d+(\.\d+)? k?B\)", "([bytes])"),
         (r"urldb:(incident|closed) [0-9a-f]{8}", "urldb:$1 [id]"),
         (r"urldb:run \S+", "urldb:run [run]"),
-        (r"on \d{4}-\d\d-\d\d", "on [day]"),
+        (r"on(\s)\d{4}-\d\d-\d\d", "on$1[day]"),
     ] {
         settings.add_filter(pattern, name);
     }

@@ -259,7 +259,6 @@ impl Smtp {
         let words = |error: &SmtpError| shown(&error.to_string());
         match error {
             SendError::NoStarttls => Outage {
-                message: format!("{name} offers no STARTTLS, so nothing was sent"),
                 failed: true,
                 advice: Some(
                     "check `server`, `port` and `tls`: a server with TLS from the first byte \
@@ -267,7 +266,7 @@ impl Smtp {
                         .to_owned(),
                 ),
                 is_unsaid: true,
-                wait: None,
+                ..retry(format!("{name} offers no STARTTLS, so nothing was sent"))
             },
             SendError::Connection(error)
                 if error.kind() == std::io::ErrorKind::ConnectionRefused =>
@@ -281,29 +280,24 @@ impl Smtp {
             )),
             SendError::Lost => retry(format!("{name} closed the connection")),
             SendError::Login(error) if error.is_permanent() => Outage {
-                message: format!("{name} refused the login"),
                 failed: true,
                 advice: self.login_advice.clone(),
-                is_unsaid: false,
-                wait: None,
+                ..retry(format!("{name} refused the login"))
             },
             SendError::Login(error) if error.is_client() => Outage {
-                message: format!("cannot log in to {name}: {}", words(error)),
                 failed: true,
                 advice: Some("check `server`, `port`, `tls` and `user`".to_owned()),
                 is_unsaid: true,
-                wait: None,
+                ..retry(format!("cannot log in to {name}: {}", words(error)))
             },
             SendError::Login(error) | SendError::Smtp(error) if error.is_transient() => Outage {
                 wait: Some(PUT_OFF),
                 ..retry(format!("{name} takes no mail now: {}", words(error)))
             },
             SendError::Smtp(error) if error.is_permanent() => Outage {
-                message: format!("{name} takes no mail: {}", words(error)),
                 failed: true,
                 advice: Some("check `server` and `port`".to_owned()),
-                is_unsaid: false,
-                wait: None,
+                ..retry(format!("{name} takes no mail: {}", words(error)))
             },
             SendError::Login(error) | SendError::Smtp(error) => {
                 retry(format!("cannot send through {name}: {}", words(error)))

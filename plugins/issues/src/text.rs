@@ -94,7 +94,7 @@ pub(crate) fn comment(
                     urldb_render::comment(envelope, incident)?
                 }
                 Phase::Shrunk if !incident.quiet => urldb_render::comment(envelope, incident)?,
-                _ if incident.reminder => urldb_render::reminder_comment(envelope, incident, None),
+                _ if incident.reminder => urldb_render::reminder_comment(envelope, incident),
                 _ => return None,
             };
             Some(if shared {

@@ -47,6 +47,9 @@ pub struct Envelope {
     /// Why the report arrives late; absent at the first try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
+    /// The time from which on the next reminder comes, if this report repeats what is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_reminder: Option<Timestamp>,
     /// The archive files that the run wrote, relative to the root of the repository, with `/`.
     pub archived: Vec<String>,
     /// Totals.

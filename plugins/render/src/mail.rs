@@ -119,7 +119,7 @@ impl BodyContent {
                 Some(delay) => Some(late_line(delay, envelope, scope, noun)),
                 None => envelope.run.test.then(|| test_line(noun)),
             },
-            footer: vec![run_line(envelope)],
+            footer: vec![run_line(envelope, scope)],
         }
     }
 
@@ -207,18 +207,25 @@ fn test_line(noun: &str) -> Text {
 }
 
 /// The project and the run.
-fn run_line(envelope: &Envelope) -> Text {
+fn run_line(envelope: &Envelope, scope: Scope<'_>) -> Text {
     let run = &envelope.run;
     let line = Text::new()
         .outside(&run.project)
         .own(", run of ")
         .own(moment(run.started));
-    match &run.selection {
+    let line = match &run.selection {
         Some(selection) => line
             .own(", ")
             .and(crate::compose::selection(selection))
             .own(" only"),
         None => line,
+    };
+    match (scope, envelope.next_reminder) {
+        (Scope::Reminder(_), Some(next)) => {
+            let next = next.strftime("%Y-%m-%d");
+            line.own(format!(". The next reminder comes on {next}."))
+        }
+        _ => line,
     }
 }
 

@@ -276,17 +276,13 @@ fn ages(envelope: &Envelope, incident: &Incident) -> String {
     }
 }
 
-/// The comment that an incident is still open. `next` is the time of the next reminder.
-pub fn reminder_comment(
-    envelope: &Envelope,
-    incident: &Incident,
-    next: Option<Timestamp>,
-) -> String {
+/// The comment that an incident is still open.
+pub fn reminder_comment(envelope: &Envelope, incident: &Incident) -> String {
     let open = incident.affected().count() as u64;
     let age = age_in_words(incident.since, envelope.run.started);
     let (urls, are) = (count(open, "URL"), verb(open));
     let mut text = format!("**Reminder: still open after {age}.** {urls} {are} broken.");
-    if let Some(next) = next {
+    if let Some(next) = envelope.next_reminder {
         let _ = write!(text, " The next reminder comes on {}.", day(next));
     }
     with_spaces(&text) + "\n"

@@ -57,10 +57,10 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
             let end = if envelope.run.test {
                 TEST
             } else if only.is_notice() {
-                "urldb keeps this issue: a comment follows only when something changes."
+                "urldb keeps this issue: a comment follows only when something changes, or as a reminder."
             } else {
                 "urldb opened this issue and closes it when all its URLs are as promised again. A \
-                 comment follows only when something changes."
+                 comment follows only when something changes, or as a reminder."
             };
             body_of_one(
                 &headline,

@@ -117,6 +117,7 @@ pub(crate) fn empty_envelope(overview: &Overview) -> Envelope {
         changes: vec![],
         tells: None,
         delay: None,
+        next_reminder: None,
         archived: vec![],
         summary: Summary {
             states: BTreeMap::new(),

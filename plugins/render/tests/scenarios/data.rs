@@ -45,6 +45,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
         changes: Vec::new(),
         tells: None,
         delay: None,
+        next_reminder: None,
         archived: Vec::new(),
         summary: Summary {
             states: BTreeMap::from([(State::Ok, 1_247)]),

@@ -13,7 +13,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use jiff::Timestamp;
 use urldb_protocol::{Delay, Envelope, Incident, Phase};
 use urldb_render::{
     Deliveries, Renderer, Scope, StuckMessages, TerminalOptions, annotations, comment, compose,
@@ -313,13 +312,13 @@ fn issues_and_comments() {
             .unwrap();
         comment(envelope, incident).unwrap()
     };
-    let later = data::silent_host_later("2026-11-26", 9);
-    let next: Timestamp = data::at("2026-12-03 04:17");
+    let mut later = data::silent_host_later("2026-11-26", 9);
+    later.next_reminder = Some(data::at("2026-12-03 04:17"));
     let comments = [
         comment_on(&data::silent_host_recovery(), "edf77159"),
         comment_on(&data::redirect_rule_grown(), "52b63752"),
         comment_on(&data::partial_run(), "157ca0cb"),
-        reminder_comment(&later, &later.incidents[0], Some(next)),
+        reminder_comment(&later, &later.incidents[0]),
     ];
     assert_snapshot!("issue-comments", comments.join("\n=== \n"));
     assert_eq!(comment(&later, &later.incidents[0]), None);
