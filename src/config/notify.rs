@@ -100,7 +100,8 @@ impl DomainPattern {
         &self.0
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// The pattern of a text; `None` for another text.
+    pub fn parse(text: &str) -> Option<Self> {
         let (star, host) = match text.strip_prefix("*.") {
             Some(host) => ("*.", host),
             None => ("", text),

@@ -44,7 +44,7 @@ pub use history::{
     append, folder as history_folder, is_history, is_known, lines, past_runs, run_lines,
     take_future,
 };
-pub use incidents::{Heard, IncidentFile, Incidents, ToldMessage};
+pub use incidents::{Filter, FormerPosition, Heard, IncidentFile, Incidents, ToldMessage};
 pub use merge::{merge, merge_history};
 pub use record::{Archived, JobRecord, KnownCaptures};
 pub use update::{RunPoint, StatusUpdate, update};

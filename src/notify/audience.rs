@@ -1,7 +1,7 @@
 //! The URLs, hosts and states that each section of urldb.toml is for. Pure.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use urldb_verdict::incident::{Member, MemberKey, Reader, time_of, view};
 
 use super::audience_urls::AudienceUrls;
 use super::intervals::TOLERANCE;
-use crate::config::{Audience, Config, NotifierKind, Occasion, Owners};
-use crate::ledger::{IncidentFile, is_known};
+use crate::config::{Audience, Config, DomainPattern, NotifierKind, Occasion, Owners};
+use crate::ledger::{Filter, IncidentFile, is_known};
 
 /// The sections of urldb.toml that say who is told of which URLs.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +70,14 @@ pub(super) enum Exclusion<'a> {
     Known,
 }
 
+impl<'a> Section<'a> {
+    /// The URLs of the section in an incident; `None` if its thread does not begin in one of `states`.
+    pub(super) fn route_of(self, file: &IncidentFile) -> Option<Route<'a>> {
+        let route = self.routing.route(self.audience);
+        route.of_incident(self.name, file)
+    }
+}
+
 impl Routing {
     pub(super) fn new(config: &Config) -> Self {
         let sections = config.notifiers.iter();
@@ -121,6 +129,19 @@ impl Routing {
                 .map(|(name, other)| (name.as_str(), self.route(other)))
                 .collect(),
         }
+    }
+
+    /// The section with this filter, among the sections to which it left URLs.
+    pub(super) fn of_filter(&self, filter: &Filter) -> (Audience, Self) {
+        let others = filter.except.iter().enumerate();
+        let routing = Self {
+            owners: self.owners.clone(),
+            sections: others
+                .map(|(number, other)| (number.to_string(), audience_of(other)))
+                .collect(),
+            counted: BTreeMap::new(),
+        };
+        (audience_of(filter), routing)
     }
 
     /// Whether there is a section for people that is not of `after`.
@@ -188,6 +209,27 @@ impl Route<'_> {
     pub(super) fn leaves_urls(&self) -> bool {
         let mut others = self.others.iter();
         others.any(|(_, other)| other.audience.tells_breaks())
+    }
+
+    /// The URLs of the route, as the ledger stores them.
+    pub(super) fn filter(&self) -> Filter {
+        let Audience {
+            domains,
+            categories,
+            owners,
+            after,
+            ..
+        } = self.audience;
+        let domains = domains.iter().map(|pattern| pattern.as_str().to_owned());
+        let others = self.others.iter();
+        let others = others.filter(|(_, other)| other.audience.tells_breaks());
+        Filter {
+            domains: sorted(domains),
+            categories: sorted(categories.iter().cloned()),
+            owners: sorted(owners.iter().cloned()),
+            after: after.map(|after| after.as_secs().to_string()),
+            except: sorted(others.map(|(_, other)| other.filter())),
+        }
     }
 
     /// The same route for the URLs of an incident: a section that does not tell of it, since its thread does
@@ -351,6 +393,25 @@ impl Route<'_> {
 
     pub(super) fn has_state(&self, state: State) -> bool {
         self.audience.states.is_empty() || self.audience.states.contains(&state)
+    }
+}
+
+fn sorted<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let values: BTreeSet<T> = values.collect();
+    values.into_iter().collect()
+}
+
+/// A section for all news about the URLs that a filter takes.
+fn audience_of(filter: &Filter) -> Audience {
+    let domains = filter.domains.iter();
+    let after = filter.after.as_ref();
+    Audience {
+        domains: domains.filter_map(|it| DomainPattern::parse(it)).collect(),
+        categories: filter.categories.clone(),
+        owners: filter.owners.clone(),
+        after: after.and_then(|it| Some(Duration::from_secs(it.parse().ok()?))),
+        is_rest: !filter.except.is_empty(),
+        ..Audience::news()
     }
 }
 

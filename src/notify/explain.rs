@@ -10,7 +10,7 @@ use urldb_render::numbers::{count, moment, with_spaces};
 use super::audience::{Exclusion, Routing, Section};
 use super::intervals::DAY;
 use super::reminders::Reminders;
-use super::report::{Decision, decide, seen_by};
+use super::report::{Decision, decide_for, seen_by};
 use crate::config::{Config, NotifierKind};
 use crate::ledger::{Heard, IncidentFile};
 
@@ -76,13 +76,8 @@ fn of_section(
     url: Option<&str>,
     now: Timestamp,
 ) -> SectionExplanation {
-    let Section {
-        name,
-        audience,
-        routing,
-        ..
-    } = section;
-    let route = routing.route(audience).of_incident(name, file);
+    let Section { name, audience, .. } = section;
+    let route = section.route_of(file);
     let members = file.log.state().members;
     let mut excluded: BTreeSet<String> = BTreeSet::new();
     let mut urls = 0;
@@ -107,8 +102,7 @@ fn of_section(
     let incident = seen_by(file, incidents, section, now);
     let reminders = Reminders::new(audience, now);
     let next = incident.map(|incident| {
-        let wants = |occasion| audience.tells(occasion);
-        let decision = decide(&incident, &heard, now, &wants);
+        let decision = decide_for(section, file, &incident, now);
         let is_undelivered = file.notified.contains_key(name) && heard.through.is_none();
         match decision {
             Decision::Tell if is_undelivered => {

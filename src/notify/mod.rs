@@ -27,6 +27,7 @@ mod section;
 mod services;
 mod status;
 mod test_message;
+mod told_by;
 mod unrouted;
 
 pub use audience_urls::AudienceUrls;

@@ -11,6 +11,7 @@ use urldb_verdict::incident::{Member, MemberKey, Reader, ended, told_elsewhere, 
 use super::audience::{Section, routed};
 use super::intervals::is_over;
 use super::reminders::Reminders;
+use super::told_by::{ToldBy, move_filter};
 use crate::config::Occasion;
 use crate::ledger::{Heard, IncidentFile};
 
@@ -182,7 +183,7 @@ fn told_incidents(
         };
         let decision = match &incident.merged_into {
             Some(into) if !has_place(into) => Decision::Pass,
-            _ => decide(&incident, &known, now, wants),
+            _ => decide_for(section, file, &incident, now),
         };
         seen.push((file, incident, known, decision));
     }
@@ -200,7 +201,7 @@ fn told_incidents(
         let heard = || {
             (
                 incident.id.clone(),
-                known.after(file, &incident, decision, now),
+                known.after((section, file), &incident, decision, now),
             )
         };
         match decision {
@@ -230,16 +231,15 @@ pub(super) fn seen_by(
     section: Section<'_>,
     now: Timestamp,
 ) -> Option<Incident> {
-    let Section {
-        name,
-        audience,
-        routing,
-        ..
-    } = section;
-    let route = routing.route(audience).of_incident(name, file)?;
+    let name = section.name;
+    let route = section.route_of(file)?;
     let heard = file.heard(name);
     let takes = |key: &MemberKey, member: &Member, until: Option<Timestamp>| {
         route.has_member((key, member), until, now)
+    };
+    let told_by = ToldBy::of(section, &route, file);
+    let took = |key: &MemberKey, member: &Member, until: Option<Timestamp>| {
+        told_by.took(&route, file, (key, member), (until, now))
     };
     let of_id = |id: &str| {
         let file = incidents.iter().find(|file| file.log.id == id)?;
@@ -251,7 +251,9 @@ pub(super) fn seen_by(
         heard,
         heard_at: known.and_then(|known| known.run_at),
         takes: &takes,
+        took: &took,
         takes_notice: &|notice| route.has_notice(notice),
+        took_notice: &|notice| told_by.took_notice(&route, notice),
         sees_muted: false,
         elsewhere: &elsewhere,
     };
@@ -268,7 +270,7 @@ impl Heard {
     /// The position of the notifier after it was told the incident, or passed it over.
     fn after(
         &self,
-        file: &IncidentFile,
+        (section, file): (Section<'_>, &IncidentFile),
         incident: &Incident,
         decision: Decision,
         now: Timestamp,
@@ -278,6 +280,9 @@ impl Heard {
             ..self.clone()
         };
         if decision != Decision::Remind || incident.phase == Phase::Unchanged {
+            if let Some(route) = section.route_of(file) {
+                move_filter(&mut heard, (section, &route), file, now);
+            }
             heard.through = file.log.events.last().map(|event| event.id.clone());
         }
         if decision != Decision::Pass {
@@ -290,8 +295,31 @@ impl Heard {
     }
 }
 
+/// Whether the section is told of the incident now. After a change of its filter, it is told at once of the URLs
+/// that it had not before.
+pub(super) fn decide_for(
+    section: Section<'_>,
+    file: &IncidentFile,
+    incident: &Incident,
+    now: Timestamp,
+) -> Decision {
+    let wants = |occasion| section.audience.tells(occasion);
+    let heard = file.notified.get(section.name).cloned().unwrap_or_default();
+    let is_news = || {
+        let route = section.route_of(file);
+        let has_changed = |route| ToldBy::of(section, &route, file).has_changed();
+        incident.affected().any(|url| url.new)
+            && wants(Occasion::Broken)
+            && route.is_some_and(has_changed)
+    };
+    match decide(incident, &heard, now, &wants) {
+        Decision::Wait if is_news() => Decision::Tell,
+        decision => decision,
+    }
+}
+
 /// Whether the notifier is told of the incident now.
-pub(super) fn decide(
+fn decide(
     incident: &Incident,
     heard: &Heard,
     now: Timestamp,
@@ -371,6 +399,7 @@ fn keep_news(
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::ops::Range;
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -414,6 +443,8 @@ mod tests {
         /// Since when each URL is broken.
         since: Vec<Option<Timestamp>>,
         routing: Routing,
+        /// The owner of two URLs.
+        owner: &'static str,
         logs: Vec<IncidentLog>,
         notified: BTreeMap<String, BTreeMap<String, Heard>>,
     }
@@ -425,6 +456,28 @@ mod tests {
         format!("https://example.org/{index}")
     }
 
+    /// The URLs of a section.
+    fn own(name: &str) -> Range<usize> {
+        match name {
+            "rest" => 0..2,
+            "gaia" => 2..4,
+            "core" => 4..6,
+            _ => 0..URLS,
+        }
+    }
+
+    /// The six URLs, of which these are broken.
+    fn gone(urls: &[usize]) -> Vec<State> {
+        let state = |url| {
+            if urls.contains(&url) {
+                State::Gone
+            } else {
+                State::Ok
+            }
+        };
+        (0..URLS).map(state).collect()
+    }
+
     impl World {
         fn new() -> Self {
             Self {
@@ -432,6 +485,7 @@ mod tests {
                 states: vec![State::Ok; URLS],
                 since: vec![None; URLS],
                 routing: routing(),
+                owner: "gaia",
                 logs: vec![],
                 notified: BTreeMap::new(),
             }
@@ -509,7 +563,7 @@ mod tests {
                 } else {
                     vec![]
                 }),
-                owner: (2..4).contains(&index).then(|| "gaia".to_owned()),
+                owner: own("gaia").contains(&index).then(|| self.owner.to_owned()),
                 host: "example.org".to_owned(),
                 muted: false,
                 promise: String::new(),
@@ -545,12 +599,7 @@ mod tests {
 
         /// The URLs of the section that are broken, and those of them of which it has to be told.
         fn broken(&self, name: &str) -> [BTreeSet<String>; 2] {
-            let own = match name {
-                "rest" => 0..2,
-                "gaia" => 2..4,
-                "core" => 4..6,
-                _ => 0..URLS,
-            };
+            let own = own(name);
             let broken = || {
                 let own = own.clone();
                 own.filter(|index| self.states[*index] != State::Ok)
@@ -763,6 +812,139 @@ mod tests {
     }
 
     proptest! {
+        /// The filter of a section changes between runs, and the section is gone for a while. Its reader hears of
+        /// URLs that it takes, and the end of all of which he has heard.
+        #[test]
+        fn whoever_was_told_of_a_break_is_told_its_end(
+            runs in prop::collection::vec(
+                (prop::collection::vec(state(), URLS), any::<[bool; 2]>(), 0_usize..6, prop::bool::weighted(0.8)),
+                1..30,
+            ),
+        ) {
+            let mut world = World::new();
+            let mut reader = notifier("all");
+            let (mut states, mut filter) = (vec![State::Ok; URLS], "all");
+            for (seen, [changes, stays], other, works) in runs {
+                if changes {
+                    states = seen;
+                }
+                world.run(&states);
+                if !stays {
+                    filter = ["all", "core", "gaia", "rest", "all", ""][other];
+                }
+                if filter.is_empty() {
+                    // The section is removed.
+                    continue;
+                }
+                reader.audience = notifier(filter).audience;
+                let before = reader.believes();
+                let message = world.deliver("mail", &mut reader, works);
+                let own: BTreeSet<String> = own(filter).map(url_of).collect();
+                let told = message.iter().flat_map(|message| &message.incidents);
+                for url in told.flat_map(|incident| &incident.urls) {
+                    let is_own = own.contains(&url.url) || before.contains(&url.url);
+                    prop_assert!(is_own, "{filter}: {url:?}");
+                }
+                if !works {
+                    continue;
+                }
+                let ([all, _], [broken, _]) = (world.broken("all"), world.broken(filter));
+                let believed = reader.believes();
+                let unheard: BTreeSet<_> = broken.difference(&believed).collect();
+                let stale: BTreeSet<_> = believed.difference(&all).collect();
+                prop_assert!(unheard.is_empty() || unheard.len() * 2 < before.len(), "{filter}: {unheard:?}");
+                prop_assert!(stale.is_empty() || stale.len() * 2 < before.len(), "{filter}: {stale:?}");
+                prop_assert!(!all.is_empty() || believed.is_empty(), "{believed:?}");
+            }
+        }
+    }
+
+    /// The phase and the URLs of each message: those that are broken, and those that are not any more.
+    fn told(
+        world: &mut World,
+        reader: &mut Notifier,
+        filter: &str,
+    ) -> Option<(Phase, usize, usize)> {
+        reader.audience = notifier(filter).audience;
+        let message = world.deliver("mail", reader, true)?;
+        let incident = &message.incidents[0];
+        let affected = incident.affected().count();
+        Some((incident.phase, affected, incident.urls.len() - affected))
+    }
+
+    #[test]
+    fn a_changed_filter_is_told_at_once_what_is_open_and_each_end() {
+        let (mut world, mut reader) = (World::new(), notifier("all"));
+        world.run(&gone(&[2, 3]));
+        assert_eq!(
+            told(&mut world, &mut reader, "gaia"),
+            Some((Phase::Opened, 2, 0))
+        );
+        world.run(&gone(&[0, 2, 3]));
+        assert_eq!(told(&mut world, &mut reader, "gaia"), None);
+        assert_eq!(
+            told(&mut world, &mut reader, "all"),
+            Some((Phase::Grown, 3, 0))
+        );
+        // At once: without the change, four URLs where three were told wait for a day. Nothing of a URL that no
+        // filter takes.
+        world.run(&gone(&[0, 2, 3, 4, 1]));
+        world.now -= SignedDuration::from_hours(23);
+        assert_eq!(
+            told(&mut world, &mut reader, "core"),
+            Some((Phase::Grown, 4, 0))
+        );
+        world.run(&gone(&[1]));
+        assert_eq!(
+            told(&mut world, &mut reader, "core"),
+            Some((Phase::Closed, 0, 4))
+        );
+        world.run(&gone(&[]));
+        assert_eq!(told(&mut world, &mut reader, "core"), None);
+        let mut kept = world
+            .notified
+            .values()
+            .map(|notified| &notified["mail"].former);
+        assert!(kept.all(Vec::is_empty));
+    }
+
+    #[test]
+    fn a_section_that_returns_tells_what_ended_in_between() {
+        let (mut world, mut reader) = (World::new(), notifier("all"));
+        world.run(&gone(&[0, 2]));
+        assert_eq!(
+            told(&mut world, &mut reader, "all"),
+            Some((Phase::Opened, 2, 0))
+        );
+        world.run(&gone(&[2]));
+        world.run(&gone(&[]));
+        assert_eq!(
+            told(&mut world, &mut reader, "core"),
+            Some((Phase::Closed, 0, 2))
+        );
+        assert_eq!(told(&mut world, &mut reader, "all"), None);
+    }
+
+    #[test]
+    fn a_former_owner_is_told_the_end() {
+        let (mut world, mut reader) = (World::new(), notifier("gaia"));
+        world.run(&gone(&[2]));
+        assert_eq!(
+            told(&mut world, &mut reader, "gaia"),
+            Some((Phase::Opened, 1, 0))
+        );
+        world.owner = "tess";
+        world.run(&gone(&[2, 3]));
+        // Nothing of the URL that broke later.
+        assert_eq!(told(&mut world, &mut reader, "gaia"), None);
+        world.run(&gone(&[3]));
+        assert_eq!(
+            told(&mut world, &mut reader, "gaia"),
+            Some((Phase::Closed, 0, 1))
+        );
+    }
+
+    proptest! {
         /// Two branches tell one reader. After they are merged, he hears of no URL a second time, and of each end.
         #[test]
         fn a_reader_of_two_branches_knows_what_is_broken(
@@ -880,16 +1062,11 @@ mod tests {
     fn a_late_message_begins_with_the_end() {
         let mut world = World::new();
         let mut reader = notifier("all");
-        let gone = |count: usize| {
-            let mut states = vec![State::Ok; URLS];
-            states[..count].fill(State::Gone);
-            states
-        };
-        world.run(&gone(1));
+        world.run(&gone(&[0]));
         assert!(world.deliver("mail", &mut reader, false).is_none());
-        world.run(&gone(1));
+        world.run(&gone(&[0]));
         assert!(world.deliver("mail", &mut reader, false).is_none());
-        world.run(&gone(0));
+        world.run(&gone(&[]));
         let late = world.deliver("mail", &mut reader, true).unwrap();
         let [incident] = &late.incidents[..] else {
             panic!("{late:?}");
@@ -897,7 +1074,7 @@ mod tests {
         assert_eq!((incident.phase, incident.unheard), (Phase::Closed, true));
         // Nobody had to hear of it from a notifier that is new.
         assert!(world.deliver("new", &mut notifier("all"), true).is_none());
-        world.run(&gone(0));
+        world.run(&gone(&[]));
         assert!(world.deliver("mail", &mut reader, true).is_none());
         assert_eq!(reader.messages, 1);
     }

@@ -119,7 +119,9 @@ fn heard(ours: Option<&Mapping>, theirs: Option<&Mapping>, prefix: &[Mapping]) -
     let empty = Mapping::new();
     let (ours, theirs) = (ours.unwrap_or(&empty), theirs.unwrap_or(&empty));
     let mut merged = Mapping::new();
-    for (key, value) in theirs.iter().chain(ours.iter()) {
+    let is_filter = |key: &str| matches!(key, "filter" | "former");
+    let others = theirs.iter().chain(ours.iter());
+    for (key, value) in others.filter(|(key, _)| !is_filter(key)) {
         let both = (ours.get(key), theirs.get(key));
         let value = match both {
             (Some(Value::Map(ours)), Some(Value::Map(theirs))) => {
@@ -135,16 +137,18 @@ fn heard(ours: Option<&Mapping>, theirs: Option<&Mapping>, prefix: &[Mapping]) -
         };
         merged.insert(key, value);
     }
-    let position = |heard: &Mapping| {
-        let through = text_of(heard, "through")?;
-        let known = prefix.iter().rposition(|event| id_of(event) == through);
-        known.or(prefix.len().checked_sub(1))
-    };
-    let through = position(ours).max(position(theirs));
+    let through = position(ours, prefix).max(position(theirs, prefix));
     match through.map(|position| id_of(&prefix[position])) {
         Some(through) => merged.insert("through", through),
         None => merged.remove("through"),
     };
+    let (filter, former) = filters([ours, theirs], prefix);
+    if let Some(filter) = filter {
+        merged.insert("filter", filter);
+    }
+    if !former.is_empty() {
+        merged.insert("former", Value::List(former));
+    }
     merged
 }
 
@@ -155,6 +159,52 @@ fn messages(ours: &[Value], theirs: &[Value]) -> Value {
     all.sort_by_cached_key(|message| (time(message), format!("{message:?}")));
     all.dedup();
     Value::List(all.into_iter().cloned().collect())
+}
+
+/// The last event of both sides that a notifier has heard.
+fn position(heard: &Mapping, prefix: &[Mapping]) -> Option<usize> {
+    let through = text_of(heard, "through")?;
+    let known = prefix.iter().rposition(|event| id_of(event) == through);
+    known.or(prefix.len().checked_sub(1))
+}
+
+/// The filter of the side that has heard more, and the former positions of both sides, to which that of the
+/// other side belongs then.
+fn filters(sides: [&Mapping; 2], prefix: &[Mapping]) -> (Option<Value>, Vec<Value>) {
+    let text = |value: &Value| format!("{value:?}");
+    let rank = |side: &&Mapping| (position(side, prefix), side.get("filter").map(text));
+    let mut known = sides.map(|side| (side, side.get("filter")));
+    known.sort_by_key(|(side, _)| rank(side));
+    let [(less, other), (_, filter)] = known;
+    let filter = filter.or(other);
+    let lists = sides.into_iter().flat_map(|side| match side.get("former") {
+        Some(Value::List(former)) => former.clone(),
+        _ => vec![],
+    });
+    let mut former: Vec<Mapping> = lists
+        .filter_map(|position| match position {
+            Value::Map(position) => Some(position),
+            _ => None,
+        })
+        .collect();
+    if other.is_some() && other != filter {
+        let keys = ["filter", "run-at", "through"];
+        let values = keys.map(|key| Some((key, less.get(key)?.clone())));
+        let mut moved = Mapping::new();
+        for (key, value) in values.into_iter().flatten() {
+            moved.insert(key, value);
+        }
+        former.push(moved);
+    }
+    let moved = former.into_iter().filter_map(|mut former| {
+        let through = position(&former, prefix)?;
+        former.insert("through", id_of(&prefix[through]));
+        Some(Value::Map(former))
+    });
+    let mut former: Vec<Value> = moved.collect();
+    former.sort_by_key(text);
+    former.dedup();
+    (filter.cloned(), former)
 }
 
 /// The greater of two values; the other one if one is missing.
@@ -212,6 +262,28 @@ mod tests {
         let there = versions(ours, theirs);
         assert_eq!(there, versions(theirs, ours));
         String::from_utf8(there).unwrap()
+    }
+
+    /// The same file, which the notifier heard under the filter of an owner.
+    fn with_owner(file: &str, owner: &str) -> String {
+        let filter = format!("  mail:\n    filter:\n      owners:\n      - {owner}\n");
+        file.replace("  mail:\n", &filter)
+    }
+
+    #[test]
+    fn a_filter_of_the_other_side_becomes_a_former_one() {
+        let base = file(&[1, 2], 1, false);
+        let ours = with_owner(&file(&[1, 2], 2, false), "gaia");
+        let theirs = with_owner(&file(&[1, 2, 3], 1, false), "tess");
+        let both = merged(&base, &ours, &theirs);
+        insta::assert_snapshot!(both);
+        // A side that did not change the filter adds nothing.
+        let same = merged(
+            &base,
+            &ours,
+            &with_owner(&file(&[1, 2, 3], 1, false), "gaia"),
+        );
+        assert!(!same.contains("former"), "{same}");
     }
 
     #[test]

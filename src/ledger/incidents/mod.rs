@@ -3,6 +3,7 @@
 //! The first document has what identifies the incident, and what each notifier has heard; each further one
 //! is an event. A run appends events and changes no earlier one, so that versions of a file merge.
 
+mod heard;
 mod merge;
 mod told;
 mod yaml;
@@ -20,9 +21,10 @@ use urldb_verdict::incident::{MOST_DAYS, whole};
 use crate::limits;
 use yaml::{parse, to_text};
 
+pub use heard::{Filter, FormerPosition, Heard};
 pub use merge::merge;
 pub use told::ToldMessage;
-pub use yaml::{Heard, IncidentFile};
+pub use yaml::IncidentFile;
 
 /// The folder in the ledger's folder.
 const FOLDER: &str = "incidents";

@@ -11,7 +11,7 @@ use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
 use urldb_protocol::{Evidence, Shown};
 use urldb_verdict::incident::{Event, IncidentLog, time_of};
 
-use super::told::ToldMessage;
+use super::heard::Heard;
 
 /// The form of the files. A file of another form is of a newer program.
 const FORMAT: u64 = 2;
@@ -58,27 +58,6 @@ pub struct IncidentFile {
     pub notified: BTreeMap<String, Heard>,
 }
 
-/// The part of an incident that one notifier has heard.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Heard {
-    /// When the run began whose message told it last; absent if it is still to be told for the first time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_at: Option<Timestamp>,
-    /// The same of the last message that told another cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub became: Option<Timestamp>,
-    /// The id of the last event that it was told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub through: Option<String>,
-    /// Facts that the notifier remembers, such as the number of an issue.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub facts: BTreeMap<String, Shown>,
-    /// The messages that its service accepted, the first one first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<ToldMessage>,
-}
-
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     /// When the incident closed: the first key, by which a run knows that it need not read on.
@@ -96,9 +75,14 @@ impl IncidentFile {
     pub fn heard(&self, notifier: &str) -> usize {
         let through = self.notified.get(notifier);
         let through = through.and_then(|heard| heard.through.as_deref());
-        // A cursor covers all events of its run.
-        let covers = |through: &str| self.log.events.iter().rposition(|it| it.id == through);
-        through.and_then(covers).map_or(0, |last| last + 1)
+        through.map_or(0, |through| self.position(through))
+    }
+
+    /// Number of events until the last one with this id, which covers all events of its run; 0 without such an
+    /// event.
+    pub fn position(&self, through: &str) -> usize {
+        let last = self.log.events.iter().rposition(|it| it.id == through);
+        last.map_or(0, |last| last + 1)
     }
 }
 
@@ -309,6 +293,7 @@ mod tests {
     use urldb_protocol::{Because, EventKind, Observed, Promised, State, TextDifference};
     use urldb_verdict::incident::{Cause, EventUrl, Joining};
 
+    use super::super::told::ToldMessage;
     use super::*;
 
     fn shown(text: &str) -> Shown {

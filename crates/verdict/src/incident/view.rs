@@ -34,8 +34,12 @@ pub struct Reader<'a> {
     pub heard_at: Option<Timestamp>,
     /// Whether the URL is one of the reader's.
     pub takes: &'a Takes<'a>,
+    /// Whether it was, when the reader heard of it.
+    pub took: &'a Takes<'a>,
     /// Whether the reader is told of a notice.
     pub takes_notice: &'a dyn Fn(&Notice) -> bool,
+    /// Whether the reader was.
+    pub took_notice: &'a dyn Fn(&Notice) -> bool,
     /// Whether the reader sees muted URLs too: the report of a run does, a message does not.
     pub sees_muted: bool,
     /// URLs of which the reader has heard in an incident that was merged into this one.
@@ -50,17 +54,12 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
     let told = reader.told(&heard, &now);
     let open = reader.open(&now, &told);
     let notices = reader.notices(&heard, &now);
-    let phase = phase((&heard, &told), (&now, &open), notices)?;
-    let episode = episode(&log.events);
-    let left = now.left.iter().filter(|(key, departure)| match phase {
-        // The end tells of all URLs since the beginning.
-        _ if told.contains_key(key) => true,
-        Phase::Closed => {
-            let left = time_of(&departure.at);
-            reader.sees(key, &departure.member, left) && episode.contains(&departure.at)
-        }
-        _ => false,
-    });
+    let phase = phase((&told, reader.was_affected(&heard)), (&now, &open), notices)?;
+    let left = reader.left(
+        &now,
+        &told,
+        (phase == Phase::Closed).then(|| episode(&log.events)),
+    );
     let left: Vec<(&MemberKey, &Departure)> =
         left.filter(|(key, _)| !open.contains_key(key)).collect();
     let members = || {
@@ -177,7 +176,9 @@ impl Reader<'_> {
             heard,
             heard_at: None,
             takes: &|_, _, _| true,
+            took: &|_, _, _| true,
             takes_notice: &|_| true,
+            took_notice: &|_| true,
             sees_muted: true,
             elsewhere: &[],
         }
@@ -189,7 +190,7 @@ impl Reader<'_> {
         let elsewhere = elsewhere
             .filter(|(key, _)| now.members.contains_key(*key) || now.left.contains_key(*key));
         let members = elsewhere.chain(&heard.members);
-        let members = members.filter(|(key, member)| self.sees(key, member, self.heard_at));
+        let members = members.filter(|(key, member)| self.saw(key, member, self.heard_at));
         members.collect()
     }
 
@@ -206,18 +207,48 @@ impl Reader<'_> {
         members.collect()
     }
 
+    /// The URLs that left of which the reader has heard. The end tells of all URLs since the beginning, `episode`.
+    fn left<'s>(
+        &self,
+        now: &'s IncidentState,
+        told: &Members<'_>,
+        episode: Option<BTreeSet<String>>,
+    ) -> impl Iterator<Item = (&'s MemberKey, &'s Departure)> {
+        now.left.iter().filter(move |(key, departure)| {
+            let Departure { member, at, .. } = departure;
+            let until = time_of(at);
+            let is_told = || self.saw(key, member, until) && self.sees(key, member, until);
+            let mut episode = episode.iter();
+            told.contains_key(key) || episode.any(|runs| runs.contains(at)) && is_told()
+        })
+    }
+
+    /// Whether the reader heard that a URL of his was affected, or of a danger, and of the end.
+    fn was_affected(&self, heard: &IncidentState) -> bool {
+        let mut left = heard.left.iter();
+        let has_left = left.any(|(key, departure)| {
+            let end = time_of(&departure.at);
+            (self.took)(key, &departure.member, end)
+        });
+        let notice = heard.notice.as_ref();
+        let is_known = has_left || notice.is_some_and(|notice| (self.took_notice)(notice));
+        is_known && heard.closed.is_some()
+    }
+
     /// The notices of which the reader knew and knows: that a host is in danger.
     fn notices<'s>(&self, heard: &'s IncidentState, now: &'s IncidentState) -> Notices<'s> {
-        let of = |state: &'s IncidentState| {
-            let notice = state.open_notice();
-            notice.filter(|notice| (self.takes_notice)(notice))
-        };
-        Notices {
-            told: heard
-                .open_notice()
-                .filter(|_| of(heard).is_some() || of(now).is_some()),
-            now: of(now).or(now.open_notice().filter(|_| of(heard).is_some())),
-        }
+        let told = heard.open_notice().filter(|notice| {
+            let later = now.open_notice();
+            (self.took_notice)(notice) || later.is_some_and(|later| (self.took_notice)(later))
+        });
+        let now = now.open_notice();
+        let now = now.filter(|notice| (self.takes_notice)(notice) || told.is_some());
+        Notices { told, now }
+    }
+
+    /// The same as [`Self::sees`], when the reader heard of the URL.
+    fn saw(&self, key: &MemberKey, member: &Member, until: Option<Timestamp>) -> bool {
+        (self.took)(key, member, until) && (self.sees_muted || !member.muted)
     }
 
     fn sees(&self, key: &MemberKey, member: &Member, until: Option<Timestamp>) -> bool {
@@ -253,15 +284,13 @@ fn urls(
 /// The change since the reader heard of the incident last. `None` if there is nothing that the reader knows
 /// or should know.
 fn phase(
-    (heard, told): (&IncidentState, &Members<'_>),
+    (told, was_affected): (&Members<'_>, bool),
     (now, open): (&IncidentState, &Members<'_>),
     notices: Notices<'_>,
 ) -> Option<Phase> {
     let is_affected = !open.is_empty() || notices.now.is_some();
     if told.is_empty() && notices.told.is_none() {
-        let was_affected = !heard.left.is_empty() || heard.notice.is_some();
-        let is_known = was_affected && heard.closed.is_some();
-        let phase = if is_known {
+        let phase = if was_affected {
             Phase::Reopened
         } else {
             Phase::Opened
@@ -360,9 +389,8 @@ fn affected(key: &MemberKey, member: &Member, main: &Cause) -> AffectedUrl {
 /// The acknowledgement, if it is about one of these URLs.
 fn ack(state: &IncidentState, open: &Members<'_>) -> Option<Ack> {
     let mut open = open.values();
-    let ack = state.ack.as_ref();
+    let ack = state.ack.clone();
     ack.filter(|_| open.any(|member| member.acked.is_some()))
-        .cloned()
 }
 
 /// The times at which a URL was broken that is broken again.
@@ -414,7 +442,8 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
         let joined = event.urls.iter().filter(|url| url.joining.is_some());
         own.extend(joined.map(super::event::EventUrl::key).filter(|key| {
             let member = state.members.get(key);
-            member.is_some_and(|member| (reader.takes)(key, member, Some(Timestamp::MAX)))
+            let at = Some(Timestamp::MAX);
+            member.is_some_and(|it| (reader.takes)(key, it, at) || (reader.took)(key, it, at))
         }));
         let urls = event.urls.iter().filter(|url| own.contains(&url.key()));
         let urls = urls.count() as u64;
