@@ -405,7 +405,7 @@ mod tests {
 
     use jiff::SignedDuration;
     use proptest::prelude::*;
-    use urldb_protocol::{Ack, AffectedUrl, Because};
+    use urldb_protocol::{Ack, AffectedUrl, Because, Evidence, Observed};
     use urldb_verdict::incident::{
         Event, EventUrl, IncidentLog, RunFacts, RunResult, Runs, UrlOutcome, append, time_of,
     };
@@ -585,7 +585,7 @@ mod tests {
                 seen: state,
                 seen_reason: None,
                 redirect: None,
-                evidence: None,
+                evidence: (state != State::Ok).then(|| Box::new(evidence(index))),
             }
         }
 
@@ -696,6 +696,31 @@ mod tests {
         routing
     }
 
+    /// The evidence of a URL: its length says which.
+    fn evidence(index: usize) -> Evidence {
+        Evidence {
+            url: url_of(index),
+            observed: Observed {
+                length: Some(index as u64),
+                ..Observed::default()
+            },
+            ..Evidence::default()
+        }
+    }
+
+    /// The evidence of a message is that of the reader's own URLs.
+    fn check_evidence(name: &str, incident: &Incident) {
+        let own: Vec<Evidence> = own(name).map(evidence).collect();
+        let chapters = incident.chapters.iter();
+        let of_chapters = chapters.filter_map(|chapter| chapter.evidence.as_ref());
+        for evidence in of_chapters.chain([&incident.evidence]) {
+            let told = (&evidence.url, evidence.observed.length);
+            let mut own = own.iter();
+            let is_own = own.any(|own| (&own.url, own.observed.length) == told);
+            assert!(is_own, "{name}: {evidence:?}");
+        }
+    }
+
     /// The numbers in the headline of a reader of two URLs.
     fn ending(name: &str, broken: usize) -> String {
         let of = match name {
@@ -728,6 +753,7 @@ mod tests {
         assert!(headline.contains(&ending), "{headline:?} {ending:?}");
         for incident in &message.incidents {
             assert_eq!(incident.host_urls, OWN_URLS);
+            check_evidence(name, incident);
             let affected = incident.affected().count() as u64;
             let last = incident.chapters.last().unwrap();
             assert_eq!(last.affected, affected, "{name}: {incident:?}");
