@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::civil::Weekday;
 use urldb_protocol::State;
 use urldb_text::nearest;
 
@@ -15,6 +16,17 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
 
 /// The interval of reminders, unless a section has another: a week.
 const REMIND: Duration = Duration::from_hours(7 * 24);
+
+/// The names of the days of the week.
+const WEEKDAYS: [(&str, Weekday); 7] = [
+    ("monday", Weekday::Monday),
+    ("tuesday", Weekday::Tuesday),
+    ("wednesday", Weekday::Wednesday),
+    ("thursday", Weekday::Thursday),
+    ("friday", Weekday::Friday),
+    ("saturday", Weekday::Saturday),
+    ("sunday", Weekday::Sunday),
+];
 
 /// One `[notify.NAME]`.
 #[derive(Debug, Clone)]
@@ -47,6 +59,8 @@ pub struct Audience {
     pub after: Option<Duration>,
     /// The interval of reminders about open incidents; [`Duration::MAX`] if there are none.
     pub remind: Duration,
+    /// The day of the week with a weekly report, if there is one.
+    pub digest: Option<Weekday>,
     /// Whether fewer URLs of an open incident are a reason for a report: an issue shows their number,
     /// and its edit sends no message.
     pub counts: bool,
@@ -149,6 +163,7 @@ impl Audience {
             is_rest: false,
             after: None,
             remind: REMIND,
+            digest: None,
             counts: false,
         }
     }
@@ -354,6 +369,7 @@ fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
         is_rest: section.flag("else").unwrap_or_default(),
         after: section.duration("after"),
         remind: section.interval("remind").unwrap_or(default.remind),
+        digest: digest(section, kind),
         counts: kind == Some("issues"),
     };
     for (key, is_set) in [
@@ -370,6 +386,17 @@ fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
         }
     }
     audience
+}
+
+/// The day of the weekly report.
+fn digest(section: &Section<'_>, kind: Option<&str>) -> Option<Weekday> {
+    let day = section.choice("digest", &WEEKDAYS)?;
+    let is_pager = || section.text("template").as_deref() == Some("pagerduty");
+    if matches!(kind, Some("html" | "issues")) || kind == Some("webhook") && is_pager() {
+        let message = "`digest` is for messages that people read, such as mail";
+        section.wrong("digest", message.to_owned());
+    }
+    Some(day)
 }
 
 fn unknown(what: &str, text: &str, known: &[&str]) -> String {

@@ -9,9 +9,10 @@ use super::outbox::{Message, Outbox};
 use super::panic;
 use super::report::{NotifierReport, keep_mistakes, report_for};
 use super::status::NotifierStatus;
+use super::week::{self, weekly_report};
 use crate::config::{self, Audience, Config, NotifierKind};
 use crate::explain::explain;
-use crate::ledger::IncidentFile;
+use crate::ledger::{IncidentFile, PastRun};
 
 /// A notifier that urldb.toml names.
 pub(super) struct ConfiguredNotifier {
@@ -79,7 +80,8 @@ impl ConfiguredNotifier {
     ) -> anyhow::Result<()> {
         let name = &self.name;
         // A message that cannot be read is an error of its delivery.
-        let waiting: Vec<Message> = outbox.messages(name).into_iter().flatten().collect();
+        let waiting = outbox.messages(name).into_iter().flatten();
+        let waiting: Vec<Message> = waiting.filter(|it| !it.is_weekly()).collect();
         for message in &waiting {
             // A run that was killed after a delivery has not stored this.
             facts.hear(name, message.heard_so_far())?;
@@ -121,6 +123,26 @@ impl ConfiguredNotifier {
         old.into_iter().try_for_each(Message::remove)
     }
 
+    /// Puts a weekly report into the outbox if this is its run, in place of an earlier one.
+    pub(super) fn post_week(
+        &self,
+        outbox: &Outbox,
+        run: &Envelope,
+        past: &[PastRun],
+    ) -> anyhow::Result<()> {
+        let day = self.audience.digest;
+        if !day.is_some_and(|day| week::is_due(day, past, run.run.started)) {
+            return Ok(());
+        }
+        let waiting = outbox.messages(&self.name).into_iter().flatten();
+        let old: Vec<Message> = waiting.filter(Message::is_weekly).collect();
+        let mut week = week::week_before(run, past);
+        week.waiting = outbox.waiting(|message| message.envelope().run.id != run.run.id);
+        week.waiting.retain(|waiting| waiting.notifier != self.name);
+        outbox.weekly(&self.name, run, week).save()?;
+        old.iter().try_for_each(Message::remove)
+    }
+
     /// The report that a message tells now. `run` is the run that ends now, if there is one.
     pub(super) fn compose(
         &self,
@@ -135,15 +157,22 @@ impl ConfiguredNotifier {
             // The last run that told it anything; nothing was checked since.
             _ => stored.clone(),
         };
+        if let Some(week) = &stored.week {
+            base.week = Some(week.clone());
+            return weekly_report(&base, incidents, self.section(routing));
+        }
         keep_mistakes(&mut base, stored);
         let incidents = message.as_heard(&self.name, incidents.to_vec());
-        let section = Section {
+        report_for(&base, &incidents, self.section(routing))
+    }
+
+    fn section<'a>(&'a self, routing: &'a Routing) -> Section<'a> {
+        Section {
             name: &self.name,
             audience: &self.audience,
             routing,
             keeps_threads: self.keeps_threads(),
-        };
-        report_for(&base, &incidents, section)
+        }
     }
 
     /// The deliveries of a message to its own readers. `all` are the messages of the notifier.
@@ -159,7 +188,9 @@ impl ConfiguredNotifier {
         let mut planned = self.deliveries(envelope)?;
         let others = || all.iter().filter(|other| other.is_for_others());
         planned.retain(|plan| {
-            if message.is_for_others() {
+            if message.is_weekly() {
+                true
+            } else if message.is_for_others() {
                 message.takes(&plan.to)
             } else {
                 others().all(|other| !other.takes(&plan.to))

@@ -29,6 +29,7 @@ mod status;
 mod test_message;
 mod told_by;
 mod unrouted;
+mod week;
 
 pub use audience_urls::AudienceUrls;
 pub use explain::{SectionExplanation, explain};

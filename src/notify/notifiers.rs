@@ -17,7 +17,7 @@ use super::unrouted::Unrouted;
 use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::environment;
-use crate::ledger::IncidentFile;
+use crate::ledger::{IncidentFile, PastRun};
 
 /// The scenario of a test that names none.
 const DEFAULT_SCENARIO: &str = "01";
@@ -114,16 +114,20 @@ impl Notifiers {
     }
 
     /// Puts a message into the outbox of each notifier that has something to tell, in place of what nobody got.
+    /// `past` are the runs before this one.
     pub fn post(
         &self,
         outbox: &Outbox,
         envelope: &Envelope,
+        past: &[PastRun],
         facts: &dyn IncidentFacts,
     ) -> anyhow::Result<()> {
         let telling = self.configured.iter();
-        telling
-            .filter(|configured| !configured.replaces_earlier)
-            .try_for_each(|configured| configured.post(outbox, envelope, facts, &self.routing))
+        let mut telling = telling.filter(|configured| !configured.replaces_earlier);
+        telling.try_for_each(|configured| {
+            configured.post(outbox, envelope, facts, &self.routing)?;
+            configured.post_week(outbox, envelope, past)
+        })
     }
 
     /// The messages that wait, without trying them.
@@ -350,7 +354,7 @@ mod tests {
             configured("second", Some(Step::Delivering)),
             configured("third", None),
         ]);
-        notifiers.post(&outbox, &envelope, &()).unwrap();
+        notifiers.post(&outbox, &envelope, &[], &()).unwrap();
         let now = || Timestamp::UNIX_EPOCH;
         let crashed = |name: &str| {
             format!(

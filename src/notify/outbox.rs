@@ -9,7 +9,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use urldb_files::{Kind, Root, RootFile};
 use urldb_protocol::{
-    Delay, Delivery, Envelope, PROTOCOL, PlannedDelivery, Scope, Shown, WaitingMessages,
+    Delay, Delivery, Envelope, PROTOCOL, PlannedDelivery, Scope, Shown, WaitingMessages, Week,
 };
 use urldb_text::sanitize;
 
@@ -55,6 +55,15 @@ impl Outbox {
             file: self.0.folder(notifier).file(name),
             content,
         }
+    }
+
+    /// The weekly report of a run.
+    pub(super) fn weekly(&self, notifier: &str, run: &Envelope, week: Week) -> Message {
+        let mut message = self.message(notifier, run, &[]);
+        let name = format!("weekly-{}.json", run.run.id);
+        message.file = self.0.folder(notifier).file(name);
+        message.content.envelope.week = Some(Box::new(week));
+        message
     }
 
     /// A message for the readers whom an earlier one did not reach, and who keep their positions; `None` if it
@@ -295,6 +304,11 @@ impl Message {
         let others = self.delivered().map(|it| it.to.clone());
         reached.extend(others.filter(|to| !waits(to)));
         (!before.is_empty() && !reached.is_empty()).then_some((reached, before))
+    }
+
+    /// Whether this is a weekly report.
+    pub(super) fn is_weekly(&self) -> bool {
+        self.content.envelope.week.is_some()
     }
 
     /// Whether the message is for readers whom an earlier one did not reach.

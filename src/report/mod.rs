@@ -227,6 +227,7 @@ impl Report {
             tells: None,
             delay: None,
             next_reminder: None,
+            week: None,
             archived: self.archived,
             summary,
         };

@@ -21,12 +21,13 @@ pub(super) fn commit(conclusion: Conclusion) -> Outcome {
         lines,
         mut messages,
         late,
+        past,
         now,
     } = conclusion;
     let unrouted = notifiers.unrouted(&memory.incidents(), envelope.run.started);
     // A transition that could not be written is not in the ledger, so the next run sees it again.
     let written = notifiers
-        .post(&outbox, &envelope, &memory)
+        .post(&outbox, &envelope, &past, &memory)
         .and_then(|()| memory.save(&incidents))
         .and_then(|()| ledger.save())
         .and_then(|()| ledger::append(&ledger_folder, envelope.run.started, &lines));

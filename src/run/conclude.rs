@@ -38,6 +38,8 @@ pub(super) struct Conclusion {
     pub(super) messages: Messages,
     /// The delay of the run, for people.
     pub(super) late: Option<String>,
+    /// The runs before this one.
+    pub(super) past: Vec<PastRun>,
     pub(super) now: fn() -> Timestamp,
 }
 
@@ -68,7 +70,6 @@ pub(super) fn conclude(
     messages.extend(plan.jobs.messages());
     run.finished = finished.unwrap_or_else(options.ambient.now);
     run.interrupted = options.stop.is_set();
-    let started = run.started;
     let certificates = tally.end_certificates();
     let incidents = RunIncidents {
         config: options.config,
@@ -97,6 +98,7 @@ pub(super) fn conclude(
     let lines = run_lines(&envelope, options.selection, base, verification);
     let ledger_folder = options.config.ledger_root();
     Ok(Conclusion {
+        late: lateness(&past, envelope.run.started).filter(|_| is_complete),
         memory: IncidentMemory::of_run(&ledger_folder, finished.files),
         envelope,
         results,
@@ -108,7 +110,7 @@ pub(super) fn conclude(
         ledger_folder,
         lines,
         messages,
-        late: lateness(&past, started).filter(|_| is_complete),
+        past,
         now: options.ambient.now,
     })
 }

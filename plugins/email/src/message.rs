@@ -9,7 +9,7 @@ use urldb_protocol::{Envelope, Remembered};
 use urldb_render::{MailBody, Renderer, Scope, mail_body, one_line, shorten};
 
 use crate::settings::{self, Error, Settings, Templates};
-use crate::threads::{self, NEWS, REMINDER, Thread};
+use crate::threads::{self, NEWS, REMINDER, Thread, WEEKLY};
 
 const HTML: &str = "email.html";
 
@@ -159,6 +159,7 @@ fn scope<'a>(thread: &Thread, ids: &'a [&'a str]) -> Scope<'a> {
     match thread.label {
         None => Scope::Run,
         Some(REMINDER) => Scope::Reminder(ids),
+        Some(WEEKLY) => Scope::Week,
         Some(_) if thread.key == NEWS => Scope::News,
         Some(_) => Scope::Changes(ids),
     }

@@ -42,8 +42,14 @@ pub(crate) const REMINDER: &str = "reminder";
 /// The key of the mail with the reminders of several threads.
 const REMINDERS: &str = "reminders";
 
+/// The key and the label of a weekly report.
+pub(crate) const WEEKLY: &str = "weekly";
+
 /// The mails that the report needs, at least one.
 pub(crate) fn threads(envelope: &Envelope, notifier: &str) -> Vec<Thread> {
+    if envelope.week.is_some() {
+        return vec![first_mail(WEEKLY, Some(WEEKLY), &[])];
+    }
     let SortedIncidents {
         news,
         followed,

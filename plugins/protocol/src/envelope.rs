@@ -11,6 +11,7 @@ use crate::incident::Incident;
 use crate::promise::{Observed, Promised};
 use crate::reason::Reason;
 use crate::state::State;
+use crate::week::Week;
 use crate::words::MessageWords;
 
 /// The protocol number. A reader checks this number before any other field of an envelope.
@@ -50,6 +51,9 @@ pub struct Envelope {
     /// The time from which on the next reminder comes, if this report repeats what is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_reminder: Option<Timestamp>,
+    /// The week before the run, if this is a weekly report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub week: Option<Box<Week>>,
     /// The archive files that the run wrote, relative to the root of the repository, with `/`.
     pub archived: Vec<String>,
     /// Totals.

@@ -20,6 +20,8 @@ mod promise;
 mod reason;
 mod runs;
 mod state;
+mod waiting;
+mod week;
 mod words;
 
 pub use envelope::{
@@ -41,13 +43,14 @@ pub use notifier::{
 pub use overview::{
     CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
     IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, UrlBelief, UrlDetails, UrlOverview,
-    WaitingMessages,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;
 pub use runs::{BlindRun, RunCounts, RunSummary};
 pub use state::{State, UnknownName};
 pub use urldb_text::{Severity, Shown};
+pub use waiting::WaitingMessages;
+pub use week::Week;
 pub use words::{MessageAction, MessageCommand, MessageLink, MessageSeverity, MessageWords};
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.

@@ -15,6 +15,7 @@ use crate::notice::CertificateDates;
 use crate::promise::Promised;
 use crate::runs::{BlindRun, RunCounts, RunSummary};
 use crate::state::State;
+use crate::waiting::WaitingMessages;
 
 /// The state of all promises.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,19 +72,6 @@ impl Overview {
     pub fn all_incidents(&self) -> impl Iterator<Item = &IncidentOverview> + Clone {
         self.open.iter().chain(&self.notices).chain(&self.closed)
     }
-}
-
-/// The messages of one notifier that wait in the outbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct WaitingMessages {
-    /// The name of the notifier in urldb.toml.
-    pub notifier: String,
-    /// Number of messages.
-    pub messages: u64,
-    /// When the run of the oldest one began; absent if none of them can be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
 }
 
 /// The project that an overview is about.

@@ -54,6 +54,8 @@ pub enum MessageAction {
     Close,
     /// Nothing has changed: incidents are still open.
     Remind,
+    /// A week is over.
+    Digest,
     /// A person tests the notifier, and nothing has happened. A test of a thread has the actions of the thread,
     /// and `test` of `run`.
     Test,

@@ -91,6 +91,8 @@ urldb_text::named_enum! {
     pub enum Class {
         /// A message could not be sent.
         Error = "error",
+        /// The runs of a week.
+        Week = "week",
         /// A confirmed broken promise.
         Broken = "broken",
         /// Something wrong in a domain file.
@@ -115,7 +117,7 @@ impl Class {
     pub const fn tone(self) -> Tone {
         match self {
             Self::Error | Self::Broken | Self::Mistake => Tone::Bad,
-            Self::Recovered | Self::Solved | Self::Closed => Tone::Good,
+            Self::Recovered | Self::Solved | Self::Closed | Self::Week => Tone::Good,
             Self::Warning | Self::Unconfirmed | Self::Unknown => Tone::Warn,
         }
     }

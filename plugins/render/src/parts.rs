@@ -31,13 +31,21 @@ pub enum Part {
     Incident(String),
     /// All news that belong to no incident.
     Others,
+    /// The week before the run.
+    Week,
 }
 
 /// The id of the delivery of [`Part::Others`]; no id of an incident.
 const OTHERS: &str = "others";
 
+/// The id of the delivery of [`Part::Week`].
+const WEEKLY: &str = "weekly";
+
 /// The messages that the report needs, at least one.
 pub fn parts(envelope: &Envelope, each: Each) -> Vec<Part> {
+    if envelope.week.is_some() {
+        return vec![Part::Week];
+    }
     let ids = envelope.incidents.iter().filter(|it| has_news(it));
     let mut parts: Vec<Part> = ids.map(|it| Part::Incident(it.id.clone())).collect();
     if has_other_news(envelope) {
@@ -86,7 +94,7 @@ impl Part {
     pub fn thread(&self) -> Option<&str> {
         match self {
             Self::Incident(id) => Some(id),
-            Self::Run | Self::Others => None,
+            Self::Run | Self::Others | Self::Week => None,
         }
     }
 
@@ -96,6 +104,7 @@ impl Part {
             Self::Run => PlannedDelivery::REPORT,
             Self::Incident(id) => id,
             Self::Others => OTHERS,
+            Self::Week => WEEKLY,
         }
     }
 
@@ -106,6 +115,7 @@ impl Part {
             id: self.delivery().to_owned(),
             about: match self {
                 Self::Run | Self::Others => whole.about,
+                Self::Week => format!("week before the {}", whole.about),
                 Self::Incident(id) => format!("incident {id} in the {}", whole.about),
             },
             ..whole
@@ -117,7 +127,9 @@ impl Part {
         let tells = envelope.tells();
         match self {
             Self::Run => format!("{tells}.{notifier}"),
-            Self::Incident(_) | Self::Others => format!("{tells}.{}.{notifier}", self.delivery()),
+            Self::Incident(_) | Self::Others | Self::Week => {
+                format!("{tells}.{}.{notifier}", self.delivery())
+            }
         }
     }
 }

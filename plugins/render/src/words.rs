@@ -72,7 +72,7 @@ impl WordsWriter {
     /// The template cannot be rendered.
     pub fn write(&self, envelope: &Envelope, of: &Part) -> Result<WordedReport, Error> {
         let mut told = match of {
-            Part::Run => envelope.clone(),
+            Part::Run | Part::Week => envelope.clone(),
             Part::Incident(id) => part(envelope, &[id], false),
             Part::Others => part(envelope, &[], true),
         };
@@ -112,8 +112,11 @@ fn composed(told: &Envelope, of: &Part) -> (String, BodyContent) {
     let reminded: Vec<&str> = reminded(told).collect();
     let id = of.thread();
     let scope = match of {
-        _ if !reminded.is_empty() && news(told).next().is_none() => Scope::Reminder(&reminded),
+        Part::Run | Part::Incident(_) if !reminded.is_empty() && news(told).next().is_none() => {
+            Scope::Reminder(&reminded)
+        }
         Part::Run => Scope::Run,
+        Part::Week => Scope::Week,
         Part::Incident(_) => Scope::Changes(id.as_slice()),
         Part::Others => Scope::News,
     };
@@ -176,6 +179,9 @@ fn merged(told: &Envelope, of: &Part) -> Option<Text> {
 
 fn action(told: &Envelope, of: &Part) -> MessageAction {
     use MessageAction as A;
+    if *of == Part::Week {
+        return A::Digest;
+    }
     let is_thread = of.thread().is_some();
     if told.run.test && !is_thread {
         return A::Test;

@@ -1,5 +1,6 @@
 //! Reads the lines of the history one by one.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -7,9 +8,10 @@ use std::vec;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use urldb_files::{Root, RootFile};
+use urldb_protocol::State;
 use urldb_verdict::Selection;
 
 use super::order::{InOrder, in_order, take_future};
@@ -33,6 +35,9 @@ pub struct PastRun {
     /// The run ended before it had asked all URLs.
     #[serde(default)]
     pub incomplete: bool,
+    /// Whether the run got a conclusive result of any URL.
+    #[serde(default, rename = "states", deserialize_with = "has_answers")]
+    pub answered: bool,
 }
 
 /// The runs of the past.
@@ -64,6 +69,11 @@ impl PastRun {
         self.selection.is_none()
     }
 
+    /// Whether the run asked all its URLs, and got a result.
+    pub fn has_results(&self) -> bool {
+        !self.incomplete && self.answered
+    }
+
     /// Whether the run certainly checked the records with this path of a domain.
     pub fn has_checked(&self, domain: &str, path: &str) -> bool {
         let Some(selection) = &self.selection else {
@@ -82,6 +92,14 @@ impl PastRun {
             && (domains.is_empty() || domains.iter().any(|known| known == domain))
             && path.starts_with(prefix)
     }
+}
+
+/// Whether the numbers of URLs by their state have any but those without a conclusion.
+fn has_answers<'de, D: Deserializer<'de>>(states: D) -> Result<bool, D::Error> {
+    // A later version may have further states.
+    let states = BTreeMap::<String, u64>::deserialize(states)?;
+    let none = State::Inconclusive.as_str();
+    Ok(states.keys().any(|state| state != none))
 }
 
 /// The runs of the past, as of `now`.

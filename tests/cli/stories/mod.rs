@@ -304,6 +304,37 @@ fn sixty_days_without_a_mail_server_are_one_mail() {
     story.show("sixty_days");
 }
 
+/// A report on each Monday, whatever happened.
+#[test]
+fn a_week_is_told_with_and_without_trouble() {
+    let mut story = Story::new(&[("/a", "fine"), ("/b", "fine too"), (STARS, "name,ra\n")]);
+    story.with_chat();
+    let config = story.sandbox.read("urldb.toml");
+    let config = config.replace(
+        "folder = \"mail\"\n",
+        "folder = \"mail\"\ndigest = \"monday\"\n",
+    );
+    let config = config + "digest = \"monday\"\n";
+    story.sandbox.write("urldb.toml", config);
+    for number in 2..9 {
+        story.run(&day(number), 0);
+    }
+    assert_eq!(story.text.matches("Weekly report").count(), 2);
+    story.text.clear();
+    story.run(&day(9), 0);
+    let quiet = std::mem::take(&mut story.text);
+    story.serve("/a", None);
+    story.run(&day(10), 1);
+    story.serve(STARS, Some("name,ra\nHD 1,1.0\n"));
+    story.run(&day(11), 1);
+    story.serve(STARS, Some("name,ra\n"));
+    story.run(&day(13), 1);
+    story.run("2026-11-14T12:00:00Z", 1);
+    story.text = quiet;
+    story.run(&day(16), 1);
+    story.show("weekly");
+}
+
 #[test]
 fn small_steps_back_are_told_at_the_end() {
     let files: Vec<String> = (1..=30)

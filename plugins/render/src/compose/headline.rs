@@ -49,6 +49,7 @@ impl Report<'_> {
                 let text = format!("{}, {}", self.reminder(), self.broken());
                 Headline::new(Tone::Bad, "Reminder", text)
             }
+            Scope::Week => self.of_week(),
             Scope::Run | Scope::News | Scope::Changes(_) | Scope::Issue(_) => self.ran(),
         }
     }
@@ -117,8 +118,8 @@ impl Report<'_> {
         }
     }
 
-    /// The rest of a headline about notices: all URLs are as promised, or some are broken.
-    fn kept(&self) -> Text {
+    /// All URLs are as promised, or some are broken.
+    pub(super) fn kept(&self) -> Text {
         if self.is_any_affected() {
             return Text::from(self.broken());
         }
@@ -426,7 +427,7 @@ pub(super) const ACTION_NEEDED: &str = "Action needed";
 /// The begin of all headlines and subjects of `urldb notify test`.
 pub(super) const TEST_MARK: &str = "[test] ";
 
-fn incidents(number: u64) -> String {
+pub(super) fn incidents(number: u64) -> String {
     count(number, "incident")
 }
 

@@ -17,6 +17,7 @@ mod subjects;
 mod titles;
 mod urls;
 mod warnings;
+mod week;
 
 pub(crate) use blocks::{cause_of, cause_of_all, checklist, seen_of};
 pub(crate) use facts::{evidence_facts, former_cause, past, past_of};

@@ -16,7 +16,10 @@ use crate::text::{Text, one_line};
 /// The content of a message about `envelope`.
 pub fn compose(envelope: &Envelope, scope: Scope<'_>, deliveries: &Deliveries) -> Message {
     let lookup = Lookup::new(envelope);
-    let incidents = all_incidents(envelope, scope);
+    let mut incidents = all_incidents(envelope, scope);
+    if let (Scope::Week, Some(week)) = (scope, &envelope.week) {
+        incidents.extend(week.closed.iter().cloned());
+    }
     let report = Report::new(&lookup, scope, &incidents);
     Message {
         headline: report.headline(deliveries),
@@ -104,7 +107,9 @@ impl<'a> Report<'a> {
             Scope::Changes(ids) | Scope::Reminder(ids) | Scope::Issue(ids) => {
                 ids.contains(&incident.id.as_str())
             }
-            Scope::Run | Scope::Check | Scope::PullRequest { .. } | Scope::News => true,
+            Scope::Run | Scope::Check | Scope::PullRequest { .. } | Scope::News | Scope::Week => {
+                true
+            }
         };
         // Muted incidents are open but no news.
         let is_news = !causes::is_muted(incident);
@@ -135,7 +140,9 @@ impl<'a> Report<'a> {
             {
                 self.news.push(incident);
             }
-            (Scope::Run | Scope::News | Scope::Changes(_), Phase::Closed) if is_named => {
+            (Scope::Run | Scope::News | Scope::Week | Scope::Changes(_), Phase::Closed)
+                if is_named =>
+            {
                 self.closed.push(incident);
             }
             (Scope::Changes(_), Phase::Closed) => {}
@@ -181,6 +188,9 @@ impl<'a> Report<'a> {
             let block = |group: Group<'a>| blocks::incidents(&group, envelope, self.scope);
             groups.into_iter().map(block).collect::<Vec<_>>()
         };
+        if self.scope == Scope::Week {
+            return self.week_blocks();
+        }
         let mut blocks = groups(&self.news);
         if self.shows_open() {
             blocks.extend(groups(&self.open));
@@ -290,7 +300,7 @@ impl<'a> Report<'a> {
             .chain(shown)
             .map(|incident| incident.id.as_str())
             .collect();
-        if !self.has_news() && ids.is_empty() {
+        if !self.has_news() && ids.is_empty() && self.scope != Scope::Week {
             return None;
         }
         let groups = Group::all(&self.news, self.envelope).len()

@@ -21,6 +21,8 @@ pub enum Scope<'a> {
     Changes(&'a [&'a str]),
     /// A reminder that the incidents with these ids are still open.
     Reminder(&'a [&'a str]),
+    /// The week before the run, whatever happened.
+    Week,
     /// All facts of the incidents with these ids, for an issue that is open while they are.
     Issue(&'a [&'a str]),
 }

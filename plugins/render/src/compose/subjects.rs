@@ -46,7 +46,9 @@ pub(crate) fn title(message: &Message) -> String {
 
 /// The topic of a message, with the mark of a test.
 fn marked(message: &Message) -> String {
-    let cause = cause(message);
+    let week = message.blocks.first();
+    let week = week.filter(|block| block.class == Class::Week);
+    let cause = week.map_or_else(|| cause(message), |week| week.short.plain());
     let is_test = message.headline.call.starts_with(TEST_MARK) && !cause.starts_with(TEST_MARK);
     if is_test {
         format!("{TEST_MARK}{cause}")

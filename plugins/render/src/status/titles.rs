@@ -118,6 +118,7 @@ pub(crate) fn empty_envelope(overview: &Overview) -> Envelope {
         tells: None,
         delay: None,
         next_reminder: None,
+        week: None,
         archived: vec![],
         summary: Summary {
             states: BTreeMap::new(),

@@ -46,6 +46,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
         tells: None,
         delay: None,
         next_reminder: None,
+        week: None,
         archived: Vec::new(),
         summary: Summary {
             states: BTreeMap::from([(State::Ok, 1_247)]),

@@ -1,0 +1,17 @@
+//! The messages that wait in the outbox.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The messages of one notifier that wait in the outbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct WaitingMessages {
+    /// The name of the notifier in urldb.toml.
+    pub notifier: String,
+    /// Number of messages.
+    pub messages: u64,
+    /// When the run of the oldest one began; absent if none of them can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
