@@ -81,8 +81,7 @@ fn seen(
     now: Timestamp,
     closed_since: Option<Timestamp>,
 ) -> Option<Incident> {
-    let route = section.routing.route(section.audience);
-    let route = route.of_incident(section.name, file)?;
+    let route = section.route_of(file)?;
     let takes = |key: &MemberKey, member: &Member, until: Option<Timestamp>| {
         route.has_member((key, member), until, now)
     };
@@ -90,7 +89,9 @@ fn seen(
         heard: file.log.events.len(),
         heard_at: None,
         takes: &takes,
+        took: &takes,
         takes_notice: &|notice| route.has_notice(notice),
+        took_notice: &|notice| route.has_notice(notice),
         sees_muted: false,
         elsewhere: &[],
     };
