@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod badge;
+mod bars;
 mod feed;
 mod file_names;
 mod folder;

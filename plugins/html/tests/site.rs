@@ -1040,6 +1040,96 @@ fn a_closed_incident_is_told_in_the_past_with_each_chapter() {
     assert_eq!(page.matches("<article class=\"ev\">").count(), 2);
 }
 
+/// A chapter after which so many URLs are affected.
+fn counted(time: &str, event: EventKind, (urls, affected): (u64, u64)) -> ChapterDetails {
+    let because = (event == EventKind::Shrunk).then_some(Because::Recovered);
+    let mut details = chapter(time, event, because);
+    details.chapter.urls = urls;
+    details.chapter.affected = affected;
+    if event == EventKind::Grown {
+        details.chapter.state = Some(State::Changed);
+    }
+    details.url = None;
+    details
+}
+
+#[test]
+fn growth_in_several_runs_is_one_chapter_with_a_bar_for_each_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let time = |day: u64| format!("2026-11-{day}T05:08:51Z");
+    let mut chapters = vec![counted(&time(15), EventKind::Opened, (4, 4))];
+    let grown = (1..8).map(|run| counted(&time(15 + run), EventKind::Grown, (4, 4 * run + 4)));
+    chapters.extend(grown);
+    let source = Source {
+        events: IncidentEvents {
+            chapters,
+            left: vec![],
+        },
+        ..plain("/p/")
+    };
+    build_with(folder.path(), &overview("plain"), &source);
+    let page = &files(folder.path())["incidents/bd7dbe2e.html"];
+    let text = text_of(page);
+    let growth = "28 more URLs served other bytes, 4 in each of 7 runs: 32 in all.";
+    assert!(text.contains(growth), "{text}");
+    assert_eq!(page.matches("<div class=\"ch\">").count(), 2);
+    let bars = "aria-label=\"Broken URLs: 4 on 15 Nov, 8 on 16 Nov, 12 on 17 Nov, 16 on 18 Nov, 20 on 19 Nov, 24 on 20 Nov, 28 on 21 Nov, 32 on 22 Nov.\"";
+    assert!(page.contains(bars), "{page}");
+}
+
+#[test]
+fn a_closed_incident_says_which_part_ended_when() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    let mut it = overview.open.remove(0);
+    let closed = "2026-11-06T05:10:01Z";
+    it.incident.closed = Some(at(closed));
+    it.incident.phase = Phase::Closed;
+    it.incident.urls = (0..40)
+        .map(|number| AffectedUrl {
+            left: Some(Because::Recovered),
+            until: Some(at(closed)),
+            ..AffectedUrl::of(&format!("http://data.example.org/{number}"))
+        })
+        .collect();
+    overview.closed.push(it);
+    let mut chapters = vec![
+        counted("2026-11-02T05:10:03Z", EventKind::Opened, (40, 40)),
+        counted("2026-11-04T05:10:01Z", EventKind::Shrunk, (20, 20)),
+        counted(closed, EventKind::Shrunk, (20, 0)),
+        counted(closed, EventKind::Closed, (0, 0)),
+    ];
+    let build = |chapters: &[ChapterDetails]| {
+        let source = Source {
+            events: IncidentEvents {
+                chapters: chapters.to_vec(),
+                left: vec![(Because::Recovered, 40)],
+            },
+            ..plain("/p/")
+        };
+        build_with(folder.path(), &overview, &source);
+        text_of(&files(folder.path())["incidents/bd7dbe2e.html"])
+    };
+    let text = build(&chapters);
+    for sentence in [
+        "20 of the 40 URLs were as promised again.",
+        "20 URLs were as promised again, and the incident closed.",
+        "40 broken = 20 recovered on 4 Nov, after 2 days + 20 recovered on 6 Nov, after 4 days",
+        "as promised again on 6 November 2026",
+        "Since then If one of these URLs breaks",
+    ] {
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
+    assert!(!text.contains("urldb ack"), "{text}");
+    // A URL that left twice would be counted twice.
+    chapters.insert(
+        2,
+        counted("2026-11-05T05:10:01Z", EventKind::Grown, (5, 25)),
+    );
+    chapters[3].chapter.urls = 25;
+    assert!(!build(&chapters).contains(" broken = "));
+}
+
 #[test]
 fn an_incident_has_one_row_however_often_it_changed() {
     let folder = tempfile::tempdir().unwrap();

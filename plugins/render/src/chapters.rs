@@ -34,9 +34,7 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
         EventKind::Opened => opening(incident, details),
         EventKind::Reopened => opening(incident, details).own(" again"),
         EventKind::Grown => {
-            let more = format!("{} more ", number(chapter.urls));
-            let noun = if chapter.urls == 1 { "URL " } else { "URLs " };
-            let text = Text::from(more).own(noun).and(cause(incident, details));
+            let text = grown(incident, details);
             text.own(format!(", {} in all", number(chapter.affected)))
         }
         EventKind::Became => {
@@ -48,6 +46,11 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
             };
             let text = subject.own(format!(" {other}: {it} "));
             text.and(cause(incident, details))
+        }
+        EventKind::Shrunk if chapter.urls > 1 && chapter.affected > 0 => {
+            let all = chapter.urls + chapter.affected;
+            let (some, all) = (number(chapter.urls), count(all, "URL"));
+            left(Text::from(format!("{some} of the {all}")), chapter)
         }
         EventKind::Shrunk => left(subject, chapter),
         EventKind::Intermittent => subject.own(" came and went from this run on"),
@@ -73,6 +76,28 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
             Text::from("The incident closed")
         }
     }
+}
+
+/// The sentence about growth in several runs, each with its number of new URLs: `28 more URLs answered 404 Not Found,
+/// 4 in each of 7 runs: 32 in all`.
+pub fn growth_sentence(incident: &Incident, details: &ChapterDetails, runs: &[u64]) -> Text {
+    let number_of_runs = count(runs.len() as u64, "run");
+    let first = runs.first().copied().unwrap_or_default();
+    let times = if runs.iter().all(|urls| *urls == first) {
+        format!("{} in each of {number_of_runs}", number(first))
+    } else {
+        format!("in {number_of_runs}")
+    };
+    let all = number(details.chapter.affected);
+    grown(incident, details).own(format!(", {times}: {all} in all"))
+}
+
+/// `28 more URLs answered 404 Not Found`
+fn grown(incident: &Incident, details: &ChapterDetails) -> Text {
+    let urls = details.chapter.urls;
+    let more = format!("{} more ", number(urls));
+    let noun = if urls == 1 { "URL " } else { "URLs " };
+    Text::from(more).own(noun).and(cause(incident, details))
 }
 
 /// The certificate of the host, as of an event of a notice.

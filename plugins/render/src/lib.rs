@@ -47,10 +47,10 @@ use serde_json::Value;
 use urldb_protocol::Envelope;
 
 pub use annotations::annotations;
-pub use chapters::{EvidenceBox, chapter_sentence, evidence_box, url_path};
+pub use chapters::{EvidenceBox, chapter_sentence, evidence_box, growth_sentence, url_path};
 pub use compose::{
-    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
-    project_commit_link, project_file_link, stuck_blocks, subject,
+    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, compose,
+    kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,
 };
 pub use layout::wrap;
 pub use log::{commit_counts, log, sentence as event_sentence};

@@ -8,11 +8,14 @@ use urldb_protocol::{
     Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents, ToldBy,
 };
 use urldb_render::{
-    Fact, chapter_sentence, evidence_box, moment_in_words, one_line, url_path, without_addresses,
+    Fact, chapter_sentence, evidence_box, growth_sentence, moment_in_words, one_line, url_path,
+    without_addresses,
 };
 
 use super::Views;
+use super::steps::{Step, growth, sum};
 use super::values::Time;
+use crate::bars::bars as chart;
 use crate::file_names::url_page;
 
 /// Most chapters on a page: the first ones and the last ones.
@@ -31,6 +34,8 @@ pub(super) struct ChapterRow {
     /// Class of the mark.
     class: &'static str,
     text: String,
+    /// The URLs of a closed incident by their ends, at its last chapter.
+    sum: String,
     is_quiet: bool,
     boxes: Vec<BoxRow>,
     /// Number of URLs of the chapter without evidence here.
@@ -77,6 +82,8 @@ pub(super) struct Chapters {
     pub(super) first: Vec<ChapterRow>,
     pub(super) last: Vec<ChapterRow>,
     pub(super) left_out: u64,
+    /// The affected URLs after each run; empty if they changed in two runs at most.
+    pub(super) growth: String,
 }
 
 impl Views<'_> {
@@ -92,46 +99,47 @@ impl Views<'_> {
         } else {
             events.chapters.clone()
         };
-        let ends = |details: &ChapterDetails| details.chapter.event == EventKind::Closed;
-        let mut rows: Vec<(&ChapterDetails, bool)> = vec![];
-        for details in &known {
-            match rows.last_mut() {
-                Some((last, closes)) if ends(details) && is_end(&last.chapter, details) => {
-                    *closes = true;
-                }
-                _ => rows.push((details, false)),
-            }
-        }
-        let left_out = rows.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
+        let bars = growth(&known);
+        let sum = sum(incident, &known);
+        let steps = Step::all(known);
+        let left_out = steps.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
         let first = if left_out > 0 {
             FIRST_CHAPTERS
         } else {
-            rows.len()
+            steps.len()
         };
-        let row = |(details, closes): &(&ChapterDetails, bool)| {
-            self.chapter(incident, details, *closes, url_pages)
-        };
+        let row = |step: &Step| self.chapter(incident, step, url_pages);
+        let mut last: Vec<ChapterRow> = steps.iter().skip(first + left_out).map(row).collect();
+        let mut first: Vec<ChapterRow> = steps.iter().take(first).map(row).collect();
+        if let Some(end) = last.last_mut().or(first.last_mut()) {
+            end.sum = sum;
+        }
         Chapters {
-            first: rows.iter().take(first).map(row).collect(),
-            last: rows.iter().skip(first + left_out).map(row).collect(),
+            first,
+            last,
             left_out: left_out as u64,
+            // Two runs are told by two chapters.
+            growth: if bars.len() > 2 {
+                chart(&bars)
+            } else {
+                String::new()
+            },
         }
     }
 
-    fn chapter(
-        &self,
-        incident: &Incident,
-        details: &ChapterDetails,
-        closes: bool,
-        url_pages: &HashSet<String>,
-    ) -> ChapterRow {
+    fn chapter(&self, incident: &Incident, step: &Step, url_pages: &HashSet<String>) -> ChapterRow {
+        let details = &step.details;
         let chapter = &details.chapter;
-        let end = if closes {
+        let end = if step.closes {
             ", and the incident closed"
         } else {
             ""
         };
-        let text = chapter_sentence(incident, details).plain();
+        let text = match step.runs.as_slice() {
+            [_] => chapter_sentence(incident, details),
+            runs => growth_sentence(incident, details, runs),
+        };
+        let text = text.plain();
         let evidence = details.evidence.iter().take(MOST_BOXES);
         let boxes: Vec<BoxRow> = evidence
             .map(|evidence| self.evidence(incident, chapter, evidence, url_pages))
@@ -148,6 +156,7 @@ impl Views<'_> {
             } else {
                 chapter.urls.saturating_sub(shown)
             },
+            sum: String::new(),
             boxes,
             told: details.told.iter().map(told_row).collect(),
         }
@@ -211,15 +220,6 @@ fn fact_row(fact: &Fact) -> FactRow {
         name: fact.name,
         text: fact.text.plain(),
     }
-}
-
-/// Whether the end of an incident belongs to the chapter in which the last URL left.
-fn is_end(last: &Chapter, end: &ChapterDetails) -> bool {
-    let leaves = matches!(
-        last.event,
-        EventKind::Shrunk | EventKind::Steady | EventKind::Renewed
-    );
-    leaves && last.run == end.chapter.run
 }
 
 fn class_of(chapter: &Chapter) -> &'static str {

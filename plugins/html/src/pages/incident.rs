@@ -4,13 +4,18 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{Ack, Because, Incident, IncidentEvents, IncidentOverview, Notice, State};
+use urldb_protocol::{
+    Ack, AffectedUrl, Because, Incident, IncidentEvents, IncidentOverview, Notice, State,
+};
 use urldb_render::numbers::{age_in_words, counted, number};
-use urldb_render::{Mark, capitalized, command_line, curl_words, day_in_words, one_line, url_path};
+use urldb_render::{
+    Mark, ack_command, capitalized, command_line, curl_words, day_in_words, one_line, url_path,
+};
 
 use super::chapters::{ChapterRow, Chapters};
 use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes};
 use super::results::{last_results, marks_of};
+use super::url_words::state_in_words;
 use super::values::{Figure, Time, bytes, first_seen, of};
 use super::{Frame, Views};
 use crate::file_names::{host_page, url_page};
@@ -42,6 +47,9 @@ pub(crate) struct IncidentPage {
     first_chapters: Vec<ChapterRow>,
     last_chapters: Vec<ChapterRow>,
     chapters_left_out: u64,
+    /// The affected URLs after each run, as a chart.
+    growth: String,
+    is_notice: bool,
     urls: Vec<AffectedRow>,
     more_urls: u64,
 }
@@ -53,6 +61,8 @@ struct AffectedRow {
     page: Option<String>,
     place: String,
     link: Option<String>,
+    /// `gone since 15 November 2026; last good on 14 November 2026`
+    state: String,
 }
 
 impl Views<'_> {
@@ -73,7 +83,8 @@ impl Views<'_> {
         };
         let mut hosts = self.overview.hosts.iter();
         let host = hosts.find(|host| host.host == it.domain && is_open);
-        let checked = host.and_then(|host| host.checked).map(Time::moment);
+        let asked = host.and_then(|host| host.checked);
+        let checked = asked.map(Time::moment);
         let mut frame = self.frame(&title, mark, "../", "incidents");
         // A run that does not check the host leaves the page as it is, and any run that of a closed incident.
         frame.run = checked.as_ref().map(|checked| checked.iso.clone());
@@ -84,6 +95,7 @@ impl Views<'_> {
             first,
             last,
             left_out,
+            growth,
         } = self.chapters(incident, events, url_pages);
         IncidentPage {
             frame,
@@ -100,10 +112,12 @@ impl Views<'_> {
             results: last_results(it),
             marks: marks_of(it),
             figures: figures(incident, events),
-            commands: if is_open { commands(it) } else { vec![] },
+            commands: if is_open { commands(it, asked) } else { vec![] },
             first_chapters: first,
             last_chapters: last,
             chapters_left_out: left_out,
+            growth,
+            is_notice: incident.is_notice(),
             urls: self.affected(incident, url_pages),
             more_urls: incident.urls.len().saturating_sub(MOST_URLS) as u64,
         }
@@ -118,6 +132,7 @@ impl Views<'_> {
                 url: one_line(&url.url),
                 page: url_pages.contains(&page).then_some(page),
                 place: one_line(&format!("{}, line {}", url.file, url.line)),
+                state: state_of(incident, url),
                 // The file has other lines since the incident closed.
                 link: self
                     .file_link(&url.file, Some(url.line))
@@ -126,6 +141,36 @@ impl Views<'_> {
         });
         rows.collect()
     }
+}
+
+/// The state of a URL in its incident: since when it is broken, or how and when it left.
+fn state_of(incident: &Incident, url: &AffectedUrl) -> String {
+    let on = |time: Option<Timestamp>| {
+        time.map_or_else(String::new, |time| format!(" on {}", day_in_words(time)))
+    };
+    let ended = match url.left {
+        None => {
+            let state = match (url.intermittent, url.not_tried) {
+                (true, _) => "comes and goes".to_owned(),
+                (false, true) => "not tried".to_owned(),
+                (false, false) => state_in_words(url.state.unwrap_or(incident.state)),
+            };
+            let since = url.since.map_or_else(String::new, |since| {
+                format!(", broken first on {}", day_in_words(since))
+            });
+            let muted = if url.muted { ", muted" } else { "" };
+            let good = on(url.last_good);
+            let good = match good.as_str() {
+                "" => String::new(),
+                good => format!("; last good{good}"),
+            };
+            return format!("{state}{since}{good}{muted}");
+        }
+        Some(Because::Recovered | Because::Steady) => "as promised again",
+        Some(Because::Accepted) => "left as the promise was changed,",
+        Some(Because::Removed) => "left as the record was removed,",
+    };
+    format!("{ended}{}", on(url.until))
 }
 
 fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
@@ -146,12 +191,13 @@ fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
             0 => String::new(),
             muted => format!(", {} of them muted", number(muted)),
         };
-        let (name, urls) = match (parts.broken, parts.intermittent) {
-            (0, 1) => ("Comes and goes", 1),
-            (0, some) if some > 0 => ("Come and go", some),
-            (broken, _) => ("Broken now", broken),
+        let (name, past, urls) = match (parts.broken, parts.intermittent) {
+            (0, 1) => ("Comes and goes", "Came and went", 1),
+            (0, some) if some > 0 => ("Come and go", "Came and went", some),
+            (broken, _) => ("Broken now", "Broken then", broken),
         };
-        figures.push(Figure::new(name, number(urls), format!("{of_all}{muted}")));
+        let figure = Figure::new(name, number(urls), format!("{of_all}{muted}"));
+        figures.push(figure.in_past(past));
     }
     figures.push(Figure::new("Ever broken", number(parts.all()), parts.sum()));
     let mut last_good: Vec<_> = incident.affected().map(|url| url.last_good).collect();
@@ -333,8 +379,8 @@ fn fault(incident: &Incident) -> String {
     }
 }
 
-/// Commands for an open incident: see the bytes, get the promised ones, accept the new ones.
-fn commands(it: &IncidentOverview) -> Vec<CommandRow> {
+/// Commands for an open incident: see the bytes, get the promised ones, accept the new ones, stop reminders.
+fn commands(it: &IncidentOverview, checked: Option<Timestamp>) -> Vec<CommandRow> {
     let incident = &it.incident;
     if incident.is_notice() {
         let check = command("Check it again", &["urldb", "check", "-d", &it.domain]);
@@ -377,5 +423,10 @@ fn commands(it: &IncidentOverview) -> Vec<CommandRow> {
             &["urldb", "accept", url],
         ));
     }
+    let ack = checked.and_then(|checked| ack_command(incident, checked));
+    rows.extend(ack.map(|line| CommandRow {
+        purpose: "Stop reminders until then",
+        line,
+    }));
     rows
 }

@@ -12,6 +12,7 @@ mod incident;
 mod incidents;
 mod overview;
 mod results;
+mod steps;
 mod url;
 mod url_words;
 mod values;

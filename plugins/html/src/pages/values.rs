@@ -65,7 +65,7 @@ impl Figure {
         }
     }
 
-    fn in_past(self, name: &'static str) -> Self {
+    pub(super) fn in_past(self, name: &'static str) -> Self {
         Self {
             past: Some(name),
             ..self

@@ -1,6 +1,6 @@
 //! The commands of a block, each with its purpose. No command makes the matter worse.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
 
 use super::causes::Group;
@@ -10,7 +10,7 @@ use super::urls::{domain_of, path_of, prefix};
 use crate::message::Command;
 use crate::numbers::digest;
 use crate::sentences::Subject;
-use crate::shell::{HEADERS_ONLY, curl_words};
+use crate::shell::{HEADERS_ONLY, command_line, curl_words};
 
 /// The time until the day that a command to acknowledge an incident names.
 const ACK_TIME: SignedDuration = SignedDuration::from_hours(14 * 24);
@@ -245,18 +245,13 @@ impl Context<'_> {
         let [incident] = self.group.incidents.as_slice() else {
             return None;
         };
-        let is_due = |url: &AffectedUrl| !url.intermittent && !url.muted && !url.acked;
         let is_told =
             incident.reminder || matches!(incident.phase, Phase::Opened | Phase::Reopened);
-        if incident.id.is_empty() || !is_told || !incident.affected().any(is_due) {
-            return None;
-        }
-        let until = envelope.run.started.checked_add(ACK_TIME).ok()?;
-        let until = until.strftime("%Y-%m-%d").to_string();
-        let words = ["urldb", "ack", &incident.id, "--until", &until, "--because"];
-        let mut command = Command::new("to stop reminders until then", &words)?;
-        command.line += " 'BECAUSE'";
-        Some(command)
+        let line = ack_command(incident, envelope.run.started).filter(|_| is_told)?;
+        Some(Command {
+            purpose: "to stop reminders until then".to_owned(),
+            line,
+        })
     }
 
     fn network(&self, envelope: &Envelope) -> Vec<Command> {
@@ -292,4 +287,16 @@ pub(super) fn is_tls(reason: Reason) -> bool {
             | Reason::TlsUntrusted
             | Reason::TlsWrongHost
     )
+}
+
+/// The command that acknowledges an incident for two weeks after `now`; absent if nobody would be reminded of it.
+pub fn ack_command(incident: &Incident, now: Timestamp) -> Option<String> {
+    let is_due = |url: &AffectedUrl| !url.intermittent && !url.muted && !url.acked;
+    if incident.id.is_empty() || !incident.affected().any(is_due) {
+        return None;
+    }
+    let until = now.checked_add(ACK_TIME).ok()?;
+    let until = until.strftime("%Y-%m-%d").to_string();
+    let words = ["urldb", "ack", &incident.id, "--until", &until, "--because"];
+    Some(command_line(&words)? + " 'BECAUSE'")
 }
