@@ -140,12 +140,17 @@ impl Outbox {
         let waiting = notifiers.map(|notifier| {
             let mut all = self.messages(&notifier);
             all.retain(|message| message.as_ref().map_or(true, &is_counted));
-            let read = all.iter().flatten();
-            let starts = read.map(|message| message.envelope().run.started);
+            let read = || all.iter().flatten();
+            let delays = read().filter_map(|message| message.delay(message.envelope().run.started));
+            let last = delays.max_by_key(|delay| delay.last_tried);
+            let tries = read().map(Message::attempts);
             WaitingMessages {
-                since: starts.min(),
+                since: read().map(Message::since).min(),
                 messages: all.len() as u64,
                 notifier: sanitize(&notifier).into_owned(),
+                tries: tries.max().unwrap_or_default(),
+                last_tried: last.as_ref().map(|delay| delay.last_tried),
+                fault: last.map(|delay| delay.reason),
             }
         });
         waiting.filter(|waiting| waiting.messages > 0).collect()

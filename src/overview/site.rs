@@ -10,9 +10,10 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    CaptureInfo, HostOverview, IncidentEvents, IncidentOverview, LogEntry, Overview, UrlDetails,
-    UrlOverview, WaitingMessages,
+    CaptureInfo, HostOverview, IncidentEvents, IncidentOverview, LogEntry, Overview, Shown,
+    UrlDetails, UrlOverview, WaitingMessages,
 };
+use urldb_render::without_addresses;
 use urldb_warc::{CdxjLine, WarcDate};
 
 use super::events::EvidenceOfUrls;
@@ -106,8 +107,15 @@ pub fn build(
     waiting: Vec<WaitingMessages>,
 ) -> anyhow::Result<SiteChanges> {
     let sources = Sources::read(config, now, |_| true)?;
+    let waiting = waiting.into_iter().map(|it| WaitingMessages {
+        // The site is public.
+        fault: it
+            .fault
+            .map(|fault| Shown::new(&without_addresses(&fault), Shown::LONGEST)),
+        ..it
+    });
     let overview = Overview {
-        waiting,
+        waiting: waiting.collect(),
         ..sources.overview(|_| false, |_| Ok(()))?
     };
     // A site without commits is better than none, so that a failure of git means that they are unknown.

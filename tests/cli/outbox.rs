@@ -747,17 +747,23 @@ fn what_waits_is_in_the_status_and_on_the_site() {
     ];
     assert_has(&text, &parts);
     let document = sandbox.urldb("status --format json").json();
-    let outbox = document["outbox"].as_array().unwrap();
+    let outbox = document["undelivered"].as_array().unwrap();
     assert_eq!(outbox.len(), 1);
     assert_eq!(outbox[0]["notifier"], "mail");
     assert_eq!(outbox[0]["messages"], 1);
-    assert!(outbox[0]["since"].is_string());
+    assert!(outbox[0]["since"].is_string() && outbox[0]["last_tried"].is_string());
+    assert_eq!(outbox[0]["tries"], 2);
+    let fault = outbox[0]["fault"].as_str().unwrap();
+    assert!(
+        fault.contains("127.0.0.1") && text.contains(&format!("after 2 tries: {fault}.")),
+        "{fault}: {text}"
+    );
     let is_on_site = || {
         let index = sandbox.read("public/index.html");
         let status: serde_json::Value =
             serde_json::from_str(&sandbox.read("public/status.json")).unwrap();
         let on_page = index.contains("1 message of the notifier mail waits since ");
-        assert_eq!(on_page, status.get("outbox").is_some(), "{index}");
+        assert_eq!(on_page, status.get("undelivered").is_some(), "{index}");
         on_page
     };
     sandbox.ok("site build public");

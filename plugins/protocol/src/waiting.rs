@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use urldb_text::Shown;
 
 /// The messages of one notifier that wait in the outbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,4 +15,13 @@ pub struct WaitingMessages {
     /// When the run of the oldest one began; absent if none of them can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// Number of tries of the message that was tried most often.
+    #[serde(default)]
+    pub tries: u32,
+    /// The time of the last try; absent before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_tried: Option<Timestamp>,
+    /// The fault of the last try, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Shown>,
 }

@@ -25,9 +25,9 @@ pub struct StatusDocument {
     /// The latest time of a run that lies in the future: its clock was wrong, and it is no last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub future_run: Option<Timestamp>,
-    /// The notifiers with messages that wait in the outbox.
+    /// The notifiers with messages that could not be delivered yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outbox: Vec<WaitingMessages>,
+    pub undelivered: Vec<WaitingMessages>,
     /// The last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<RunSummary>,
@@ -101,7 +101,7 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
         as_of: overview.last_run.as_ref().map(|run| run.at),
         stale_after_hours: overview.stale_after,
         future_run: overview.future_run,
-        outbox: overview.waiting.clone(),
+        undelivered: overview.waiting.clone(),
         last_run: overview.last_run.clone(),
         last_complete_run: overview.last_complete.clone(),
         blind_run: overview.blind,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use urldb_protocol::Overview;
 
-use crate::numbers::{count, day, moment};
+use crate::numbers::{count, day, moment, number};
 use crate::text::capitalized;
 
 /// `a run has a time in the future (2027-06-01): its clock was wrong`
@@ -27,8 +27,15 @@ pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
             .since
             .map(|since| format!(" since {}", moment(since)));
         let since = since.unwrap_or_default();
+        let tries = match waiting.tries {
+            0 => String::new(),
+            1 => ", after one try".to_owned(),
+            tries => format!(", after {} tries", number(tries.into())),
+        };
+        let fault = waiting.fault.as_ref();
+        let fault = fault.map_or_else(String::new, |fault| format!(": {fault}"));
         format!(
-            "{messages} of the notifier {} {verb}{since}.",
+            "{messages} of the notifier {} {verb}{since}{tries}{fault}.",
             waiting.notifier
         )
     });
