@@ -56,7 +56,7 @@ fn told(file: &IncidentFile, chapter: &Chapter) -> Vec<ToldBy> {
             notifier: name.clone(),
             at: message.at,
             late: message
-                .first_tried
+                .late_since(chapter)
                 .map(|first| (first, fault.unwrap_or_default())),
             issue: heard.facts.get("issue").map(ToString::to_string),
         })

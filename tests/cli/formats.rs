@@ -388,6 +388,29 @@ fn a_test_fails_only_for_what_counts_as_broken() {
 }
 
 #[test]
+fn annotations_mark_no_line_of_a_muted_url() {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write(
+        FILE,
+        "---\n---\n_path: /gone\n---\n_path: /muted\nmute-until: 9999-01-01\n",
+    );
+    let annotations = || -> Vec<String> {
+        let ran = sandbox.exits(1, "check --format github");
+        let all = ran.out.lines().chain(ran.err.lines());
+        all.filter(|line| line.starts_with("::"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let marked = annotations();
+    assert_eq!(marked.len(), 1, "{marked:?}");
+    assert_has(&marked[0], "line=2");
+    // The words of the mail.
+    assert_has(&marked[0], "example.test/gone answers 404 Not Found");
+    assert_lacks(&marked[0], "muted");
+}
+
+#[test]
 fn fingerprints_stay_when_lines_move() {
     let site = Site::new();
     let sandbox = Sandbox::new(&site.network());

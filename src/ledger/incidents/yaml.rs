@@ -363,6 +363,7 @@ mod tests {
             told: vec![ToldMessage {
                 at: "2026-11-04T04:17:09Z".parse().unwrap(),
                 first_tried: Some("2026-11-03T04:17:09Z".parse().unwrap()),
+                last_tried: Some("2026-11-03T04:17:09Z".parse().unwrap()),
                 fault: Some(shown("the server gave no answer")),
                 events: vec![format!("{} shrunk", shrunk.id)],
             }],

@@ -7,6 +7,7 @@ use serde::Serialize;
 use urldb_protocol::{
     Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents, ToldBy,
 };
+use urldb_render::numbers::number;
 use urldb_render::{
     Fact, chapter_sentence, evidence_box, growth_sentence, moment_in_words, one_line, url_path,
     without_addresses,
@@ -21,6 +22,9 @@ use crate::file_names::url_page;
 /// Most chapters on a page: the first ones and the last ones.
 const FIRST_CHAPTERS: usize = 10;
 const LAST_CHAPTERS: usize = 50;
+
+/// Fewest affected URLs that bars show: chapters tell of fewer as well.
+const FEWEST_BARRED: u64 = 4;
 
 /// Most pieces of evidence in a chapter.
 const MOST_BOXES: usize = 5;
@@ -47,6 +51,8 @@ pub(super) struct ChapterRow {
 #[derive(Debug, Serialize)]
 struct ToldRow {
     notifier: String,
+    /// `7 messages until`; empty for one message.
+    messages: String,
     at: Time,
     /// `15 Nov 2026 05:15`
     moment: String,
@@ -82,7 +88,7 @@ pub(super) struct Chapters {
     pub(super) first: Vec<ChapterRow>,
     pub(super) last: Vec<ChapterRow>,
     pub(super) left_out: u64,
-    /// The affected URLs after each run; empty if they changed in two runs at most.
+    /// The affected URLs after each run; empty if they changed in two runs at most, or were few.
     pub(super) growth: String,
 }
 
@@ -100,6 +106,7 @@ impl Views<'_> {
             events.chapters.clone()
         };
         let bars = growth(&known);
+        let most = bars.iter().map(|bar| bar.urls).max().unwrap_or_default();
         let sum = sum(incident, &known);
         let steps = Step::all(known);
         let left_out = steps.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
@@ -118,8 +125,7 @@ impl Views<'_> {
             first,
             last,
             left_out: left_out as u64,
-            // Two runs are told by two chapters.
-            growth: if bars.len() > 2 {
+            growth: if bars.len() > 2 && most >= FEWEST_BARRED {
                 chart(&bars)
             } else {
                 String::new()
@@ -158,7 +164,7 @@ impl Views<'_> {
             },
             sum: String::new(),
             boxes,
-            told: details.told.iter().map(told_row).collect(),
+            told: told_rows(&details.told),
         }
     }
 
@@ -189,23 +195,52 @@ impl Views<'_> {
     }
 }
 
+/// A row for each notifier. Of several messages about one chapter, the row has the last one and the number.
+fn told_rows(told: &[ToldBy]) -> Vec<ToldRow> {
+    let mut rows: Vec<(ToldRow, u64)> = vec![];
+    for message in told {
+        let row = told_row(message);
+        match rows
+            .iter_mut()
+            .find(|(known, _)| known.notifier == row.notifier)
+        {
+            Some((known, number)) => {
+                let late = std::mem::take(&mut known.late);
+                *known = ToldRow {
+                    late: if row.late.is_empty() { late } else { row.late },
+                    ..row
+                };
+                *number += 1;
+            }
+            None => rows.push((row, 1)),
+        }
+    }
+    let counted = rows.into_iter().map(|(row, messages)| ToldRow {
+        messages: match messages {
+            1 => String::new(),
+            more => format!("{} messages until", number(more)),
+        },
+        ..row
+    });
+    counted.collect()
+}
+
 fn told_row(told: &ToldBy) -> ToldRow {
-    let late = told.late.as_ref();
-    let late = late.map(|(first, fault)| {
+    let late = told.late.as_ref().map(|(first, fault)| {
         let fault = match without_addresses(fault).as_str() {
             "" => String::new(),
             fault => format!("; {fault}"),
         };
         format!("late: first tried on {}{fault}", moment_in_words(*first))
     });
+    let issue = told.issue.as_ref();
+    let issue = issue.map(|number| one_line(&format!("issue #{number}")));
     ToldRow {
         notifier: one_line(&told.notifier),
+        messages: String::new(),
         at: Time::moment(told.at),
         moment: moment(told.at),
-        issue: told
-            .issue
-            .as_ref()
-            .map_or_else(String::new, |number| one_line(&format!("issue #{number}"))),
+        issue: issue.unwrap_or_default(),
         late: late.unwrap_or_default(),
     }
 }

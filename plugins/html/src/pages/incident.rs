@@ -425,7 +425,7 @@ fn commands(it: &IncidentOverview, checked: Option<Timestamp>) -> Vec<CommandRow
     }
     let ack = checked.and_then(|checked| ack_command(incident, checked));
     rows.extend(ack.map(|line| CommandRow {
-        purpose: "Stop reminders until then",
+        purpose: "Stop reminders until that day",
         line,
     }));
     rows

@@ -87,8 +87,7 @@ impl Views<'_> {
             detail.clear();
         }
         let sentences = [detail, last_results(it), acknowledged(it)];
-        let sentences = sentences.into_iter().filter(|text| !text.is_empty());
-        let detail = sentences.collect::<Vec<_>>().join(" ");
+        let detail = joined(sentences.iter().map(String::as_str));
         IncidentRow {
             id: incident.id.clone(),
             title,
@@ -118,6 +117,20 @@ pub(super) fn latest_first<'a>(
     incidents.sort_by_key(|it| it.incident.order());
     incidents.sort_by_key(|it| Reverse(date(first_seen(&it.incident))));
     incidents
+}
+
+/// The sentences that are not empty. A single one stays as it is.
+fn joined<'t>(sentences: impl Iterator<Item = &'t str>) -> String {
+    let sentences: Vec<&str> = sentences.filter(|text| !text.is_empty()).collect();
+    match sentences.as_slice() {
+        [only] => (*only).to_owned(),
+        all => {
+            let ended = all
+                .iter()
+                .map(|text| format!("{}.", text.trim_end_matches('.')));
+            ended.collect::<Vec<_>>().join(" ")
+        }
+    }
 }
 
 /// The acknowledgement of an open incident; empty without one.
