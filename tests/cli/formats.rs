@@ -396,7 +396,7 @@ fn annotations_mark_no_line_of_a_muted_url() {
         "---\n---\n_path: /gone\n---\n_path: /muted\nmute-until: 9999-01-01\n",
     );
     let annotations = || -> Vec<String> {
-        let ran = sandbox.exits(1, "check --format github");
+        let ran = sandbox.exits(1, "run --format github");
         let all = ran.out.lines().chain(ran.err.lines());
         all.filter(|line| line.starts_with("::"))
             .map(str::to_owned)
@@ -404,7 +404,7 @@ fn annotations_mark_no_line_of_a_muted_url() {
     };
     let marked = annotations();
     assert_eq!(marked.len(), 1, "{marked:?}");
-    assert_has(&marked[0], "line=2");
+    assert_has(&marked[0], "file=urldb/example.test.yaml,line=3,");
     // The words of the mail.
     assert_has(&marked[0], "example.test/gone answers 404 Not Found");
     assert_lacks(&marked[0], "muted");

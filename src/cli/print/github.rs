@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use data_encoding::HEXLOWER;
 use urldb_protocol::Envelope;
-use urldb_render::{Scope, annotations, markdown};
+use urldb_render::{Scope, markdown};
 
-use super::outcome::complete_message;
+use super::outcome::{annotated, complete_message};
 use super::style::ReportFormat;
 use crate::ambient::Ambient;
 use crate::cli::diff::settings_line;
@@ -52,7 +52,7 @@ pub(crate) fn write(
     format: ReportFormat,
 ) -> anyhow::Result<()> {
     let message = complete_message(outcome, scope, standings);
-    let annotations = annotations(&message);
+    let annotations = annotated(outcome, scope, standings);
     match format {
         ReportFormat::Human => io::stdout().write_all(annotations.as_bytes())?,
         // The report is the same annotations.

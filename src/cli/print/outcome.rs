@@ -1,9 +1,10 @@
 //! A run's outcome, printed.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_protocol::{Envelope, JobResult};
+use urldb_protocol::{AffectedUrl, Envelope, Evidence, Incident, JobResult};
 use urldb_render::{Deliveries, Message, Scope};
 use urldb_text::sanitize;
 
@@ -84,7 +85,7 @@ pub(crate) fn print_delivered(
             io::stdout().lock().write_all(text.as_bytes())?;
         }
         ReportFormat::Github => {
-            let text = urldb_render::annotations(&message);
+            let text = annotated(outcome, scope, standings);
             io::stdout().lock().write_all(text.as_bytes())?;
         }
         _ => {}
@@ -102,6 +103,39 @@ pub(super) fn complete_message(
     let mut deliveries = standing::deliveries(standings, (Ambient::SYSTEM.now)());
     deliveries.errors.splice(0..0, outcome.troubles.clone());
     composed(outcome, scope, &deliveries)
+}
+
+/// The annotations of the report. They mark no line of a muted URL.
+pub(super) fn annotated(
+    outcome: &Outcome,
+    scope: Scope<'_>,
+    standings: &[NotifierStatus],
+) -> String {
+    let mut deliveries = standing::deliveries(standings, (Ambient::SYSTEM.now)());
+    deliveries.errors.splice(0..0, outcome.troubles.clone());
+    let mut envelope = outcome.envelope.clone();
+    let muted = outcome.envelope.findings.iter();
+    let muted = muted.filter(|finding| finding.muted);
+    let muted: HashSet<&str> = muted.map(|finding| finding.url.as_str()).collect();
+    envelope
+        .incidents
+        .retain_mut(|incident| leave_out(incident, &muted));
+    envelope.findings.retain(|finding| !finding.muted);
+    urldb_render::annotations(&urldb_render::compose(&envelope, scope, &deliveries))
+}
+
+/// Leaves these URLs out of an incident. Returns false if it has no others.
+fn leave_out(incident: &mut Incident, muted: &HashSet<&str>) -> bool {
+    let is_muted = |url: &AffectedUrl| url.muted || muted.contains(url.url.as_str());
+    if !incident.urls.iter().any(is_muted) {
+        return true;
+    }
+    incident.urls.retain(|url| !is_muted(url));
+    let shown = &incident.evidence.url;
+    if !incident.urls.iter().any(|url| url.url == *shown) {
+        incident.evidence = Evidence::default();
+    }
+    !incident.urls.is_empty()
 }
 
 fn composed(outcome: &Outcome, scope: Scope<'_>, deliveries: &Deliveries) -> Message {
