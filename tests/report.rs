@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
 use urldb::ledger::{Archived, JobRecord};
-use urldb::report::{Mistakes, Report};
+use urldb::report::Report;
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_protocol::{Envelope, RunInfo, Severity};
 use urldb_verdict::{
@@ -71,7 +71,7 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
 
 /// The report on these jobs, in this order, each with the hops of its only observation.
 fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
-    let mut report = Report::new(false, &SkippedRecords::default(), Mistakes::default());
+    let mut report = Report::new(false, &SkippedRecords::default(), vec![]);
     let mut certificates = HostCertificates::default();
     for (job, hops) in seen {
         let observation = Observation {

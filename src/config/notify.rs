@@ -75,9 +75,9 @@ pub enum Occasion {
     Recovered,
     /// URLs come and go, or no longer do.
     Intermittent,
-    /// A host is in danger, such as by a certificate that ends soon.
+    /// A notice other than that of mistakes, such as a certificate that ends soon.
     Warning,
-    /// A mistake in a domain file is new or corrected.
+    /// The notice of mistakes in a domain file.
     Mistake,
     /// A run has ended, with or without news.
     EveryRun,

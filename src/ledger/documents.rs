@@ -40,8 +40,7 @@ pub(super) fn has_statuses(file: &RootFile, domain: &str) -> anyhow::Result<bool
     let Some(head) = documents.next() else {
         return Ok(false);
     };
-    let (mistakes, certificate) = parse_head(&head?.mapping)?;
-    let mut has_any = !mistakes.is_empty() || certificate.is_some();
+    let mut has_any = parse_head(&head?.mapping)?.is_some();
     for document in documents {
         status(domain, &document?)?;
         has_any = true;
@@ -96,18 +95,11 @@ fn parse(text: &str) -> anyhow::Result<Vec<Document>> {
     Ok(documents)
 }
 
-/// The mistakes of a domain, and its certificate.
-pub(super) fn parse_head(
-    head: &Mapping,
-) -> anyhow::Result<(Vec<String>, Option<CertificateDates>)> {
-    let mistakes = match head.get("mistakes") {
-        Some(Value::List(mistakes)) => mistakes.iter(),
-        _ => [].iter(),
-    };
-    let mistakes = mistakes.filter_map(|name| name.as_text().map(str::to_owned));
+/// The certificate of a domain.
+pub(super) fn parse_head(head: &Mapping) -> anyhow::Result<Option<CertificateDates>> {
     let certificate = head.get("certificate").and_then(Value::as_map);
     let certificate = certificate.map(entry::certificate).transpose();
-    Ok((mistakes.collect(), certificate.context("`certificate`")?))
+    certificate.context("`certificate`")
 }
 
 /// The entry of a document of the file of statuses, without content.

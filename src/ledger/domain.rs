@@ -1,7 +1,7 @@
 //! The ledger of one domain in memory.
 
 use urldb_files::{Root, RootFile};
-use urldb_format::{Mapping, Value};
+use urldb_format::Mapping;
 use urldb_protocol::CertificateDates;
 
 use super::entry;
@@ -9,8 +9,6 @@ use super::pages::Pages;
 
 #[derive(Debug, Default)]
 pub(super) struct Domain {
-    /// The names of the mistakes in the domain file, sorted.
-    pub(super) mistakes: Vec<String>,
     /// The dates of the certificate that the host showed last.
     pub(super) certificate: Option<CertificateDates>,
     /// The entries; `None` while only the files of the ledger have them.
@@ -22,16 +20,12 @@ pub(super) struct Domain {
 impl Domain {
     /// Whether nothing is known of the domain besides its entries.
     pub(super) fn is_empty(&self) -> bool {
-        self.mistakes.is_empty() && self.certificate.is_none()
+        self.certificate.is_none()
     }
 
     /// The first document of the file of statuses.
     pub(super) fn head(&self) -> Mapping {
         let mut metadata = Mapping::new();
-        if !self.mistakes.is_empty() {
-            let mistakes = self.mistakes.iter().map(|name| name.as_str().into());
-            metadata.insert("mistakes", Value::List(mistakes.collect()));
-        }
         if let Some(certificate) = &self.certificate {
             metadata.insert("certificate", entry::certificate_mapping(certificate));
         }

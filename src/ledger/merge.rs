@@ -149,7 +149,6 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
     let empty = Mapping::new();
     let versions = [base.unwrap_or(&empty), ours, theirs];
     let rule = |key: &str| match key {
-        "mistakes" => ValueMerge::Set,
         "threads" => ValueMerge::Keys,
         // The evidence of one run, or the dates of one certificate.
         _ => ValueMerge::Whole,
@@ -301,15 +300,12 @@ mod tests {
     #[test]
     fn documents_without_a_path_merge_by_key() {
         // The URLs of an incident are entries, and its evidence is that of one run.
-        let base = "---\nevidence:\n  length: 1\nmistakes:\n- a\n- b\nthreads:\n  ops:\n    message-id: m\n";
+        let base = "---\nevidence:\n  length: 1\nthreads:\n  ops:\n    message-id: m\n";
         let url =
             |number: u8, line: u8| format!("---\nline: {line}\nurl: http://a.example/{number}\n");
-        let ours = base.replace("- a\n", "").replace("length: 1", "length: 2") + &url(1, 1);
-        let theirs = base
-            .replace("- b\n", "- b\n- c\n")
-            .replace("threads:\n", "threads:\n  issues:\n    issue: 7\n")
-            + &url(2, 2);
-        let both = "---\nevidence:\n  length: 2\nmistakes:\n- b\n- c\nthreads:\n  issues:\n    issue: 7\n  ops:\n    message-id: m\n";
+        let ours = base.replace("length: 1", "length: 2") + &url(1, 1);
+        let theirs = base.replace("threads:\n", "threads:\n  issues:\n    issue: 7\n") + &url(2, 2);
+        let both = "---\nevidence:\n  length: 2\nthreads:\n  issues:\n    issue: 7\n  ops:\n    message-id: m\n";
         assert_eq!(
             merged(base, &ours, &theirs),
             both.to_owned() + &url(1, 1) + &url(2, 2)
@@ -317,7 +313,7 @@ mod tests {
         let more = theirs.replace("length: 1", "length: 1\n  tried: 3");
         let either = merged(base, &ours, &more);
         assert!(
-            either.contains("length: 2\nmistakes") || either.contains("length: 1\n  tried: 3\n"),
+            either.contains("length: 2\nthreads") || either.contains("length: 1\n  tried: 3\n"),
             "{either}"
         );
         let close =
@@ -369,20 +365,16 @@ mod tests {
                 entry("PATH", state, since, &more) + &updated.unwrap_or_default()
             });
         let entries = prop::collection::btree_map("/[a-c]", entry, 0..3);
-        let mistakes = prop::collection::btree_set("[a-c]", 0..3);
+        let certificate = prop::option::of(1..4_u8);
         prop::option::weighted(
             0.9,
-            (entries, mistakes).prop_map(|(entries, mistakes)| {
-                let mistakes: String = mistakes.iter().flat_map(|it| ["- ", it, "\n"]).collect();
-                let key = if mistakes.is_empty() {
-                    ""
-                } else {
-                    "mistakes:\n"
-                };
+            (entries, certificate).prop_map(|(entries, certificate)| {
+                let end = |day| format!("certificate:\n  not-after: '2026-11-0{day}T00:00:00Z'\n");
+                let head = certificate.map(end).unwrap_or_default();
                 let entries = entries
                     .iter()
                     .map(|(path, text)| text.replace("PATH", path));
-                format!("---\n{key}{mistakes}{}", entries.collect::<String>())
+                format!("---\n{head}{}", entries.collect::<String>())
             }),
         )
     }

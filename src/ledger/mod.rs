@@ -1,7 +1,7 @@
 //! The memory of runs about every URL: small text files in git.
 //!
-//! - `HOST.yaml` has the shape of a domain file. Its metadata has the mistakes in the domain file and
-//!   the dates of the host's certificate; each further document has the status of one job.
+//! - `HOST.yaml` has the shape of a domain file. Its metadata has the dates of the host's certificate; each
+//!   further document has the status of one job.
 //! - `captures/HOST-….yaml` has the archived content of each job.
 //! - `incidents/ID.yaml` is about one incident.
 //! - `history/MONTH.jsonl` has a line for each run and for each change of a believed state.
@@ -108,7 +108,7 @@ impl Ledger {
         }
         let read = reading::read(&self.folder, domain, &mut self.spool, self.most_pages)?;
         match self.domains.get_mut(domain) {
-            // Mistakes and the certificate may have changed while the domain was closed: only the entries are
+            // The certificate may have changed while the domain was closed: only the entries are
             // replaced.
             Some(known) => {
                 known.is_content_changed |= read.is_content_changed;
@@ -204,7 +204,7 @@ impl Ledger {
         domain.pages.get_or_insert_default().set(key, entry);
     }
 
-    /// The mistakes and the certificate of a domain that was opened, and may be closed.
+    /// The facts about a domain that was opened, and may be closed, besides its entries.
     fn head(&mut self, domain: &str) -> &mut Domain {
         self.domains.entry(domain.to_owned()).or_default()
     }
@@ -300,17 +300,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Replaces the sorted names of the mistakes in a domain file, and returns the former names. The domain
-    /// was opened before.
-    pub fn replace_mistakes(&mut self, domain: &str, mistakes: Vec<String>) -> Vec<String> {
-        let known = self.domains.get(domain);
-        if known.map_or(&[][..], |known| &known.mistakes) == mistakes {
-            return mistakes;
-        }
-        self.changed.insert(domain.to_owned());
-        std::mem::replace(&mut self.head(domain).mistakes, mistakes)
-    }
-
     /// Removes the ledger files of all other domains: their domain files are gone.
     pub fn forget_others<'a>(
         &self,
@@ -383,6 +372,8 @@ fn is_ours(file: &RootFile) -> bool {
 mod tests {
     use std::fs;
     use std::path::PathBuf;
+
+    use urldb_protocol::Shown;
 
     use super::*;
 
@@ -488,15 +479,26 @@ mod tests {
         );
     }
 
-    /// Entries, mistakes and certificate come back however often a domain is closed, and only `save`
+    /// Entries and certificate come back however often a domain is closed, and only `save`
     /// changes the files.
     #[test]
     fn a_closed_domain_is_saved_as_an_open_one() {
+        let certificate = |end: &str| {
+            format!(
+                "---\ncertificate:\n  issuer: R3\n  not-after: '{end}T00:00:00Z'\n  not-before: '2026-09-01T00:00:00Z'\n"
+            )
+        };
         let edit = |is_closing: bool| {
+            let time = |day: &str| format!("{day}T00:00:00Z").parse().unwrap();
+            let dates = CertificateDates {
+                not_before: time("2026-11-20"),
+                not_after: time("2027-02-18"),
+                issuer: Shown::new("R3", 10),
+            };
             let (folder, captures) = two_files();
             fs::write(
                 file_of(&root(&folder), "other.org").path(),
-                "---\nmistakes:\n- a\n",
+                certificate("2026-12-01"),
             )
             .unwrap();
             let mut ledger = Ledger::new(&root(&folder));
@@ -522,7 +524,7 @@ mod tests {
             assert_eq!(ledger.get(&b).unwrap().breaks, ["a run"]);
             assert!(ledger.get(&a).unwrap().content.is_some());
             ledger.close("example.org");
-            ledger.replace_mistakes("example.org", vec!["one".to_owned()]);
+            ledger.set_certificate("example.org", &[dates].into());
             if is_closing {
                 ledger.open("example.org").unwrap();
                 let mut entry = ledger.get(&a).unwrap().clone();
@@ -545,12 +547,14 @@ mod tests {
             ledger.save().unwrap();
             assert!(ledger.changed().is_empty());
             let other = fs::read_to_string(file_of(&root(&folder), "other.org").path()).unwrap();
-            assert_eq!(other, "---\nmistakes:\n- a\n");
+            assert_eq!(other, certificate("2026-12-01"));
             [status, captures].map(|path| fs::read_to_string(path).unwrap())
         };
         let [statuses, captures] = edit(true);
         assert!(
-            statuses.contains("- one") && statuses.contains("1f") && statuses.contains("a run")
+            statuses.contains("2027-02-18")
+                && statuses.contains("1f")
+                && statuses.contains("a run")
         );
         assert!(captures.contains("digest: sha256:1"));
         assert_eq!(edit(false), [statuses, captures]);

@@ -26,7 +26,7 @@ pub(super) fn read(
     let mut statuses = documents(&file)?;
     if let Some(head) = statuses.next() {
         let head = head.and_then(|head| parse_head(&head.mapping));
-        (read.mistakes, read.certificate) = head.with_context(|| using(&file))?;
+        read.certificate = head.with_context(|| using(&file))?;
     }
     for document in statuses {
         let parsed = document.and_then(|document| status(domain, &document));

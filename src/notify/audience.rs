@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use urldb_protocol::{Envelope, Evidence, Incident, Notice, State};
+use urldb_protocol::{Envelope, Evidence, Incident, Notice, NoticeKind, State};
 use urldb_verdict::incident::{Member, MemberKey, Reader, time_of, view};
 
 use super::audience_urls::AudienceUrls;
@@ -163,7 +163,8 @@ pub(super) fn routed(envelope: &Envelope, route: &Route<'_>) -> Envelope {
     // A failure of a single run is not broken for long.
     let is_immediate = route.audience.after.is_none();
     envelope.incidents.retain_mut(|incident| {
-        if !route.has_state_of(incident) || !is_immediate {
+        let is_mistake = incident.notice_of(NoticeKind::Mistake).is_some();
+        if !route.has_state_of(incident) || !is_immediate && !is_mistake {
             return false;
         }
         if let Some(notice) = incident
@@ -366,14 +367,21 @@ impl Route<'_> {
             after,
             ..
         } = self.audience;
+        if notice.kind == NoticeKind::Mistake {
+            return self.has_domain(&notice.file);
+        }
+        let tells_warnings = |other: &Self| other.audience.tells(Occasion::Warning);
+        if notice.kind == NoticeKind::Blind {
+            // Without results, nobody knows of his URLs.
+            let is_told = |other: &Self| tells_warnings(other) && other.has_notice(notice);
+            return after.is_none() && !self.others.iter().any(|(_, other)| is_told(other));
+        }
         let host = host_of(&notice.file);
         let is_wanted = |category: &String| categories.contains(category);
         let is_told = |other: &Self| {
-            let mut occasions = [Occasion::Warning, Occasion::EveryRun].iter();
-            let Audience { on, .. } = other.audience;
             let takes_all =
                 other.audience.categories.is_empty() && other.audience.owners.is_empty();
-            occasions.any(|occasion| on.contains(occasion)) && takes_all && other.has_notice(notice)
+            tells_warnings(other) && takes_all && other.has_notice(notice)
         };
         after.is_none()
             && (domains.is_empty() || domains.iter().any(|pattern| pattern.matches(&host)))
@@ -382,13 +390,15 @@ impl Route<'_> {
             && !self.others.iter().any(|(_, other)| is_told(other))
     }
 
-    /// Whether the audience has the state of the incident. A host whose certificate ends becomes unreachable.
+    /// Whether the audience has the state of the incident. A host whose certificate ends becomes unreachable;
+    /// other notices have no state.
     fn has_state_of(&self, incident: &Incident) -> bool {
-        self.has_state(if incident.is_notice() {
-            State::Unreachable
-        } else {
-            incident.state
-        })
+        let kind = incident.notice.as_ref().map(|notice| notice.kind);
+        match kind.filter(|_| incident.is_notice()) {
+            Some(NoticeKind::CertificateEnds) => self.has_state(State::Unreachable),
+            Some(NoticeKind::Blind | NoticeKind::Mistake) => true,
+            None => self.has_state(incident.state),
+        }
     }
 
     pub(super) fn has_state(&self, state: State) -> bool {

@@ -7,7 +7,7 @@ use super::factory::new_notifier;
 use super::incident_facts::IncidentFacts;
 use super::outbox::{Message, Outbox};
 use super::panic;
-use super::report::{NotifierReport, keep_mistakes, report_for};
+use super::report::{NotifierReport, report_for};
 use super::status::NotifierStatus;
 use super::week::{self, weekly_report};
 use crate::config::{self, Audience, Config, NotifierKind};
@@ -152,18 +152,20 @@ impl ConfiguredNotifier {
         routing: &Routing,
     ) -> NotifierReport {
         let stored = message.envelope();
-        let mut base = match run {
-            Some(run) if run.run.id == stored.run.id => run.clone(),
+        let base = match run {
+            Some(run) if run.run.id == stored.run.id => run,
             // The last run that told it anything; nothing was checked since.
-            _ => stored.clone(),
+            _ => stored,
         };
         if let Some(week) = &stored.week {
-            base.week = Some(week.clone());
+            let base = Envelope {
+                week: Some(week.clone()),
+                ..base.clone()
+            };
             return weekly_report(&base, incidents, self.section(routing));
         }
-        keep_mistakes(&mut base, stored);
         let incidents = message.as_heard(&self.name, incidents.to_vec());
-        report_for(&base, &incidents, self.section(routing))
+        report_for(base, &incidents, self.section(routing))
     }
 
     fn section<'a>(&'a self, routing: &'a Routing) -> Section<'a> {

@@ -339,7 +339,7 @@ mod tests {
         let configured = |name: &str, panics| ConfiguredNotifier {
             name: name.to_owned(),
             kind: "test",
-            audience: Audience::news(),
+            audience: Audience::every_run(),
             settings: String::new(),
             replaces_earlier: false,
             notifier: Ok(Box::new(Fragile { panics })),

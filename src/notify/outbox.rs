@@ -14,7 +14,7 @@ use urldb_protocol::{
 use urldb_text::sanitize;
 
 use super::outbox_file::{EarlierTries, MessageFile, OutboxDelivery, OutboxOutcome};
-use super::report::{NotifierReport, keep_mistakes};
+use super::report::NotifierReport;
 use crate::ledger::{Heard, IncidentFile};
 
 /// The last event that readers have heard of each incident, by the id of the incident.
@@ -49,7 +49,7 @@ impl Outbox {
             earlier: EarlierTries::of(earlier),
             heard: BTreeMap::new(),
             incidents: 0,
-            envelope: without_findings(run, earlier),
+            envelope: without_findings(run),
         };
         Message {
             file: self.0.folder(notifier).file(name),
@@ -199,11 +199,6 @@ impl Message {
     pub(crate) fn delivered(&self) -> impl Iterator<Item = &OutboxDelivery> {
         let deliveries = self.content.deliveries.iter().flatten();
         deliveries.filter(|delivery| delivery.outcome == OutboxOutcome::Delivered)
-    }
-
-    /// Whether anybody got the message.
-    pub(super) fn is_heard(&self) -> bool {
-        self.delivered().next().is_some()
     }
 
     /// The position of the notifier in each incident that the message tells.
@@ -478,15 +473,12 @@ impl EarlierTries {
     }
 }
 
-/// The run without its incidents and findings; of its mistakes, those that are news, and those of earlier
-/// messages that nobody got.
-fn without_findings(run: &Envelope, earlier: &[Message]) -> Envelope {
+/// The run without its incidents, findings and mistakes.
+fn without_findings(run: &Envelope) -> Envelope {
     let mut bare = run.clone();
-    for message in earlier.iter().filter(|message| !message.is_heard()) {
-        keep_mistakes(&mut bare, message.envelope());
-    }
-    bare.mistakes.retain(|mistake| mistake.new);
     bare.incidents.clear();
+    bare.mistakes.clear();
+    bare.fixed.clear();
     bare.findings.clear();
     bare.changes.clear();
     bare.archived.clear();

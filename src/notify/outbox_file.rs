@@ -41,7 +41,7 @@ pub(super) struct MessageFile {
     pub(super) heard: BTreeMap<String, Heard>,
     /// Number of incidents that the message tells.
     pub(super) incidents: u64,
-    /// The run without its incidents and findings, and mistakes that are news.
+    /// The run without its incidents, findings and mistakes.
     pub(super) envelope: Envelope,
 }
 
@@ -108,7 +108,7 @@ pub(crate) enum OutboxOutcome {
 }
 
 impl MessageFile {
-    /// The text of the file: a message that is too long leaves out replies, facts, mistakes, then deliveries.
+    /// The text of the file: a message that is too long leaves out replies, facts, then deliveries.
     pub(super) fn to_bytes(&self) -> anyhow::Result<Vec<u8>> {
         let mut short = self.clone();
         let deliveries = short.deliveries.iter().flatten();
@@ -141,14 +141,6 @@ impl MessageFile {
         if !self.heard.is_empty() {
             // The ledger gets these after each delivery; after a kill in between, readers hear it twice.
             self.heard.clear();
-            return true;
-        }
-        let Envelope {
-            mistakes, fixed, ..
-        } = &mut self.envelope;
-        if mistakes.len() + fixed.len() > 0 {
-            mistakes.truncate(mistakes.len() / 2);
-            fixed.truncate(fixed.len() / 2);
             return true;
         }
         // The next try plans anew what was not made; a delivery that was made is forgotten last.

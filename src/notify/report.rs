@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use urldb_protocol::{Envelope, EventKind, Incident, Mistake, Phase, State};
+use urldb_protocol::{Envelope, EventKind, Incident, NoticeKind, Phase, State};
 use urldb_verdict::incident::{Member, MemberKey, Reader, ended, told_elsewhere, view};
 
 use super::audience::{Section, routed};
@@ -65,11 +65,11 @@ pub(super) fn report_for(
             .any(|(id, _): &(String, Heard)| *id == incident.id)
     };
     keep_news(&mut envelope, run, &wants, &is_told);
+    envelope.add_unread_mistakes();
+    envelope.take_mistakes_of_notices();
     let has_shrunk = |incident: &Incident| incident.phase == Phase::Shrunk;
     let has_news = !heard.is_empty()
         || !envelope.changes.is_empty()
-        || !envelope.fixed.is_empty()
-        || has_mistakes(&envelope)
         || audience.counts && envelope.incidents.iter().any(has_shrunk)
         || audience.on.contains(&Occasion::EveryRun);
     for incident in &mut envelope.incidents {
@@ -89,7 +89,7 @@ pub(super) fn report_for(
 }
 
 /// Identifies what the report tells: a later run that tells the same events, after the same ones, has the same.
-/// `None` for what belongs to the run: a reminder, a mistake, a report without incidents.
+/// `None` for what belongs to the run: a reminder, a report without incidents.
 fn tells(
     envelope: &Envelope,
     known: &[IncidentFile],
@@ -97,7 +97,7 @@ fn tells(
     heard: &[(String, Heard)],
 ) -> Option<String> {
     let is_reminder = envelope.incidents.iter().any(|incident| incident.reminder);
-    if is_reminder || has_mistakes(envelope) {
+    if is_reminder {
         return None;
     }
     let mut hasher = Sha256::new();
@@ -119,30 +119,6 @@ fn tells(
         "{time}-{}",
         HEXLOWER.encode(&hasher.finalize()[..4])
     ))
-}
-
-/// Whether the report has mistakes in domain files as news.
-fn has_mistakes(envelope: &Envelope) -> bool {
-    envelope.mistakes.iter().any(|mistake| mistake.new) || !envelope.fixed.is_empty()
-}
-
-/// Takes over the mistakes that a report which nobody got has as news.
-pub(super) fn keep_mistakes(envelope: &mut Envelope, unheard: &Envelope) {
-    for mistake in &mut envelope.mistakes {
-        let is_same = |it: &Mistake| {
-            (&it.code, &it.file, &it.text) == (&mistake.code, &mistake.file, &mistake.text)
-        };
-        mistake.new |= unheard.mistakes.iter().any(|it| it.new && is_same(it));
-    }
-    for fixed in &unheard.fixed {
-        let is_back = envelope
-            .mistakes
-            .iter()
-            .any(|mistake| (&mistake.code, &mistake.file) == (&fixed.code, &fixed.file));
-        if !is_back && !envelope.fixed.contains(fixed) {
-            envelope.fixed.push(fixed.clone());
-        }
-    }
 }
 
 /// The incidents of a report, as the notifier sees them.
@@ -212,7 +188,7 @@ fn told_incidents(
         if decision != Decision::Tell {
             match incident.phase {
                 Phase::Closed => continue,
-                _ if incident.is_notice() && !wants(Occasion::Warning) => continue,
+                _ if incident.is_notice() && !wants(occasion(&incident)) => continue,
                 Phase::Shrunk => incident.quiet = true,
                 _ => incident.phase = Phase::Unchanged,
             }
@@ -325,12 +301,7 @@ fn decide(
     now: Timestamp,
     wants: &impl Fn(Occasion) -> bool,
 ) -> Decision {
-    let occasion = match incident.phase {
-        _ if incident.is_notice() => Occasion::Warning,
-        Phase::Closed | Phase::Shrunk => Occasion::Recovered,
-        Phase::Intermittent => Occasion::Intermittent,
-        _ => Occasion::Broken,
-    };
+    let occasion = occasion(incident);
     let new = || incident.chapters.iter().filter(|chapter| chapter.new);
     let has_new = |event| new().any(|chapter| chapter.event == event);
     let told = incident.urls.iter().filter(|url| !url.new).count() as u64;
@@ -367,6 +338,17 @@ fn decide(
     }
 }
 
+/// The kind of news that the incident is.
+fn occasion(incident: &Incident) -> Occasion {
+    match incident.phase {
+        _ if incident.notice_of(NoticeKind::Mistake).is_some() => Occasion::Mistake,
+        _ if incident.is_notice() => Occasion::Warning,
+        Phase::Closed | Phase::Shrunk => Occasion::Recovered,
+        Phase::Intermittent => Occasion::Intermittent,
+        _ => Occasion::Broken,
+    }
+}
+
 /// Leaves out the news that the notifier does not want, or knows.
 fn keep_news(
     envelope: &mut Envelope,
@@ -388,12 +370,6 @@ fn keep_news(
         };
         wants(occasion) && !change.muted && !covered.contains(change.url.as_str())
     });
-    if !wants(Occasion::Mistake) {
-        envelope.fixed.clear();
-        for mistake in &mut envelope.mistakes {
-            mistake.new = false;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -405,9 +381,10 @@ mod tests {
 
     use jiff::SignedDuration;
     use proptest::prelude::*;
-    use urldb_protocol::{Ack, AffectedUrl, Because, Evidence, Observed};
+    use urldb_protocol::{Ack, AffectedUrl, Because, Evidence, Notice, Observed};
     use urldb_verdict::incident::{
-        Event, EventUrl, IncidentLog, RunFacts, RunResult, Runs, UrlOutcome, append, time_of,
+        Event, EventUrl, FileFacts, IncidentLog, OwnNetwork, RunFacts, RunResult, Runs, UrlOutcome,
+        append, time_of,
     };
     use urldb_verdict::{CertificateFacts, UrlStatus};
 
@@ -520,6 +497,11 @@ mod tests {
                     warning: Duration::ZERO,
                     is_complete: true,
                     is_gone: &|_, _| false,
+                },
+                network: OwnNetwork::Unknown,
+                files: FileFacts {
+                    read: &[],
+                    is_gone: &|_| false,
                 },
             };
             let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
@@ -1081,6 +1063,98 @@ mod tests {
             let incidents = message.iter().flat_map(|message| &message.incidents);
             let merged = incidents.filter(|it| it.merged_into.is_some());
             assert_eq!(merged.count(), usize::from(ends), "{second}");
+        }
+    }
+
+    /// An open notice as a file has it.
+    fn noticed(notice: Notice) -> IncidentFile {
+        IncidentFile {
+            log: IncidentLog {
+                id: "1f2e3d4c".to_owned(),
+                key: "77aa20c1b3e0d914".to_owned(),
+                host: "example.org".to_owned(),
+                events: vec![Event {
+                    id: "20261102T041703Z-5de248cc".to_owned(),
+                    notice: Some(notice),
+                    ..Event::default()
+                }],
+            },
+            notified: BTreeMap::new(),
+        }
+    }
+
+    /// A network that fails concerns all readers, mistakes those of the file; each section has the kinds of news that
+    /// it wants, and `else` has what no other section tells.
+    #[test]
+    fn a_notice_reaches_the_sections_that_want_it() {
+        let on = |occasions: &[Occasion]| Audience {
+            on: occasions.iter().copied().collect(),
+            ..Audience::news()
+        };
+        let blind = Notice {
+            kind: NoticeKind::Blind,
+            ..Notice::default()
+        };
+        let mistake = Notice {
+            kind: NoticeKind::Mistake,
+            file: "urldb/example.org.yaml".to_owned(),
+            ..Notice::default()
+        };
+        let owners = Audience {
+            owners: vec!["gaia".to_owned()],
+            states: vec![State::Gone],
+            ..Audience::news()
+        };
+        let rest = Audience {
+            is_rest: true,
+            ..Audience::news()
+        };
+        let late = Audience {
+            after: Some(Duration::from_hours(1)),
+            ..on(&[Occasion::Broken, Occasion::Warning])
+        };
+        let run = |notice: &Notice| {
+            let mut run: Envelope = serde_json::from_str(EXAMPLE).unwrap();
+            run.incidents.clear();
+            run.changes.clear();
+            (run, noticed(notice.clone()))
+        };
+        for (audience, others, [hears_blind, hears_mistake]) in [
+            (Audience::news(), None, [true, true]),
+            (on(&[Occasion::Warning]), None, [true, false]),
+            (on(&[Occasion::Mistake]), None, [false, true]),
+            (
+                on(&[Occasion::Broken, Occasion::Recovered]),
+                None,
+                [false, false],
+            ),
+            (owners, None, [true, false]),
+            (rest.clone(), None, [true, true]),
+            (rest.clone(), Some(Audience::news()), [false, false]),
+            (rest, Some(on(&[Occasion::Broken])), [true, true]),
+            (late, None, [false, false]),
+        ] {
+            let routing = match others {
+                Some(other) => Routing::of_sections([("other", other)]),
+                None => Routing::default(),
+            };
+            for (notice, hears) in [(&blind, hears_blind), (&mistake, hears_mistake)] {
+                let (run, file) = run(notice);
+                let section = Section {
+                    name: "all",
+                    audience: &audience,
+                    routing: &routing,
+                    keeps_threads: false,
+                };
+                let report = report_for(&run, &[file], section);
+                let kind = notice.kind.as_str();
+                assert_eq!(report.has_news, hears, "{kind}: {audience:?}");
+                assert_eq!(
+                    report.heard.len(),
+                    usize::from(hears),
+                    "{kind}: {audience:?}"
+                );
+            }
         }
     }
 

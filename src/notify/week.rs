@@ -118,6 +118,9 @@ mod tests {
             selection: None,
             base: None,
             incomplete: false,
+            due: 0,
+            verified: 0,
+            own_network: 0,
             answered: true,
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{Because, Incident, LogEntry, LogEvent, Phase, State};
+use urldb_protocol::{Because, EventKind, Incident, LogEntry, LogEvent, Phase, State};
 
 use super::{Commits, Sources, domain_of};
 use crate::ledger::{ChangeLine, IncidentLine};
@@ -47,6 +47,12 @@ impl Sources<'_> {
             Scope::Host(host) => self.of_hosts(|known| known == host, is_waiting),
             Scope::Record { host, urls, .. } => self.of_urls(host, urls, is_waiting),
         };
+        let notices = self.incidents.values().flat_map(of_notice);
+        entries.extend(notices.filter(|entry| match scope {
+            Scope::All => true,
+            Scope::Host(host) => entry.host == host,
+            Scope::Record { .. } => false,
+        }));
         if let Some(commits) = commits {
             entries.extend(of_commits(scope, commits));
         }
@@ -228,6 +234,32 @@ fn unconfirmed(incident: &Incident, opened: &IncidentLine, host: &str) -> Option
     })
 }
 
+/// The events of a notice, the end included.
+fn of_notice(incident: &Incident) -> Vec<LogEntry> {
+    let mut entries: Vec<LogEntry> = vec![];
+    for chapter in &incident.chapters {
+        let is_end = incident.is_notice() && chapter.event == EventKind::Closed;
+        let event = match (&chapter.notice, chapter.event) {
+            (Some(_), EventKind::Renewed) => LogEvent::Solved,
+            (Some(_), _) => LogEvent::Warned,
+            (None, _) if is_end => LogEvent::Solved,
+            (None, _) => continue,
+        };
+        let last = entries.last();
+        if last.is_some_and(|last| last.event == event && last.run.as_ref() == Some(&chapter.run)) {
+            continue;
+        }
+        let notice = chapter.notice.as_ref().or(incident.notice.as_ref());
+        entries.push(LogEntry {
+            notice: notice.cloned(),
+            run: Some(chapter.run.clone()),
+            incident: Some(incident.id.clone()),
+            ..entry(chapter.at, event, domain_of(incident))
+        });
+    }
+    entries
+}
+
 fn of_incident(line: &IncidentLine, host: &str, incident: Option<&Incident>) -> LogEntry {
     let event = match (line.phase, line.because) {
         (Phase::Closed, Some(Because::Accepted | Because::Removed)) => LogEvent::PromisesChanged,
@@ -318,6 +350,7 @@ fn entry(at: Timestamp, event: LogEvent, host: String) -> LogEntry {
         since: None,
         run: None,
         incident: None,
+        notice: None,
         notified: vec![],
         commit: None,
     }

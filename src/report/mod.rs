@@ -8,8 +8,8 @@ use std::time::Duration;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, Observed,
-    PROTOCOL, Promised, RunInfo, Severity, State, Summary, Totals,
+    Change, Coverage, Envelope, Finding, Incident, JobResult, Mistake, Observed, PROTOCOL,
+    Promised, Reason, RunInfo, Severity, State, Summary, Totals,
 };
 use urldb_verdict::{
     CanonicalMismatch, HostCertificates, Job, JudgedJob, Observation, Promise, SkippedRecords,
@@ -24,25 +24,18 @@ use findings::{
     warning_finding,
 };
 
-/// Mistakes in domain files.
-#[derive(Debug, Default)]
-pub struct Mistakes {
-    /// Mistakes that keep records from being read as they are meant.
-    pub current: Vec<Mistake>,
-    /// Mistakes of earlier runs that are gone.
-    pub fixed: Vec<FixedMistake>,
-}
-
 /// Collects the judged jobs of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
-    mistakes: Mistakes,
+    mistakes: Vec<Mistake>,
     changes: Vec<Change>,
     states: BTreeMap<State, u64>,
     /// Number of URLs by the state that counts for the exit code.
     weighed: BTreeMap<State, u64>,
     coverage: Coverage,
+    /// URLs that were due and not asked.
+    not_asked: u64,
     /// Number of URLs that were planned.
     planned: u64,
     verification: Verification,
@@ -55,7 +48,7 @@ pub struct Report {
 impl Report {
     /// An empty report. `skipped` and `mistakes` come from planning. The report holds the result of
     /// every job only if `with_results`, since a database may have very many.
-    pub fn new(with_results: bool, skipped: &SkippedRecords, mistakes: Mistakes) -> Self {
+    pub fn new(with_results: bool, skipped: &SkippedRecords, mistakes: Vec<Mistake>) -> Self {
         Self {
             coverage: Coverage {
                 deprecated: skipped.deprecated,
@@ -119,6 +112,8 @@ impl Report {
         let state = judged.verdict.state();
         let is_static = judged.job.promise.is_static();
         cover(&mut self.coverage, judged);
+        let reason = judged.verdict.classification.reason;
+        self.not_asked += u64::from(matches!(reason, Some(Reason::RunEnded | Reason::NotAsked)));
         let is_not_modified = is_static && is_not_modified(judged);
         let is_verified = is_static && state == State::Ok && !is_not_modified;
         if is_static {
@@ -159,6 +154,16 @@ impl Report {
     pub fn set_incidents(&mut self, incidents: Vec<Incident>, totals: Totals) {
         self.incidents = incidents;
         self.totals = totals;
+    }
+
+    /// Counts of URLs so far.
+    pub fn coverage(&self) -> &Coverage {
+        &self.coverage
+    }
+
+    /// Whether the run asked all URLs that were due.
+    pub fn has_asked_all(&self) -> bool {
+        self.not_asked == 0 && self.coverage.due >= self.planned
     }
 
     /// Number of URLs seen in each state.
@@ -215,14 +220,14 @@ impl Report {
             totals: self.totals,
             audience: None,
         };
-        let envelope = Envelope {
+        let mut envelope = Envelope {
             protocol: PROTOCOL,
             message: None,
             run,
             incidents: self.incidents,
             findings: self.findings,
-            mistakes: self.mistakes.current,
-            fixed: self.mistakes.fixed,
+            mistakes: self.mistakes,
+            fixed: vec![],
             changes: self.changes,
             tells: None,
             delay: None,
@@ -231,6 +236,7 @@ impl Report {
             archived: self.archived,
             summary,
         };
+        envelope.take_mistakes_of_notices();
         (envelope, self.results)
     }
 }
@@ -241,6 +247,8 @@ pub fn cover(coverage: &mut Coverage, judged: &JudgedJob) {
     let is_static = judged.job.promise.is_static();
     coverage.due += 1;
     coverage.checked += u64::from(state != State::Inconclusive);
+    let reason = judged.verdict.classification.reason;
+    coverage.own_network += u64::from(reason == Some(Reason::OwnNetwork));
     coverage.static_due += u64::from(is_static);
     let is_not_modified = is_static && is_not_modified(judged);
     let is_verified = is_static && state == State::Ok && !is_not_modified;

@@ -6,11 +6,13 @@ use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_protocol::{Envelope, JobResult, RunInfo};
 use urldb_verdict::JobKey;
+use urldb_verdict::incident::OwnNetwork;
 
 use super::archive::RunArchive;
 use super::incidents::RunIncidents;
 use super::late;
 use super::memory::IncidentMemory;
+use super::network::NetworkFacts;
 use super::options::RunOptions;
 use super::outcome::{Messages, Outcome, combined};
 use super::plan::Plan;
@@ -70,7 +72,6 @@ pub(super) fn conclude(
     messages.extend(plan.jobs.messages());
     run.finished = finished.unwrap_or_else(options.ambient.now);
     run.interrupted = options.stop.is_set();
-    let certificates = tally.end_certificates();
     let incidents = RunIncidents {
         config: options.config,
         run: &run,
@@ -79,10 +80,11 @@ pub(super) fn conclude(
         past: &past,
         planned: plan.urls,
         understood: &plan.understood,
-        certificates: &certificates,
+        certificates: &tally.end_certificates(),
+        network: own_network(options, &run, &tally, &past),
+        files: &plan.files,
     };
-    let mut report = tally.report;
-    let known = prepared.incidents;
+    let (mut report, known) = (tally.report, prepared.incidents);
     let finished = incidents.finish(&known, &mut ledger, tally.outcomes)?;
     report.set_incidents(finished.report, finished.totals);
     let (exit_code, verification) = (report.exit_code(), report.take_verification());
@@ -115,6 +117,25 @@ pub(super) fn conclude(
     })
 }
 
+/// Our own network, as the run and those before found it.
+fn own_network(
+    options: &RunOptions<'_>,
+    run: &RunInfo,
+    tally: &RunTally,
+    past: &[PastRun],
+) -> OwnNetwork {
+    let is_complete = options.selection.is_everything() && !run.interrupted;
+    let facts = NetworkFacts {
+        started: in_seconds(run.started),
+        is_whole: is_complete && tally.report.has_asked_all(),
+        coverage: tally.report.coverage(),
+        has_answer: !tally.outcomes.answered.is_empty(),
+        past,
+        confirm: u64::from(options.config.check.verdict.confirm),
+    };
+    facts.network()
+}
+
 /// Concludes a check, which began at `started`: nothing is written, and nobody is notified.
 pub(super) fn conclude_check(
     options: &RunOptions<'_>,
@@ -137,6 +158,9 @@ pub(super) fn conclude_check(
         planned: plan.urls,
         understood: &[],
         certificates: &certificates,
+        // `check` has seen no run before, and its report has the mistakes.
+        network: OwnNetwork::Unknown,
+        files: &[],
     };
     let mut report = tally.report;
     let (incidents, totals) = incidents.of_check(&tally.outcomes);

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use urldb_canon::Scheme;
-use urldb_protocol::{AffectedUrl, Incident, Notice, Phase, RunInfo, Totals};
+use urldb_protocol::{AffectedUrl, Incident, Notice, NoticeKind, Phase, RunInfo, Totals};
 use urldb_verdict::incident::{
-    Appended, IncidentLog, MarkChange, Member, MemberKey, Reader, RunFacts, RunResult, Runs,
-    UrlOutcome, append, time_of, unconfirmed_and_unknown, view,
+    Appended, FileFacts, FileMistakes, IncidentLog, MarkChange, Member, MemberKey, OwnNetwork,
+    Reader, RunFacts, RunResult, Runs, UrlOutcome, append, time_of, unconfirmed_and_unknown, view,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, Job, JobKey, SkippedRecords};
 
@@ -33,7 +33,11 @@ pub(super) struct PlannedUrls {
 impl PlannedUrls {
     /// Expects the URLs that open incidents affect, and URLs of hosts with a notice.
     pub(super) fn expecting(known: &[IncidentFile]) -> Self {
-        let noticed = known.iter().filter(|file| file.log.state().is_noticed);
+        let noticed = known.iter().filter(|file| {
+            let state = file.log.state();
+            let notice = state.open_notice();
+            notice.is_some_and(|notice| notice.kind == NoticeKind::CertificateEnds)
+        });
         Self {
             by_host: BTreeMap::new(),
             without_record: members(known),
@@ -79,6 +83,10 @@ pub(super) struct RunIncidents<'a> {
     pub(super) understood: &'a [String],
     /// The certificates that notices may be about.
     pub(super) certificates: &'a [HostCertificates],
+    /// Our own network.
+    pub(super) network: OwnNetwork,
+    /// The domain files that the run has read.
+    pub(super) files: &'a [FileMistakes],
 }
 
 /// The incidents after a run.
@@ -196,6 +204,13 @@ impl RunIncidents<'_> {
                 warning: self.config.check.expiry_warning,
                 is_complete: self.is_complete && !self.run.interrupted,
                 is_gone: &has_no_https,
+            },
+            network: self.network,
+            files: FileFacts {
+                read: self.files,
+                is_gone: &|file| {
+                    self.is_complete && !urldb_files::is_there(&self.config.root.join(file))
+                },
             },
         };
         append(known, &outcomes.urls, &facts)

@@ -35,7 +35,7 @@ mod doubt;
 mod incidents;
 mod late;
 mod memory;
-mod mistakes;
+mod network;
 mod observe;
 mod options;
 mod outcome;

@@ -1,11 +1,12 @@
 //! The step that plans: domain files in, jobs out.
 
 use jiff::Timestamp;
+use urldb_protocol::Mistake;
+use urldb_verdict::incident::FileMistakes;
 use urldb_verdict::{JobKey, KeptBodies, PlanOptions, Rehash, Selection, SkippedRecords};
 
 use super::domain_files::{DomainFiles, FirstReading, ReadFile};
 use super::incidents::PlannedUrls;
-use super::mistakes;
 use super::options::RunOptions;
 use super::plan_options::plan_options;
 use super::planned_jobs::PlannedJobs;
@@ -13,7 +14,6 @@ use super::planner::PlanEvent;
 use super::prepare::Prepared;
 use crate::config::Config;
 use crate::notify::{AudienceUrls, FilteredSections};
-use crate::report::Mistakes;
 
 /// The jobs of a run, and the findings of planning.
 pub(super) struct Plan<'a> {
@@ -21,7 +21,9 @@ pub(super) struct Plan<'a> {
     /// Number of records without jobs.
     pub(super) skipped: SkippedRecords,
     /// Mistakes in domain files, until the report takes them.
-    pub(super) mistakes: Mistakes,
+    pub(super) mistakes: Vec<Mistake>,
+    /// The domain files that were read.
+    pub(super) files: Vec<FileMistakes>,
     pub(super) urls: PlannedUrls,
     /// The URLs of each section that is for some of all URLs.
     pub(super) audiences: Vec<AudienceUrls>,
@@ -61,12 +63,12 @@ pub(super) fn plan<'a>(prepared: &Prepared<'a>) -> anyhow::Result<Plan<'a>> {
     })?;
     urls.count(jobs.by_host(), &skipped);
     let understood = understood(&files);
-    let mistakes = mistakes::compared(ledger, files);
     ledger.check()?;
     Ok(Plan {
         jobs,
         skipped,
-        mistakes,
+        files: read_files(&files),
+        mistakes: mistakes(files),
         urls,
         audiences,
         understood,
@@ -92,7 +94,8 @@ pub(super) fn plan_check<'a>(
     Ok(Plan {
         jobs,
         skipped,
-        mistakes: mistakes::current(files),
+        files: vec![],
+        mistakes: mistakes(files),
         urls,
         audiences,
         understood: vec![],
@@ -128,6 +131,16 @@ pub fn audience_urls(
         audience.planned = 0;
     }
     Ok(audiences)
+}
+
+fn read_files(files: &[ReadFile]) -> Vec<FileMistakes> {
+    let read = files.iter();
+    read.map(|file| FileMistakes::new(&file.host, &file.name, &file.mistakes))
+        .collect()
+}
+
+fn mistakes(files: Vec<ReadFile>) -> Vec<Mistake> {
+    files.into_iter().flat_map(|file| file.mistakes).collect()
 }
 
 fn understood(files: &[ReadFile]) -> Vec<String> {

@@ -100,18 +100,6 @@ impl SharedLedger {
         unplanned
     }
 
-    /// Replaces the mistakes in a domain file, as [`Ledger::replace_mistakes`].
-    pub(super) fn replace_mistakes(&self, domain: &str, mistakes: Vec<String>) -> Vec<String> {
-        if mistakes.is_empty() {
-            return self.lock().replace_mistakes(domain, mistakes);
-        }
-        // Planning has not opened the domain of a misnamed file.
-        let mut shared = self.of_domain(domain);
-        let former = shared.replace_mistakes(domain, mistakes);
-        shared.close(domain);
-        former
-    }
-
     /// Removes references to captures in these archive files of the run.
     pub(super) fn forget_captures(&self, files: &BTreeSet<String>) {
         if files.is_empty() {

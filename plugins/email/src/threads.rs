@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use urldb_protocol::{Because, Delivery, Envelope, Incident, Phase, Remembered, State};
+use urldb_protocol::{Because, Delivery, Envelope, Incident, NoticeKind, Phase, Remembered, State};
 use urldb_render::{has_other_news, tells};
 
 /// The facts that a thread needs in later runs.
@@ -94,6 +94,7 @@ fn label_of(incidents: &[&Incident]) -> &'static str {
     let all = |wanted: fn(&Incident) -> bool| incidents.iter().all(|incident| wanted(incident));
     match () {
         () if all(|it| it.is_notice() && it.phase == Phase::Closed) => "solved",
+        () if all(|it| it.notice_of(NoticeKind::Mistake).is_some()) => "mistake",
         () if all(Incident::is_notice) => "warning",
         () if all(|it| matches!(it.end(), Some(Because::Accepted | Because::Removed))) => "closed",
         () if all(|it| it.phase == Phase::Closed) => "recovered",

@@ -389,6 +389,7 @@ fn event(event: LogEvent) -> LogEntry {
         reason: None,
         since: None,
         run: None,
+        notice: None,
         incident: Some(OPEN.to_owned()),
         notified: vec![],
         commit: None,

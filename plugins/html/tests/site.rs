@@ -264,6 +264,7 @@ fn event(time: &str, event: LogEvent, text: &str) -> LogEntry {
         reason: (!is_commit).then(|| text.to_owned()),
         since: None,
         run: None,
+        notice: None,
         incident: (!is_commit).then(|| "bd7dbe2e".to_owned()),
         notified: vec![],
         commit: is_commit.then(|| commit(text)),

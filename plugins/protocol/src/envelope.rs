@@ -1,13 +1,14 @@
 //! The envelope: the JSON document that describes one run to notifiers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::{Severity, Shown};
 
 use crate::finding::{Finding, FixedMistake, Mistake};
-use crate::incident::Incident;
+use crate::incident::{Incident, Phase};
+use crate::notice::{Notice, NoticeKind};
 use crate::promise::{Observed, Promised};
 use crate::reason::Reason;
 use crate::state::State;
@@ -71,6 +72,62 @@ impl Envelope {
         let has_new_mistake = self.mistakes.iter().any(|mistake| mistake.new);
         let has_change = self.changes.iter().any(|change| !change.muted);
         has_new_mistake || !self.fixed.is_empty() || has_change
+    }
+
+    /// The domain files with a notice about their mistakes, corrected ones included.
+    pub fn files_with_notice(&self) -> BTreeSet<&str> {
+        let incidents = self.incidents.iter().filter(|it| !it.id.is_empty());
+        let notices = incidents.filter_map(|it| it.notice_of(NoticeKind::Mistake));
+        notices.map(|notice| notice.file.as_str()).collect()
+    }
+
+    /// Adds the mistakes of notices about files that the run has not read.
+    pub fn add_unread_mistakes(&mut self) {
+        for incident in self.incidents.iter().filter(|it| it.is_open()) {
+            let notice = incident.notice_of(NoticeKind::Mistake);
+            let is_unread = |notice: &&Notice| {
+                let mut mistakes = self.mistakes.iter();
+                !mistakes.any(|mistake| mistake.file == notice.file)
+            };
+            if let Some(notice) = notice.filter(is_unread) {
+                self.mistakes.extend(notice.mistakes.iter().cloned());
+            }
+        }
+    }
+
+    /// Takes from the notices which mistakes in domain files are news, and which are corrected.
+    pub fn take_mistakes_of_notices(&mut self) {
+        self.fixed.clear();
+        for mistake in &mut self.mistakes {
+            mistake.new = false;
+        }
+        let incidents = self.incidents.iter().filter(|it| !it.id.is_empty());
+        for incident in incidents {
+            let Some(notice) = incident.notice_of(NoticeKind::Mistake) else {
+                continue;
+            };
+            let is_told = incident.phase != Phase::Unchanged && !incident.quiet;
+            if is_told {
+                self.fixed.extend(notice.mended.iter().cloned());
+            }
+            let news = notice
+                .mistakes
+                .iter()
+                .filter(|mistake| mistake.new && is_told);
+            let mut news: Vec<&Mistake> = news.collect();
+            // The notice lists the first ones only.
+            let is_all = matches!(incident.phase, Phase::Opened | Phase::Reopened) && is_told;
+            let of_file = self.mistakes.iter_mut().filter(|it| it.file == notice.file);
+            for mistake in of_file {
+                let is_same =
+                    |it: &&Mistake| (&it.code, &it.text) == (&mistake.code, &mistake.text);
+                let listed = news.iter().position(is_same);
+                mistake.new = is_all || listed.is_some();
+                if let Some(index) = listed {
+                    news.swap_remove(index);
+                }
+            }
+        }
     }
 
     /// Number of URLs without a conclusion for one of these reasons.
@@ -241,6 +298,9 @@ pub struct Coverage {
     pub due: u64,
     /// URLs for which the check reached a conclusion.
     pub checked: u64,
+    /// URLs without a conclusion because our own network failed.
+    #[serde(default)]
+    pub own_network: u64,
     /// Static URLs that were due.
     pub static_due: u64,
     /// Static URLs whose bytes were all compared and are as promised.

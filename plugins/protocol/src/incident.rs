@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
-use crate::event::{Ack, Because, EventKind};
-use crate::notice::{CertificateDates, Notice};
+use crate::event::{Ack, Because, EarlierIncident, EventKind};
+use crate::notice::{CertificateDates, Notice, NoticeKind};
 use crate::promise::{Observed, Promised};
 use crate::state::State;
 
@@ -148,18 +148,6 @@ pub struct Chapter {
     pub evidence: Option<Evidence>,
 }
 
-/// A former incident of a URL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct EarlierIncident {
-    /// Its id.
-    pub id: String,
-    /// When it opened.
-    pub opened: Timestamp,
-    /// When it closed.
-    pub closed: Timestamp,
-}
-
 impl Incident {
     /// An incident without URLs and evidence that no run has named yet.
     pub fn group(phase: Phase, host: String, state: State, since: Timestamp) -> Self {
@@ -198,6 +186,12 @@ impl Incident {
     /// The URLs that are affected after the run.
     pub fn affected(&self) -> impl Iterator<Item = &AffectedUrl> {
         self.urls.iter().filter(|url| url.left.is_none())
+    }
+
+    /// The notice, if the incident is one of this kind and no URL is affected.
+    pub fn notice_of(&self, kind: NoticeKind) -> Option<&Notice> {
+        let notice = self.notice.as_ref().filter(|_| self.is_notice());
+        notice.filter(|notice| notice.kind == kind)
     }
 
     /// Whether the incident is a notice alone: no URL is affected, and none was.

@@ -27,11 +27,9 @@ mod words;
 pub use envelope::{
     Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
-pub use event::{Ack, Because, EventKind};
+pub use event::{Ack, Because, EarlierIncident, EventKind};
 pub use finding::{Finding, FixedMistake, Mistake};
-pub use incident::{
-    AffectedUrl, Chapter, EarlierIncident, Evidence, Incident, Phase, Span, TextDifference,
-};
+pub use incident::{AffectedUrl, Chapter, Evidence, Incident, Phase, Span, TextDifference};
 pub use incident_events::{
     ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldBy, ToldIncident, UrlEvidence,
 };

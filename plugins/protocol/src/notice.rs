@@ -1,16 +1,19 @@
-//! Notices: dangers to promises that are still kept.
+//! Notices: dangers to promises that are still kept, and faults of the watching itself.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
-/// A danger to the promises of a host, of which people are told before a URL is broken.
+use crate::finding::{FixedMistake, Mistake};
+
+/// A danger to promises of which people are told though no URL is broken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Notice {
     /// The kind of danger.
     pub kind: NoticeKind,
-    /// The domain file of the host, relative to the root of the repository, with `/`.
+    /// The domain file of the host, relative to the root of the repository, with `/`; empty if it is about no
+    /// host.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// The categories of the URLs that are in danger.
@@ -19,6 +22,24 @@ pub struct Notice {
     /// Number of URLs that are in danger; absent if the run asked only a part of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endangered: Option<u64>,
+    /// Number of complete runs in a row without a result for most URLs, of [`NoticeKind::Blind`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<u64>,
+    /// The start of the first of these runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The first mistakes in the file, of [`NoticeKind::Mistake`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mistakes: Vec<Mistake>,
+    /// Number of all mistakes in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Number of mistakes that the reader of a report does not know; absent in files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// The mistakes of which the reader of a report knows and that are corrected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mended: Vec<FixedMistake>,
     /// The certificate that ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
@@ -41,6 +62,10 @@ pub enum NoticeKind {
     /// The certificate of a host ends soon, or has ended.
     #[default]
     CertificateEnds,
+    /// Complete runs in a row get no result for most URLs, probably because of the network of this machine.
+    Blind,
+    /// A domain file has mistakes, so that some records are not checked.
+    Mistake,
 }
 
 impl NoticeKind {
@@ -48,6 +73,8 @@ impl NoticeKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::CertificateEnds => "certificate-ends",
+            Self::Blind => "blind",
+            Self::Mistake => "mistake",
         }
     }
 }

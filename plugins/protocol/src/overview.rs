@@ -11,7 +11,7 @@ use crate::envelope::Totals;
 use crate::finding::{Finding, Mistake};
 use crate::incident::{Incident, Phase};
 use crate::incident_events::{ComesAndGoes, ToldIncident, UrlEvidence};
-use crate::notice::CertificateDates;
+use crate::notice::{CertificateDates, Notice};
 use crate::promise::Promised;
 use crate::runs::{BlindRun, RunCounts, RunSummary};
 use crate::state::State;
@@ -389,6 +389,9 @@ pub struct LogEntry {
     /// The id of the incident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
+    /// The notice, as of an event that is about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Notice>,
     /// Deliveries about the event: `mail sent`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notified: Vec<String>,
@@ -418,6 +421,10 @@ pub enum LogEvent {
     Recovered,
     /// People changed the promises, or removed the records.
     PromisesChanged,
+    /// A notice opened, or said something new.
+    Warned,
+    /// A notice closed.
+    Solved,
 }
 
 /// Facts on the page of one URL beside its [`UrlOverview`]. None of them depends on a run that finds

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    AffectedUrl, Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, Notice, Overview,
-    Phase, State,
+    AffectedUrl, Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, Notice,
+    NoticeKind, Overview, Phase, State,
 };
 
 use crate::compose::{Lookup, evidence_facts, past_of, path_of};
@@ -71,6 +71,15 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
                 .own(" took over the URLs"),
             None => Text::from("Another incident took over the URLs"),
         },
+        EventKind::Closed if incident.notice_of(NoticeKind::Blind).is_some() => {
+            Text::from("A run had results again")
+        }
+        EventKind::Closed if incident.notice_of(NoticeKind::Mistake).is_some() => {
+            Text::from(match chapter.because {
+                Some(_) => "The file was no longer in the database",
+                None => "The file was corrected",
+            })
+        }
         EventKind::Closed if incident.is_notice() => Text::from("The warning ended"),
         EventKind::Closed | EventKind::Noticed | EventKind::Renewed => {
             Text::from("The incident closed")
@@ -102,6 +111,14 @@ fn grown(incident: &Incident, details: &ChapterDetails) -> Text {
 
 /// The certificate of the host, as of an event of a notice.
 fn noticed(event: EventKind, notice: &Notice) -> Text {
+    match notice.kind {
+        NoticeKind::CertificateEnds => {}
+        NoticeKind::Blind => return without_result(notice),
+        NoticeKind::Mistake => {
+            let mistakes = count(notice.count.unwrap_or_default(), "mistake");
+            return Text::from(format!("The file had {mistakes}"));
+        }
+    }
     let dates = match event {
         EventKind::Renewed => &notice.renewed,
         _ => &notice.certificate,
@@ -119,6 +136,17 @@ fn noticed(event: EventKind, notice: &Notice) -> Text {
             )
         }
         (_, None) => format!("The certificate was to end on {end}"),
+    })
+}
+
+/// `2 runs in a row had got no result for most URLs`
+fn without_result(notice: &Notice) -> Text {
+    Text::from(match notice.runs.unwrap_or_default() {
+        0 | 1 => "The run got no result for most URLs".to_owned(),
+        runs => {
+            let runs = count(runs, "run");
+            format!("{runs} in a row had got no result for most URLs")
+        }
     })
 }
 

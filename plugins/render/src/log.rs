@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use urldb_protocol::{CommitInfo, Evidence, Incident, LogEntry, LogEvent, State};
+use urldb_protocol::{CommitInfo, Evidence, Incident, LogEntry, LogEvent, Phase, State};
 
+use crate::compose::notice_title;
 use crate::layout::{columns, wrap};
 use crate::message::Tone;
 use crate::numbers::{age, count, moment, with_spaces};
@@ -34,7 +35,7 @@ pub fn log<'a>(
         let indent = columns(&at) + 2 + EVENT + 2;
         let found = entry.incident.as_deref().and_then(&incident);
         let mut sentence = sentence(entry, found);
-        if with_hosts {
+        if with_hosts && entry.notice.is_none() {
             sentence = Text::new().code(&entry.host).own(": ").and(sentence);
         }
         let mut lines = wrap(&sentence, options.width, indent, indent).into_iter();
@@ -69,15 +70,19 @@ fn label(entry: &LogEntry) -> String {
         (LogEvent::Shrunk, _) => "shrunk".to_owned(),
         (LogEvent::Recovered, _) => "recovered".to_owned(),
         (LogEvent::PromisesChanged, _) => "settled".to_owned(),
+        (LogEvent::Warned, _) => "warning".to_owned(),
+        (LogEvent::Solved, _) => "solved".to_owned(),
     }
 }
 
 fn tone(event: LogEvent) -> Option<Tone> {
     match event {
         LogEvent::Commit | LogEvent::FirstChecked => None,
-        LogEvent::Unconfirmed => Some(Tone::Warn),
+        LogEvent::Unconfirmed | LogEvent::Warned => Some(Tone::Warn),
         LogEvent::Broken | LogEvent::Grown => Some(Tone::Bad),
-        LogEvent::Shrunk | LogEvent::Recovered | LogEvent::PromisesChanged => Some(Tone::Good),
+        LogEvent::Shrunk | LogEvent::Recovered | LogEvent::PromisesChanged | LogEvent::Solved => {
+            Some(Tone::Good)
+        }
     }
 }
 
@@ -90,6 +95,7 @@ pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     let is_one = entry.url.is_some() || entry.urls == 1;
     let is = if is_one { "is" } else { "are" };
     let text = match entry.event {
+        LogEvent::Warned | LogEvent::Solved => return of_notice(entry, incident),
         LogEvent::Commit => return entry.commit.as_ref().map_or_else(Text::new, of_commit),
         LogEvent::FirstChecked => subject.own(format!(" {is} seen for the first time")),
         LogEvent::Unconfirmed => subject.own(" ").and(cause(entry, incident)),
@@ -121,6 +127,20 @@ pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         [] => text,
         told => text.own("; ").own(told.join(", ")),
     }
+}
+
+/// The notice as of the event: it names its host or its file.
+fn of_notice(entry: &LogEntry, incident: Option<&Incident>) -> Text {
+    let phase = match entry.event {
+        LogEvent::Solved => Phase::Closed,
+        _ => Phase::Unchanged,
+    };
+    let told = incident.map(|incident| Incident {
+        phase,
+        notice: entry.notice.clone(),
+        ..incident.clone()
+    });
+    told.as_ref().map_or_else(Text::new, notice_title)
 }
 
 /// The failure of the URLs: `answer 404 Not Found`.

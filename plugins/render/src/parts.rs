@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use urldb_protocol::{
-    Chapter, Delay, Delivery, DeliveryOutcome, Envelope, Incident, Phase, PlannedDelivery,
-    ReportDelivery,
+    Chapter, Delay, Delivery, DeliveryOutcome, Envelope, Incident, NoticeKind, Phase,
+    PlannedDelivery, ReportDelivery,
 };
 
 /// The number of messages that a notifier makes of a report.
@@ -148,8 +148,11 @@ fn has_news(incident: &Incident) -> bool {
 /// Whether the report has news that belong to no incident.
 pub fn has_other_news(envelope: &Envelope) -> bool {
     let known = urls_of(envelope, |_| true);
-    envelope.mistakes.iter().any(|mistake| mistake.new)
-        || !envelope.fixed.is_empty()
+    let noticed = envelope.files_with_notice();
+    let is_other = |file: &str| !noticed.contains(file);
+    let mut mistakes = envelope.mistakes.iter();
+    mistakes.any(|mistake| mistake.new && is_other(&mistake.file))
+        || envelope.fixed.iter().any(|fixed| is_other(&fixed.file))
         || envelope.findings.iter().any(|finding| finding.new)
         || envelope
             .changes
@@ -173,6 +176,18 @@ pub fn part(envelope: &Envelope, told: &[&str], tells_others: bool) -> Envelope 
         incident.reminder = false;
         true
     });
+    let incidents = envelope.incidents.iter().filter(|it| !is_told(it));
+    let elsewhere = incidents.filter_map(|it| it.notice_of(NoticeKind::Mistake));
+    let elsewhere: HashSet<&str> = elsewhere.map(|notice| notice.file.as_str()).collect();
+    let noticed = envelope.files_with_notice();
+    let tells_file = |file: &str| {
+        let is_own = noticed.contains(file) || tells_others;
+        is_own && !elsewhere.contains(file)
+    };
+    part.fixed.retain(|fixed| tells_file(&fixed.file));
+    for mistake in &mut part.mistakes {
+        mistake.new &= tells_file(&mistake.file);
+    }
     if tells_others {
         let elsewhere = urls_of(envelope, |incident| !is_told(incident));
         part.changes
@@ -182,10 +197,6 @@ pub fn part(envelope: &Envelope, told: &[&str], tells_others: bool) -> Envelope 
     let urls = urls_of(envelope, is_told);
     part.changes
         .retain(|change| urls.contains(change.url.as_str()));
-    part.fixed.clear();
-    for mistake in &mut part.mistakes {
-        mistake.new = false;
-    }
     for finding in &mut part.findings {
         finding.new = false;
     }

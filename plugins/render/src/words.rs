@@ -149,7 +149,9 @@ fn keep_incident(envelope: &mut Envelope, id: &str) {
     let urls = urls_of(&all, |_| true);
     let findings = &mut envelope.findings;
     findings.retain(|finding| urls.contains(finding.url.as_str()));
-    envelope.mistakes.clear();
+    let noticed = all.files_with_notice();
+    let mistakes = &mut envelope.mistakes;
+    mistakes.retain(|mistake| noticed.contains(mistake.file.as_str()));
 }
 
 fn is_merged(incident: &Incident) -> bool {
@@ -187,9 +189,12 @@ fn action(told: &Envelope, of: &Part) -> MessageAction {
         return A::Test;
     }
     let begins = |it: &Incident| matches!(it.phase, Phase::Opened | Phase::Reopened);
-    let is_fault = told.mistakes.iter().any(|mistake| mistake.new)
+    let noticed = told.files_with_notice();
+    let is_other = |file: &str| !noticed.contains(file);
+    let mut mistakes = told.mistakes.iter();
+    let is_fault = mistakes.any(|mistake| mistake.new && is_other(&mistake.file))
         || told.findings.iter().any(|finding| finding.new);
-    let is_fixed = !is_thread && !told.fixed.is_empty();
+    let is_fixed = !is_thread && told.fixed.iter().any(|fixed| is_other(&fixed.file));
     if news(told).any(begins) || !is_thread && is_fault {
         return A::Open;
     }

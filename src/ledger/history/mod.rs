@@ -82,6 +82,9 @@ pub struct RunLine {
     /// leave no list.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_modified: u64,
+    /// Number of URLs without a conclusion because our own network failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own_network: u64,
     /// The days whose records were read in full; absent without a 304.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehash: Option<RehashDays>,

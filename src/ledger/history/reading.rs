@@ -38,6 +38,15 @@ pub struct PastRun {
     /// Whether the run got a conclusive result of any URL.
     #[serde(default, rename = "states", deserialize_with = "has_answers")]
     pub answered: bool,
+    /// Number of URLs that were due.
+    #[serde(default)]
+    pub due: u64,
+    /// Number of static URLs whose bytes were found as promised.
+    #[serde(default)]
+    pub verified: u64,
+    /// Number of URLs without a conclusion because our own network failed.
+    #[serde(default, rename = "own-network")]
+    pub own_network: u64,
 }
 
 /// The runs of the past.

@@ -97,6 +97,7 @@ fn run_line(
         due: coverage.due,
         verified: coverage.static_verified,
         not_modified: coverage.not_modified,
+        own_network: coverage.own_network,
         rehash: (coverage.not_modified > 0).then(|| RehashDays {
             every: rehash.every(),
             days: rehash.days(),

@@ -131,6 +131,7 @@ fn play(
             incomplete: false,
             due: keys.len() as u64,
             verified: good.len() as u64,
+            own_network: 0,
             not_modified: unmodified.len() as u64,
             rehash: (!unmodified.is_empty()).then_some(RehashDays {
                 every: EVERY,
@@ -291,6 +292,7 @@ pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<History
                 incomplete: false,
                 due: 1,
                 verified,
+                own_network: 0,
                 not_modified: 0,
                 rehash: rehash.map(|(every, days)| RehashDays { every, days }),
                 states: BTreeMap::default(),

@@ -26,10 +26,12 @@ const MOST_EVIDENCE: usize = 4096;
 const MOST_TEXT: usize = 500;
 
 /// Keys whose values are numbers, and keys whose values are booleans; at any depth.
-const INTEGERS: [&str; 16] = [
+const INTEGERS: [&str; 19] = [
     "added",
     "agreeing",
     "appended-after",
+    "column",
+    "count",
     "endangered",
     "first-difference",
     "format",
@@ -39,6 +41,7 @@ const INTEGERS: [&str; 16] = [
     "redirect-status",
     "removed",
     "requests",
+    "runs",
     "status",
     "tried",
     "warnings",
@@ -64,6 +67,8 @@ struct Metadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closed: Option<Timestamp>,
     format: u64,
+    /// The host; absent in a notice that is about none.
+    #[serde(default)]
     host: String,
     key: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

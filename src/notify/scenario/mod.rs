@@ -229,6 +229,16 @@ mod tests {
                 ],
             ),
             (
+                "07",
+                vec![
+                    "[test] Action needed: 1 certificate ends soon, all 1,247 URLs are as promised",
+                    "[test] Action needed: 1 certificate ends soon, all 1,247 URLs are as promised",
+                    "[test] Action needed: 1 certificate ends soon, all 1,247 URLs are as promised",
+                    "[test] Action needed: 1 certificate has ended, 20 of 1,247 URLs are broken",
+                    "[test] All good again: all 1,247 URLs are as promised",
+                ],
+            ),
+            (
                 "09",
                 vec![
                     "[test] Action needed: 1 new incident, 1 of 1,247 URLs is broken",

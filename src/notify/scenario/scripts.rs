@@ -10,6 +10,8 @@ pub(in crate::notify) struct Scenario {
     /// The paths of the URLs: before and after the number of each; one URL has no number.
     pub(super) paths: (&'static str, &'static str),
     pub(super) urls: usize,
+    /// Hours from the beginning until the certificate of the host ends, if the scenario is about it.
+    pub(super) certificate: Option<i64>,
     pub(super) steps: &'static [Step],
 }
 
@@ -48,6 +50,8 @@ pub(super) enum Sight {
     Removed,
     /// The other bytes, which a person has accepted.
     Accepted,
+    /// A certificate that has ended.
+    Expired,
 }
 
 /// An event besides the run.
@@ -57,9 +61,11 @@ pub(super) enum StepEvent {
     ServiceIsDown,
     /// A person acknowledges the incident for so many days, before the run.
     Ack { days: i64 },
+    /// The host has a new certificate.
+    Renewed,
 }
 
-use Sight::{Accepted, Gone, Grown, Kept, Removed};
+use Sight::{Accepted, Expired, Gone, Grown, Kept, Removed};
 
 const fn runs(hours: i64, runs: usize, changes: &'static [(Range<usize>, Sight)]) -> Step {
     Step {
@@ -86,12 +92,13 @@ const fn with(hours: i64, changes: &'static [(Range<usize>, Sight)], event: Step
 const STARS: (&str, &str) = ("/tables/stars.csv", "");
 
 /// All scenarios. Each begins with a run that sees all promises kept, and ends without an open incident.
-pub(super) const SCENARIOS: [Scenario; 10] = [
+pub(super) const SCENARIOS: [Scenario; 11] = [
     Scenario {
         number: "01",
         title: "one URL changes, is gone, and is as promised again",
         paths: STARS,
         urls: 1,
+        certificate: None,
         steps: &[
             run(24, &[]),
             run(24, &[(0..1, Grown)]),
@@ -106,6 +113,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "30 URLs are gone, four more in each run",
         paths: ("/p/", ".dat"),
         urls: 30,
+        certificate: None,
         steps: &[
             run(12, &[]),
             run(12, &[(0..4, Gone)]),
@@ -125,6 +133,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "one URL comes and goes",
         paths: ("/p/07.dat", ""),
         urls: 1,
+        certificate: None,
         steps: &[
             run(24, &[]),
             run(24, &[(0..1, Gone)]),
@@ -142,6 +151,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "20 URLs are gone; half of them recover first",
         paths: ("/manual/v1/", ".html"),
         urls: 20,
+        certificate: None,
         steps: &[
             run(24, &[]),
             run(24, &[(0..20, Gone)]),
@@ -154,6 +164,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "one URL is gone again within a day, and again after three weeks",
         paths: ("/v1/catalog.json", ""),
         urls: 1,
+        certificate: None,
         steps: &[
             run(1, &[]),
             run(1, &[(0..1, Gone)]),
@@ -170,6 +181,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "a message is late, and tells what is true by then",
         paths: ("/p/", ".dat"),
         urls: 6,
+        certificate: None,
         steps: &[
             run(24, &[]),
             with(24, &[(0..4, Gone)], StepEvent::ServiceIsDown),
@@ -178,10 +190,27 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         ],
     },
     Scenario {
+        number: "07",
+        title: "a certificate ends, of which warnings told, and is renewed",
+        paths: ("/isos/", ".iso"),
+        urls: 20,
+        // An hour before the run of its last day.
+        certificate: Some(24 + 15 * 24 - 1),
+        steps: &[
+            run(24, &[]),
+            run(48, &[]),
+            run(240, &[]),
+            run(48, &[]),
+            run(24, &[(0..20, Expired)]),
+            with(24, &[(0..20, Kept)], StepEvent::Renewed),
+        ],
+    },
+    Scenario {
         number: "08",
         title: "30 files are replaced and come back; the small step is not told",
         paths: ("/assets/", ".js"),
         urls: 30,
+        certificate: None,
         steps: &[
             run(24, &[]),
             run(24, &[(0..30, Grown)]),
@@ -194,6 +223,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "a broken URL leaves the database, which is no recovery",
         paths: ("/old/list.txt", ""),
         urls: 1,
+        certificate: None,
         steps: &[
             run(24, &[]),
             run(24, &[(0..1, Gone)]),
@@ -205,6 +235,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "a person accepts other bytes, which is no recovery",
         paths: STARS,
         urls: 1,
+        certificate: None,
         steps: &[
             run(24, &[]),
             run(24, &[(0..1, Grown)]),
@@ -216,6 +247,7 @@ pub(super) const SCENARIOS: [Scenario; 10] = [
         title: "an acknowledgement holds reminders, and no news",
         paths: ("/p/", ".dat"),
         urls: 6,
+        certificate: None,
         steps: &[
             run(24, &[]),
             run(24, &[(0..2, Gone)]),

@@ -6,14 +6,14 @@ use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use urldb_protocol::{
-    Ack, Delay, Delivery, Envelope, EventKind, Evidence, Incident, Observed, Promised, Remembered,
-    State, Totals,
+    Ack, CertificateDates, Delay, Delivery, Envelope, EventKind, Evidence, Incident, Observed,
+    Promised, Reason, Remembered, Shown, State, Totals,
 };
 use urldb_verdict::incident::{
-    Event, EventUrl, IncidentLog, Mark, Reader, RunFacts, RunResult, Runs, UrlOutcome, append,
-    breaks_after, time_of, view,
+    Event, EventUrl, FileFacts, IncidentLog, Mark, OwnNetwork, Reader, RunFacts, RunResult, Runs,
+    UrlOutcome, append, breaks_after, time_of, view,
 };
-use urldb_verdict::{CertificateFacts, UrlStatus};
+use urldb_verdict::{CertificateFacts, HostCertificates, UrlStatus};
 
 use super::scripts::{Extent, Scenario, Sight, Step, StepEvent};
 use crate::ledger::{Heard, IncidentFile};
@@ -24,6 +24,9 @@ const FILE: &str = "urldb/data.example.org.yaml";
 /// URLs of the invented database, and of its host.
 const ALL_URLS: u64 = 1_247;
 const HOST_URLS: u64 = 300;
+
+/// Hours for which an invented certificate is valid.
+const VALIDITY: i64 = 90 * 24;
 
 /// The invented bytes: promised, and served instead.
 const PROMISED: &str = "promised";
@@ -38,6 +41,8 @@ pub(super) struct World {
     project: String,
     now: Timestamp,
     past: Vec<String>,
+    /// The certificate of the host, in scenarios about it.
+    certificate: Option<CertificateDates>,
     /// The first message that could not be sent.
     late_since: Option<Timestamp>,
     /// Number of events that each incident had before the last run.
@@ -102,6 +107,7 @@ impl World {
             steps,
             now,
             past: vec![],
+            certificate: scenario.certificate.map(|ends| certificate(now, ends)),
             late_since: None,
             before: vec![],
         }
@@ -118,8 +124,10 @@ impl World {
         }
         let (step, is_first) = self.steps.remove(0);
         self.now += SignedDuration::from_hours(step.hours);
-        if let Some(StepEvent::Ack { days }) = step.event {
-            self.acknowledge(days);
+        match step.event {
+            Some(StepEvent::Ack { days }) => self.acknowledge(days),
+            Some(StepEvent::Renewed) => self.certificate = Some(certificate(self.now, VALIDITY)),
+            Some(StepEvent::ServiceIsDown) | None => {}
         }
         let run = self.run_id();
         let was_good: Vec<bool> = self
@@ -177,10 +185,15 @@ impl World {
             host_urls: &|_| HOST_URLS,
             has_answered: &|_| true,
             certificates: CertificateFacts {
-                seen: &[],
-                warning: std::time::Duration::ZERO,
+                seen: &self.certificates(),
+                warning: std::time::Duration::from_hours(14 * 24),
                 is_complete: true,
                 is_gone: &|_, _| false,
+            },
+            network: OwnNetwork::Unknown,
+            files: FileFacts {
+                read: &[],
+                is_gone: &|_| false,
             },
         };
         let known: Vec<IncidentLog> = self.files.iter().map(|file| file.log.clone()).collect();
@@ -199,6 +212,25 @@ impl World {
             let notified = known.map(|file| file.notified.clone()).unwrap_or_default();
             self.files.push(IncidentFile { log, notified });
         }
+    }
+
+    /// The certificate as the host shows it, to all its URLs.
+    fn certificates(&self) -> Vec<HostCertificates> {
+        let certificate = self.certificate.iter();
+        let seen = certificate.map(|dates| {
+            let has_ended = dates.not_after <= self.now;
+            let address = Shown::new("192.0.2.20:443", Shown::LONGEST);
+            let valid = (!has_ended).then(|| (dates.clone(), address));
+            HostCertificates {
+                host: HOST.to_owned(),
+                file: FILE.to_owned(),
+                urls: self.urls.len() as u64,
+                valid: valid.into_iter().collect(),
+                ended: has_ended.then(|| dates.clone()).into_iter().collect(),
+                ..HostCertificates::default()
+            }
+        });
+        seen.collect()
     }
 
     fn acknowledge(&mut self, days: i64) {
@@ -326,7 +358,13 @@ impl UrlState {
             Sight::Kept | Sight::Accepted | Sight::Removed => State::Ok,
             Sight::Grown => State::Changed,
             Sight::Gone => State::Gone,
+            Sight::Expired => State::Unreachable,
         }
+    }
+
+    fn reason(&self) -> Option<String> {
+        let is_expired = self.sight == Sight::Expired;
+        is_expired.then(|| Reason::TlsExpired.to_string())
     }
 
     fn result(&self) -> RunResult {
@@ -346,6 +384,7 @@ impl UrlState {
         self.mark = mark.map(|mark| mark.after(Some(self.result()), now));
         if self.status.state != seen {
             (self.status.state, self.status.since) = (seen, now);
+            self.status.reason = self.reason();
         }
     }
 
@@ -373,15 +412,19 @@ impl UrlState {
             breaks: self.breaks.clone(),
             mark: self.mark.clone(),
             seen: self.seen(),
-            seen_reason: None,
+            seen_reason: self.reason(),
             redirect: None,
             evidence: (self.seen() != State::Ok).then(|| Box::new(self.evidence())),
         }
     }
 
     fn evidence(&self) -> Evidence {
-        let is_gone = self.sight == Sight::Gone;
-        let served = (!is_gone).then(|| digest(SERVED));
+        let (status, is_served) = match self.sight {
+            Sight::Gone => (Some(404), false),
+            Sight::Expired => (None, false),
+            _ => (Some(200), true),
+        };
+        let served = is_served.then(|| digest(SERVED));
         Evidence {
             url: self.url.clone(),
             promised: Promised {
@@ -390,7 +433,7 @@ impl UrlState {
                 ..Promised::default()
             },
             observed: Observed {
-                status: Some(if is_gone { 404 } else { 200 }),
+                status,
                 length: served.is_some().then_some(48_319),
                 sha256: served,
                 ..Observed::default()
@@ -400,6 +443,16 @@ impl UrlState {
             tried: 1,
             ..Evidence::default()
         }
+    }
+}
+
+/// A certificate of the authority R3 that ends so many hours after `now`.
+fn certificate(now: Timestamp, ends: i64) -> CertificateDates {
+    let not_after = now + SignedDuration::from_hours(ends);
+    CertificateDates {
+        not_before: not_after - SignedDuration::from_hours(VALIDITY),
+        not_after,
+        issuer: Shown::new("Example CA R3", Shown::LONGEST),
     }
 }
 

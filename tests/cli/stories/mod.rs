@@ -1,8 +1,10 @@
 //! Histories over several days, played by the program with a scripted clock: what each day says on the
 //! terminal, by mail and in issues.
 
+mod blind;
 mod certificate;
 mod channels;
+mod mistakes;
 mod readers;
 
 use channels::{Chat, MailServer};

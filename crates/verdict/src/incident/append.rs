@@ -3,7 +3,7 @@
 use super::edit::{Appended, RunEdit, RunFacts};
 use super::event::IncidentLog;
 use super::outcome::UrlOutcome;
-use super::{newcomers, notice, silence};
+use super::{blind, mistake, newcomers, notice, silence};
 
 /// Appends the events of a run. `known` are the incidents that are open, and those closed within 30 days.
 /// `outcomes` has each URL that is not as promised, and each member of `known` that the run is about, in any
@@ -14,6 +14,8 @@ pub fn append(known: Vec<IncidentLog>, outcomes: &[UrlOutcome], run: &RunFacts<'
     let mut edit = RunEdit::new(known, &outcomes, run);
     edit.join_twins();
     edit.remove();
+    blind::look(&mut edit);
+    mistake::look(&mut edit);
     notice::look(&mut edit);
     let silent = silence::silent_hosts(&outcomes, run);
     edit.members(&silent);

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{Because, CertificateDates, EarlierIncident, EventKind};
+use urldb_protocol::{Because, CertificateDates, EarlierIncident, EventKind, NoticeKind, State};
 
 use super::cause::{Cause, incident_id, incident_key};
 use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
 use super::log_edit::LogEdit;
 use super::mark::{BREAKS, Mark, RunResult};
+use super::mistakes::FileFacts;
+use super::network::OwnNetwork;
 use super::outcome::UrlOutcome;
 use super::state::{Departure, Member};
+use super::topic::is_topic;
 use super::window::{Runs, Window};
 use crate::certificates::CertificateFacts;
 
@@ -37,6 +40,10 @@ pub struct RunFacts<'a> {
     pub has_answered: &'a dyn Fn(&str) -> bool,
     /// The certificates of hosts.
     pub certificates: CertificateFacts<'a>,
+    /// Our own network.
+    pub network: OwnNetwork,
+    /// The domain files.
+    pub files: FileFacts<'a>,
 }
 
 /// The incidents after a run.
@@ -93,93 +100,32 @@ impl<'a> RunEdit<'a> {
         }
     }
 
-    /// Of incidents that affect one URL, have one key, or are notices about one host, the one that opened first takes the URLs of the
-    /// others. Branches that both opened an incident bring this about.
-    pub(super) fn join_twins(&mut self) {
-        let mut by_key: HashMap<String, usize> = HashMap::new();
-        let mut notices: HashMap<String, usize> = HashMap::new();
-        for index in 0..self.logs.len() {
-            let LogEdit { log, state, .. } = &self.logs[index];
-            if !state.is_open() {
-                continue;
-            }
-            let host = Some(&log.host).filter(|_| state.is_noticed);
-            let of_host = host.and_then(|host| notices.get(host));
-            let twin = by_key.get(&log.key).or(of_host).copied().or_else(|| {
-                let mut keys = state.members.keys();
-                keys.find_map(|key| self.members.get(key).copied())
-            });
-            match twin {
-                None => {
-                    by_key.insert(log.key.clone(), index);
-                    notices.extend(host.map(|host| (host.clone(), index)));
-                    let keys = state.members.keys().cloned();
-                    self.members.extend(keys.map(|key| (key, index)));
-                }
-                Some(winner) => self.merge(index, winner),
-            }
-        }
-        for (index, LogEdit { state, .. }) in self.logs.iter().enumerate() {
-            for (key, departure) in &state.left {
-                let known = self.departures.get(key).copied();
-                let at = |index: usize| {
-                    self.logs[index]
-                        .state
-                        .left
-                        .get(key)
-                        .map(|it| it.at.as_str())
-                };
-                if known.is_none_or(|known| at(known) < Some(departure.at.as_str())) {
-                    self.departures.insert(key.clone(), index);
-                }
-            }
-        }
+    /// The incident whose notice of this kind holds: about a host, or about a domain file.
+    pub(super) fn open_notice(&self, kind: NoticeKind, about: &str) -> Option<usize> {
+        let is_about = |known: &LogEdit| {
+            let notice = known.state.open_notice();
+            notice.is_some_and(|notice| is_topic(&known.log.host, notice, kind, about))
+        };
+        self.logs.iter().position(is_about)
     }
 
-    /// The incident whose notice about the host holds.
-    pub(super) fn open_notice(&self, host: &str) -> Option<usize> {
-        let mut logs = self.logs.iter();
-        logs.position(|known| known.state.is_noticed && known.log.host == host)
-    }
-
-    fn merge(&mut self, from: usize, winner: usize) {
-        let run = self.run.id;
-        let into = self.logs[winner].log.id.clone();
-        let source = self.logs[from].log.id.clone();
-        let members = std::mem::take(&mut self.logs[from].state.members);
-        self.logs[from].append(Event {
-            id: run.to_owned(),
-            event: EventKind::Merged,
-            into: Some(into),
-            ..Event::default()
-        });
-        for (key, member) in members {
-            // One of several twins has it already.
-            if self.members.contains_key(&key) {
-                continue;
-            }
-            self.members.insert(key.clone(), winner);
-            let event = Event {
-                id: run.to_owned(),
-                event: EventKind::Grown,
-                cause: member.cause().cloned(),
-                from: Some(source.clone()),
-                ..Event::default()
-            };
-            let url = EventUrl {
-                joining: Some(member.joining.clone()),
-                ..EventUrl::of(&key)
-            };
-            self.logs[winner].add(event, url, None);
-            for (is_set, kind) in [
-                (member.muted, EventKind::Muted),
-                (member.intermittent.is_some(), EventKind::Intermittent),
-            ] {
-                if is_set {
-                    self.logs[winner].tell(run, kind, &key);
-                }
-            }
+    /// The closed incident that had such a notice last, or a new one of the host, and the event that opens it.
+    pub(super) fn open_again(
+        &mut self,
+        kind: NoticeKind,
+        about: &str,
+        host: &str,
+    ) -> (usize, EventKind) {
+        let was_about = |known: &LogEdit| {
+            let is_closed = known.state.closed.is_some() && known.state.merged_into.is_none();
+            let notice = known.state.notice.as_ref().filter(|_| is_closed);
+            notice.is_some_and(|notice| is_topic(&known.log.host, notice, kind, about))
+        };
+        if let Some(index) = self.logs.iter().rposition(was_about) {
+            return (index, EventKind::Reopened);
         }
+        let cause = Cause::new(State::Ok, Some(kind.as_str()));
+        (self.open(host, &cause), EventKind::Opened)
     }
 
     /// Members without a record leave.

@@ -4,17 +4,24 @@
 //! incident affects after its events, and [`view`] compares what a reader has heard with what is true now.
 
 mod append;
+mod blind;
 mod cause;
 mod edit;
 mod event;
 mod groups;
 mod log_edit;
 mod mark;
+mod mistake;
+mod mistakes;
+mod network;
 mod newcomers;
 mod notice;
+mod notice_view;
 mod outcome;
 mod silence;
 mod state;
+mod topic;
+mod twins;
 mod view;
 mod window;
 
@@ -22,6 +29,8 @@ mod window;
 mod notice_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod watching_tests;
 
 pub use append::append;
 pub use cause::{Cause, incident_id, incident_key};
@@ -29,6 +38,8 @@ pub use edit::{Appended, MarkChange, RunFacts};
 pub use event::{Event, EventUrl, IncidentLog, Joining, MemberKey, time_of};
 pub use groups::unconfirmed_and_unknown;
 pub use mark::{Mark, RunResult, breaks_after};
+pub use mistakes::{FileFacts, FileMistakes};
+pub use network::{BlindRuns, OwnNetwork};
 pub use notice::told_hours;
 pub use outcome::UrlOutcome;
 pub use state::{Departure, IncidentState, Member, fold};

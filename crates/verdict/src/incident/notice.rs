@@ -1,6 +1,6 @@
-//! Notices: incidents about a host whose URLs are still as promised.
+//! The notice `certificate-ends`, an incident about a host whose URLs are still as promised.
 //!
-//! The notice `certificate-ends` opens when a run sees that the certificate of a host ends soon. Once the
+//! It opens when a run sees that the certificate of a host ends soon. Once the
 //! certificate has ended, the URLs of the host join it.
 
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ pub(super) fn is_expired(cause: &Cause) -> bool {
 pub(super) fn look(edit: &mut RunEdit<'_>) {
     remove(edit);
     for seen in edit.run.certificates.seen {
-        match edit.open_notice(&seen.host) {
+        match edit.open_notice(NoticeKind::CertificateEnds, &seen.host) {
             Some(index) => follow(edit, index, seen),
             None if seen.is_muted() => {}
             None => begin(edit, seen),
@@ -68,6 +68,7 @@ fn remove(edit: &mut RunEdit<'_>) {
     let (run, is_gone) = (edit.run.id, edit.run.certificates.is_gone);
     for known in &mut edit.logs {
         let notice = known.state.open_notice();
+        let notice = notice.filter(|notice| notice.kind == NoticeKind::CertificateEnds);
         let is_over = notice.is_some_and(|notice| is_gone(&known.log.host, notice));
         if is_over && known.state.members.is_empty() {
             known.append(Event {
@@ -180,7 +181,7 @@ fn notice(
             .get(dates)
             .filter(|address| !address.is_empty())
             .cloned(),
-        renewed: None,
+        ..Notice::default()
     }
 }
 

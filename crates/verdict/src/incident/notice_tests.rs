@@ -180,6 +180,11 @@ impl World {
         };
         let certificates: Vec<HostCertificates> = seen.clone().into_iter().collect();
         let facts = RunFacts {
+            network: OwnNetwork::Unknown,
+            files: FileFacts {
+                read: &[],
+                is_gone: &|_| false,
+            },
             id: &id,
             project: "sky-urls",
             started: self.now,

@@ -208,6 +208,11 @@ impl World {
                 is_complete: true,
                 is_gone: &|_, _| false,
             },
+            network: OwnNetwork::Unknown,
+            files: FileFacts {
+                read: &[],
+                is_gone: &|_| false,
+            },
         };
         let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
         for change in appended.marks {

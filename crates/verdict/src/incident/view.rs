@@ -10,14 +10,8 @@ use urldb_protocol::{
 use super::cause::Cause;
 use super::event::{Event, IncidentLog, MemberKey, time_of};
 use super::groups::sort_urls;
+use super::notice_view::{Notices, notice_phase, told_notice};
 use super::state::{Departure, IncidentState, Member, fold};
-
-/// The notice that a reader knows, and the one that holds.
-#[derive(Clone, Copy)]
-struct Notices<'s> {
-    told: Option<&'s Notice>,
-    now: Option<&'s Notice>,
-}
 
 /// URLs of an incident.
 type Members<'s> = BTreeMap<&'s MemberKey, &'s Member>;
@@ -94,7 +88,7 @@ pub fn view(log: &IncidentLog, reader: &Reader<'_>) -> Option<Incident> {
         evidence: evidence(&log.events, &cause, &urls),
         chapters: chapters(&log.events, reader),
         ack: ack(&now, &open),
-        notice: now.notice.clone(),
+        notice: told_notice(&now, phase, notices),
         earlier: first.earlier.clone(),
         urls,
         ..Incident::group(
@@ -325,7 +319,7 @@ fn phase(
         .keys()
         .any(|key| now.left.contains_key(key) && !open.contains_key(key));
     Some(match () {
-        () if open.is_empty() && notices.told != notices.now => Phase::Became,
+        () if open.is_empty() && notices.told != notices.now => notice_phase(notices),
         () if both().any(is_other) => Phase::Became,
         () if both().any(comes_and_goes) => Phase::Intermittent,
         () if both().any(is_steady) => Phase::Steady,
@@ -486,13 +480,17 @@ fn shown_event(
     before: &IncidentState,
 ) -> Option<EventKind> {
     let mut affected = before.members.iter().filter(|(key, _)| own.contains(key));
+    if event.notice.is_some() || before.is_noticed {
+        // Its readers hear of all that becomes of a notice.
+        return Some(event.event);
+    }
     match event.event {
         // URLs of others were affected before.
         EventKind::Grown | EventKind::Reopened if own.is_empty() => Some(EventKind::Opened),
         EventKind::Grown if affected.next().is_none() => Some(EventKind::Reopened),
         EventKind::AckEnded if !affected.any(|(_, member)| member.acked.is_some()) => None,
         kind => {
-            let concerns = !event.urls.is_empty() || event.notice.is_some() || !own.is_empty();
+            let concerns = !event.urls.is_empty() || !own.is_empty();
             concerns.then_some(kind)
         }
     }

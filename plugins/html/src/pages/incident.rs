@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{
-    Ack, AffectedUrl, Because, Incident, IncidentEvents, IncidentOverview, Notice, State,
+    Ack, AffectedUrl, Because, Incident, IncidentEvents, IncidentOverview, Notice, NoticeKind,
+    State,
 };
 use urldb_render::numbers::{age_in_words, counted, number};
 use urldb_render::{
@@ -100,7 +101,7 @@ impl Views<'_> {
         IncidentPage {
             frame,
             host: one_line(&it.domain),
-            host_page: host_page(&it.domain, 1),
+            host_page: self.page_of_host(&it.domain),
             title,
             is_open,
             since: Time::moment(first_seen(incident)),
@@ -121,6 +122,15 @@ impl Views<'_> {
             urls: self.affected(incident, url_pages),
             more_urls: incident.urls.len().saturating_sub(MOST_URLS) as u64,
         }
+    }
+
+    /// The page of a host; empty if it has none, such as that of a file whose name is no host.
+    fn page_of_host(&self, host: &str) -> String {
+        let mut hosts = self.overview.hosts.iter();
+        if hosts.any(|known| known.host == host) {
+            return host_page(host, 1);
+        }
+        String::new()
     }
 
     /// The first affected URLs.
@@ -209,7 +219,7 @@ fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
     figures
 }
 
-/// The end of the certificate, and the URLs in danger.
+/// The end of the certificate, and the URLs in danger; the mistakes in a file; the URLs without a result.
 fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
     let mut figures = vec![];
     if let Some(dates) = &notice.certificate {
@@ -226,7 +236,18 @@ fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
     }
     if let Some(urls) = notice.endangered {
         let all = of(incident.host_urls.max(urls), "URL", "");
-        figures.push(Figure::new("In danger", number(urls), all));
+        let name = match notice.kind {
+            NoticeKind::Blind => "Without result",
+            NoticeKind::CertificateEnds | NoticeKind::Mistake => "In danger",
+        };
+        figures.push(Figure::new(name, number(urls), all));
+    }
+    if let Some(mistakes) = notice.count {
+        let name = match incident.closed {
+            Some(_) => "Had mistakes",
+            None => "Mistakes",
+        };
+        figures.push(Figure::new(name, number(mistakes), one_line(&notice.file)));
     }
     figures
 }
@@ -296,9 +317,22 @@ impl Parts {
 /// The end of a closed incident, in the past: `All 40 URLs were as promised again.`
 pub(super) fn end(incident: &Incident) -> String {
     if let Some(notice) = incident.notice.as_ref().filter(|_| incident.is_notice()) {
-        return match &notice.renewed {
-            Some(_) => "The host had a new certificate.".to_owned(),
-            None => "The host had no URL over https any more.".to_owned(),
+        let is_removed = || {
+            incident
+                .chapters
+                .iter()
+                .any(|it| it.because == Some(Because::Removed))
+        };
+        return match (notice.kind, &notice.renewed) {
+            (NoticeKind::Blind, _) => "A run had results again.".to_owned(),
+            (NoticeKind::Mistake, _) if is_removed() => {
+                "The file was no longer in the database.".to_owned()
+            }
+            (NoticeKind::Mistake, _) => "The file was corrected.".to_owned(),
+            (NoticeKind::CertificateEnds, Some(_)) => "The host had a new certificate.".to_owned(),
+            (NoticeKind::CertificateEnds, None) => {
+                "The host had no URL over https any more.".to_owned()
+            }
         };
     }
     let all = incident.urls.len() as u64;
@@ -382,8 +416,14 @@ fn fault(incident: &Incident) -> String {
 /// Commands for an open incident: see the bytes, get the promised ones, accept the new ones, stop reminders.
 fn commands(it: &IncidentOverview, checked: Option<Timestamp>) -> Vec<CommandRow> {
     let incident = &it.incident;
-    if incident.is_notice() {
-        let check = command("Check it again", &["urldb", "check", "-d", &it.domain]);
+    if let Some(notice) = incident.notice.as_ref().filter(|_| incident.is_notice()) {
+        let check = match notice.kind {
+            NoticeKind::CertificateEnds => {
+                command("Check it again", &["urldb", "check", "-d", &it.domain])
+            }
+            NoticeKind::Blind => command("Test the network", &["urldb", "doctor"]),
+            NoticeKind::Mistake => command("Check the file", &["urldb", "lint", &notice.file]),
+        };
         return check.into_iter().collect();
     }
     let evidence = &incident.evidence;

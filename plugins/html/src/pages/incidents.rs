@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use serde::Serialize;
-use urldb_protocol::IncidentOverview;
+use urldb_protocol::{IncidentOverview, NoticeKind};
 use urldb_render::Mark;
 use urldb_render::numbers::{age_in_words, number};
 
@@ -77,6 +77,12 @@ impl Views<'_> {
             .and_then(|notice| notice.endangered);
         let endangered = endangered.filter(|_| incident.is_notice());
         let urls = endangered.unwrap_or(incident.urls.len() as u64);
+        let mistakes = incident.notice_of(NoticeKind::Mistake);
+        let (urls, noun) = match mistakes.map(|notice| notice.count.unwrap_or_default()) {
+            Some(1) => (1, "mistake"),
+            Some(mistakes) => (mistakes, "mistakes"),
+            None => (urls, if urls == 1 { "URL" } else { "URLs" }),
+        };
         let title = self.title(it);
         let mut detail = if is_open {
             detail(incident)
@@ -93,7 +99,7 @@ impl Views<'_> {
             title,
             detail,
             urls: number(urls),
-            noun: if urls == 1 { "URL" } else { "URLs" },
+            noun,
             since: Time::day(first_seen(incident)),
             closed: incident.closed.map(Time::day),
             class: match (is_open, incident.comes_and_goes() || incident.is_notice()) {

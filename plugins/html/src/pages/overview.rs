@@ -1,7 +1,7 @@
 //! The start page: the state of all promises.
 
 use serde::Serialize;
-use urldb_protocol::{Finding, NoticeKind, RunSummary};
+use urldb_protocol::{Finding, IncidentOverview, NoticeKind, RunSummary};
 use urldb_render::numbers::{counted, number, with_spaces};
 use urldb_render::{
     SiteHeadline, day_in_words, moment_in_words, one_line, open_incidents, remarks, short_day,
@@ -125,7 +125,11 @@ impl Views<'_> {
     /// The notices, each with its page, and the other warnings.
     fn warnings(&self) -> Vec<WarningRow> {
         let overview = self.overview;
-        let notices = overview.notices.iter().map(|it| WarningRow {
+        // The list of mistakes has those of notices.
+        let is_mistake =
+            |it: &&IncidentOverview| it.incident.notice_of(NoticeKind::Mistake).is_some();
+        let notices = overview.notices.iter().filter(|it| !is_mistake(it));
+        let notices = notices.map(|it| WarningRow {
             folder: "incidents",
             page: format!("{}.html", it.incident.id),
             title: self.title(it),

@@ -1,6 +1,6 @@
 //! Blocks: title, evidence, URLs and commands of incidents, and of messages that could not be sent.
 
-use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, Phase, Reason, State};
+use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, NoticeKind, Phase, Reason, State};
 use urldb_text::sanitize;
 
 use super::causes::{ALIAS_DIFFERS, Group};
@@ -37,7 +37,7 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
         place: place(group, envelope),
         hosts: hosts(group, envelope),
         facts: facts(group, envelope, scope),
-        note: note(group, scope),
+        note: note(group, scope, envelope),
         urls: urls(group, envelope, scope),
         commands,
         brief: match wrong_address {
@@ -264,7 +264,7 @@ pub(crate) fn checklist(incidents: &[&Incident], envelope: &Lookup<'_>) -> Vec<H
         .collect()
 }
 
-fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
+fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Envelope) -> Option<Text> {
     let cause = group.cause();
     let is_one = cause.subject == Subject::Url;
     if matches!(scope, Scope::Reminder(_)) {
@@ -291,6 +291,9 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
         (Phase::Unconfirmed, _) if !scope.is_check() => {
             "The next run confirms this or clears it. Until then nobody is notified."
         }
+        (Phase::Unknown, Some(Reason::OwnNetwork)) if has_notice(envelope) => {
+            "No URL counts as broken because of this run."
+        }
         (Phase::Unknown, Some(Reason::OwnNetwork)) => {
             "No URL counts as broken because of this run, and nobody is notified."
         }
@@ -308,6 +311,12 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
         _ => return None,
     };
     Some(Text::from(note))
+}
+
+/// Whether people are told that runs get no results.
+fn has_notice(envelope: &Envelope) -> bool {
+    let mut incidents = envelope.incidents.iter();
+    incidents.any(|it| it.notice_of(NoticeKind::Blind).is_some() && it.is_open())
 }
 
 const UPLOAD_FIRST: &str = "If the file is missing on the server, upload it first.";

@@ -1,14 +1,14 @@
 //! The first line: does the reader have to act? Then the totals of the reader's URLs.
 
-use urldb_protocol::{Because, EventKind, Incident, Phase, Reason};
+use urldb_protocol::{Because, EventKind, Incident, NoticeKind, Phase, Reason};
 
 use super::causes::Group;
 use super::links::selection;
-use super::notices;
 use super::report::Report;
 use super::scope::Scope;
 use super::stuck::Deliveries;
 use super::titles::comes_and_goes;
+use super::{blind, mistakes, notices};
 use crate::message::{Headline, Tone};
 use crate::numbers::{count, number, share_of, share_with};
 use crate::sentences::possessor;
@@ -59,7 +59,7 @@ impl Report<'_> {
         let is_unsteady = self.news.iter().any(|incident| incident.comes_and_goes());
         if !news.is_empty() || is_unsteady {
             let comma = if news.is_empty() { "" } else { ", " };
-            let is_danger = self.news.is_empty() && !self.has_new_mistakes();
+            let is_danger = self.news.is_empty() && self.new_mistakes() == 0;
             let broken = || Text::from(self.broken());
             let rest = if is_danger { self.kept() } else { broken() };
             let text = listed(&news).own(comma).and(rest);
@@ -263,6 +263,9 @@ impl Report<'_> {
         if self.is_cut_short() {
             return Headline::new(Tone::Warn, "Interrupted", self.missing_results());
         }
+        if let Some((incident, notice)) = self.blind() {
+            return Headline::new(Tone::Warn, "No result", blind::unseen(incident, notice));
+        }
         if self.without_result() > 0 {
             return Headline::new(Tone::Warn, "Nothing to do yet", self.missing_results());
         }
@@ -349,16 +352,34 @@ impl Report<'_> {
             let grown = incidents(grown.len() as u64);
             phrases.push(format!("{grown} {has} grown by {}", count(urls, "URL")));
         }
-        let mistakes = self.envelope.mistakes.iter();
-        let mistakes = mistakes.filter(|mistake| mistake.new).count() as u64;
-        if self.has_new_mistakes() {
-            phrases.push(mistakes_in_files(mistakes));
+        match self.new_mistakes() {
+            0 => {}
+            mistakes => phrases.push(self.mistakes_in_files(mistakes)),
         }
         phrases
     }
 
-    fn has_new_mistakes(&self) -> bool {
-        self.tells_everything() && self.envelope.mistakes.iter().any(|mistake| mistake.new)
+    /// `2 mistakes in domain files`; `1 new mistake in a domain file` where others are known.
+    fn mistakes_in_files(&self, mistakes: u64) -> String {
+        let is_known = |it: &&Incident| {
+            it.phase == Phase::Became && it.notice_of(NoticeKind::Mistake).is_some()
+        };
+        let text = mistakes_in_files(mistakes);
+        if self.notices.iter().any(is_known) {
+            return text.replacen("\u{a0}mistake", "\u{a0}new mistake", 1);
+        }
+        text
+    }
+
+    /// Number of mistakes that are news: those of notices, and those that no notice is about.
+    fn new_mistakes(&self) -> u64 {
+        let files = self.envelope.files_with_notice();
+        let others = self.envelope.mistakes.iter();
+        let others = others.filter(|it| it.new && !files.contains(it.file.as_str()));
+        let others = others.filter(|_| self.tells_everything()).count() as u64;
+        let notices = self.notices.iter();
+        let notices = notices.filter_map(|it| it.notice_of(NoticeKind::Mistake));
+        notices.map(mistakes::new_ones).sum::<u64>() + others
     }
 
     /// Number of URLs of the reader.

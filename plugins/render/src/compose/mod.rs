@@ -1,5 +1,6 @@
 //! Makes the content of messages from envelopes: pure functions, the same for every output.
 
+mod blind;
 mod blocks;
 mod causes;
 mod checked;
@@ -9,6 +10,7 @@ mod facts;
 mod headline;
 mod links;
 mod lookup;
+mod mistakes;
 mod notices;
 mod report;
 mod scope;
@@ -26,7 +28,7 @@ pub(crate) use headline::{as_promised, broken_share};
 pub(crate) use links::selection;
 pub use links::{project_commit_link, project_file_link};
 pub(crate) use lookup::Lookup;
-pub(crate) use notices::{issue_lead, new_certificate, notice_comment, notice_event};
+pub(crate) use notices::{issue_lead, new_certificate, notice_comment, notice_event, notice_title};
 pub use report::{compose, kept_promises};
 pub use scope::Scope;
 pub use stuck::{Deliveries, NextTry, StuckMessages, stuck_blocks};

@@ -1,20 +1,32 @@
-//! Notices: hosts whose promises are kept, and in danger.
+//! Notices: hosts whose promises are kept and in danger, and faults of the watching itself.
 
 use urldb_protocol::{
-    CertificateDates, Chapter, Envelope, EventKind, Incident, Notice, Phase, Reason,
+    CertificateDates, Chapter, Envelope, EventKind, Incident, Notice, NoticeKind, Phase, Reason,
 };
 use urldb_text::sanitize;
 
 use super::facts::ip_and_port;
 use super::links::source_link;
+use super::scope::Scope;
 use super::urls::domain_of;
+use super::{blind, mistakes};
 use crate::message::{Block, Class, Command, Fact, Headline, Tone};
 use crate::numbers::{count, day, hours, moment, share};
 use crate::text::Text;
 
-/// The block of a notice.
-pub(super) fn block(incident: &Incident, envelope: &Envelope) -> Option<Block> {
-    let notice = incident.notice.as_ref()?;
+/// The blocks of a notice: of mistakes in a file one each, of all else one.
+pub(super) fn blocks(incident: &Incident, envelope: &Envelope, scope: Scope<'_>) -> Vec<Block> {
+    let Some(notice) = &incident.notice else {
+        return vec![];
+    };
+    match notice.kind {
+        NoticeKind::CertificateEnds => vec![of_certificate(incident, notice, envelope)],
+        NoticeKind::Blind => vec![blind::block(incident, notice)],
+        NoticeKind::Mistake => mistakes::blocks(incident, notice, (envelope, scope)),
+    }
+}
+
+fn of_certificate(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Block {
     let is_closed = incident.phase == Phase::Closed;
     let subject = Text::new().code(&incident.host);
     let class = if is_closed {
@@ -25,7 +37,7 @@ pub(super) fn block(incident: &Incident, envelope: &Envelope) -> Option<Block> {
     let domain = domain_of(&notice.file).unwrap_or(&incident.host);
     let check = Command::new("to check it again", &["urldb", "check", "-d", domain]);
     let check = check.filter(|_| !is_closed && !incident.id.is_empty());
-    Some(Block {
+    Block {
         code: (!is_closed).then(|| notice.kind.as_str().to_owned()),
         known: incident.phase == Phase::Unchanged,
         short: short(incident, notice),
@@ -41,7 +53,7 @@ pub(super) fn block(incident: &Incident, envelope: &Envelope) -> Option<Block> {
         commands: check.into_iter().collect(),
         brief: brief(notice, is_closed),
         ..Block::new(class, subject, sentence(incident, notice))
-    })
+    }
 }
 
 /// The title of a notice that holds, for a list: `mirror.example.net has a certificate that ends in less than
@@ -49,7 +61,14 @@ pub(super) fn block(incident: &Incident, envelope: &Envelope) -> Option<Block> {
 pub(crate) fn notice_title(incident: &Incident) -> Text {
     let subject = Text::new().code(&incident.host).own(" ");
     match &incident.notice {
-        Some(notice) => subject.and(sentence(incident, notice)),
+        Some(notice) => match notice.kind {
+            NoticeKind::CertificateEnds => subject.and(sentence(incident, notice)),
+            NoticeKind::Blind => blind::sentence(incident, notice),
+            NoticeKind::Mistake => {
+                let subject = Text::new().code(&notice.file).own(" ");
+                subject.and(mistakes::sentence(incident, notice))
+            }
+        },
         None => subject,
     }
 }
@@ -205,15 +224,22 @@ fn brief(notice: &Notice, is_closed: bool) -> Text {
 pub(super) fn phrases(notices: &[&Incident], news: &[&Incident]) -> Vec<String> {
     let ended = news.iter().filter(|incident| has_just_ended(incident));
     let ended = ended.count();
-    let is_over = |incident: &&&Incident| incident.notice.as_ref().is_some_and(Notice::has_ended);
-    let over = notices.iter().filter(is_over).count();
+    let of_kind = |kind| {
+        notices
+            .iter()
+            .filter(move |it| it.notice_of(kind).is_some())
+    };
+    let certificates: Vec<_> = of_kind(NoticeKind::CertificateEnds).collect();
+    let blind = of_kind(NoticeKind::Blind).map(|_| blind::FAILS.to_owned());
+    let is_over = |incident: &&&&Incident| incident.notice.as_ref().is_some_and(Notice::has_ended);
+    let over = certificates.iter().filter(is_over).count();
     let phrase = |number: usize, one: &str, several: &str| {
         let verb = if number == 1 { one } else { several };
         (number > 0).then(|| format!("{} {verb}", count(number as u64, "certificate")))
     };
     let ended = phrase(over + ended, "has ended", "have ended");
-    let soon = phrase(notices.len() - over, "ends soon", "end soon");
-    ended.into_iter().chain(soon).collect()
+    let soon = phrase(certificates.len() - over, "ends soon", "end soon");
+    ended.into_iter().chain(soon).chain(blind).collect()
 }
 
 /// The headline of notices that are closed: `All good: 1 certificate was renewed, all 6 URLs are as promised`.
@@ -221,7 +247,14 @@ pub(super) fn solved(notices: &[&Incident], is_all: bool, rest: Text) -> Headlin
     let is_renewed = |it: &&Incident| it.notice.as_ref().is_some_and(|it| it.renewed.is_some());
     let number = notices.len() as u64;
     let were = if number == 1 { "was" } else { "were" };
-    let solved = if notices.iter().all(is_renewed) {
+    let all_of = |kind| notices.iter().all(|it| it.notice_of(kind).is_some());
+    let is_gone = |it: &&Incident| mistakes::is_removed(it);
+    let solved = if all_of(NoticeKind::Blind) {
+        blind::WORKS.to_owned()
+    } else if all_of(NoticeKind::Mistake) && !notices.iter().any(is_gone) {
+        let is = if number == 1 { "is" } else { "are" };
+        format!("{} {is} corrected", count(number, "domain file"))
+    } else if notices.iter().all(is_renewed) {
         format!("{} {were} renewed", count(number, "certificate"))
     } else {
         format!("{} {were} closed", count(number, "notice"))
@@ -233,6 +266,11 @@ pub(super) fn solved(notices: &[&Incident], is_all: bool, rest: Text) -> Headlin
 /// The first line of an issue about notices.
 pub(crate) fn issue_lead(incident: &Incident) -> Option<Text> {
     let notice = incident.notice.as_ref().filter(|_| incident.is_notice())?;
+    match notice.kind {
+        NoticeKind::CertificateEnds => {}
+        NoticeKind::Blind => return Some(blind::issue_lead()),
+        NoticeKind::Mistake => return Some(notice_title(incident)),
+    }
     let text = Text::from("the certificate of ").code(&incident.host);
     let verb = if notice.has_ended() { "ended" } else { "ends" };
     Some(text.own(format!(" {verb} on {}", end_of(notice))))
@@ -257,6 +295,11 @@ pub(crate) fn notice_comment(incident: &Incident, since: &str) -> Option<String>
     }
     if !incident.is_notice() {
         return None;
+    }
+    match notice.kind {
+        NoticeKind::CertificateEnds => {}
+        NoticeKind::Blind => return blind::comment(incident, notice, since),
+        NoticeKind::Mistake => return mistakes::comment(incident, notice, since),
     }
     Some(match (incident.phase, &notice.renewed) {
         (Phase::Closed, Some(dates)) => {
@@ -293,6 +336,11 @@ pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Tex
         return is_first.then(|| Text::from(format!("expired, {urls} broken")));
     }
     let notice = chapter.notice.as_ref()?;
+    match notice.kind {
+        NoticeKind::CertificateEnds => {}
+        NoticeKind::Blind => return Some(blind::event(chapter, notice)),
+        NoticeKind::Mistake => return Some(mistakes::event(notice)),
+    }
     Some(Text::from(match (chapter.event, notice.within_hours) {
         (EventKind::Renewed, _) => "renewed".to_owned(),
         (_, Some(0)) => "ended".to_owned(),

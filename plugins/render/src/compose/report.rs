@@ -1,6 +1,6 @@
 //! Sorts the incidents of an envelope, and makes a message of them.
 
-use urldb_protocol::{Envelope, Incident, JobResult, Phase, State};
+use urldb_protocol::{Envelope, Incident, JobResult, Notice, NoticeKind, Phase, State};
 
 use super::causes::{self, Group, all_incidents};
 use super::links::{selection, site_link, source_link};
@@ -124,6 +124,10 @@ impl<'a> Report<'a> {
                 Phase::Closed if is_named && !is_issue => self.solved.push(incident),
                 Phase::Closed => {}
                 _ if is_named && (has_changed || is_issue) => self.notices.push(incident),
+                // Some mistakes are corrected.
+                Phase::Shrunk if self.scope == Scope::Run && !incident.quiet => {
+                    self.notices.push(incident);
+                }
                 _ => self.noticed.push(incident),
             };
         }
@@ -169,9 +173,23 @@ impl<'a> Report<'a> {
         self.scope == Scope::Run && !self.has_news() && self.was_asked()
     }
 
-    /// Whether notices that say nothing new are told in full: when nothing else is told.
-    fn shows_noticed(&self) -> bool {
-        self.scope == Scope::Run && !self.has_news()
+    /// Whether a notice that says nothing new is told in full: mistakes that the run has seen, and others when nothing
+    /// else is told.
+    fn is_shown(&self, noticed: &Incident) -> bool {
+        let is_seen = match noticed.notice_of(NoticeKind::Mistake) {
+            Some(notice) => {
+                let mut mistakes = self.envelope.mistakes.iter();
+                mistakes.any(|mistake| mistake.file == notice.file)
+            }
+            None => !self.has_news(),
+        };
+        self.scope == Scope::Run && is_seen
+    }
+
+    /// The notice that runs get no results, while it holds.
+    pub(super) fn blind(&self) -> Option<(&Incident, &Notice)> {
+        let mut notices = self.notices.iter().chain(&self.noticed);
+        notices.find_map(|it| Some((*it, it.notice_of(NoticeKind::Blind)?)))
     }
 
     /// Whether the run asked at least one URL of the open incidents.
@@ -198,13 +216,32 @@ impl<'a> Report<'a> {
         if self.tells_everything() {
             blocks.extend(warnings::mistakes(envelope));
         }
-        let notice = |incident: &&'a Incident| notices::block(incident, envelope);
-        blocks.extend(self.notices.iter().filter_map(notice));
-        if self.shows_noticed() {
-            blocks.extend(self.noticed.iter().filter_map(notice));
-        }
+        let notice = |incident: &'a Incident| notices::blocks(incident, envelope, self.scope);
+        let is_mistake = |it: &&'a Incident| it.notice_of(NoticeKind::Mistake).is_some();
+        let all = |incidents: &[&'a Incident]| {
+            let (mistakes, others): (Vec<_>, Vec<_>) =
+                incidents.iter().copied().partition(is_mistake);
+            mistakes
+                .into_iter()
+                .chain(others)
+                .flat_map(notice)
+                .collect::<Vec<_>>()
+        };
+        let known: Vec<&Incident> = self
+            .noticed
+            .iter()
+            .copied()
+            .filter(|it| self.is_shown(it))
+            .collect();
+        let (mistakes, others): (Vec<_>, Vec<_>) = known.into_iter().partition(is_mistake);
+        let (new, dangers): (Vec<_>, Vec<_>) = self.notices.iter().copied().partition(is_mistake);
+        blocks.extend(
+            [new, mistakes, dangers, others]
+                .iter()
+                .flat_map(|it| all(it)),
+        );
         blocks.extend(groups(&self.closed));
-        blocks.extend(self.solved.iter().filter_map(notice));
+        blocks.extend(all(&self.solved));
         if self.tells_everything() {
             blocks.extend(warnings::fixed_mistakes(envelope));
             blocks.extend(warnings::warnings(envelope, self.scope));
@@ -218,11 +255,8 @@ impl<'a> Report<'a> {
 
     fn also_open(&self) -> Option<OpenIncidents> {
         let is_listed = matches!(self.scope, Scope::Run | Scope::Changes(_));
-        let noticed: &[&Incident] = if self.shows_noticed() {
-            &[]
-        } else {
-            &self.noticed
-        };
+        let noticed = self.noticed.iter().filter(|it| !self.is_shown(it));
+        let noticed: Vec<&Incident> = noticed.copied().collect();
         let open: &[&Incident] = if self.shows_open() { &[] } else { &self.open };
         if open.is_empty() && noticed.is_empty() || !is_listed {
             return None;

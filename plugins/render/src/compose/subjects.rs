@@ -106,11 +106,9 @@ fn cause(message: &Message) -> String {
             return format!("{number} {what}: {}", hosts.join(", "));
         }
     }
-    let mistakes: Vec<_> = of(Class::Mistake).collect();
-    match mistakes.as_slice() {
-        [] => {}
-        [only] => return only.short.plain(),
-        several => return format!("{} mistakes in domain files", several.len()),
+    let mistakes: Vec<&Block> = of(Class::Mistake).collect();
+    if let Some(text) = of_mistakes(&mistakes) {
+        return text;
     }
     match message.blocks.as_slice() {
         [] => format!(
@@ -124,5 +122,23 @@ fn cause(message: &Message) -> String {
             first.short.plain(),
             message.blocks.len() - 1
         ),
+    }
+}
+
+/// The mistakes of a message, if it has any: those of one file name it.
+fn of_mistakes(mistakes: &[&Block]) -> Option<String> {
+    if let [only] = mistakes {
+        return Some(only.short.plain());
+    }
+    let files = mistakes
+        .iter()
+        .map(|block| block.place.as_ref().map(|it| &it.file));
+    let mut files: Vec<_> = files.collect();
+    files.dedup();
+    let number = mistakes.len();
+    match files.as_slice() {
+        [] => None,
+        [Some(file)] => Some(format!("{number} mistakes in {file}")),
+        _ => Some(format!("{number} mistakes in domain files")),
     }
 }

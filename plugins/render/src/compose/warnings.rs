@@ -18,16 +18,20 @@ const FEW: usize = 5;
 /// The warning about a URL that comes and goes.
 const INTERMITTENT: &str = "intermittent";
 
-/// Mistakes in domain files, new ones first.
+/// Mistakes in domain files that no notice is about, new ones first.
 pub(super) fn mistakes(envelope: &Envelope) -> Vec<Block> {
-    let (new, known): (Vec<_>, Vec<_>) = envelope.mistakes.iter().partition(|mistake| mistake.new);
+    let noticed = envelope.files_with_notice();
+    let mistakes = envelope.mistakes.iter();
+    let mistakes = mistakes.filter(|mistake| !noticed.contains(mistake.file.as_str()));
+    let (new, known): (Vec<_>, Vec<_>) = mistakes.partition(|mistake| mistake.new);
     let mistakes = new.into_iter().chain(known);
     mistakes
         .map(|mistake| of_mistake(mistake, envelope))
         .collect()
 }
 
-fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
+/// The block of one mistake.
+pub(super) fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
     let Mistake {
         code,
         file,
@@ -61,23 +65,25 @@ fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
     }
 }
 
-/// Mistakes of earlier runs that are corrected.
+/// Corrected mistakes of files that no notice is about.
 pub(super) fn fixed_mistakes(envelope: &Envelope) -> Vec<Block> {
+    let noticed = envelope.files_with_notice();
     let fixed = envelope.fixed.iter();
-    fixed
-        .map(|FixedMistake { code, file, text }| {
-            let subject = Text::new().code(file);
-            let mut facts = vec![Fact::new("mistake", Text::new().outside(code))];
-            if !text.is_empty() {
-                facts.push(Fact::new("found", Text::new().code(text)));
-            }
-            Block {
-                short: subject.clone().own(" is corrected"),
-                facts,
-                ..Block::new(Class::Recovered, subject, Text::from("is corrected"))
-            }
-        })
-        .collect()
+    let fixed = fixed.filter(|fixed| !noticed.contains(fixed.file.as_str()));
+    fixed.map(of_fixed).collect()
+}
+
+/// The block of one corrected mistake.
+pub(super) fn of_fixed(FixedMistake { code, file, text }: &FixedMistake) -> Block {
+    let sentence = Text::from("a mistake in ").code(file).own(" is corrected");
+    let mut facts = vec![Fact::new("mistake", Text::new().outside(code))];
+    if !text.is_empty() {
+        facts.push(Fact::new("found", Text::new().code(text)));
+    }
+    Block {
+        facts,
+        ..Block::new(Class::Recovered, Text::new(), sentence)
+    }
 }
 
 /// Warnings: one block for each code and host.

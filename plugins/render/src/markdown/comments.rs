@@ -25,6 +25,9 @@ pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
     if let Some(text) = notice_comment(incident, &since) {
         return Some(with_spaces(&text) + "\n");
     }
+    if incident.is_notice() {
+        return None;
+    }
     let text = match incident.phase {
         phase if phase.is_news() && incident.comes_and_goes() => {
             comes_and_goes(envelope, incident, &run)

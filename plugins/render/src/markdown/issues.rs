@@ -1,6 +1,6 @@
 //! Issues about incidents.
 
-use urldb_protocol::{Envelope, Incident};
+use urldb_protocol::{Envelope, Incident, NoticeKind};
 
 use super::blocks::{block_parts, code_block, facts};
 use super::comments::comment;
@@ -10,7 +10,7 @@ use super::syntax::{code, inline};
 use crate::compose::{
     Deliveries, Lookup, Scope, broken_since, checklist, compose, issue_lead, title,
 };
-use crate::message::{HostRow, Message};
+use crate::message::{Block, HostRow, Message};
 use crate::numbers::counted;
 use crate::room::Room;
 use crate::text::shorten;
@@ -56,6 +56,11 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
             let message = room.cut(&message);
             let end = if envelope.run.test {
                 TEST
+            } else if only.notice_of(NoticeKind::Mistake).is_some() {
+                "urldb opened this issue and closes it when the file has no mistakes any more. A comment \
+                 follows only when there are others."
+            } else if only.notice_of(NoticeKind::Blind).is_some() {
+                "urldb opened this issue and closes it when a run has results again."
             } else if only.is_notice() {
                 "urldb keeps this issue: a comment follows only when something changes, or as a reminder."
             } else {
@@ -64,7 +69,7 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
             };
             body_of_one(
                 &headline,
-                message.blocks.iter().flat_map(block_parts),
+                message.blocks.iter().flat_map(|block| titled(block, only)),
                 only,
                 end,
             )
@@ -79,6 +84,14 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
         title: title(&message),
         body,
     }
+}
+
+/// The parts of a block. Each mistake in a file has a title, since the issue is about the file.
+fn titled(block: &Block, incident: &Incident) -> Vec<String> {
+    let is_mistake = incident.notice_of(NoticeKind::Mistake).is_some();
+    let title = || format!("**{}: {}**", block.class.as_str(), inline(&block.title()));
+    let title = is_mistake.then(title);
+    title.into_iter().chain(block_parts(block)).collect()
 }
 
 /// The last line of an issue that `urldb notify test` keeps.

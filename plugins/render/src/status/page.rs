@@ -168,7 +168,11 @@ impl StatusPage<'_> {
                 .push(format!("  {} {}", paint(DIM, "-->"), place.plain()));
         }
         self.more(mistakes.len().saturating_sub(most), "mistake");
-        self.groups(Class::Warning, notices, "warning");
+        // The list of mistakes has those of notices.
+        let is_mistake =
+            |it: &&&IncidentOverview| it.incident.notice_of(NoticeKind::Mistake).is_some();
+        let dangers = notices.iter().filter(|it| !is_mistake(it)).copied();
+        self.groups(Class::Warning, &dangers.collect::<Vec<_>>(), "warning");
         let is_notice = |it: &&&Finding| it.code == NoticeKind::CertificateEnds.as_str();
         let others = warnings.iter().filter(|it| !is_notice(it)).copied();
         let titles = warning_titles(&others.collect::<Vec<_>>(), &self.lookup);

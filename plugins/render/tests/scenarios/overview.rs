@@ -221,6 +221,7 @@ fn entry(at_text: &str, event: LogEvent, urls: u64) -> LogEntry {
         reason: Some("timeout".to_owned()),
         since: None,
         run: None,
+        notice: None,
         incident: Some("c2992e2a".to_owned()),
         notified: vec![],
         commit: None,

@@ -1,0 +1,17 @@
+//! The topics of notices.
+
+use urldb_protocol::{Notice, NoticeKind};
+
+/// The topic of a notice: its kind, and the host or the file that it is about. A topic has one open notice.
+pub(super) fn topic(host: &str, notice: &Notice) -> (NoticeKind, String) {
+    let about = match notice.kind {
+        NoticeKind::Mistake => &notice.file,
+        NoticeKind::CertificateEnds | NoticeKind::Blind => host,
+    };
+    (notice.kind, about.to_owned())
+}
+
+/// Whether the notice has this topic.
+pub(super) fn is_topic(host: &str, notice: &Notice, kind: NoticeKind, about: &str) -> bool {
+    topic(host, notice) == (kind, about.to_owned())
+}
