@@ -29,6 +29,7 @@ fn stable() -> Settings {
         (r"urldb:(incident|closed) [0-9a-f]{8}", "urldb:$1 [id]"),
         (r"urldb:run \S+", "urldb:run [run]"),
         (r"on(\s)\d{4}-\d\d-\d\d", "on$1[day]"),
+        (r"times: \d{4}-\d\d-\d\d", "times: [day]"),
     ] {
         settings.add_filter(pattern, name);
     }
