@@ -304,11 +304,16 @@ impl RunIncidents<'_> {
         }
         incident.evidence.tried = tried;
         // By their order: a clock may have stepped back since.
-        let later = self.past.iter().rev().filter(|run| run.is_complete());
+        let later = self.past.iter().rev();
+        let later = later.filter(|run| run.is_complete() && run.has_results());
         let later = later.take_while(|run| in_seconds(run.at) > incident.since);
         // The first run that saw the cause began before it did.
         let is_first = incident.since >= in_seconds(self.run.started);
-        let runs = if is_first { 1 } else { 2 + later.count() };
+        let runs = if is_first {
+            1
+        } else {
+            1 + usize::from(tried > 0) + later.count()
+        };
         incident.runs = u32::try_from(runs).unwrap_or(u32::MAX);
     }
 

@@ -68,6 +68,7 @@ fn incident(id: &str, phase: Phase) -> Incident {
     let mut affected = AffectedUrl::of(&url);
     affected.file = format!("urldb/{host}.yaml");
     affected.left = (phase == Phase::Closed).then_some(Because::Recovered);
+    affected.seen = Some(State::Gone);
     let since = "2026-11-20T14:04:02Z".parse().unwrap();
     let evidence = Evidence {
         url,

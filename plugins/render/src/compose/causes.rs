@@ -243,12 +243,13 @@ pub(super) fn is_muted(incident: &Incident) -> bool {
     }) && any
 }
 
-/// Whether the run made a request for the incident.
-pub(super) fn was_asked(incident: &Incident, envelope: &Lookup<'_>) -> bool {
-    let asked = |url: &AffectedUrl| envelope.finding(&url.url).is_some();
-    envelope.run.selection.is_none()
-        || incident.evidence.tried > 0
-        || incident.urls.iter().any(asked)
+/// Whether the run got a result of any URL of the incident.
+pub(super) fn was_seen(incident: &Incident, envelope: &Lookup<'_>) -> bool {
+    let is_conclusive = |url: &AffectedUrl| {
+        let finding = envelope.finding(&url.url);
+        url.seen.is_some() || finding.is_some_and(|finding| finding.state != State::Inconclusive)
+    };
+    incident.evidence.tried > 0 || incident.urls.iter().any(is_conclusive)
 }
 
 /// The incidents of the envelope, and groups of the URLs that no incident covers: a check has none.

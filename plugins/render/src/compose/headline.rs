@@ -98,7 +98,7 @@ impl Report<'_> {
                 Headline::new(Tone::Bad, "No news", text)
             }
             (closed, 0) if self.without_result() == 0 => self.all_closed(closed),
-            (_, _) if !is_mail && self.envelope.run.selection.is_some() && !self.was_asked() => {
+            (_, _) if !is_mail && self.envelope.run.selection.is_some() && !self.was_seen() => {
                 self.all_good("All good again")
             }
             (closed, open) => {

@@ -168,9 +168,12 @@ impl<'a> Report<'a> {
         !self.news.is_empty() || !self.closed.is_empty() || notices || files
     }
 
-    /// Whether open incidents are told in full: when nothing else is told.
-    fn shows_open(&self) -> bool {
-        self.scope == Scope::Run && !self.has_news() && self.was_asked()
+    /// The open incidents that are told in full, when nothing else is: those of which this run has seen a URL.
+    fn shown_open(&self) -> Vec<&'a Incident> {
+        let is_alone = self.scope == Scope::Run && !self.has_news();
+        let open = self.open.iter().copied().filter(|_| is_alone);
+        open.filter(|incident| causes::was_seen(incident, self.envelope))
+            .collect()
     }
 
     /// Whether a notice that says nothing new is told in full: mistakes that the run has seen, and others when nothing
@@ -192,11 +195,10 @@ impl<'a> Report<'a> {
         notices.find_map(|it| Some((*it, it.notice_of(NoticeKind::Blind)?)))
     }
 
-    /// Whether the run asked at least one URL of the open incidents.
-    pub(super) fn was_asked(&self) -> bool {
-        self.open
-            .iter()
-            .any(|incident| causes::was_asked(incident, self.envelope))
+    /// Whether the run got a result of at least one URL of the open incidents.
+    pub(super) fn was_seen(&self) -> bool {
+        let mut open = self.open.iter();
+        open.any(|incident| causes::was_seen(incident, self.envelope))
     }
 
     fn blocks(&self) -> Vec<Block> {
@@ -210,9 +212,7 @@ impl<'a> Report<'a> {
             return self.week_blocks();
         }
         let mut blocks = groups(&self.news);
-        if self.shows_open() {
-            blocks.extend(groups(&self.open));
-        }
+        blocks.extend(groups(&self.shown_open()));
         if self.tells_everything() {
             blocks.extend(warnings::mistakes(envelope));
         }
@@ -257,20 +257,25 @@ impl<'a> Report<'a> {
         let is_listed = matches!(self.scope, Scope::Run | Scope::Changes(_));
         let noticed = self.noticed.iter().filter(|it| !self.is_shown(it));
         let noticed: Vec<&Incident> = noticed.copied().collect();
-        let open: &[&Incident] = if self.shows_open() { &[] } else { &self.open };
+        let shown = self.shown_open();
+        let is_below = |it: &&Incident| !shown.iter().any(|shown| std::ptr::eq(*shown, *it));
+        let open: Vec<&Incident> = self.open.iter().copied().filter(is_below).collect();
         if open.is_empty() && noticed.is_empty() || !is_listed {
             return None;
         }
         let heading = match (self.scope, &self.envelope.run.selection) {
-            (_, Some(arguments)) if !open.is_empty() && !self.was_asked() => {
+            (_, Some(arguments)) if !open.is_empty() && !self.was_seen() => {
                 Text::from("Open outside ")
                     .and(selection(arguments))
                     .own(", not checked in this run")
             }
             (Scope::Changes(_), _) => Text::from("Open, with a mail of their own"),
+            (Scope::Run, None) if !open.is_empty() && !self.was_seen() => {
+                Text::from("Still open, without a result in this run")
+            }
             _ => Text::from("Still open"),
         };
-        let groups = Group::all(open, self.envelope);
+        let groups = Group::all(&open, self.envelope);
         let item = |group: Group<'a>| {
             let title = blocks::title(&group);
             let since = Text::from(", since ").own(moment(group.since()));
@@ -325,13 +330,9 @@ impl<'a> Report<'a> {
     fn site(&self) -> Option<SiteLink> {
         let told = self.news.iter().chain(&self.closed);
         let told = told.chain(&self.notices).chain(&self.solved);
-        let shown = self
-            .shows_open()
-            .then_some(&self.open)
-            .into_iter()
-            .flatten();
+        let shown = self.shown_open();
         let ids: Vec<&str> = told
-            .chain(shown)
+            .chain(&shown)
             .map(|incident| incident.id.as_str())
             .collect();
         if !self.has_news() && ids.is_empty() && self.scope != Scope::Week {
