@@ -372,7 +372,7 @@ impl Route<'_> {
         }
         let tells_warnings = |other: &Self| other.audience.tells(Occasion::Warning);
         if notice.kind == NoticeKind::Blind {
-            // Without results, nobody knows of his URLs.
+            // A run without results says nothing about the URLs of any section.
             let is_told = |other: &Self| tells_warnings(other) && other.has_notice(notice);
             return after.is_none() && !self.others.iter().any(|(_, other)| is_told(other));
         }

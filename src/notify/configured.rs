@@ -70,29 +70,29 @@ impl ConfiguredNotifier {
     }
 
     /// Puts a message about the run into the outbox if there is something to tell, in place of what nobody got.
-    /// Readers whom an earlier message did not reach get one of their own.
+    /// Readers whom an earlier message did not reach get one of their own. `past` are the runs before.
     pub(super) fn post(
         &self,
         outbox: &Outbox,
-        run: &Envelope,
+        (run, past): (&Envelope, &[PastRun]),
         facts: &dyn IncidentFacts,
         routing: &Routing,
     ) -> anyhow::Result<()> {
         let name = &self.name;
         // A message that cannot be read is an error of its delivery.
-        let waiting = outbox.messages(name).into_iter().flatten();
-        let waiting: Vec<Message> = waiting.filter(|it| !it.is_weekly()).collect();
+        let waiting: Vec<Message> = outbox.messages(name).into_iter().flatten().collect();
         for message in &waiting {
             // A run that was killed after a delivery has not stored this.
             facts.hear(name, message.heard_so_far())?;
         }
+        let (weekly, news): (Vec<Message>, Vec<Message>) =
+            waiting.iter().cloned().partition(Message::is_weekly);
         let is_main = |message: &&Message| !message.is_for_others();
-        let unheard: Vec<Message> = waiting.iter().filter(is_main).cloned().collect();
+        let unheard: Vec<Message> = news.iter().filter(is_main).cloned().collect();
         let mut messages = vec![outbox.message(name, run, &unheard)];
-        let others = waiting
-            .iter()
-            .map(|left| outbox.for_others(name, run, left));
+        let others = news.iter().map(|left| outbox.for_others(name, run, left));
         messages.extend(others.flatten());
+        messages.extend(self.weekly(outbox, (run, past), &weekly));
         let mut kept: Vec<&Message> = vec![];
         let all = messages.clone();
         for message in &mut messages {
@@ -123,24 +123,24 @@ impl ConfiguredNotifier {
         old.into_iter().try_for_each(Message::remove)
     }
 
-    /// Puts a weekly report into the outbox if this is its run, in place of an earlier one.
-    pub(super) fn post_week(
+    /// The weekly report, if this is its run, or if the last one has not reached everybody: it tells what is true
+    /// now. `waiting` are those that wait.
+    fn weekly(
         &self,
         outbox: &Outbox,
-        run: &Envelope,
-        past: &[PastRun],
-    ) -> anyhow::Result<()> {
-        let day = self.audience.digest;
-        if !day.is_some_and(|day| week::is_due(day, past, run.run.started)) {
-            return Ok(());
+        (run, past): (&Envelope, &[PastRun]),
+        waiting: &[Message],
+    ) -> Option<Message> {
+        let is_due = week::is_due(self.audience.digest?, past, run.run.started);
+        // That of this week takes the place of the one before.
+        let unsent = if is_due { &[] } else { waiting };
+        if !is_due && unsent.is_empty() {
+            return None;
         }
-        let waiting = outbox.messages(&self.name).into_iter().flatten();
-        let old: Vec<Message> = waiting.filter(Message::is_weekly).collect();
         let mut week = week::week_before(run, past);
         week.waiting = outbox.waiting(|message| message.envelope().run.id != run.run.id);
         week.waiting.retain(|waiting| waiting.notifier != self.name);
-        outbox.weekly(&self.name, run, week).save()?;
-        old.iter().try_for_each(Message::remove)
+        Some(outbox.weekly(&self.name, run, week, unsent))
     }
 
     /// The report that a message tells now. `run` is the run that ends now, if there is one.
@@ -188,11 +188,10 @@ impl ConfiguredNotifier {
         envelope: &Envelope,
     ) -> Result<Vec<PlannedDelivery>, String> {
         let mut planned = self.deliveries(envelope)?;
-        let others = || all.iter().filter(|other| other.is_for_others());
+        let is_other = |it: &&Message| it.is_for_others() && !it.is_weekly();
+        let others = || all.iter().filter(is_other);
         planned.retain(|plan| {
-            if message.is_weekly() {
-                true
-            } else if message.is_for_others() {
+            if message.is_for_others() || message.is_weekly() {
                 message.takes(&plan.to)
             } else {
                 others().all(|other| !other.takes(&plan.to))

@@ -125,8 +125,7 @@ impl Notifiers {
         let telling = self.configured.iter();
         let mut telling = telling.filter(|configured| !configured.replaces_earlier);
         telling.try_for_each(|configured| {
-            configured.post(outbox, envelope, facts, &self.routing)?;
-            configured.post_week(outbox, envelope, past)
+            configured.post(outbox, (envelope, past), facts, &self.routing)
         })
     }
 

@@ -57,9 +57,20 @@ impl Outbox {
         }
     }
 
-    /// The weekly report of a run.
-    pub(super) fn weekly(&self, notifier: &str, run: &Envelope, week: Week) -> Message {
-        let mut message = self.message(notifier, run, &[]);
+    /// The weekly report of a run, for the readers whom the `unsent` ones did not reach.
+    pub(super) fn weekly(
+        &self,
+        notifier: &str,
+        run: &Envelope,
+        week: Week,
+        unsent: &[Message],
+    ) -> Message {
+        let mut message = self.message(notifier, run, unsent);
+        for unsent in unsent {
+            let made = unsent.delivered().map(|delivery| delivery.to.clone());
+            let reached = &mut message.content.reached;
+            reached.extend(unsent.content.reached.iter().cloned().chain(made));
+        }
         let name = format!("weekly-{}.json", run.run.id);
         message.file = self.0.folder(notifier).file(name);
         message.content.envelope.week = Some(Box::new(week));

@@ -337,6 +337,39 @@ fn a_week_is_told_with_and_without_trouble() {
     story.show("weekly");
 }
 
+/// A weekly report that could not be sent tells what is true when it is.
+#[test]
+fn a_late_weekly_report_tells_the_present() {
+    let mut story = Story::with_mail_server_and_chat(&[("/a", "fine"), ("/b", "fine too")]);
+    let config = story.sandbox.read("urldb.toml");
+    let config = config.replace("[notify.tracker]", "digest = \"monday\"\n[notify.tracker]");
+    story.sandbox.write("urldb.toml", config);
+    story.run(&day(9), 0);
+    story.serve("/a", None);
+    story.mail_server.as_mut().unwrap().start();
+    story.run(&day(10), 1);
+    // Each message has a connection of its own.
+    let server = story.mail_server.as_ref().unwrap();
+    let mut mails = server.take_mails();
+    mails.extend(server.take_mails());
+    mails.retain(|mail| mail.text.contains("Weekly report"));
+    let [weekly] = &mails[..] else {
+        panic!("{} weekly reports", mails.len());
+    };
+    let subject = "Week to 2026-11-10: 1 of 2 URLs is broken [sky-urls]";
+    assert_eq!(weekly.header("Subject"), subject);
+    assert!(
+        weekly
+            .text
+            .contains("1 incident is open, 1 of 2 URLs is broken"),
+        "{}",
+        weekly.text
+    );
+    story.run(&day(11), 1);
+    let waiting = story.sandbox.files("status/outbox", ".json");
+    assert!(waiting.is_empty(), "{waiting:?}");
+}
+
 #[test]
 fn small_steps_back_are_told_at_the_end() {
     let files: Vec<String> = (1..=30)

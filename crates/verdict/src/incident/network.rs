@@ -9,7 +9,7 @@ pub enum OwnNetwork {
     Unknown,
     /// The run has seen the hosts.
     Works,
-    /// It took the results of most URLs, in enough complete runs in a row.
+    /// Our own network took the results of most URLs, in enough complete runs in a row.
     Fails(BlindRuns),
 }
 

@@ -168,12 +168,12 @@ impl<'a> Report<'a> {
         !self.news.is_empty() || !self.closed.is_empty() || notices || files
     }
 
-    /// The open incidents that are told in full, when nothing else is: those of which this run has seen a URL.
-    fn shown_open(&self) -> Vec<&'a Incident> {
+    /// The open incidents that are told in full, when nothing else is, and the others: in full are told those of
+    /// which this run has seen a URL.
+    fn open_in_full(&self) -> (Vec<&'a Incident>, Vec<&'a Incident>) {
         let is_alone = self.scope == Scope::Run && !self.has_news();
-        let open = self.open.iter().copied().filter(|_| is_alone);
-        open.filter(|incident| causes::was_seen(incident, self.envelope))
-            .collect()
+        let open = self.open.iter().copied();
+        open.partition(|incident| is_alone && causes::was_seen(incident, self.envelope))
     }
 
     /// Whether a notice that says nothing new is told in full: mistakes that the run has seen, and others when nothing
@@ -212,7 +212,7 @@ impl<'a> Report<'a> {
             return self.week_blocks();
         }
         let mut blocks = groups(&self.news);
-        blocks.extend(groups(&self.shown_open()));
+        blocks.extend(groups(&self.open_in_full().0));
         if self.tells_everything() {
             blocks.extend(warnings::mistakes(envelope));
         }
@@ -257,9 +257,7 @@ impl<'a> Report<'a> {
         let is_listed = matches!(self.scope, Scope::Run | Scope::Changes(_));
         let noticed = self.noticed.iter().filter(|it| !self.is_shown(it));
         let noticed: Vec<&Incident> = noticed.copied().collect();
-        let shown = self.shown_open();
-        let is_below = |it: &&Incident| !shown.iter().any(|shown| std::ptr::eq(*shown, *it));
-        let open: Vec<&Incident> = self.open.iter().copied().filter(is_below).collect();
+        let (_, open) = self.open_in_full();
         if open.is_empty() && noticed.is_empty() || !is_listed {
             return None;
         }
@@ -330,7 +328,7 @@ impl<'a> Report<'a> {
     fn site(&self) -> Option<SiteLink> {
         let told = self.news.iter().chain(&self.closed);
         let told = told.chain(&self.notices).chain(&self.solved);
-        let shown = self.shown_open();
+        let (shown, _) = self.open_in_full();
         let ids: Vec<&str> = told
             .chain(&shown)
             .map(|incident| incident.id.as_str())
