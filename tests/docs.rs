@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use urldb::report::ALIAS_DIFFERS;
-use urldb_protocol::{Reason, State};
+use urldb_protocol::{NoticeKind, Reason, State};
 use urldb_text::{Code, Subject};
 use urldb_verdict::Warning;
 
@@ -52,6 +52,15 @@ fn every_code_of_a_finding_is_explained() {
         .collect();
     assert_eq!(headings(&page, "Warnings"), warnings);
     assert_eq!(headings(&page, "Other names"), [ALIAS_DIFFERS].into());
+}
+
+#[test]
+fn every_notice_is_explained() {
+    let page = read("docs/findings.md");
+    for kind in NoticeKind::ALL {
+        let heading = format!("\n### `{}`\n", kind.as_str());
+        assert!(page.contains(&heading), "{heading}");
+    }
 }
 
 #[test]

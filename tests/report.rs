@@ -88,6 +88,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
             observation: 0,
             sure: true,
             attempts: vec![],
+            explanation: None,
         };
         let record = JobRecord {
             judged: JudgedJob {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
-use similar::{ChangeTag, TextDiff};
+use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 use urldb_protocol::TextDifference;
 use urldb_text::Shown;
 use urldb_warc::Digest;
@@ -176,7 +176,23 @@ fn text_difference(old: &str, new: &str) -> TextDifference {
     let is_appended = is_whole_line && new.starts_with(old);
     let context = if is_appended { 0 } else { CONTEXT };
     let groups = diff.grouped_ops(context);
-    let changes = groups.iter().flatten().flat_map(|op| diff.iter_changes(op));
+    // Of lines in place of others, both are shown.
+    let most_of = |op: &DiffOp| match op.tag() {
+        DiffTag::Replace => MOST_LINES / 2,
+        _ => MOST_LINES,
+    };
+    let ops = groups.iter().flatten();
+    let changes = ops.flat_map(|op| {
+        let (mut old, mut new) = (0, 0);
+        diff.iter_changes(op).filter(move |change| {
+            let count = match change.tag() {
+                ChangeTag::Insert => &mut new,
+                _ => &mut old,
+            };
+            *count += 1;
+            *count <= most_of(op)
+        })
+    });
     let lines = changes.take(MOST_LINES).map(|change| {
         let mark = match change.tag() {
             ChangeTag::Insert => '+',
@@ -232,6 +248,14 @@ mod tests {
                 .lines
                 .iter()
                 .all(|line| line.chars().count() <= LONGEST_LINE + 2)
+        );
+        let (old, new) = ("old\n".repeat(30), "new\n".repeat(30));
+        let rewritten = text_difference(&old, &new);
+        assert_eq!((rewritten.removed, rewritten.lines.len()), (30, MOST_LINES));
+        let is_new = |line: &&Shown| line.starts_with('+');
+        assert_eq!(
+            rewritten.lines.iter().filter(is_new).count(),
+            MOST_LINES / 2
         );
         let evil = text_difference("", "\u{1b}[2Jx\n");
         assert!(!evil.lines[0].contains('\u{1b}'), "{:?}", evil.lines);

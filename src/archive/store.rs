@@ -311,6 +311,7 @@ impl ArchiveWriter<'_> {
             let mut body = Body {
                 length: spool.length(),
                 sha256,
+                compared: None,
                 end: BodyEnd::Complete,
                 cut: None,
                 decoded: None,

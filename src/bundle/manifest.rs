@@ -1,5 +1,6 @@
 //! The manifest of a bundle.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use anyhow::Context;
@@ -7,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use urldb_files::{Kind, Root, RootFile};
+use urldb_verdict::diagnosis::HostProbes;
 use urldb_verdict::{Selection, Shard};
 
 use crate::archive::HashingWriter;
@@ -44,6 +46,9 @@ pub struct Manifest {
     pub finished: Timestamp,
     /// Number of jobs.
     pub jobs: u64,
+    /// The results of further requests about changed files, by host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub probes: BTreeMap<String, HostProbes>,
     /// The files of the bundle besides the manifest.
     pub files: Vec<BundleFile>,
 }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use urldb_files::{Root, RootFile};
 use urldb_text::sanitize;
+use urldb_verdict::diagnosis::HostProbes;
 use urldb_verdict::{JobKey, Shard};
 
 use super::line::BundleLine;
@@ -119,6 +120,14 @@ impl Bundles {
     /// The number of shards.
     pub fn count(&self) -> u32 {
         u32::try_from(self.shards.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The results of the probes of all shards, by host.
+    pub fn probes(&self) -> BTreeMap<String, HostProbes> {
+        let probes = self
+            .whole()
+            .flat_map(|bundle| bundle.manifest.probes.clone());
+        probes.collect()
     }
 
     /// When the first shard began.

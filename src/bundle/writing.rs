@@ -1,5 +1,6 @@
 //! Writes a bundle.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use anyhow::Context;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_files::Root;
+use urldb_verdict::diagnosis::HostProbes;
 use urldb_verdict::{Selection, Shard};
 
 use super::line::BundleLine;
@@ -71,6 +73,7 @@ impl BundleWriter {
         inputs: String,
         selection: &Selection,
         times: (Timestamp, Timestamp),
+        probes: BTreeMap<String, HostProbes>,
         warc_files: &[PathBuf],
     ) -> anyhow::Result<Manifest> {
         let Self {
@@ -105,6 +108,7 @@ impl BundleWriter {
             started: times.0,
             finished: times.1,
             jobs,
+            probes,
             files,
         };
         let mut text = serde_json::to_vec_pretty(&manifest)?;

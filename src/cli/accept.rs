@@ -1,5 +1,7 @@
 //! `urldb accept`.
 
+mod same_content;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -7,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
-use urldb_protocol::{JobResult, State};
+use urldb_protocol::{JobResult, Reason, State};
 use urldb_text::{REDACTED, Shown, sanitize};
 use urldb_verdict::{JudgedJob, NamedRecord};
 
@@ -15,6 +17,8 @@ use super::Context;
 use super::args::{ChangedUrls, CommitArgs, TargetArgs, UncommittedChanges};
 use super::print::progress::ProgressLine;
 use super::print::style::{self, BAD, GOOD, paint};
+use same_content::SameContent;
+
 use crate::ambient::Ambient;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
@@ -38,7 +42,8 @@ pub(super) struct Args {
     /// Everything that the other options select
     #[arg(long, conflicts_with = "urls", required_unless_present = "urls")]
     all: bool,
-    /// Also what is in another state or unstable, if only it came whole and with a good status
+    /// Also what is in another state, unstable, growing, or the same at many URLs, if only it came whole
+    /// and with a good status
     #[arg(long)]
     force: bool,
     /// Do not ask
@@ -73,13 +78,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             {
                 changed.add(&host, || result.url.clone());
             }
-        } else if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
+            continue;
+        }
+        // `refuse_same_content` names all URLs of one content together.
+        let doubt = doubt.filter(|_| !is_same_content(&result));
+        if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
             style::print_warning(format!("{} {}", result.url, sanitize(&problem)));
             counts.refused += 1;
         } else {
             acceptable.push((result, identity));
         }
     }
+    counts.refused += refuse_same_content(&mut acceptable, args.force);
     for (result, identity) in &acceptable {
         show_both(result, args, context)?;
         if args.yes || is_wanted()? {
@@ -103,6 +113,37 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         commit.finish(&written, subject, exit, context)?;
     }
     Ok(exit)
+}
+
+/// Warns of contents that several URLs serve; removes and counts the URLs that only `force` accepts.
+fn refuse_same_content(acceptable: &mut Vec<(JobResult, RecordIdentity)>, force: bool) -> u64 {
+    let same = SameContent::of(acceptable.iter().map(|(result, _)| result));
+    for content in &same {
+        let is_refused = content.is_refused() && !force;
+        let remedy = if is_refused {
+            "; --force accepts them"
+        } else {
+            ""
+        };
+        style::print_warning(sanitize(&format!("{}{remedy}", content.message())));
+    }
+    let before = acceptable.len();
+    acceptable
+        .retain(|(result, _)| force || !same.iter().any(|it| it.is_refused() && it.has(result)));
+    acceptable.retain(|(result, _)| {
+        let is_refused = is_same_content(result) && !force;
+        if is_refused {
+            let text = format!("{} {}; --force accepts it", result.url, result.message);
+            style::print_warning(sanitize(&text));
+        }
+        !is_refused
+    });
+    (before - acceptable.len()) as u64
+}
+
+/// Whether the answer is a page that other URLs of the host serve too, as far as a page that names its URL can be told.
+fn is_same_content(result: &JobResult) -> bool {
+    result.reason.as_deref() == Some(Reason::SameContent.as_str())
 }
 
 /// Numbers of URLs by their result.

@@ -24,6 +24,8 @@ pub struct Check {
     pub rehash_every: u64,
     /// The records that are also requested from the other names of their domain.
     pub cnames: Cnames,
+    /// Whether a run makes further requests about files that have changed.
+    pub probes: bool,
 }
 
 impl Default for Check {
@@ -34,6 +36,7 @@ impl Default for Check {
             expiry_warning: Duration::from_hours(14 * 24),
             rehash_every: 1,
             cnames: Cnames::Rotate,
+            probes: true,
         }
     }
 }
@@ -59,6 +62,7 @@ pub(super) fn check(section: Section<'_>) -> Check {
                 ],
             )
             .unwrap_or(default.cnames),
+        probes: section.flag("probes").unwrap_or(default.probes),
     };
     section.finish();
     check
@@ -113,6 +117,7 @@ fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
             .unwrap_or(general.host_concurrency),
         host_interval: time("host-interval", general.host_interval),
         host_patience: time("host-patience", general.host_patience),
+        limit_patience: time("limit-patience", general.limit_patience),
         timeout: time("timeout", general.timeout),
         connect_timeout: time("connect-timeout", general.connect_timeout),
         head_timeout: time("head-timeout", general.head_timeout),
@@ -170,12 +175,16 @@ fn challenge(section: Section<'_>) -> ChallengeRule {
         contains: lower("contains"),
         body: lower("body"),
         parked: section.flag("parked").unwrap_or_default(),
+        text_is_enough: section.flag("text-is-enough").unwrap_or_default(),
     };
     if name.is_none() {
         section.problem("`name` is missing, such as name = \"a login page\"");
     }
     if rule.header.is_none() && rule.body.is_none() {
         section.problem("one of `header` and `body` is needed: a status alone marks no challenge");
+    }
+    if rule.body.is_none() && rule.text_is_enough {
+        section.problem("`text-is-enough` is about a `body`, which is missing");
     }
     if rule.header.is_none() && (rule.prefix.is_some() || rule.contains.is_some()) {
         section.problem("`prefix` and `contains` are about a `header`, which is missing");

@@ -356,7 +356,7 @@ mod tests {
         urldb.toml:4:11: `timeout` should be a time such as "500ms", "10s", "5m" or "7d"
         urldb.toml:5:15: `concurrency` should be a number from 1 up
         urldb.toml:7:1: unknown key `headtimeout` in [check.host."a.example"]; did you mean `head-timeout`?
-        urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, headers-env, unsafe-methods, canonical
+        urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, limit-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, headers-env, unsafe-methods, canonical
         urldb.toml:9:1: [check.host."http://b"]: a host is needed here, such as [check.host."data.example.org"]
         urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
         urldb.toml:12:8: no notifier is of type "emial"; did you mean "email"?

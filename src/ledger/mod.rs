@@ -39,10 +39,10 @@ pub use entry::{BadResponse, Capture, Content, Entry};
 #[cfg(test)]
 pub(crate) use history::tests::{any_time, hostile_lines};
 pub use history::{
-    BaseRun, ChangeLine, HistoryBase, HistoryLine, IncidentLine, Lines, PastRun, PastRuns,
-    RehashDays, RunLine, SoughtUrl, Starts, Verification, Verifications, VerificationsBuilder,
-    append, folder as history_folder, is_history, is_known, lines, past_runs, run_lines,
-    take_future,
+    BaseRun, ChangeLine, HistoryBase, HistoryLine, HostLimits, IncidentLine, Lines, PastRun,
+    PastRuns, RehashDays, RunLine, SoughtUrl, Starts, Verification, Verifications,
+    VerificationsBuilder, append, folder as history_folder, is_history, is_known, lines, past_runs,
+    run_lines, take_future,
 };
 pub use incidents::{Filter, FormerPosition, Heard, IncidentFile, Incidents, ToldMessage};
 pub use merge::{merge, merge_history};
@@ -322,8 +322,11 @@ impl Ledger {
         }
         while let Some(name) = self.changed.pop_first() {
             let known = self.domains.get(&name);
-            let was_open = known.is_some_and(|domain| domain.pages.is_some());
-            self.open(&name)?;
+            let has_entries = known.is_some_and(|domain| domain.pages.is_some());
+            // Entries that are put aside are written from the temporary file.
+            if !has_entries {
+                self.open(&name)?;
+            }
             let Some(domain) = self.domains.get_mut(&name) else {
                 continue;
             };
@@ -335,7 +338,7 @@ impl Ledger {
             let file = file_of(&self.folder, &name);
             pages.write(&file, &head, &mut self.spool, |[statuses, _]| statuses)?;
             domain.is_content_changed = false;
-            if !was_open {
+            if !has_entries {
                 domain.pages = None;
             }
         }
@@ -546,6 +549,7 @@ mod tests {
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
             ledger.save().unwrap();
             assert!(ledger.changed().is_empty());
+            assert_eq!(ledger.keys().count() == 0, is_closing);
             let other = fs::read_to_string(file_of(&root(&folder), "other.org").path()).unwrap();
             assert_eq!(other, certificate("2026-12-01"));
             [status, captures].map(|path| fs::read_to_string(path).unwrap())

@@ -1,13 +1,14 @@
 //! The record of one finished job of a run.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use urldb_verdict::JudgedJob;
 
 use super::entry::{BadResponse, Content, Entry};
 
 /// A finished job: its observations, its verdict, and its captures. A run is a stream of these records, and
 /// a bundle is such a stream on disk.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct JobRecord {
     /// The job, its observations, and the verdict.
     pub judged: JudgedJob,
@@ -18,7 +19,7 @@ pub struct JobRecord {
 }
 
 /// The result of archiving one job. By default, nothing is archived.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Archived {
     /// The captures for the ledger.
     pub captures: KnownCaptures,
@@ -29,7 +30,7 @@ pub struct Archived {
 }
 
 /// The captures of a job, as the ledger knows them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct KnownCaptures {
     /// The content that was last archived.
     pub content: Option<Content>,
@@ -45,17 +46,5 @@ impl KnownCaptures {
             content: entry.and_then(|entry| entry.content.clone()),
             bad_response: entry.and_then(|entry| entry.bad_response.clone()),
         }
-    }
-}
-
-impl AsRef<JudgedJob> for JobRecord {
-    fn as_ref(&self) -> &JudgedJob {
-        &self.judged
-    }
-}
-
-impl AsMut<JudgedJob> for JobRecord {
-    fn as_mut(&mut self) -> &mut JudgedJob {
-        &mut self.judged
     }
 }

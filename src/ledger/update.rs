@@ -197,6 +197,7 @@ mod tests {
             observation: 0,
             sure,
             attempts: vec![],
+            explanation: None,
         };
         JobRecord {
             judged: JudgedJob {

@@ -396,7 +396,7 @@ impl Route<'_> {
         let kind = incident.notice.as_ref().map(|notice| notice.kind);
         match kind.filter(|_| incident.is_notice()) {
             Some(NoticeKind::CertificateEnds) => self.has_state(State::Unreachable),
-            Some(NoticeKind::Blind | NoticeKind::Mistake) => true,
+            Some(_) => true,
             None => self.has_state(incident.state),
         }
     }

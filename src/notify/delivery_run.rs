@@ -13,7 +13,7 @@ use super::configured::{ConfiguredNotifier, of_panic};
 use super::incident_facts::IncidentFacts;
 use super::outbox::Message;
 use super::panic;
-use super::status::{MadeDelivery, NotifierStatus};
+use super::status::{MadeDelivery, MessageKind, NotifierStatus};
 use crate::explain::explain;
 use crate::ledger::{Heard, ToldMessage};
 
@@ -88,6 +88,7 @@ impl<'a> DeliveryRun<'a> {
                     to: status.destination.clone(),
                     message: delivery.message,
                     first_tried: None,
+                    kind: MessageKind::News,
                 }),
                 DeliveryOutcome::Retry | DeliveryOutcome::Failed => {
                     status.errors.push(delivery.message.to_string());
@@ -257,6 +258,7 @@ impl<'a> DeliveryRun<'a> {
             to: message.recipient(&delivery.id).to_owned(),
             message: delivery.message,
             first_tried,
+            kind: MessageKind::of(envelope),
         });
         status.delivered.extend(delivered);
         status.errors.extend(errors);

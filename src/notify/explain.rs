@@ -122,7 +122,7 @@ fn of_section(
         section: name.to_owned(),
         urls,
         excluded: excluded.into_iter().collect(),
-        told: heard.run_at,
+        told: heard.told_at(),
         next,
     }
 }

@@ -43,5 +43,5 @@ pub(crate) use outbox::Message;
 pub use outbox::Outbox;
 pub(crate) use outbox_file::OutboxDelivery;
 pub use presets::{PRESETS, Preset};
-pub use status::{MadeDelivery, NotifierStatus};
+pub use status::{MadeDelivery, MessageKind, NotifierStatus};
 pub use unrouted::{UNROUTED_ADVICE, Unrouted, unrouted};

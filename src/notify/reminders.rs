@@ -27,7 +27,7 @@ impl Reminders {
             let interval = self.interval;
             interval.is_some_and(|interval| has_passed(told, self.now, interval))
         };
-        self.names(incident, heard) && heard.run_at.is_some_and(is_over)
+        self.names(incident, heard) && heard.told_at().is_some_and(is_over)
     }
 
     /// Whether a reminder of the notifier names the incident.
@@ -38,7 +38,7 @@ impl Reminders {
 
     /// The time from which on the incident may be repeated, if nothing is told before.
     pub(super) fn next(&self, incident: &Incident, heard: &Heard) -> Option<Timestamp> {
-        let told = heard.run_at.filter(|_| self.names(incident, heard))?;
+        let told = heard.told_at().filter(|_| self.names(incident, heard))?;
         told.checked_add(self.interval?).ok()
     }
 

@@ -255,14 +255,17 @@ impl Heard {
             told: vec![],
             ..self.clone()
         };
-        if decision != Decision::Remind || incident.phase == Phase::Unchanged {
-            if let Some(route) = section.route_of(file) {
-                move_filter(&mut heard, (section, &route), file, now);
-            }
-            heard.through = file.log.events.last().map(|event| event.id.clone());
+        if decision == Decision::Remind && incident.phase != Phase::Unchanged {
+            // Waiting news is told later, as of the last message that told anything.
+            heard.reminded = Some(now);
+            return heard;
         }
+        if let Some(route) = section.route_of(file) {
+            move_filter(&mut heard, (section, &route), file, now);
+        }
+        heard.through = file.log.events.last().map(|event| event.id.clone());
         if decision != Decision::Pass {
-            heard.run_at = Some(now);
+            (heard.run_at, heard.reminded) = (Some(now), None);
             if incident.phase == Phase::Became {
                 heard.became = Some(now);
             }
@@ -383,8 +386,8 @@ mod tests {
     use proptest::prelude::*;
     use urldb_protocol::{Ack, AffectedUrl, Because, Evidence, Notice, Observed};
     use urldb_verdict::incident::{
-        Event, EventUrl, FileFacts, IncidentLog, OwnNetwork, RunFacts, RunResult, Runs, UrlOutcome,
-        append, time_of,
+        Event, EventUrl, FileFacts, IncidentLog, LimitFacts, OwnNetwork, RunFacts, RunResult, Runs,
+        UrlOutcome, append, time_of,
     };
     use urldb_verdict::{CertificateFacts, UrlStatus};
 
@@ -492,12 +495,13 @@ mod tests {
                 last_good: &|_, _| None,
                 host_urls: &|_| URLS as u64,
                 has_answered: &|_| true,
+                has_no_url: &|_, _| false,
                 certificates: CertificateFacts {
                     seen: &[],
                     warning: Duration::ZERO,
                     is_complete: true,
-                    is_gone: &|_, _| false,
                 },
+                limits: &LimitFacts::default(),
                 network: OwnNetwork::Unknown,
                 files: FileFacts {
                     read: &[],
@@ -567,6 +571,7 @@ mod tests {
                 seen: state,
                 seen_reason: None,
                 redirect: None,
+                agreement: None,
                 evidence: (state != State::Ok).then(|| Box::new(evidence(index))),
             }
         }

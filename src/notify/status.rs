@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use urldb_protocol::Shown;
+use urldb_protocol::{Envelope, Shown};
 
 use super::outbox::Message;
 use super::outbox_file::{OutboxDelivery, OutboxOutcome};
@@ -43,6 +43,32 @@ pub struct MadeDelivery {
     pub message: Shown,
     /// The first try, if there was an earlier one.
     pub first_tried: Option<Timestamp>,
+    /// The kind of the message.
+    pub kind: MessageKind,
+}
+
+/// The kind of a message that was delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MessageKind {
+    /// News.
+    News,
+    /// Nothing but what is still open; with the time of the next reminder, if that is known.
+    Reminder(Option<Timestamp>),
+    /// The weekly report.
+    Weekly,
+}
+
+impl MessageKind {
+    pub(super) fn of(envelope: &Envelope) -> Self {
+        let mut incidents = envelope.incidents.iter();
+        let has_mistakes = envelope.mistakes.iter().any(|mistake| mistake.new);
+        match &envelope.week {
+            Some(_) => Self::Weekly,
+            None if incidents.any(|incident| !incident.reminder) => Self::News,
+            None if has_mistakes || envelope.incidents.is_empty() => Self::News,
+            None => Self::Reminder(envelope.next_reminder),
+        }
+    }
 }
 
 impl NotifierStatus {

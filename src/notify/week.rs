@@ -121,6 +121,8 @@ mod tests {
             due: 0,
             verified: 0,
             own_network: 0,
+            limited: vec![],
+            no_longer_limited: vec![],
             answered: true,
         }
     }

@@ -37,6 +37,7 @@ fn events(file: &IncidentFile) -> IncidentEvents {
     let chapters = chapters.map(|(chapter, event)| ChapterDetails {
         url: event.urls.first().map(|url| url.url.clone()),
         evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
+        agreeing: event.agreeing,
         into: event.into.clone(),
         told: told(file, &chapter),
         chapter,

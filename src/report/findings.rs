@@ -8,6 +8,7 @@ use urldb_verdict::{
     CanonicalMismatch, HostCertificates, Job, JudgedJob, Transition, UrlStatus, Verdict, Warning,
 };
 
+use super::evidence::{evidence, redirect, shown};
 use crate::ledger::{JobRecord, StatusUpdate};
 
 /// The code of a finding about a cname; the finding's state says how the cname differs.
@@ -27,13 +28,15 @@ pub(super) fn state_finding(
         (state, _) => state.as_str(),
     };
     let message = match classification.warning {
+        // The verdict has the number of requests.
+        Some(Warning::ContentUnstable) | None => message(judged),
         Some(warning) => shown(warning.message()),
-        None => message(judged),
     };
     let status = update.map(|update| &update.status);
     let pending = status.is_some_and(|status| status.state != classification.state);
     let not_archived = record.archived.not_archived.as_deref().map(shown);
     Some(Finding {
+        sentence: classification.warning.is_none().then(|| sentence(record)),
         code: code.to_owned(),
         severity: if classification.state.is_broken() {
             Severity::Error
@@ -59,6 +62,22 @@ pub(super) fn state_finding(
         new: false,
         muted: judged.job.muted,
     })
+}
+
+/// The words of messages about the URL.
+fn sentence(record: &JobRecord) -> Shown {
+    let JudgedJob {
+        job,
+        observations,
+        verdict,
+    } = &record.judged;
+    let (state, reason) = (verdict.state(), verdict.classification.reason);
+    let seen = observations.get(verdict.observation);
+    let redirect = seen.and_then(|seen| redirect(state, seen));
+    let domain = job.key.alias.as_ref().map(|_| &*job.key.domain);
+    let evidence = evidence(record);
+    let text = urldb_render::url_sentence((state, reason), redirect.as_deref(), domain, &evidence);
+    shown(&text)
 }
 
 /// The mismatch of the canonical URL, if the page is as promised. Aliases serve the domain's pages, so
@@ -138,10 +157,6 @@ fn expected(judged: &JudgedJob) -> Option<Shown> {
         Some(alias) => shown(&format!("{expected} ({alias})")),
         None => shown(expected),
     })
-}
-
-pub(super) fn shown(text: &str) -> Shown {
-    Shown::new(text, Shown::LONGEST)
 }
 
 fn alias_of(job: &Job) -> Option<String> {

@@ -1,26 +1,27 @@
 //! Turns verdicts into the report of a run: findings, changes, totals, exit code.
 
+mod evidence;
 mod findings;
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Finding, Incident, JobResult, Mistake, Observed, PROTOCOL,
-    Promised, Reason, RunInfo, Severity, State, Summary, Totals,
+    Change, Coverage, Envelope, Explanation, Finding, Incident, JobResult, Mistake, PROTOCOL,
+    Reason, RunInfo, Severity, State, Summary, Totals,
 };
 use urldb_verdict::{
-    CanonicalMismatch, HostCertificates, Job, JudgedJob, Observation, Promise, SkippedRecords,
-    Verdict,
+    CanonicalMismatch, HostCertificates, JudgedJob, Observation, SkippedRecords, Verdict,
 };
 
 use crate::exit::ExitCode;
 use crate::ledger::{JobRecord, StatusUpdate, Verification};
+use evidence::shown;
+pub(crate) use evidence::{agreement, evidence, observed, promised, redirect};
 pub use findings::ALIAS_DIFFERS;
 use findings::{
-    canonical_mismatch, certificate_ends, change, intermittent, message, shown, state_finding,
+    canonical_mismatch, certificate_ends, change, intermittent, message, state_finding,
     warning_finding,
 };
 
@@ -28,6 +29,7 @@ use findings::{
 #[derive(Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
+    explanations: Vec<Explanation>,
     mistakes: Vec<Mistake>,
     changes: Vec<Change>,
     states: BTreeMap<State, u64>,
@@ -150,6 +152,11 @@ impl Report {
         self.archived = files;
     }
 
+    /// Sets the facts behind the failures.
+    pub fn set_explanations(&mut self, explanations: Vec<Explanation>) {
+        self.explanations = explanations;
+    }
+
     /// Sets the incidents after the run, and the counts over the whole database.
     pub fn set_incidents(&mut self, incidents: Vec<Incident>, totals: Totals) {
         self.incidents = incidents;
@@ -226,6 +233,7 @@ impl Report {
             run,
             incidents: self.incidents,
             findings: self.findings,
+            explanations: self.explanations,
             mistakes: self.mistakes,
             fixed: vec![],
             changes: self.changes,
@@ -338,47 +346,5 @@ pub(super) fn result(record: &JobRecord, mismatch: Option<&CanonicalMismatch>) -
             .collect(),
         attempts: judged.observations.len(),
         severity,
-    }
-}
-
-/// A promise, for reports.
-pub(crate) fn promised(promise: &Promise) -> Promised {
-    Promised {
-        length: promise.length,
-        sha256: promise
-            .sha256
-            .as_ref()
-            .map(|digest| HEXLOWER.encode(digest)),
-        content_type: promise.content_type.clone(),
-        status: promise.status,
-        redirects_to: promise.redirects_to.clone(),
-    }
-}
-
-/// An observation, for reports.
-pub(crate) fn observed(job: &Job, seen: &Observation) -> Observed {
-    let last = seen.last();
-    let body = seen.body.as_ref();
-    let served = urldb_verdict::observed_bytes(&job.promise, seen);
-    let redirect = seen
-        .first()
-        .and_then(|hop| Some((hop.status, hop.shown_redirect_target()?)));
-    Observed {
-        status: last.map(|hop| hop.status),
-        final_url: last
-            .map(|hop| hop.url.as_str())
-            .filter(|url| *url != job.url.as_str())
-            .map(shown),
-        length: served
-            .map(|served| served.length)
-            .or_else(|| last.and_then(urldb_verdict::observed_length))
-            .or(body.map(|body| body.length)),
-        sha256: served.map(|served| HEXLOWER.encode(&served.sha256)),
-        content_type: last.and_then(|hop| hop.header("content-type")).map(shown),
-        redirect_status: redirect.as_ref().map(|(status, _)| *status),
-        redirect: redirect.map(|(_, target)| shown(&target)),
-        address: last
-            .and_then(|hop| hop.address)
-            .map(|address| address.to_string()),
     }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use urldb_verdict::{Job, JudgedJob, Shard};
 
 use super::archive::RunArchive;
-use super::diagnose::Diagnosis;
 use super::outcome::Messages;
 use super::planned_jobs::PlannedJobs;
 use super::prepare::{Prepared, RunStart};
@@ -40,7 +39,7 @@ pub(super) fn from_bundles(
     mut bundles: Bundles,
     prepared: &Prepared<'_>,
     jobs: &mut PlannedJobs<'_>,
-    take: impl FnMut(JobRecord),
+    mut take: impl FnMut(usize, JobRecord),
 ) -> anyhow::Result<RunArchive> {
     let mut notes = bundles.notes();
     let adopted = adopt_files(&bundles, prepared)?;
@@ -49,20 +48,21 @@ pub(super) fn from_bundles(
     notes.extend(recovered);
     let progress = prepared.options.progress;
     progress.planned(jobs.by_host());
-    let count = bundles.shards().len();
-    let mut diagnosis = Diagnosis::new(progress, jobs.has_static(), count, take);
+    let count = bundles.count();
     let mut lines = Lines {
         bundles: &mut bundles,
         prepared,
         damage: None,
     };
     for job in jobs.sources(&prepared.ledger).flatten() {
-        match lines.find(&job) {
-            Ok((shard, line)) => diagnosis.add(shard.index(), lines.record(job, line)),
-            Err(missing) => diagnosis.add_settled(lines.not_asked(job, &missing)),
-        }
+        let shard = Shard::of_host(&job.key.domain, count);
+        let record = match lines.find(&job, shard) {
+            Ok(line) => lines.record(job, line),
+            Err(missing) => lines.not_asked(job, &missing),
+        };
+        progress.finished(&record.judged);
+        take(shard.index(), record);
     }
-    diagnosis.end();
     let mut troubles: Vec<String> = lines.damage.into_iter().collect();
     troubles.extend(bundles.troubles());
     Ok(RunArchive {
@@ -94,16 +94,15 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The line about a job, with its shard; else the cause that the job was not asked, for people.
-    fn find(&mut self, job: &Job) -> Result<(Shard, BundleLine), String> {
-        let shard = Shard::of_host(&job.key.domain, self.bundles.count());
+    /// The line about a job of this shard; else the cause that the job was not asked, for people.
+    fn find(&mut self, job: &Job, shard: Shard) -> Result<BundleLine, String> {
         let name = || format!("shard {} of {}", shard.number(), shard.count());
         let bundle = self.bundles.shards_mut().get_mut(shard.index());
         let Some(bundle) = bundle.and_then(Option::as_mut) else {
             return Err(format!("{} has no bundle", name()));
         };
         match bundle.find(&job.key) {
-            Ok(Some(line)) => Ok((shard, line)),
+            Ok(Some(line)) => Ok(line),
             Ok(None) => Err(format!("{} has no line about it", name())),
             Err(error) => {
                 self.damage.get_or_insert_with(|| explain(&error));

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_protocol::{Envelope, JobResult, RunInfo};
 use urldb_verdict::JobKey;
-use urldb_verdict::incident::OwnNetwork;
+use urldb_verdict::incident::{LimitFacts, OwnNetwork};
 
 use super::archive::RunArchive;
 use super::incidents::RunIncidents;
@@ -16,11 +16,12 @@ use super::network::NetworkFacts;
 use super::options::RunOptions;
 use super::outcome::{Messages, Outcome, combined};
 use super::plan::Plan;
-use super::prepare::{Prepared, run_info};
+use super::prepare::Prepared;
 use super::record::RunTally;
+use super::slow_rounds::Limits;
 use crate::ambient::in_seconds;
 use crate::exit::ExitCode;
-use crate::ledger::{HistoryBase, HistoryLine, Incidents, Ledger, PastRun, run_lines};
+use crate::ledger::{HistoryBase, HistoryLine, HostLimits, Incidents, Ledger, PastRun, run_lines};
 use crate::notify::{Notifiers, Outbox};
 
 /// A run whose results are known and not written.
@@ -55,7 +56,7 @@ pub(super) fn conclude(
     mut tally: RunTally,
     archive: RunArchive,
 ) -> anyhow::Result<Conclusion> {
-    tally.finish(&mut prepared, archive);
+    tally.finish(&mut prepared, &plan, archive);
     let is_complete = prepared.is_complete();
     let Prepared {
         options,
@@ -64,11 +65,11 @@ pub(super) fn conclude(
         hosts,
         past,
         base,
-        plan_options,
         mut messages,
         ..
     } = prepared;
     let mut ledger = prepared.ledger.into_inner()?;
+    let (limits, limited) = limits(options, &run, &plan, &tally, &past);
     messages.extend(plan.jobs.messages());
     run.finished = finished.unwrap_or_else(options.ambient.now);
     run.interrupted = options.stop.is_set();
@@ -81,6 +82,7 @@ pub(super) fn conclude(
         planned: plan.urls,
         understood: &plan.understood,
         certificates: &tally.end_certificates(),
+        limits: &limits,
         network: own_network(options, &run, &tally, &past),
         files: &plan.files,
     };
@@ -95,11 +97,11 @@ pub(super) fn conclude(
     }
     let base = HistoryBase {
         run: base.id,
-        rehash: plan_options.rehash(),
+        rehash: prepared.plan_options.rehash(),
     };
-    let lines = run_lines(&envelope, options.selection, base, verification);
     let ledger_folder = options.config.ledger_root();
     Ok(Conclusion {
+        lines: run_lines(&envelope, options.selection, base, verification, limited),
         late: lateness(&past, envelope.run.started).filter(|_| is_complete),
         memory: IncidentMemory::of_run(&ledger_folder, finished.files),
         envelope,
@@ -110,7 +112,6 @@ pub(super) fn conclude(
         incidents: known,
         ledger,
         ledger_folder,
-        lines,
         messages,
         past,
         now: options.ambient.now,
@@ -136,17 +137,38 @@ fn own_network(
     facts.network()
 }
 
-/// Concludes a check, which began at `started`: nothing is written, and nobody is notified.
+/// The hosts that refuse requests, as the run and those before found them.
+fn limits(
+    options: &RunOptions<'_>,
+    run: &RunInfo,
+    plan: &Plan<'_>,
+    tally: &RunTally,
+    past: &[PastRun],
+) -> (LimitFacts, HostLimits) {
+    let is_everything = options.selection.is_everything();
+    let limits = Limits {
+        started: in_seconds(run.started),
+        is_of_whole_hosts: options.selection.is_of_whole_domains(),
+        is_gone: &|host| is_everything && plan.urls.has_no_url(host),
+        hosts: &tally.limited,
+        planned: plan.jobs.by_host(),
+        past,
+        confirm: u64::from(options.config.check.verdict.confirm),
+    };
+    limits.facts()
+}
+
+/// Concludes a check: nothing is written, and nobody is notified.
 pub(super) fn conclude_check(
     options: &RunOptions<'_>,
-    started: Timestamp,
+    run: RunInfo,
     plan: Plan<'_>,
     mut tally: RunTally,
 ) -> Outcome {
     let run = RunInfo {
         finished: (options.ambient.now)(),
         interrupted: options.stop.is_set(),
-        ..run_info(options, started, (options.ambient.random)())
+        ..run
     };
     let certificates = tally.end_certificates();
     let incidents = RunIncidents {
@@ -158,6 +180,7 @@ pub(super) fn conclude_check(
         planned: plan.urls,
         understood: &[],
         certificates: &certificates,
+        limits: &LimitFacts::default(),
         // `check` has seen no run before, and its report has the mistakes.
         network: OwnNetwork::Unknown,
         files: &[],
@@ -167,7 +190,12 @@ pub(super) fn conclude_check(
     report.set_incidents(incidents, totals);
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run);
-    let Messages { troubles, notes } = plan.jobs.messages();
+    let limited = tally.limited.notes(plan.jobs.by_host());
+    let Messages {
+        troubles,
+        mut notes,
+    } = plan.jobs.messages();
+    notes.extend(limited);
     Outcome {
         exit_code: combined(exit_code, &envelope.mistakes, &troubles),
         envelope,

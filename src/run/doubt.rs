@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 use urldb_verdict::{Hop, JudgedJob, Observation, ServedBytes, promisable};
 
 use super::served::{UNSTABLE, UNSTABLE_REDIRECT};
@@ -15,6 +15,13 @@ pub fn doubt(judged: &JudgedJob) -> Option<String> {
         observations: seen,
         verdict,
     } = judged;
+    match verdict.classification.reason {
+        Some(Reason::Unstable) if job.promise.is_static() => return Some(UNSTABLE.to_owned()),
+        Some(Reason::Uploading | Reason::SameContent) => {
+            return Some(verdict.classification.observed.clone());
+        }
+        _ => {}
+    }
     let whole = seen.iter().filter(|observation| observation.is_whole());
     let bodies: HashSet<ServedBytes> = whole
         .filter_map(|observation| observation.body.as_ref()?.served())

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use urldb_canon::Scheme;
 use urldb_protocol::{AffectedUrl, Incident, Notice, NoticeKind, Phase, RunInfo, Totals};
 use urldb_verdict::incident::{
-    Appended, FileFacts, FileMistakes, IncidentLog, MarkChange, Member, MemberKey, OwnNetwork,
-    Reader, RunFacts, RunResult, Runs, UrlOutcome, append, time_of, unconfirmed_and_unknown, view,
+    Appended, FileFacts, FileMistakes, IncidentLog, LimitFacts, MarkChange, Member, MemberKey,
+    OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, time_of,
+    unconfirmed_and_unknown, view,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, Job, JobKey, SkippedRecords};
 
@@ -36,7 +37,12 @@ impl PlannedUrls {
         let noticed = known.iter().filter(|file| {
             let state = file.log.state();
             let notice = state.open_notice();
-            notice.is_some_and(|notice| notice.kind == NoticeKind::CertificateEnds)
+            notice.is_some_and(|notice| {
+                matches!(
+                    notice.kind,
+                    NoticeKind::CertificateEnds | NoticeKind::NeedsHttp2
+                )
+            })
         });
         Self {
             by_host: BTreeMap::new(),
@@ -53,6 +59,11 @@ impl PlannedUrls {
         if !self.without_https.is_empty() && job.key.scheme == Scheme::Https {
             self.without_https.remove(job.host());
         }
+    }
+
+    /// Whether the host has neither a planned URL nor one that is not selected.
+    pub(super) fn has_no_url(&self, host: &str) -> bool {
+        self.by_host.get(host).is_none_or(|urls| *urls == 0)
     }
 
     /// Counts the planned URLs of each host, and those that are not selected.
@@ -83,6 +94,8 @@ pub(super) struct RunIncidents<'a> {
     pub(super) understood: &'a [String],
     /// The certificates that notices may be about.
     pub(super) certificates: &'a [HostCertificates],
+    /// The hosts that refuse requests.
+    pub(super) limits: &'a LimitFacts,
     /// Our own network.
     pub(super) network: OwnNetwork,
     /// The domain files that the run has read.
@@ -176,9 +189,12 @@ impl RunIncidents<'_> {
             let is_without = self.is_complete && planned.without_record.contains(key);
             is_without && is_readable(&member.joining.file)
         };
-        let has_no_https = |host: &str, notice: &Notice| {
-            let is_without = self.is_complete && planned.without_https.contains(host);
-            is_without && is_readable(&notice.file)
+        let has_no_url = |host: &str, notice: &Notice| {
+            let is_without = match notice.kind {
+                NoticeKind::SlowRound => planned.has_no_url(host),
+                _ => planned.without_https.contains(host),
+            };
+            self.is_complete && is_without && is_readable(&notice.file)
         };
         let ids: Vec<&str> = self.past.iter().map(|run| run.id.as_str()).collect();
         let counts = |run: usize, domain: &str, path: &str| {
@@ -199,12 +215,13 @@ impl RunIncidents<'_> {
             last_good: &|outcome, since| self.last_good(outcome, since),
             host_urls: &|host| self.planned.by_host.get(host).copied().unwrap_or_default(),
             has_answered: &|host| outcomes.answered.contains(host),
+            has_no_url: &has_no_url,
             certificates: CertificateFacts {
                 seen: self.certificates,
                 warning: self.config.check.expiry_warning,
                 is_complete: self.is_complete && !self.run.interrupted,
-                is_gone: &has_no_https,
             },
+            limits: self.limits,
             network: self.network,
             files: FileFacts {
                 read: self.files,

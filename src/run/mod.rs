@@ -14,9 +14,10 @@
 //! |---|---|---|
 //! | `prepare` | the options of the run | `Prepared`: everything that earlier runs left |
 //! | `plan` | `Prepared`, domain files | `Plan`: jobs, mistakes, counts |
-//! | `observe`, `diagnose`, `archive` | jobs | a [`JobRecord`] of each |
-//! | `bundles`, `diagnose` in their place | jobs, bundles | the same |
-//! | `record` | records | `RunTally`: report, outcomes; and the entries of the ledger |
+//! | `observe`, `archive` | jobs | a [`JobRecord`] of each, with the verdict of this job alone |
+//! | `bundles` in their place | jobs, bundles | the same |
+//! | `diagnose`, `probes` | records | the same, settled: good ones at once, all others at the end |
+//! | `record` | settled records | `RunTally`: report, outcomes; and the entries of the ledger |
 //! | `conclude` | `Prepared`, `Plan`, `RunTally` | `Conclusion`: envelope, incidents, lines, exit code |
 //! | `commit` | `Conclusion` | [`Outcome`]: outbox, incidents, ledger and history are written |
 //!
@@ -34,6 +35,7 @@ mod domain_files;
 mod doubt;
 mod incidents;
 mod late;
+mod limited;
 mod memory;
 mod network;
 mod observe;
@@ -46,10 +48,13 @@ mod planned_jobs;
 mod planner;
 mod pool;
 mod prepare;
+mod probes;
 mod record;
 mod served;
 mod shard;
 mod shared_ledger;
+mod slow_rounds;
+mod unsettled;
 
 use std::path::PathBuf;
 
@@ -60,10 +65,13 @@ use archive::from_network;
 use bundles::from_bundles;
 use commit::commit;
 use conclude::{conclude, conclude_check};
+use diagnose::Diagnosis;
 use observe::observe_planned;
 use plan::{plan, plan_check};
-use prepare::{RunStart, prepare};
+use prepare::{RunStart, prepare, run_info};
+use probes::probe;
 use record::RunTally;
+use unsettled::unarchived;
 
 pub use doubt::doubt;
 pub use late::{Overdue, overdue};
@@ -84,12 +92,21 @@ enum JobSource {
 /// Checks every selected URL. Writes nothing and notifies nobody.
 pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let started = (options.ambient.now)();
+    let run = run_info(options, started, (options.ambient.random)());
     let mut plan = plan_check(options, started)?;
     let mut tally = RunTally::of_check(options, started, &mut plan);
+    let mut diagnosis = Diagnosis::new(options, plan.jobs.has_static(), 1);
     observe_planned(options, &mut plan.jobs, &(), |judged| {
-        tally.check(options, judged, started);
+        let mut record = unarchived(judged, started);
+        if diagnosis.note(0, &mut record) {
+            tally.check(options, &record);
+        }
+        tally.see(&record.judged);
     })?;
-    Ok(conclude_check(options, started, plan, tally))
+    let probes = probe(options, diagnosis.take_probes(), &run.id)?;
+    let explanations = diagnosis.end(&probes, None, |record| tally.check(options, &record))?;
+    tally.report.set_explanations(explanations);
+    Ok(conclude_check(options, run, plan, tally))
 }
 
 /// Checks every selected URL, archives the observations, updates the ledger, and puts the message
@@ -128,11 +145,34 @@ fn run_from(
     let mut prepared = prepare(options, start)?;
     let mut plan = plan(&prepared)?;
     let mut tally = RunTally::of_run(&mut prepared, &mut plan);
+    let machines = match &source {
+        JobSource::Network => 1,
+        JobSource::Bundles(bundles) => bundles.shards().len(),
+    };
+    let mut diagnosis = Diagnosis::new(options, plan.jobs.has_static(), machines);
     let jobs = &mut plan.jobs;
-    let record = |record: JobRecord| tally.record(&prepared, record);
-    let archive = match source {
-        JobSource::Network => from_network(&prepared, jobs, record),
-        JobSource::Bundles(bundles) => from_bundles(bundles, &prepared, jobs, record),
-    }?;
+    let mut note = |machine: usize, mut record: JobRecord| {
+        if diagnosis.note(machine, &mut record) {
+            tally.record(&prepared, &mut record);
+        }
+        tally.end_job(&prepared, &record.judged);
+    };
+    let (archive, probes) = match source {
+        JobSource::Network => {
+            let archive = from_network(&prepared, jobs, |record| note(0, record))?;
+            let probes = probe(options, diagnosis.take_probes(), &prepared.run.id)?;
+            (archive, probes)
+        }
+        JobSource::Bundles(bundles) => {
+            let probes = bundles.probes();
+            (from_bundles(bundles, &prepared, jobs, note)?, probes)
+        }
+    };
+    let last_run = prepared.past.iter().rfind(|run| run.is_complete());
+    let last_run = last_run.map(|run| run.at);
+    let mut settling = tally.settling(&prepared);
+    let explanations = diagnosis.end(&probes, last_run, |record| settling.record(record))?;
+    settling.close();
+    tally.report.set_explanations(explanations);
     conclude(prepared, plan, tally, archive).map(commit)
 }

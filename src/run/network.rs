@@ -103,6 +103,8 @@ mod tests {
             due: 10,
             verified: run.verified,
             own_network: run.own,
+            limited: vec![],
+            no_longer_limited: vec![],
             answered: run.verified > 0,
         }
     }

@@ -1,16 +1,17 @@
 //! The step that fetches jobs: planned jobs in, judged jobs out.
 
-use urldb_fetch::{Fetcher, NetworkOptions, SettingError, SettingSection, SetupError};
+use urldb_fetch::{
+    FetchOptions, Fetcher, NetworkOptions, SettingError, SettingSection, SetupError,
+};
 use urldb_verdict::{ClockVotes, Decide, Job, JudgedJob, PastRuns};
 
-use super::diagnose::Diagnosis;
 use super::options::RunOptions;
 use super::planned_jobs::PlannedJobs;
 use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::stop::Stop;
 
-/// Fetches the jobs of a plan, and hands each to `take` once its verdict is settled.
+/// Fetches the jobs of a plan, and hands each to `take` with the verdict of this job alone.
 ///
 /// # Errors
 /// As [`observe`], and when our clock is wrong: then nothing may come of what `take` got. A promise has no
@@ -28,12 +29,12 @@ pub(super) fn observe_planned<P: PastRuns + Sync>(
         urldb_verdict::decide
     };
     let mut votes = ClockVotes::default();
-    let diagnosis = Diagnosis::new(options.progress, jobs.has_static(), 1, |judged| {
+    let sources = jobs.sources(past);
+    observe(options.config, options.stop, decide, sources, |judged| {
+        options.progress.finished(&judged);
         votes.add(&judged);
         take(judged);
-    });
-    let sources = jobs.sources(past);
-    observe(options.config, options.stop, decide, sources, diagnosis)?;
+    })?;
     match votes.wrong_clock() {
         Some(wrong) if !options.for_promise => anyhow::bail!(
             "{wrong}: nothing was recorded, and nobody was notified; set the clock (timedatectl \
@@ -43,7 +44,7 @@ pub(super) fn observe_planned<P: PastRuns + Sync>(
     }
 }
 
-/// Fetches every job of every source until `decide` has a verdict, and adds it to `diagnosis`.
+/// Fetches every job of every source until `decide` has a verdict, and hands it to `done`.
 ///
 /// # Errors
 /// When the HTTP client cannot be set up.
@@ -52,21 +53,26 @@ pub(super) fn observe<J: Iterator<Item = Job> + Send>(
     stop: &Stop,
     decide: Decide,
     sources: impl Iterator<Item = J> + Send,
-    mut diagnosis: Diagnosis<'_, JudgedJob, impl FnMut(JudgedJob)>,
+    done: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
+    let fetcher = fetcher(config, &config.check.fetch)?;
+    fetcher.fetch_sources(sources, decide, &config.check.verdict, done, stop);
+    Ok(())
+}
+
+/// The HTTP client of a run with these options.
+///
+/// # Errors
+/// When it cannot be set up.
+pub(super) fn fetcher(config: &Config, options: &FetchOptions) -> anyhow::Result<Fetcher> {
     let network = NetworkOptions {
         clock: Some(Ambient::SYSTEM.now),
         ..config.network.clone()
     };
-    let fetcher = Fetcher::new(&config.check.fetch, &network);
-    let fetcher = fetcher.map_err(|error| match error {
+    Fetcher::new(options, &network).map_err(|error| match error {
         SetupError::Setting(wrong) => anyhow::anyhow!("{}: {wrong}", setting(config, &wrong)),
         error => anyhow::Error::new(error).context("cannot set up the HTTP client"),
-    })?;
-    let done = |judged| diagnosis.add(0, judged);
-    fetcher.fetch_sources(sources, decide, &config.check.verdict, done, stop);
-    diagnosis.end();
-    Ok(())
+    })
 }
 
 /// The setting in urldb.toml, by file, section and key.

@@ -45,7 +45,7 @@ pub trait Progress {
     fn planned(&self, _jobs: &BTreeMap<String, u64>) {}
     /// A job is finished, with the verdict of this job alone.
     fn finished(&self, _judged: &JudgedJob) {}
-    /// The final verdict of a job, after the canary.
+    /// The verdict of a job once it is settled.
     fn judged(&self, _judged: &JudgedJob) {}
     /// The result of a job, as reports have it; only for [`Results::Streamed`].
     fn result(&self, _result: &JobResult) {}

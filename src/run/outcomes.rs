@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use urldb_protocol::{Evidence, Observed, Reason, State};
+use urldb_protocol::{Evidence, Reason, State};
 use urldb_text::Shown;
 use urldb_verdict::incident::{MemberKey, RunResult, UrlOutcome};
-use urldb_verdict::{Certificate, Job, JobKey, JudgedJob, Observation, Promise};
+use urldb_verdict::{FailureKind, Job, JobKey, JudgedJob, Observation, Promise};
 
 use super::doubt::doubt;
 use crate::archive::ContentPair;
@@ -13,8 +13,17 @@ use crate::config::Owners;
 use crate::ledger::{JobRecord, StatusUpdate};
 use crate::report;
 
-/// Most URLs of one host and cause with evidence: the first of each owner and set of categories.
+/// Most URLs of one host and cause with evidence: the first of each owner and set of categories, muted or not, and of each
+/// [`Belief`].
 const MOST_EVIDENCE: usize = 5;
+
+/// Belief in the state that a run has seen. Messages tell new beliefs, which have evidence of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Belief {
+    Doubtful,
+    New,
+    Old,
+}
 
 /// Collects the outcomes of a run.
 #[derive(Debug)]
@@ -26,8 +35,8 @@ pub(super) struct Outcomes {
     pub(super) jobs: HashMap<MemberKey, JobKey>,
     /// The hosts that answered.
     pub(super) answered: HashSet<String>,
-    /// The first URL of each host, cause, owner and set of categories: it has the evidence.
-    first: HashMap<CauseKey, Vec<usize>>,
+    /// The first URL of each host, cause, set of readers and belief, which has the evidence: its position.
+    first: HashMap<CauseKey, Vec<(usize, Belief)>>,
     /// The contents of URLs with evidence, which the archive may have.
     pub(super) contents: HashMap<String, ContentPair>,
     /// Number of URLs that are believed to be broken.
@@ -67,7 +76,7 @@ impl Outcomes {
         let status = &update.status;
         self.broken += u64::from(status.state.is_broken());
         let seen = observations.get(verdict.observation);
-        if seen.is_some_and(|seen| !seen.hops.is_empty()) && !self.answered.contains(job.host()) {
+        if seen.is_some_and(is_answered) && !self.answered.contains(job.host()) {
             self.answered.insert(job.host().to_owned());
         }
         let is_member = self.is_member(job);
@@ -77,7 +86,7 @@ impl Outcomes {
             return;
         }
         let reason = verdict.classification.reason;
-        let redirect = seen.and_then(|seen| redirect(verdict.state(), seen));
+        let redirect = seen.and_then(|seen| report::redirect(verdict.state(), seen));
         let host = job.host().to_owned();
         self.jobs.insert(key_of_job(job), job.key.clone());
         self.urls.push(UrlOutcome {
@@ -103,6 +112,7 @@ impl Outcomes {
             seen: verdict.state(),
             seen_reason: reason.map(|reason| reason.to_string()),
             redirect: redirect.clone(),
+            agreement: report::agreement(&record.judged),
             evidence: None,
         });
         let has_evidence = verdict.state() != State::Ok || is_member;
@@ -112,37 +122,48 @@ impl Outcomes {
         }
     }
 
-    /// Gives the last outcome evidence if it is the first URL of its cause, owner and categories, and takes
-    /// that of the URL that was the first until now.
+    /// Gives the last outcome evidence if it is the first URL of its cause, readers and belief, and takes that of the URL
+    /// that was the first until now. A muted URL has other readers than one that is not.
     fn add_evidence(&mut self, cause: CauseKey, record: &JobRecord, update: &StatusUpdate<'_>) {
         let index = self.urls.len() - 1;
         let place = |index: usize| {
             let outcome = &self.urls[index];
             (&outcome.file, outcome.line, &outcome.url)
         };
+        let before = update.before.map(|entry| entry.url_status.state);
+        let belief = match self.urls[index].seen {
+            seen if before == Some(seen) => Belief::Old,
+            seen if update.status.state == seen => Belief::New,
+            _ => Belief::Doubtful,
+        };
+        let this = (index, belief);
         let known = self.first.entry(cause).or_default();
-        let readers = |index: usize| {
+        let readers = |(index, belief): (usize, Belief)| {
             let outcome = &self.urls[index];
-            (&outcome.owner, &outcome.categories)
+            (&outcome.owner, &outcome.categories, outcome.muted, belief)
         };
         let same = known
             .iter()
-            .position(|known| readers(*known) == readers(index));
+            .position(|known| readers(*known) == readers(this));
         let replaced = match same {
-            Some(same) if place(known[same]) <= place(index) => return,
-            Some(same) => Some(std::mem::replace(&mut known[same], index)),
+            Some(same) if place(known[same].0) <= place(index) => return,
+            Some(same) => Some(std::mem::replace(&mut known[same], this)),
             None if known.len() >= MOST_EVIDENCE => return,
             None => {
-                known.push(index);
+                known.push(this);
                 None
             }
         };
-        if let Some(known) = replaced {
+        if let Some((known, _)) = replaced {
             let outcome = &mut self.urls[known];
             outcome.evidence = None;
             self.contents.remove(&outcome.url);
         }
-        self.urls[index].evidence = Some(Box::new(evidence(record)));
+        let doubt = doubt(&record.judged).map(|doubt| Shown::new(&doubt, Shown::LONGEST));
+        self.urls[index].evidence = Some(Box::new(Evidence {
+            doubt,
+            ..report::evidence(record)
+        }));
         if let Some(pair) = contents(record, update) {
             self.contents
                 .insert(record.judged.job.url.to_string(), pair);
@@ -210,54 +231,10 @@ fn promise_text(promise: &Promise) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// The evidence of one run about one URL.
-fn evidence(record: &JobRecord) -> Evidence {
-    let JudgedJob {
-        job,
-        observations,
-        verdict,
-    } = &record.judged;
-    let seen = observations.get(verdict.observation);
-    let last = seen.and_then(Observation::last);
-    let decided = verdict.attempts.get(verdict.observation);
-    let alike = verdict.attempts.iter().filter(|attempt| {
-        decided.is_some_and(|decided| {
-            (decided.state, decided.reason, &decided.observed)
-                == (attempt.state, attempt.reason, &attempt.observed)
-        })
-    });
-    let failure = seen.and_then(|seen| seen.failure.as_ref());
-    let rejected = failure.and_then(|failure| failure.certificate.as_deref());
-    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Evidence {
-        url: job.url.to_string(),
-        promised: report::promised(&job.promise),
-        observed: seen.map_or_else(Observed::default, |seen| report::observed(job, seen)),
-        detail: shown(&verdict.classification.observed),
-        requests: count(observations.len()),
-        agreeing: count(alike.count()),
-        tried: 0,
-        first_difference: None,
-        text: None,
-        not_archived: record.archived.not_archived.as_deref().map(shown),
-        last_modified: last.and_then(|hop| hop.header("last-modified")).map(shown),
-        certificate: rejected.map(Certificate::dates),
-        doubt: doubt(&record.judged).as_deref().map(shown),
-    }
-}
-
-fn shown(text: &str) -> Shown {
-    Shown::new(text, Shown::LONGEST)
-}
-
-/// The target of the redirect that brought about the state.
-fn redirect(state: State, seen: &Observation) -> Option<Shown> {
-    let hop = match state {
-        State::Redirected => 0,
-        _ => seen.hops.len().checked_sub(2)?,
-    };
-    let target = seen.hops.get(hop)?.shown_redirect_target();
-    target.as_deref().map(shown)
+/// Whether the host answered, if only that it does not speak HTTP/1.1.
+fn is_answered(seen: &Observation) -> bool {
+    let failure = seen.failure.as_ref().map(|failure| failure.kind);
+    !seen.hops.is_empty() || failure == Some(FailureKind::NeedsHttp2)
 }
 
 pub(super) fn key_of_job(job: &Job) -> MemberKey {

@@ -8,17 +8,46 @@ use urldb_verdict::{HostCertificates, JudgedJob};
 use super::archive::RunArchive;
 use super::certificates::Certificates;
 use super::incidents::members;
+use super::limited::LimitedHosts;
 use super::options::{Results, RunOptions};
 use super::outcome::Messages;
 use super::outcomes::Outcomes;
 use super::plan::Plan;
 use super::planner::taking;
 use super::prepare::Prepared;
+use super::slow_rounds::watched;
 use crate::config::Config;
 use crate::explain::explain;
-use crate::ledger::{Archived, JobRecord, StatusUpdate, update};
+use crate::ledger::{JobRecord, StatusUpdate, update};
 use crate::notify::AudienceUrls;
 use crate::report::{Report, cover};
+
+/// The jobs of a run that are settled at the end, in the order of their domains.
+pub(super) struct Settling<'t, 'p> {
+    tally: &'t mut RunTally,
+    prepared: &'t Prepared<'p>,
+    /// The domain of the last one.
+    domain: Option<String>,
+}
+
+impl Settling<'_, '_> {
+    /// Adds a job.
+    pub(super) fn record(&mut self, mut record: JobRecord) {
+        let domain = &record.judged.job.key.domain;
+        if self.domain.as_ref() != Some(domain) {
+            self.close();
+            self.domain = Some(domain.clone());
+        }
+        self.tally.record(self.prepared, &mut record);
+    }
+
+    /// Closes the ledger of the last domain.
+    pub(super) fn close(&mut self) {
+        if let Some(domain) = self.domain.take() {
+            self.prepared.ledger.of_domain(&domain).close(&domain);
+        }
+    }
+}
 
 /// The finished jobs of a run so far.
 pub(super) struct RunTally {
@@ -26,6 +55,7 @@ pub(super) struct RunTally {
     /// The outcomes that incidents need.
     pub(super) outcomes: Outcomes,
     certificates: Certificates,
+    pub(super) limited: LimitedHosts,
     /// The URLs of each section that is for some of all URLs.
     audiences: Vec<AudienceUrls>,
     /// The first error of the archive; later ones would say the same.
@@ -48,6 +78,7 @@ impl RunTally {
             report: report.expecting(plan.jobs.count()),
             outcomes: Outcomes::of(HashSet::new(), options.config.owners.clone()),
             certificates: Certificates::new(started, options.config.check.expiry_warning, &[]),
+            limited: LimitedHosts::default(),
             audiences: std::mem::take(&mut plan.audiences),
             archive_error: None,
             files: BTreeSet::new(),
@@ -64,27 +95,28 @@ impl RunTally {
             report: tally.report.comparing_with(unverified),
             outcomes: Outcomes::of(members(known), prepared.config().owners.clone()),
             certificates: Certificates::new(started, warning, known),
+            limited: LimitedHosts::watching(watched(&prepared.past, known)),
             ..tally
         }
     }
 
-    /// Adds a job of a command that has neither archive nor ledger.
-    pub(super) fn check(&mut self, options: &RunOptions<'_>, judged: JudgedJob, at: Timestamp) {
-        let record = JobRecord {
-            judged,
-            at,
-            archived: Archived::default(),
-        };
-        self.outcomes.add(&record, &StatusUpdate::of_check(&record));
-        self.report.add(&record, None);
-        self.certificates.add(&record.judged);
+    /// Adds a settled job of a command that has neither archive nor ledger.
+    pub(super) fn check(&mut self, options: &RunOptions<'_>, record: &JobRecord) {
+        self.outcomes.add(record, &StatusUpdate::of_check(record));
+        self.report.add(record, None);
         self.pass_on_results(options);
     }
 
-    /// Adds a job of a run, and updates the ledger.
-    pub(super) fn record(&mut self, prepared: &Prepared<'_>, mut record: JobRecord) {
+    /// Adds what a job showed beside its verdict, settled or not.
+    pub(super) fn see(&mut self, judged: &JudgedJob) {
+        self.limited.add(judged);
+        self.certificates.add(judged);
+    }
+
+    /// Adds a settled job of a run, and updates the ledger.
+    pub(super) fn record(&mut self, prepared: &Prepared<'_>, record: &mut JobRecord) {
         self.certificates.believe(&mut record.judged);
-        let record = &record;
+        let record = &*record;
         let JudgedJob { job, .. } = &record.judged;
         if self.archive_error.is_none() {
             self.archive_error.clone_from(&record.archived.error);
@@ -111,15 +143,30 @@ impl RunTally {
             Some(entry) => ledger.set(&job.key, entry, record.at),
             None => ledger.forget(&job.key),
         }
-        self.certificates.add(&record.judged);
-        if ledger.is_last(&job.key.domain) {
-            if let Some(shown) = self.certificates.end_of(&job.key.domain) {
-                ledger.set_certificate(&job.key.domain, &shown);
-            }
-            ledger.close(&job.key.domain);
-        }
         drop(ledger);
         self.pass_on_results(prepared.options);
+    }
+
+    /// Ends a job of a run, settled or not: with the last one of its domain, the ledger of the domain is closed.
+    pub(super) fn end_job(&mut self, prepared: &Prepared<'_>, judged: &JudgedJob) {
+        self.see(judged);
+        let key = &judged.job.key;
+        let mut ledger = prepared.ledger.of(key);
+        if ledger.is_last(&key.domain) {
+            if let Some(shown) = self.certificates.end_of(&key.domain) {
+                ledger.set_certificate(&key.domain, &shown);
+            }
+            ledger.close(&key.domain);
+        }
+    }
+
+    /// Records the jobs that are settled at the end, domain by domain.
+    pub(super) fn settling<'t, 'p>(&'t mut self, prepared: &'t Prepared<'p>) -> Settling<'t, 'p> {
+        Settling {
+            tally: self,
+            prepared,
+            domain: None,
+        }
     }
 
     /// Ends the certificates of a run: adds the warnings to the report, and returns the hosts that notices may
@@ -138,7 +185,12 @@ impl RunTally {
     }
 
     /// Ends the records of a run once its archive files are finished.
-    pub(super) fn finish(&mut self, prepared: &mut Prepared<'_>, archive: RunArchive) {
+    pub(super) fn finish(
+        &mut self,
+        prepared: &mut Prepared<'_>,
+        plan: &Plan<'_>,
+        archive: RunArchive,
+    ) {
         for host in self.certificates.unfinished() {
             let mut ledger = prepared.ledger.of_domain(&host);
             if let Some(shown) = self.certificates.end_of(&host) {
@@ -163,7 +215,7 @@ impl RunTally {
         }
         prepared.messages.extend(Messages {
             troubles,
-            ..Messages::default()
+            notes: self.limited.notes(plan.jobs.by_host()),
         });
         prepared.messages.extend(messages);
     }

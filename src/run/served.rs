@@ -3,18 +3,20 @@
 use std::borrow::Cow;
 
 use data_encoding::HEXLOWER;
+use jiff::Timestamp;
 use urldb_canon::{Identity, RequestUrl};
 use urldb_format::Record;
 use urldb_text::redact;
+use urldb_verdict::diagnosis::NetworkFacts;
 use urldb_verdict::{
     BodyUse, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise,
     Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
     promisable_redirect, promisable_type,
 };
 
-use super::diagnose::Diagnosis;
 use super::observe::observe;
 use super::options::Progress;
+use super::unsettled::{UnsettledRecords, unarchived};
 use crate::config::Config;
 use crate::stop::Stop;
 
@@ -141,14 +143,34 @@ pub fn fetch_served(
     jobs: impl Iterator<Item = Job> + Send,
     mut take: impl FnMut(Job, Result<ServedPromise, String>),
 ) -> anyhow::Result<()> {
-    let take = |judged: JudgedJob| {
-        let served = served(&judged, keys, &config.check.verdict);
+    let verdict = &config.check.verdict;
+    let mut take = |judged: JudgedJob| {
+        progress.judged(&judged);
+        let served = served(&judged, keys, verdict);
         let served = served.and_then(ServedPromise::without_secrets);
         take(judged.job, served);
     };
-    let diagnosis = Diagnosis::new(progress, false, 1, take);
     let sources = jobs.map(std::iter::once);
-    observe(config, stop, decide_promise, sources, diagnosis)
+    let mut network = NetworkFacts::new(false, false);
+    let mut unsettled = UnsettledRecords::default();
+    let mut kept = Ok(());
+    observe(config, stop, decide_promise, sources, |judged| {
+        progress.finished(&judged);
+        if network.note(&judged) {
+            take(judged);
+        } else if kept.is_ok() {
+            kept = unsettled.add(0, &mut unarchived(judged, Timestamp::default()));
+        }
+    })?;
+    kept?;
+    for host in unsettled.hosts() {
+        unsettled.each(&host, |_, record| {
+            let mut judged = record.judged;
+            network.settle(&mut judged);
+            take(judged);
+        })?;
+    }
+    Ok(())
 }
 
 fn served(

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use urldb_verdict::Shard;
+use urldb_verdict::diagnosis::ProbePlan;
 
 use super::archive::archive_all;
 use super::domain_files::{DomainFiles, FirstReading};
@@ -12,6 +13,7 @@ use super::plan_options::plan_options_of_run;
 use super::planned_jobs::PlannedJobs;
 use super::planner::PlanEvent;
 use super::prepare::{open_ledger, provenance, run_id, run_info};
+use super::probes::probe;
 use super::shared_ledger::SharedLedger;
 use crate::archive::Archive;
 use crate::bundle::{BundleLine, BundleWriter, digest_of_inputs};
@@ -66,8 +68,10 @@ pub fn shard(
         &label(shard, &attempt),
     );
     let (mut count, mut trouble, mut added) = (0, None, Ok(()));
+    let mut plan = ProbePlan::default();
     let archive = archive_all(archive, &ledger, options, &mut jobs, |record| {
         count += 1;
+        plan.note(&record.judged);
         if trouble.is_none() {
             trouble.clone_from(&record.archived.error);
         }
@@ -84,8 +88,9 @@ pub fn shard(
     let is_whole = !options.stop.is_set();
     let folder = bundle.folder().path().to_owned();
     if is_whole {
+        let probes = probe(options, plan, &attempt)?;
         let times = (started, (options.ambient.now)());
-        bundle.finish(inputs, options.selection, times, &files)?;
+        bundle.finish(inputs, options.selection, times, probes, &files)?;
     }
     Ok(ShardOutcome {
         bundle: is_whole.then_some(folder),

@@ -175,5 +175,5 @@ fn content_that_differs_each_time_is_accepted_only_by_force() {
         .says("accepted 0, refused 1");
     sandbox.assert_file(FILE, &promises(&[("/a", "old")]));
     sandbox.ok("accept --yes --all --force").says("accepted 1");
-    sandbox.assert_file(FILE, &promises(&[("/a", "103")]));
+    sandbox.assert_file(FILE, &promises(&[("/a", "105")]));
 }

@@ -2,6 +2,7 @@
 //! repository that the message is about.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -18,7 +19,9 @@ pub(crate) fn commands_of(text: &str) -> BTreeSet<&str> {
     let lines = text.lines().filter(|line| !line.starts_with("::"));
     let command = |line: &str| {
         let word = line.split(' ').nth(1).unwrap_or_default();
-        line.starts_with("curl ") || line.starts_with("urldb ") && COMMANDS.contains(&word)
+        line.starts_with("curl ")
+            || line.starts_with("for i in ")
+            || line.starts_with("urldb ") && COMMANDS.contains(&word)
     };
     lines
         .filter_map(|line| {
@@ -48,7 +51,7 @@ pub(crate) fn assert_commands_work(
         let (out, err) = (words(&output.stdout), words(&output.stderr));
         let shown = format!("{command}: {code:?}\n{out}\n{err}");
         assert!(!err.contains("Usage:"), "{shown}");
-        if command.starts_with("curl ") {
+        if is_request(command) {
             // Not a usage error, no URL, no host, or no program.
             assert!(!matches!(code, Some(2 | 3 | 6)), "{shown}");
         } else if command.starts_with("urldb accept ") {
@@ -75,27 +78,32 @@ fn words(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a shell makes of the line. A request by curl reaches the scripted server, whatever its host.
-fn shell(line: &str, sandbox: &Sandbox, env: &[(&str, &str)]) -> Output {
+/// What a shell makes of the line. A request by curl reaches the scripted servers, whatever its host.
+pub(crate) fn shell(line: &str, sandbox: &Sandbox, env: &[(&str, &str)]) -> Output {
     let binary = Path::new(env!("CARGO_BIN_EXE_urldb")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = [binary.to_owned()]
         .into_iter()
         .chain(std::env::split_paths(&path));
     let config = sandbox.read("urldb.toml");
-    let address = config
+    let maps = config
         .split('"')
-        .find_map(|text| text.split_once("=127.0.0.1:"));
-    let port = address.map_or("9", |(_, port)| port);
+        .filter_map(|text| text.split_once("=127.0.0.1:"));
+    let maps: Vec<_> = maps.collect();
+    let mut curlrc = "max-time = 2\nnoproxy = \"*\"\n".to_owned();
+    // Another host, such as the target of a redirect, is the first server too.
+    let first = maps.first().map_or("9", |(_, port)| port);
+    for (host, port) in maps.into_iter().chain([("", first)]) {
+        writeln!(curlrc, "connect-to = \"{host}::127.0.0.1:{port}\"").unwrap();
+    }
     let home = sandbox.path("../home");
-    let curlrc = format!("connect-to = \"::127.0.0.1:{port}\"\nmax-time = 2\nnoproxy = \"*\"\n");
     fs::write(home.join(".curlrc"), curlrc).unwrap();
     let mut command = sandbox.command("sh");
     command
         .args(["-c", line])
         .env("PATH", std::env::join_paths(paths).unwrap())
         .envs(env.iter().copied());
-    if line.starts_with("curl ") && !has_curl() {
+    if is_request(line) && !has_curl() {
         // The words are checked all the same.
         command = sandbox.command("sh");
         command.args(["-nc", line]);
@@ -103,7 +111,12 @@ fn shell(line: &str, sandbox: &Sandbox, env: &[(&str, &str)]) -> Output {
     command.output().unwrap()
 }
 
-fn has_curl() -> bool {
+/// Whether a command makes requests by curl.
+fn is_request(line: &str) -> bool {
+    line.starts_with("curl ") || line.starts_with("for i in ")
+}
+
+pub(crate) fn has_curl() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join("curl").exists())
 }
@@ -216,7 +229,7 @@ fn a_command_shows_what_is_at_stake() {
         (
             "/a.csv",
             Reply::ok("zeros\n"),
-            "curl -sSL http://data.test/a.csv | sha256sum",
+            "urldb check --verbose http://data.test/a.csv",
         ),
         (
             "/a.csv",
@@ -242,6 +255,10 @@ fn a_command_shows_what_is_at_stake() {
             found.iter().any(|it| it == command),
             "{command} not in {text}"
         );
+        if command.ends_with("-o /dev/null http://data.test/a.csv") && has_curl() {
+            let output = shell(command, &copy, &[]);
+            assert_eq!(output.status.code(), Some(18), "a partial file");
+        }
         site.serve("/a.csv", Reply::ok("first\n"));
         site.serve("/b", plain());
     }

@@ -37,7 +37,7 @@ impl World {
         let known = Arc::clone(&page);
         let server = Server::new(move |request: &Request| answer(&known.lock().unwrap(), request));
         let network = network(server.address(), &["example.test"]);
-        let sandbox = Sandbox::new(&format!("{config}{network}"));
+        let sandbox = Sandbox::new(&format!("{config}probes = false\n{network}"));
         sandbox.write(FILE, format!("---\n{}", promise("/a", "first")));
         Self {
             server,
@@ -91,7 +91,7 @@ fn answer(page: &Page, request: &Request) -> Reply {
 
 #[test]
 fn without_rehash_every_each_run_reads_all_bytes() {
-    let world = World::new("");
+    let world = World::new("[check]\n");
     assert_eq!(world.run(0), [None]);
     assert_eq!(world.run(0), [None]);
 }

@@ -18,30 +18,32 @@ struct Days {
 
 impl Days {
     fn new() -> Self {
-        let pages = [QUIET, STARS, ("/good", "good\n")];
-        let site = Site::with(&pages);
-        let map = site.map("data.example.test");
-        let sandbox = Sandbox::new(&format!(
-            "[check]\nhost-interval = \"0s\"\n[network]\nmap = [{map:?}]\n\
-             [notify.page]\ntype = \"html\"\npath = \"public\"\n"
-        ));
+        let days = Self::of(&[QUIET, STARS, ("/good", "good\n")]);
+        let sandbox = &days.sandbox;
         let mute = "mute-until: '2026-12-30'\n";
         sandbox.write(FILE, promises(&[STARS, ("/good", "good\n")]));
         let quiet = promises(&[QUIET]).replace("---\n---\n", "---\n");
         sandbox.write(FILE, sandbox.read(FILE) + &quiet + mute);
         sandbox.ok("fmt");
+        days
+    }
+
+    /// With these pages, as promised.
+    fn of(pages: &[(&str, &str)]) -> Self {
+        let site = Site::with(pages);
+        let map = site.map("data.example.test");
+        let sandbox = Sandbox::new(&format!(
+            "[check]\nhost-interval = \"0s\"\n[network]\nmap = [{map:?}]\n\
+             [notify.page]\ntype = \"html\"\npath = \"public\"\n"
+        ));
+        sandbox.write(FILE, promises(pages));
         Self { site, sandbox }
     }
 
     #[track_caller]
     fn run(&self, day: u8, code: i32) {
-        let bin = std::path::Path::new(env!("CARGO_BIN_EXE_urldb"));
-        let program = bin.parent().unwrap().join("examples/urldb-at");
-        let mut command = self.sandbox.command(program);
-        command.env("URLDB_AT", format!("2026-11-{day:02}T04:17:03Z"));
-        let output = command.arg("run").output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{text}");
+        let at = format!("2026-11-{day:02}T04:17:03Z");
+        self.sandbox.urldb_at(&at, "run").code(code);
     }
 
     /// The page of the only incident about a path.
@@ -112,6 +114,16 @@ fn an_incident_is_told_chapter_by_chapter() {
     assert_eq!(days.incident(STARS.0), closed);
     let feed = days.sandbox.read("public/incidents.atom");
     assert_has(&feed, "<published>2026-11-02T04:17:03Z</published>");
+    // The feed has the sentences of the page.
+    for sentence in [
+        "7 November 2026: /tables/stars.csv was as promised again, and the incident closed.",
+        "4 November 2026: /tables/stars.csv had another cause: it answered 404 Not Found.",
+        "2 November 2026: /tables/stars.csv grew by 9 bytes.",
+    ] {
+        assert_has(&feed.replace("&#x2f;", "/"), sentence);
+        let (_, sentence) = sentence.split_once(": ").unwrap();
+        assert_has(&closed, sentence);
+    }
     assert_has(&feed, "<updated>2026-11-07T04:17:03Z</updated>");
     assert_lacks(&feed, "quiet.txt");
     // The page of a URL has its own last check and evidence.
@@ -128,4 +140,44 @@ fn an_incident_is_told_chapter_by_chapter() {
     let quiet = pages.iter().find(|page| page.contains(QUIET.0)).unwrap();
     assert_has(quiet, "Gone since 2 November 2026.");
     assert_has(quiet, "/quiet.txt answered 404 Not Found");
+}
+
+#[test]
+fn a_chapter_says_whether_the_run_saw_the_same_at_its_other_urls() {
+    let files: Vec<String> = (0..6).map(|number| format!("/{number}.txt")).collect();
+    let pages: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "text\n")).collect();
+    for (status, expected) in [
+        (
+            "404 Not Found",
+            "The same answer at each of the other 5 URLs, in each of 3 or more requests.",
+        ),
+        // Both are in the state `gone`, with other answers.
+        (
+            "410 Gone",
+            "The evidence of the other 5 URLs is not stored.",
+        ),
+    ] {
+        let days = Days::of(&pages);
+        days.run(1, 0);
+        for path in &files {
+            days.site.remove(path);
+        }
+        days.site.serve(&files[5], Reply::new(status, &[], "gone"));
+        days.run(2, 1);
+        let page = days.incident("The story");
+        assert_has(&page, expected);
+        assert_lacks(&page, "Unchanged");
+        days.run(3, 1);
+        let page = days.incident("The story");
+        assert_has(
+            &page,
+            "3 Nov 2026 04:17 Unchanged: the run saw each of the 6 broken URLs as before.",
+        );
+        // A run that changed something is no quiet one.
+        days.site.serve(&files[0], Reply::ok("text\n"));
+        days.run(4, 1);
+        let page = days.incident("The story");
+        assert_lacks(&page, "Unchanged");
+        assert_has(&page, "/0.txt was as promised again.");
+    }
 }

@@ -152,6 +152,45 @@ fn a_later_url_joins_and_one_that_recovers_leaves() {
     );
 }
 
+/// A failure that is not confirmed yet, at a URL before those that are news, has evidence beside theirs.
+#[test]
+fn news_has_evidence_beside_a_failure_that_is_not_confirmed() {
+    let (site, sandbox) = watched();
+    let fail = |path| site.serve(path, Reply::new("503 Service Unavailable", &[], ""));
+    fail("/b");
+    run(&sandbox, 3);
+    fail("/a");
+    let document = run(&sandbox, 1);
+    assert_eq!(shown(&document)[0], "opened example.test server-error: +b");
+    let evidence = &document["incidents"][0]["evidence"];
+    assert_eq!(evidence["observed"]["status"], 503);
+    let mails = sandbox.take_mails();
+    assert_eq!(mails.len(), 1);
+    assert_has(&mails[0].text, "fails (503 Service Unavailable)");
+}
+
+/// The end of an incident is no word about a URL that fails in the same run.
+#[test]
+fn an_incident_that_closes_calls_no_url_good_that_fails_today() {
+    let (site, sandbox) = watched();
+    site.serve("/a", Reply::ok("other"));
+    run(&sandbox, 1);
+    assert_eq!(sandbox.take_mails().len(), 1);
+    site.serve("/a", Reply::ok("first"));
+    site.serve(
+        "/b",
+        Reply::new("500 Internal Server Error", &[], "it fails"),
+    );
+    let ran = sandbox.exits(3, "run");
+    let mails = sandbox.take_mails();
+    assert_eq!(mails.len(), 1);
+    for text in [&ran.out, &mails[0].text] {
+        assert_lacks(text, "as promised.");
+        assert_has(text, "Good news: ");
+        assert_has(text, "1 of 3 URLs failed for the first");
+    }
+}
+
 #[test]
 fn all_urls_of_a_silent_host_are_named() {
     let site = Site::with(&[("/fine", "fine")]);

@@ -22,13 +22,18 @@ fn a_parking_page_is_not_taken_for_the_site() {
     let plain = "---\n_path: /plain\n";
     let (first, second) = kept.split_once("---\n_path: /static").unwrap();
     sandbox.write(FILE, format!("{first}{plain}---\n_path: /static{second}"));
-    sandbox.exits(3, "check").says(&[
-        "unknown[blocked]: example.test offers its domain for sale (2 of 3 URLs)",
+    sandbox.exits(1, "check").says(&[
+        "broken[gone]: example.test offers its domain for sale (2 of 3 URLs)",
         "answers with a parking page",
         "  /plain",
         "  /static",
-        "2 of 3 URLs got no result",
     ]);
+    // It is news when another run sees it too.
+    sandbox.exits(3, "run").says("unconfirmed[gone]");
+    sandbox
+        .exits(1, "run")
+        .says("broken[gone]: example.test offers its domain for sale");
+    assert_has(&sandbox.read("status/example.test.yaml"), "reason: parked");
 }
 
 #[test]

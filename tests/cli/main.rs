@@ -10,6 +10,7 @@
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `pipes`: what is no regular file, where one is expected.
 //! - `changed`: `--changed-since`.
+//! - `commands`: the commands of envelopes, each with its effect.
 //! - `commit`: `--commit`, and what it leaves alone.
 //! - `diff`: two states of the database.
 //! - `clock`: clocks that step back, or were years ahead once.
@@ -42,6 +43,7 @@
 //! - `untrusted`: a pull request of a stranger.
 //! - `accept`: promises made anew.
 //! - `explaining`: what the code of a finding means.
+//! - `http2`: a host that speaks only HTTP/2, over several runs.
 //! - `hostile`: hostile records and servers, against every output of every command.
 //! - `doctor`: what is set up, and the commands that mend the rest.
 //! - `hook`: `git commit` with the installed hook.
@@ -50,6 +52,7 @@
 //! - `watch`: the daemon.
 //! - `judging`: verdicts that need more than one URL, or a page.
 //! - `status`: the state of all promises and its history, without network.
+//! - `votes`: content that differs from request to request, over several runs.
 //! - `words`: what people read, as snapshots.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::too_many_lines)]
@@ -79,6 +82,7 @@ mod changed;
 mod chapters;
 mod check;
 mod clock;
+mod commands;
 mod commit;
 mod diff;
 mod doctor;
@@ -89,15 +93,18 @@ mod files;
 mod formats;
 mod hook;
 mod hostile;
+mod http2;
 mod importing;
 mod incidents;
 mod judging;
 mod limits;
 mod messages;
 mod mistakes;
+mod month;
 mod notifiers;
 mod one_shard;
 mod outbox;
+mod pace;
 mod pipes;
 mod proxy;
 mod requests;
@@ -116,6 +123,7 @@ mod tracker;
 mod trouble;
 mod untrusted;
 mod urls;
+mod votes;
 mod watch;
 mod words;
 mod wrong_clock;

@@ -22,6 +22,8 @@ fn stable() -> Settings {
         ACK,
         (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),
         (r"in \d+(\.\d+)? ?s\b", "in [seconds]"),
+        // The place of the line break depends on the seconds.
+        (r"1 with\sa\smistake", "1 with a mistake"),
         (r"os error \d+", "os error [number]"),
         (r"::(stop-commands::)?urldb-[0-9a-f]+(::)?", "::$1[token]$2"),
         (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),

@@ -277,6 +277,15 @@ impl Sandbox {
         ran
     }
 
+    /// The program with a clock that stands at this time, such as `2026-11-02T04:17:03Z`.
+    pub(crate) fn urldb_at(&self, at: &str, arguments: &(impl Texts + ?Sized)) -> Ran {
+        let bin = Path::new(env!("CARGO_BIN_EXE_urldb"));
+        let mut command = self.command(bin.parent().unwrap().join("examples/urldb-at"));
+        command.args(arguments.arguments()).env("URLDB_AT", at);
+        let mut bounded = assert_cmd::Command::from_std(command);
+        Ran::new(bounded.timeout(PATIENCE).output().unwrap())
+    }
+
     pub(crate) fn urldb_with_input(&self, arguments: &(impl Texts + ?Sized), input: &str) -> Ran {
         let mut command = self.urldb_command(arguments);
         command

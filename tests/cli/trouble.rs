@@ -323,7 +323,10 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
 /// Such a run is not one of the ten that make a window, although its selection has all URLs.
 #[test]
 fn a_run_that_its_limits_end_is_incomplete() {
-    for limit in ["deadline = \"2s\"\n", "byte-budget = 1\n"] {
+    for limit in [
+        "deadline = \"2s\"\n",
+        "byte-budget = 1\nhost-concurrency = 1\n",
+    ] {
         let (site, sandbox) = watched();
         sandbox.ok("run");
         let config = sandbox.read("urldb.toml");

@@ -84,7 +84,9 @@ pub(crate) fn broken() -> (Site, Sandbox) {
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal").close(),
     );
     site.serve("/way-to-gone", Reply::redirect(302, "/gone"));
-    let sandbox = Sandbox::new(&mailing(&site));
+    // One after the other: the host has answered nothing before `/busy`, so that its refusals are attempts.
+    let check = "[check]\nhost-concurrency = 1\n";
+    let sandbox = Sandbox::new(&format!("{check}{}", mailing(&site)));
     let lengths = ["/busy", "/limit", "/loop", "/secret"]
         .map(|path| format!("---\n_path: {path}\ncontent-length: 3\n"));
     let bytes = [

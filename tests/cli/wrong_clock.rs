@@ -98,7 +98,7 @@ fn refused(ran: Ran, mistake: &str) {
 #[test]
 fn a_clock_that_three_domains_call_wrong_records_nothing() {
     let sites = Sites::new();
-    let sandbox = sites.repository(&HOSTS[..3], "");
+    let sandbox = sites.repository(&HOSTS[..3], "[check]\nprobes = false\n");
     let new = files(&sandbox);
     sites.set_all(3 * DAY);
     refused(sandbox.urldb("run"), "3 days behind that of 3 domains");

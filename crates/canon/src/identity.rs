@@ -74,6 +74,8 @@ impl fmt::Display for Identity {
 /// assert_eq!(url.host(), "a.test");
 /// let url = url.at_port(8080);
 /// assert_eq!(url.as_str(), "http://a.test:8080/x");
+/// assert_eq!(RequestUrl::from_text(url.as_str()).as_ref(), Some(&url));
+/// assert_eq!(RequestUrl::from_text("ftp://a.test/x"), None);
 /// assert_eq!(url.at_path("/y").unwrap().as_str(), "http://a.test:8080/y");
 /// assert!(url.at_path("1/y").is_none());
 /// assert!(RequestUrl::new(Scheme::Http, "a.test", ".other.test/x").is_none());
@@ -88,6 +90,19 @@ impl RequestUrl {
         let is_host = canonical_host(host).is_ok_and(|canonical| canonical == host);
         let is_valid = is_host && path.starts_with('/');
         is_valid.then(|| Self([scheme.as_str(), "://", host, path].concat()))
+    }
+
+    /// The URL that [`Self::as_str`] wrote; `None` for other texts.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let (scheme, rest) = match text.strip_prefix("http://") {
+            Some(rest) => (Scheme::Http, rest),
+            None => (Scheme::Https, text.strip_prefix("https://")?),
+        };
+        let (authority, path) = rest.split_at(rest.find('/')?);
+        match authority.rsplit_once(':') {
+            Some((host, port)) => Some(Self::new(scheme, host, path)?.at_port(port.parse().ok()?)),
+            None => Self::new(scheme, authority, path),
+        }
     }
 
     /// The URL of another path at the same host and port; `None` if the path is not valid.

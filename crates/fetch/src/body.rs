@@ -3,12 +3,12 @@
 use urldb_files::Spool;
 use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
 
-use crate::decode::{BodyHasher, Decoder};
+use crate::decode::{BodyDigests, BodyHasher, Decoder};
 
-/// Bytes kept of the beginning of every HTML page and JSON document.
+/// Bytes kept of the beginning of every HTML page, JSON and XML document.
 const PREFIX: usize = 4 << 10;
 
-/// The first bytes of an HTML page or a JSON document.
+/// The first bytes of an HTML page, a JSON or an XML document.
 #[derive(Debug, Default)]
 pub(crate) struct PagePrefix {
     bytes: Vec<u8>,
@@ -16,7 +16,7 @@ pub(crate) struct PagePrefix {
 }
 
 impl PagePrefix {
-    /// A collector for a response of this content type. HTML and JSON have a prefix of 4 KiB; with
+    /// A collector for a response of this content type. HTML, JSON and XML have a prefix of 4 KiB; with
     /// `is_page_wanted`, that of HTML is [`PAGE`] bytes long.
     pub(crate) fn new(content_type: Option<&[u8]>, is_page_wanted: bool) -> Self {
         let is_any_of = |types: &[&str]| {
@@ -26,13 +26,13 @@ impl PagePrefix {
             })
         };
         let is_html = is_any_of(&["text/html", "application/xhtml+xml"]);
-        let is_json = is_any_of(&["application/json"]);
+        let is_data = is_any_of(&["application/json", "application/xml", "text/xml"]);
         Self {
             bytes: Vec::new(),
             limit: match (is_html, is_page_wanted) {
                 (true, true) => PAGE,
                 (true, false) => PREFIX,
-                (false, _) if is_json => PREFIX,
+                (false, _) if is_data => PREFIX,
                 (false, _) => 0,
             },
         }
@@ -112,7 +112,6 @@ impl BodyLimits {
 /// Collects length, digest and bytes of a body while it arrives.
 pub(crate) struct BodyReader {
     hasher: BodyHasher,
-    length: u64,
     limits: BodyLimits,
     spool: Option<Spool>,
     decoder: Option<Decoder>,
@@ -120,10 +119,10 @@ pub(crate) struct BodyReader {
 
 impl BodyReader {
     /// A reader of as many bytes as a limit allows and one more, which tells a body that is too long.
-    pub(crate) fn new(limits: BodyLimits, decoder: Option<Decoder>) -> Self {
+    /// `promised` is the promised length.
+    pub(crate) fn new(limits: BodyLimits, promised: Option<u64>, decoder: Option<Decoder>) -> Self {
         Self {
-            hasher: BodyHasher::new(),
-            length: 0,
+            hasher: BodyHasher::new(promised),
             limits,
             spool: (limits.kept > 0).then(Spool::new),
             decoder,
@@ -132,7 +131,7 @@ impl BodyReader {
 
     /// The number of bytes so far.
     pub(crate) fn length(&self) -> u64 {
-        self.length
+        self.hasher.length()
     }
 
     /// Whether the body is decoded too: a push may then take much longer than its length suggests.
@@ -142,12 +141,12 @@ impl BodyReader {
 
     /// Whether the body is longer than a body as promised can be.
     pub(crate) fn is_too_long(&self) -> bool {
-        self.length > self.promised_limit()
+        self.length() > self.promised_limit()
     }
 
     /// Whether no more bytes are wanted.
     pub(crate) fn is_full(&self) -> bool {
-        self.length > self.limit()
+        self.length() > self.limit()
     }
 
     /// The most bytes of a body that may still be as promised.
@@ -169,7 +168,7 @@ impl BodyReader {
 
     /// The bytes that are wanted now, up to one byte beyond the limit.
     fn within_limit<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        let room = self.limit().saturating_add(1).saturating_sub(self.length);
+        let room = self.limit().saturating_add(1).saturating_sub(self.length());
         let taken = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
         &bytes[..taken]
     }
@@ -182,23 +181,30 @@ impl BodyReader {
             // The limit is smaller once the coding cannot hide what is promised.
             bytes = self.within_limit(bytes);
         }
-        self.length += bytes.len() as u64;
         self.hasher.update(bytes);
+        let length = self.length();
         // On a full disk the body is dropped; length and digest still give a verdict.
         self.spool = self
             .spool
             .take()
-            .filter(|_| self.length <= self.limits.kept)
+            .filter(|_| length <= self.limits.kept)
             .and_then(|mut spool| spool.push(bytes).ok().map(|()| spool));
     }
 
     pub(crate) fn finish(self, end: BodyEnd) -> Body {
+        let BodyDigests {
+            length,
+            sha256,
+            compared,
+        } = self.hasher.finish();
+        let (decoded, decoded_start) = self.decoder.map(Decoder::finish).unzip();
         Body {
-            length: self.length,
-            sha256: self.hasher.finish(),
+            length,
+            sha256,
+            compared: decoded_start.unwrap_or(compared),
             end,
             cut: None,
-            decoded: self.decoder.map(Decoder::finish),
+            decoded,
             bytes: self.spool,
         }
     }

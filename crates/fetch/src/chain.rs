@@ -72,6 +72,11 @@ impl Chain {
         self.hops.len()
     }
 
+    /// The URL of the last response.
+    pub(crate) fn last_url(&self) -> Option<&str> {
+        self.hops.last().map(|hop| hop.url.as_str())
+    }
+
     pub(crate) fn next_host(&self) -> &str {
         self.next.url.host_str().unwrap_or_default()
     }

@@ -52,8 +52,7 @@ impl Decoder {
             coding,
             stream: Stream::Start(Vec::new()),
             content: Content {
-                hasher: BodyHasher::new(),
-                length: 0,
+                hasher: BodyHasher::new(promised),
                 limit: promised.unwrap_or(0).max(DEFAULT_LIMIT).min(max_body),
             },
         })
@@ -86,29 +85,34 @@ impl Decoder {
         matches!(self.stream, Stream::Invalid | Stream::TooLong)
     }
 
-    /// The content, as far as it was decoded.
-    pub(crate) fn finish(self) -> Decoded {
+    /// The content, as far as it was decoded, and the [digest](BodyDigests::compared) by which it is compared.
+    pub(crate) fn finish(self) -> (Decoded, Option<[u8; 32]>) {
         let is_named = |format| match self.coding {
             Coding::Gzip => format == Format::Gzip,
             Coding::Deflate => format != Format::Gzip,
             Coding::Identity => false,
         };
+        let BodyDigests {
+            length,
+            sha256,
+            compared,
+        } = self.content.hasher.finish();
         let damage = match self.stream {
-            Stream::TooLong => return Decoded::LongerThan(self.content.limit),
+            Stream::TooLong => return (Decoded::LongerThan(self.content.limit), compared),
             Stream::Ended(format) if is_named(format) => None,
             Stream::Start(_) => Some(Damage::Incomplete),
             Stream::Inside(format, _) if is_named(format) => Some(Damage::Incomplete),
             Stream::Inside(..) | Stream::Ended(_) | Stream::Invalid => Some(Damage::Invalid),
         };
-        let (length, sha256) = (self.content.length, self.content.hasher.finish());
-        match damage {
+        let decoded = match damage {
             None => Decoded::Whole { length, sha256 },
             Some(damage) => Decoded::Damaged {
                 length,
                 sha256,
                 damage,
             },
-        }
+        };
+        (decoded, compared)
     }
 
     /// Decodes bytes of the current stream; returns the bytes behind its end.
@@ -169,38 +173,81 @@ impl Format {
     }
 }
 
-/// Length and digest of the decoded bytes.
+/// The decoded bytes: length, digests, and limit.
 struct Content {
     hasher: BodyHasher,
-    length: u64,
     limit: u64,
 }
 
 impl Content {
     /// Adds decoded bytes; returns whether they are within the limit.
     fn push(&mut self, bytes: &[u8]) -> bool {
-        self.length += bytes.len() as u64;
         self.hasher.update(bytes);
-        self.length <= self.limit
+        self.hasher.length() <= self.limit
     }
 }
 
-/// Computes the SHA-256 of a body.
-pub(crate) struct BodyHasher(Context);
+/// Length and digests of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BodyDigests {
+    /// Bytes.
+    pub(crate) length: u64,
+    /// Their SHA-256.
+    pub(crate) sha256: [u8; 32],
+    /// SHA-256 of the first promised-length + 1 bytes; absent unless there are more.
+    pub(crate) compared: Option<[u8; 32]>,
+}
+
+/// Computes the SHA-256 of a body, and that of its beginning.
+pub(crate) struct BodyHasher {
+    context: Context,
+    length: u64,
+    /// Number of bytes by which wrong bodies are compared.
+    compared_length: u64,
+    compared: Option<[u8; 32]>,
+}
 
 impl BodyHasher {
-    pub(crate) fn new() -> Self {
-        Self(Context::new(&SHA256))
+    /// A hasher of a body of which so many bytes are promised.
+    pub(crate) fn new(promised: Option<u64>) -> Self {
+        Self {
+            context: Context::new(&SHA256),
+            length: 0,
+            compared_length: promised.map_or(u64::MAX, |promised| promised.saturating_add(1)),
+            compared: None,
+        }
+    }
+
+    /// Number of bytes so far.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
     }
 
     pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        let room = self.compared_length.saturating_sub(self.length);
+        let split = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
+        let (start, rest) = bytes.split_at(split);
+        self.context.update(start);
+        if !rest.is_empty() {
+            // The digest of the beginning costs no second pass over the bytes.
+            self.compared
+                .get_or_insert_with(|| digest(self.context.clone()));
+            self.context.update(rest);
+        }
+        self.length += bytes.len() as u64;
     }
 
-    pub(crate) fn finish(self) -> [u8; 32] {
-        let digest = self.0.finish();
-        digest.as_ref().try_into().expect("32 bytes")
+    pub(crate) fn finish(self) -> BodyDigests {
+        BodyDigests {
+            length: self.length,
+            sha256: digest(self.context),
+            compared: self.compared,
+        }
     }
+}
+
+fn digest(context: Context) -> [u8; 32] {
+    context.finish().as_ref().try_into().expect("32 bytes")
 }
 
 #[cfg(test)]
@@ -223,8 +270,9 @@ mod tests {
         }
         let mut at_once = Decoder::new(encoding, None, max_body)?;
         at_once.push(coded);
-        let content = bytewise.finish();
-        assert_eq!(content, at_once.finish(), "in one piece as byte by byte");
+        let (content, compared) = bytewise.finish();
+        let whole = at_once.finish();
+        assert_eq!((content, compared), whole, "in one piece as byte by byte");
         Some(content)
     }
 
@@ -299,7 +347,7 @@ mod tests {
                 let mut decoder = Decoder::new("gzip", promised, max_body).unwrap();
                 decoder.push(&bomb);
                 assert_eq!(decoder.is_settled(), max_body == 1 << 10);
-                assert_eq!(decoder.finish(), expected);
+                assert_eq!(decoder.finish().0, expected);
             }
         }
     }
@@ -355,6 +403,34 @@ mod tests {
 
     proptest! {
         #[test]
+        fn the_beginning_of_a_body_has_its_digest_in_any_pieces(
+            bytes: Vec<u8>,
+            promised in prop::option::of(0u64..120),
+            pieces in prop::collection::vec(1usize..50, 1..20),
+        ) {
+            let mut hasher = BodyHasher::new(promised);
+            let mut rest = &bytes[..];
+            for length in pieces.iter().cycle() {
+                let (piece, after) = rest.split_at((*length).min(rest.len()));
+                hasher.update(piece);
+                rest = after;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            let compared = promised.and_then(|promised| {
+                let length = usize::try_from(promised).unwrap() + 1;
+                (bytes.len() > length).then(|| Sha256::digest(&bytes[..length]).into())
+            });
+            let expected = BodyDigests {
+                length: bytes.len() as u64,
+                sha256: Sha256::digest(&bytes).into(),
+                compared,
+            };
+            prop_assert_eq!(hasher.finish(), expected);
+        }
+
+        #[test]
         fn any_bytes_in_any_pieces_decode_alike(
             plain: Vec<u8>,
             noise: Vec<u8>,
@@ -387,7 +463,7 @@ mod tests {
                 prop_assert_eq!(decoded, piecewise.finish());
                 let is_right = matches!((form, encoding), (0, "gzip") | (1 | 2, "deflate"));
                 if noise.is_empty() && is_right {
-                    prop_assert_eq!(decoded, whole(&plain));
+                    prop_assert_eq!(decoded.0, whole(&plain));
                 }
             }
         }

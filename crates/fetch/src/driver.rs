@@ -6,22 +6,23 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use jiff::Timestamp;
 use tokio::sync::mpsc::Sender;
-use urldb_verdict::{
-    Decision, Failure, FailureKind, Job, JudgedJob, Observation, Verdict, VerdictOptions, judge,
-    undecided,
-};
+use urldb_verdict::{Decision, Failure, Job, JudgedJob};
 
-use crate::chain::{Chain, FetchContext, Step};
+use crate::chain::FetchContext;
 use crate::client::ConnectionPool;
 use crate::exchange::Permit;
+use crate::limited::limited;
 use crate::limits::Limits;
+use crate::pace::{Fate, TurnEnd};
+use crate::pending::{DecideFn, HostTurn, PendingJob, Rule};
 use crate::queue::{HostId, Queue};
+use crate::request::{RequestResult, send_request};
 use crate::slots::SLOT_WAIT;
 use crate::sources::Sources;
 use crate::stop::deadline_in;
-use crate::unresponsive::UnresponsiveHosts;
+use crate::turns::{TurnedJob, Turns};
+use crate::unresponsive::{UnresponsiveHosts, silent};
 
 /// Most jobs that are queued ahead, in search of hosts that may be asked.
 const LOOKAHEAD: usize = 16_384;
@@ -40,105 +41,6 @@ const MAX_FINISHED: usize = 16;
 
 /// Fewest tasks of the runtime that run while the driver yields once, if as many wait.
 const TASKS_OF_A_YIELD: usize = 32;
-
-/// A job that is not finished, and its observations so far.
-#[derive(Debug)]
-struct PendingJob {
-    job: Job,
-    observations: Vec<Observation>,
-    /// Whether the next fetch uses new connections and no caches.
-    fresh: bool,
-    /// A fetch that waits for its next request, after a redirect.
-    chain: Option<Box<Chain>>,
-}
-
-impl PendingJob {
-    /// A job without observations. The box keeps moves and long queues cheap.
-    fn new(job: Job) -> Box<Self> {
-        Box::new(Self {
-            job,
-            observations: Vec::new(),
-            fresh: false,
-            chain: None,
-        })
-    }
-
-    /// Adds an observation, and drops the bytes of the bodies before: a verdict rests on the last
-    /// observation, and compares bodies by their digests.
-    fn add(&mut self, observation: Observation) {
-        self.drop_bodies();
-        // Almost every job has one.
-        self.observations.reserve_exact(1);
-        self.observations.push(observation);
-    }
-
-    /// Drops the bytes of all bodies so far. They may fill the folder of temporary files.
-    fn drop_bodies(&mut self) {
-        for observation in &mut self.observations {
-            if let Some(body) = &mut observation.body {
-                body.bytes = None;
-            }
-        }
-    }
-
-    fn last_failure(&self) -> Option<FailureKind> {
-        let failure = self.observations.last()?.failure.as_ref()?;
-        Some(failure.kind)
-    }
-
-    /// The decision about the job, which is final once the run has ended; `None` while a fetch waits for its
-    /// next request.
-    fn decision<N: DecideFn>(&self, rule: &Rule<'_, N>) -> Option<Decision> {
-        if self.chain.is_some() {
-            return None;
-        }
-        let (job, seen) = (&self.job, self.observations.as_slice());
-        let decision = (rule.decide)(job, seen, rule.options);
-        let is_over = self.last_failure() == Some(FailureKind::RunEnded);
-        Some(match decision {
-            Decision::Retry { .. } if is_over => {
-                Decision::Final(undecided(job, seen, rule.options))
-            }
-            decision => decision,
-        })
-    }
-
-    /// Whether our own rules forbade the last request.
-    fn was_refused(&self) -> bool {
-        matches!(
-            self.last_failure(),
-            Some(FailureKind::Refused | FailureKind::UnsafeMethod)
-        )
-    }
-
-    fn give_up<N: DecideFn>(mut self, failure: Failure, rule: &Rule<'_, N>) -> JudgedJob {
-        let observation = match self.chain.take() {
-            Some(chain) => chain.abandon(failure),
-            None => Observation::of_nothing(failure, Timestamp::now()),
-        };
-        self.add(observation);
-        judge(self.job, self.observations, &rule.decide, rule.options)
-    }
-
-    fn finish(self, verdict: Verdict) -> JudgedJob {
-        JudgedJob {
-            job: self.job,
-            observations: self.observations,
-            verdict,
-        }
-    }
-}
-
-/// A function that turns the observations of a job into a decision.
-pub(crate) trait DecideFn: Fn(&Job, &[Observation], &VerdictOptions) -> Decision {}
-
-impl<N: Fn(&Job, &[Observation], &VerdictOptions) -> Decision> DecideFn for N {}
-
-/// The rule that decides about jobs.
-pub(crate) struct Rule<'a, N> {
-    pub(crate) decide: N,
-    pub(crate) options: &'a VerdictOptions,
-}
 
 /// Runs all jobs; returns when all jobs are handed out, or the receiver is dropped.
 pub(crate) async fn drive<J: Iterator<Item = Job>>(
@@ -209,6 +111,14 @@ struct Driver<'a, S, J: Iterator, N> {
     /// Number of connections that are being closed.
     closed: usize,
     unresponsive: UnresponsiveHosts,
+    /// Jobs that their hosts refused, and that are asked again.
+    turns: Turns,
+    /// Hosts whose second pass may go on.
+    due: VecDeque<HostId>,
+    /// The failure of the jobs of hosts whose `limit-patience` is over.
+    limited: HashMap<HostId, Failure>,
+    /// Hosts whose jobs that were set aside are given up, with the failure of these jobs.
+    given_up: VecDeque<(HostId, Failure)>,
     /// Finished jobs that wait for the caller.
     finished: VecDeque<JudgedJob>,
     /// Set once the run has ended: no request starts any more.
@@ -231,6 +141,10 @@ where
             pools: HashMap::new(),
             closed: 0,
             unresponsive: UnresponsiveHosts::default(),
+            turns: Turns::default(),
+            due: VecDeque::new(),
+            limited: HashMap::new(),
+            given_up: VecDeque::new(),
             finished: VecDeque::new(),
             ended: None,
         }
@@ -238,7 +152,14 @@ where
 
     /// Starts the next job that may start now; queues further jobs in search of one.
     fn start(&mut self) -> Option<(HostId, Box<PendingJob>)> {
-        while self.finished.len() < MAX_FINISHED {
+        loop {
+            while let Some(host) = self.due.pop_front() {
+                self.go_on(host);
+            }
+            self.give_up_set_aside();
+            if self.finished.len() >= MAX_FINISHED {
+                return None;
+            }
             let started = self.queue.start(Instant::now());
             for (host, connections) in self.queue.closed() {
                 self.pools.remove(&host);
@@ -249,7 +170,6 @@ where
                 return started;
             }
         }
-        None
     }
 
     /// The permit of a request that starts now. A request to a silent host gets no time in a slot:
@@ -279,7 +199,7 @@ where
             let window = host.rate_limit().concurrency.max(HOST_WINDOW);
             queue.waiting_of(id) < window && queue.delayed_of(id) < HOST_RETRIES
         };
-        let Some((job, source)) = self.sources.next(is_short, may_begin) else {
+        let Some((job, source, last_host)) = self.sources.next(is_short, may_begin) else {
             return false;
         };
         self.batch_left -= 1;
@@ -288,36 +208,120 @@ where
         let id = self.queue.host_id(host, rate_limit);
         let job = PendingJob::new(job);
         let failure = self.ended.clone();
-        match failure.or_else(|| self.unresponsive_failure(id)) {
+        match failure.or_else(|| self.host_failure(id)) {
             Some(failure) => self.finished.push_back(job.give_up(failure, &self.rule)),
             None => self.queue.push(id, job),
         }
         self.sources.put_back(source, id);
+        self.due.extend(last_host);
         true
     }
 
-    /// Handles the result of a request: the job is finished, redirected, or fetched again.
+    /// Handles the result of a request: the job is finished, redirected, set aside or fetched again.
     fn handle(&mut self, result: RequestResult) {
-        let RequestResult {
-            host,
-            mut job,
-            is_answered,
-        } = result;
-        self.queue.release(host, Instant::now());
+        let host = result.host;
+        let is_answered = result.is_answered;
         if is_answered {
             self.unresponsive.response_finished(host);
         }
+        let job = self.note_answer(result);
+        self.queue.release(host, Instant::now());
+        if let Some(job) = job {
+            self.decide(host, job);
+        }
+        self.due.push_back(host);
+        if !is_answered && let Some(failure) = self.unresponsive_failure(host) {
+            self.give_up_host(host, &failure);
+        }
+    }
+
+    /// Notes the answer for the pace of the host. Returns the job, unless it is set aside or finished.
+    fn note_answer(&mut self, result: RequestResult) -> Option<Box<PendingJob>> {
+        let RequestResult {
+            host,
+            mut job,
+            has_response,
+            ..
+        } = result;
+        let now = Instant::now();
+        let end = match job.refusal(self.rule.options) {
+            Some(refusal) if has_response => TurnEnd::Refused(refusal),
+            None if has_response => TurnEnd::Answered,
+            _ => TurnEnd::Neither,
+        };
+        if let Some(turn) = job.turn.take_if(|turn| turn.host == host) {
+            let fate = self.queue.pace(host).turn_ended(end, now, || job.control());
+            return self.end_turn(turn, job, fate);
+        }
+        if job.chain.is_none() {
+            job = self.return_from_turn(job)?;
+        }
+        match end {
+            TurnEnd::Answered => self.queue.pace(host).answered(|| job.control()),
+            TurnEnd::Refused(refusal) => {
+                let is_slower = self.queue.pace(host).refused(refusal, now);
+                if is_slower && job.job.request.is_safe() && self.ended.is_none() {
+                    return self.set_aside(host, job);
+                }
+            }
+            TurnEnd::Neither => {}
+        }
+        Some(job)
+    }
+
+    /// Ends a request of a second pass. Returns the job, if it goes on like others.
+    fn end_turn(
+        &mut self,
+        turn: HostTurn,
+        job: Box<PendingJob>,
+        fate: Fate,
+    ) -> Option<Box<PendingJob>> {
+        self.due.push_back(turn.host);
+        match self.turns.end(turn, job, fate)? {
+            TurnedJob::Returned(job) => Some(job),
+            TurnedJob::Refused(job) => {
+                let job = job.end(&self.rule);
+                self.finished.push_back(job);
+                None
+            }
+        }
+    }
+
+    /// Ends the turn of a job without an answer of the host of the second pass. Returns the job, unless it is
+    /// a control.
+    fn return_from_turn(&mut self, mut job: Box<PendingJob>) -> Option<Box<PendingJob>> {
+        let Some(turn) = job.turn.take() else {
+            return Some(job);
+        };
+        let pace = self.queue.pace(turn.host);
+        let fate = pace.turn_ended(TurnEnd::Neither, Instant::now(), || None);
+        self.end_turn(turn, job, fate)
+    }
+
+    /// Sets a job aside that the host has refused. Returns the job if the temporary file has no room: the
+    /// refusal is then an attempt.
+    fn set_aside(&mut self, host: HostId, mut job: Box<PendingJob>) -> Option<Box<PendingJob>> {
+        let Some(url) = self.turns.set_aside(&mut job) else {
+            return Some(job);
+        };
+        self.queue.pace(host).set_aside(url);
+        None
+    }
+
+    /// Decides about a job after a request to `host`.
+    fn decide(&mut self, host: HostId, mut job: Box<PendingJob>) {
         let finished = match (job.decision(&self.rule), &self.ended) {
             (None, None) => return self.queue_redirect(job),
             (None | Some(Decision::Retry { .. }), Some(failure)) => {
-                job.give_up(failure.clone(), &self.rule)
+                let failure = failure.clone();
+                return self.give_up(job, &failure);
             }
             (Some(Decision::Final(verdict)), _) => {
                 self.unresponsive.job_finished(host);
                 job.finish(verdict)
             }
             (Some(Decision::Retry { wait, fresh }), None) => {
-                let Some(failure) = self.unresponsive_failure(host) else {
+                let Some(failure) = self.host_failure(host) else {
                     job.fresh = fresh;
                     job.drop_bodies();
                     return self.queue.push_delayed(host, deadline_in(wait), job);
@@ -326,25 +330,112 @@ where
             }
         };
         self.finished.push_back(finished);
-        if !is_answered && let Some(failure) = self.unresponsive_failure(host) {
-            let jobs = self.queue.drain_host(host).into_iter();
-            self.finished
-                .extend(jobs.map(|job| job.give_up(failure.clone(), &self.rule)));
+    }
+
+    /// Goes on with the second pass of a host, or gives the host up once its patience is over.
+    fn go_on(&mut self, host: HostId) {
+        let now = Instant::now();
+        if self.ended.is_some() {
+            return;
         }
+        if self.queue.pace(host).is_over(now) {
+            let is_new = !self.limited.contains_key(&host);
+            let failure = self.limited_failure(host, now);
+            if is_new {
+                self.give_up_waiting(host, &failure);
+            }
+            if !self.queue.pace(host).is_down() {
+                self.given_up.push_back((host, failure));
+                return;
+            }
+        }
+        let pace = self.queue.pace(host);
+        if !pace.has_aside() {
+            return;
+        }
+        let is_idle = self.queue.is_idle(host) && !self.sources.is_open_at(host);
+        let Some(turn) = self.queue.pace(host).next_turn(now, is_idle) else {
+            return;
+        };
+        let Some(job) = self.turns.begin(host, turn) else {
+            let pace = self.queue.pace(host);
+            pace.turn_ended(TurnEnd::Neither, now, || None);
+            return self.due.push_back(host);
+        };
+        let asked = job.job.url.host();
+        let rate_limit = self.context.hosts.of(asked).rate_limit();
+        let asked = self.queue.host_id(asked, rate_limit);
+        self.queue.push_front(asked, job);
+    }
+
+    /// Hands out jobs that were set aside at hosts that are given up, as far as the caller takes them.
+    fn give_up_set_aside(&mut self) {
+        while self.finished.len() < MAX_FINISHED
+            && let Some((host, failure)) = self.given_up.front().cloned()
+        {
+            let Some(place) = self.queue.pace(host).take_aside() else {
+                self.given_up.pop_front();
+                continue;
+            };
+            if let Some((job, refused)) = self.turns.take(place) {
+                let job = job.give_up_refused(refused, failure, &self.rule);
+                self.finished.push_back(job);
+            }
+        }
+    }
+
+    /// Gives up a job that has not started, or waits for a redirect or a retry.
+    fn give_up(&mut self, job: Box<PendingJob>, failure: &Failure) {
+        if let Some(job) = self.return_from_turn(job) {
+            let job = job.give_up(failure.clone(), &self.rule);
+            self.finished.push_back(job);
+        }
+    }
+
+    /// Gives up all jobs of a host that have not started.
+    fn give_up_waiting(&mut self, host: HostId, failure: &Failure) {
+        for job in self.queue.drain_host(host) {
+            self.give_up(job, failure);
+        }
+    }
+
+    /// Gives up all jobs of a host.
+    fn give_up_host(&mut self, host: HostId, failure: &Failure) {
+        self.give_up_waiting(host, failure);
+        if self.queue.pace(host).has_aside() {
+            self.given_up.push_back((host, failure.clone()));
+        }
+    }
+
+    /// The failure of all remaining jobs of a host that is asked no more.
+    fn host_failure(&self, id: HostId) -> Option<Failure> {
+        let limited = self.limited.get(&id).cloned();
+        limited.or_else(|| self.unresponsive_failure(id))
+    }
+
+    /// The failure of all jobs of a host whose `limit-patience` is over.
+    fn limited_failure(&mut self, id: HostId, now: Instant) -> Failure {
+        let Self {
+            queue,
+            limited: known,
+            context,
+            ..
+        } = self;
+        let failure = known.entry(id).or_insert_with(|| {
+            let interval = queue.pace(id).average_interval(now).unwrap_or_default();
+            let host = queue.name_of(id);
+            let patience = context.hosts.of(host).options.limit_patience;
+            limited(host, interval, patience)
+        });
+        failure.clone()
     }
 
     /// The failure of all remaining jobs of a host that has been silent for its `host-patience`.
     fn unresponsive_failure(&self, id: HostId) -> Option<Failure> {
         let host = self.queue.name_of(id);
         let patience = self.context.hosts.of(host).options.host_patience;
-        let now = Instant::now();
-        self.unresponsive
-            .is_given_up(id, now, patience)
-            .then(|| Failure {
-                kind: FailureKind::HostSilent,
-                detail: format!("{host} sent no response for {patience:?} (host-patience)"),
-                certificate: None,
-            })
+        let is_given_up = self.unresponsive.is_given_up(id, Instant::now(), patience);
+        is_given_up.then(|| silent(host, patience))
     }
 
     /// Queues a job at the host that a redirect leads to.
@@ -352,14 +443,25 @@ where
         let Some(chain) = &job.chain else { return };
         let host = chain.next_host().to_owned();
         let rate_limit = self.context.hosts.of(&host).rate_limit();
-        self.queue.push_redirected(&host, rate_limit, job);
+        let id = self.queue.host_id(&host, rate_limit);
+        let is_turn = job.turn.is_some_and(|turn| turn.host == id);
+        match self.limited.get(&id).filter(|_| !is_turn).cloned() {
+            Some(failure) => self.give_up(job, &failure),
+            None => self.queue.push_front(id, job),
+        }
     }
 
     /// Ends the run: no request starts any more.
     fn end(&mut self, failure: Failure) {
-        let jobs = self.queue.drain().into_iter();
-        self.finished
-            .extend(jobs.map(|job| job.give_up(failure.clone(), &self.rule)));
+        for job in self.queue.drain() {
+            self.give_up(job, &failure);
+        }
+        self.given_up.clear();
+        for host in self.queue.hosts() {
+            if self.queue.pace(host).has_aside() {
+                self.given_up.push_back((host, failure.clone()));
+            }
+        }
         self.ended = Some(failure);
     }
 
@@ -371,54 +473,9 @@ where
     }
 
     fn is_finished(&self) -> bool {
-        self.sources.is_exhausted() && self.queue.len() == 0 && self.finished.is_empty()
-    }
-}
-
-/// A job after one request.
-struct RequestResult {
-    host: HostId,
-    job: Box<PendingJob>,
-    /// Whether the head of a response has come; also true for a request that our rules forbade,
-    /// since the host owes no response.
-    is_answered: bool,
-}
-
-/// Sends the next request of a job and reads its response.
-async fn send_request(
-    context: &FetchContext,
-    limits: &Limits,
-    host: HostId,
-    mut job: Box<PendingJob>,
-    permit: Permit,
-) -> RequestResult {
-    let chain = match job.chain.take() {
-        Some(chain) => Ok(*chain),
-        None => Chain::new(context, &job.job, job.fresh),
-    };
-    let mut responses_before = 0;
-    let step = match chain {
-        Ok(chain) => {
-            responses_before = chain.response_count();
-            chain.step(context, &job.job, limits, permit).await
-        }
-        Err(failure) => Step::Done(Observation::of_nothing(failure, Timestamp::now())),
-    };
-    let responses = match step {
-        Step::Done(observation) => {
-            let responses = observation.hops.len();
-            job.add(observation);
-            responses
-        }
-        Step::Redirect(chain) => {
-            let responses = chain.response_count();
-            job.chain = Some(Box::new(chain));
-            responses
-        }
-    };
-    RequestResult {
-        host,
-        is_answered: responses > responses_before || job.was_refused(),
-        job,
+        self.sources.is_exhausted()
+            && self.queue.len() == 0
+            && self.finished.is_empty()
+            && self.turns.len() == 0
     }
 }

@@ -22,6 +22,7 @@ use crate::failure::failure_of;
 use crate::headers::add_validators;
 use crate::hosts::HostSettings;
 use crate::limits::Limits;
+use crate::proxy_error;
 use crate::redirect::NextRequest;
 use crate::slots::Slots;
 use crate::stop::deadline_in;
@@ -83,6 +84,13 @@ impl Exchange<'_> {
                 certificate: None,
             });
         }
+        // Through a tunnel, the answers are those of the server.
+        if is_proxied
+            && next.url.scheme() == "http"
+            && let Some(failure) = proxy_error::reported(response.status(), response.headers())
+        {
+            return Err(failure);
+        }
         let hop = Hop {
             url: next.url.to_string(),
             at: sent_at,
@@ -125,7 +133,8 @@ impl Exchange<'_> {
         // A fresh fetch may confirm a change, and a changed body is archived.
         let is_changed = fresh || !response.status().is_success();
         let limits = BodyLimits::new(at_most, max_body, beyond, keep, is_changed);
-        let mut body = BodyReader::new(limits, self.decoder(&response));
+        let promised = self.job.promise.length;
+        let mut body = BodyReader::new(limits, promised, self.decoder(&response));
         let result = self.read_into(&mut response, &mut body).await;
         self.body = Some(body);
         result
@@ -252,7 +261,7 @@ impl Exchange<'_> {
         if self.prefix.is_page() {
             let limit = self.settings.options.max_body.min(PAGE as u64);
             let limits = BodyLimits::new(limit, limit, 0, Keep::Nothing, false);
-            let mut page = BodyReader::new(limits, None);
+            let mut page = BodyReader::new(limits, None, None);
             let end = self.read_into(&mut response, &mut page).await;
             return end.unwrap_or(BodyEnd::Broken);
         }

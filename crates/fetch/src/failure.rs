@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io;
 
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError};
 use urldb_verdict::{Certificate, Failure, FailureKind};
 
 use crate::certificate::RejectedCertificate;
@@ -58,6 +58,9 @@ fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind
 fn tls_kind(error: &rustls::Error) -> FailureKind {
     use CertificateError as C;
     let error = RejectedCertificate::within(error).map_or(error, |rejected| &rejected.error);
+    if is_no_protocol(error) {
+        return FailureKind::NeedsHttp2;
+    }
     let rustls::Error::InvalidCertificate(error) = error else {
         return FailureKind::Tls;
     };
@@ -70,6 +73,14 @@ fn tls_kind(error: &rustls::Error) -> FailureKind {
         C::UnknownIssuer | C::BadSignature | C::Other(_) => FailureKind::TlsUntrusted,
         _ => FailureKind::Tls,
     }
+}
+
+/// Whether the server accepts none of the protocols that were offered: HTTP/1.1.
+fn is_no_protocol(error: &rustls::Error) -> bool {
+    matches!(
+        error,
+        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
+    )
 }
 
 /// Whether the system refused a socket because too many files are open.
@@ -119,6 +130,9 @@ fn detail(
     }
     if let Some(rejected) = find::<rustls::Error>(chain).and_then(RejectedCertificate::within) {
         return rejected.to_string();
+    }
+    if find::<rustls::Error>(chain).is_some_and(is_no_protocol) {
+        return "speaks only HTTP/2, which urldb does not check".to_owned();
     }
     let cause = chain
         .last()

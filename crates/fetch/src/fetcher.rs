@@ -8,11 +8,12 @@ use tokio::sync::mpsc;
 use urldb_verdict::{Decision, Job, JudgedJob, Observation, VerdictOptions};
 
 use crate::chain::FetchContext;
-use crate::driver::{Rule, drive};
+use crate::driver::drive;
 use crate::hosts::Hosts;
 use crate::limits::Limits;
 use crate::open_files::{self, Capacity};
 use crate::options::{FetchOptions, NetworkOptions};
+use crate::pending::Rule;
 use crate::resolve::{Lookup, SystemLookup};
 use crate::setting::SetupError;
 use crate::slots::Slots;

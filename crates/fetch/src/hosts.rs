@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::client::{Clients, Connectors};
 use crate::headers::RequestHeaders;
 use crate::options::{FetchOptions, HostOptions, NetworkOptions};
-use crate::queue::RateLimit;
+use crate::pace::RateLimit;
 use crate::resolve::Lookup;
 use crate::setting::{SettingSection, SetupError};
 
@@ -85,6 +85,7 @@ impl HostSettings {
         RateLimit {
             concurrency: self.options.host_concurrency,
             interval: self.options.host_interval,
+            patience: self.options.limit_patience,
         }
     }
 }

@@ -9,9 +9,13 @@
 //! | `fetcher` | the blocking entry point and the async runtime |
 //! | `driver` | all jobs of one run: start, redirect, retry, give up |
 //! | `sources` | sources of jobs, and when more are read |
-//! | `queue` | which host's job starts next, within rate limits |
+//! | `pending`, `request` | a job that is not finished, and the rule that decides about it; its next request |
+//! | `queue` | which host's job starts next, within the pace of the host |
+//! | `pace` | the pace of a host that refuses requests |
+//! | `aside`, `turns` | the jobs that hosts refused, in a temporary file; their next requests |
 //! | `slots` | how many requests run at once |
 //! | `unresponsive` | hosts that do not answer, and when to stop asking them |
+//! | `limited` | hosts that refuse requests for too long |
 //! | `limits`, `stop` | when a run ends before its jobs do |
 //! | `chain` | one fetch: a request and its redirects |
 //! | `exchange` | one request and its response |
@@ -22,8 +26,8 @@
 //! | `certificate`, `failure` | what a certificate says; which failure an error means |
 //! | `options`, `proxy` | types of the public API |
 //!
-//! Six modules are pure, without network and clock: `policy`, `redirect`, `headers`, `sources`,
-//! `queue` and `unresponsive`; callers pass the time.
+//! Seven modules are pure, without network and clock: `policy`, `redirect`, `headers`, `sources`,
+//! `queue`, `pace` and `unresponsive`; callers pass the time.
 //!
 //! Six modules use the HTTP library (`reqwest`): `client`, `exchange`, `failure`, `headers`,
 //! `redirect` and `resolve`. No type of the HTTP library is part of the public API.
@@ -33,6 +37,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+mod aside;
 mod body;
 mod certificate;
 mod chain;
@@ -44,18 +49,24 @@ mod failure;
 mod fetcher;
 mod headers;
 mod hosts;
+mod limited;
 mod limits;
 mod open_files;
 mod options;
+mod pace;
+mod pending;
 mod policy;
 mod proxy;
+mod proxy_error;
 mod queue;
 mod redirect;
+mod request;
 mod resolve;
 mod setting;
 mod slots;
 mod sources;
 mod stop;
+mod turns;
 mod unresponsive;
 
 pub use client::LARGEST_CA_FILE;

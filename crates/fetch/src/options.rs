@@ -38,6 +38,8 @@ pub struct HostOptions {
     pub host_interval: Duration,
     /// The time without a response after which the remaining jobs of the host are given up.
     pub host_patience: Duration,
+    /// The time after the first refusal of a request after which the remaining jobs of the host are given up.
+    pub limit_patience: Duration,
     /// Time limit of one fetch, redirects and body included.
     pub timeout: Duration,
     /// Time limit of connecting, TLS included.
@@ -109,6 +111,7 @@ impl Default for HostOptions {
             host_concurrency: 4,
             host_interval: Duration::from_millis(20),
             host_patience: Duration::from_mins(2),
+            limit_patience: Duration::from_mins(10),
             timeout: Duration::from_mins(5),
             connect_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),

@@ -1,7 +1,7 @@
 //! The order in which jobs start: one queue for each host, so that a slow host does not delay other hosts.
 //!
-//! Ready hosts take turns. A host is ready while it has jobs waiting, runs fewer requests than its rate
-//! limit allows, and its interval has passed. A host with an idle connection comes first, and a host
+//! Ready hosts take turns. A host is ready while it has jobs waiting, runs fewer requests than its pace
+//! allows, and its interval has passed. A host with an idle connection comes first, and a host
 //! that was asked before comes ahead of a host that was not: connections are few.
 //!
 //! The queue estimates the number of open connections. While there are too many of them, no host gets a
@@ -14,19 +14,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::stop::LONGEST_WAIT;
+use crate::pace::{Pace, RateLimit};
 
 /// A host's number in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HostId(usize);
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RateLimit {
-    /// Most requests under way at once; at least one.
-    pub(crate) concurrency: usize,
-    /// Shortest time between the starts of two requests.
-    pub(crate) interval: Duration,
-}
 
 /// Jobs that wait to start, by host.
 #[derive(Debug)]
@@ -64,7 +56,7 @@ pub(crate) struct Queue<T> {
 #[derive(Debug)]
 struct Host<T> {
     name: String,
-    rate_limit: RateLimit,
+    pace: Pace,
     waiting: VecDeque<T>,
     /// Number of delayed jobs.
     delayed: usize,
@@ -73,8 +65,8 @@ struct Host<T> {
     connections: usize,
     /// When idle connections are closed, while no request runs.
     closes_at: Option<Instant>,
-    /// The interval permits no start before this time.
-    paused_until: Option<Instant>,
+    /// The start of the last request.
+    last_start: Option<Instant>,
     listing: Listing,
     /// Whether the host is in `cold`, perhaps as an entry that counts no more.
     is_in_cold: bool,
@@ -93,7 +85,7 @@ enum Listing {
 
 impl<T> Host<T> {
     fn can_start(&self) -> bool {
-        !self.waiting.is_empty() && self.running < self.rate_limit.concurrency
+        !self.waiting.is_empty() && self.running < self.pace.concurrency()
     }
 
     fn has_idle_connection(&self) -> bool {
@@ -173,10 +165,11 @@ impl<T> Queue<T> {
         self.list(id, VecDeque::push_back);
     }
 
-    /// Adds a job that a redirect brought to this host, ahead of jobs that have not begun.
-    pub(crate) fn push_redirected(&mut self, host: &str, rate_limit: RateLimit, job: T) {
-        let id = self.host_id(host, rate_limit);
-        self.push_front(id, job);
+    /// Adds a job ahead of jobs that have not begun: a redirect brought it to this host, or it was set aside.
+    pub(crate) fn push_front(&mut self, id: HostId, job: T) {
+        self.hosts[id.0].waiting.push_front(job);
+        self.waiting += 1;
+        self.list(id, VecDeque::push_front);
     }
 
     /// Adds a job that may start from `start` on.
@@ -193,12 +186,17 @@ impl<T> Queue<T> {
         self.close_connections(now);
         while let Some(id) = self.next_ready() {
             let host = &mut self.hosts[id.0];
-            if let Some(paused_until) = host.paused_until.filter(|until| *until > now) {
+            host.listing = Listing::None;
+            // The host may have become slower meanwhile.
+            if !host.can_start() {
+                continue;
+            }
+            let next_start = host.last_start.map(|last| host.pace.next_start(last));
+            if let Some(paused_until) = next_start.filter(|until| *until > now) {
                 host.listing = Listing::Paused;
                 self.paused.push(Reverse((paused_until, id)));
                 continue;
             }
-            host.listing = Listing::None;
             let Some(job) = host.waiting.pop_front() else {
                 continue;
             };
@@ -208,8 +206,7 @@ impl<T> Queue<T> {
                 host.connections += 1;
                 self.connections += 1;
             }
-            let interval = host.rate_limit.interval;
-            host.paused_until = (!interval.is_zero()).then(|| now + interval);
+            host.last_start = Some(now);
             self.waiting -= 1;
             self.list(id, VecDeque::push_back);
             return Some((id, job));
@@ -241,6 +238,22 @@ impl<T> Queue<T> {
         let closing = self.closing.front().map(|(at, _)| *at);
         let closing = closing.filter(|_| self.is_out_of_connections());
         paused.into_iter().chain(delayed).chain(closing).min()
+    }
+
+    /// The pace of a host. The caller notes an answer before it releases the request.
+    pub(crate) fn pace(&mut self, id: HostId) -> &mut Pace {
+        &mut self.hosts[id.0].pace
+    }
+
+    /// Whether a host has no job that could start now or is under way.
+    pub(crate) fn is_idle(&self, id: HostId) -> bool {
+        let host = &self.hosts[id.0];
+        host.waiting.is_empty() && host.running == 0
+    }
+
+    /// All hosts.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = HostId> + use<T> {
+        (0..self.hosts.len()).map(HostId)
     }
 
     pub(crate) fn name_of(&self, id: HostId) -> &str {
@@ -278,12 +291,6 @@ impl<T> Queue<T> {
         jobs
     }
 
-    fn push_front(&mut self, id: HostId, job: T) {
-        self.hosts[id.0].waiting.push_front(job);
-        self.waiting += 1;
-        self.list(id, VecDeque::push_front);
-    }
-
     /// The number of a host; a new host is added. The rate limit of a host is the same in every call.
     pub(crate) fn host_id(&mut self, name: &str, rate_limit: RateLimit) -> HostId {
         if let Some(id) = self.ids.get(name) {
@@ -292,16 +299,13 @@ impl<T> Queue<T> {
         let id = HostId(self.hosts.len());
         self.hosts.push(Host {
             name: name.to_owned(),
-            rate_limit: RateLimit {
-                concurrency: rate_limit.concurrency.max(1),
-                interval: rate_limit.interval.min(LONGEST_WAIT),
-            },
+            pace: Pace::new(rate_limit),
             waiting: VecDeque::new(),
             delayed: 0,
             running: 0,
             connections: 0,
             closes_at: None,
-            paused_until: None,
+            last_start: None,
             listing: Listing::None,
             is_in_cold: false,
             is_in_spare: false,
@@ -430,6 +434,7 @@ mod tests {
         RateLimit {
             concurrency,
             interval,
+            patience: Duration::from_mins(10),
         }
     }
 
@@ -502,7 +507,8 @@ mod tests {
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1"]);
         queue.release(HostId(0), now);
-        queue.push_redirected("b", one, "a1");
+        let id = queue.host_id("b", one);
+        queue.push_front(id, "a1");
         assert_eq!(started(&mut queue, now), [""; 0]);
         queue.release(HostId(1), now);
         assert_eq!(started(&mut queue, now), ["a1"]);

@@ -40,20 +40,20 @@ where
         }
     }
 
-    /// The next job, and its source, which the caller gives back through [`Self::put_back`]. An open
-    /// source is read if the queue of its host `is_short`; else a new source begins, if one `may_begin`.
+    /// The next job, and its source, which the caller gives back through [`Self::put_back`]; an open source
+    /// with the host of its last job. An open source is read if the queue of its host `is_short`; else a new source begins, if one `may_begin`.
     /// `None` if no source may be read now.
     pub(crate) fn next(
         &mut self,
         is_short: impl Fn(HostId) -> bool,
         may_begin: bool,
-    ) -> Option<(Job, Source<J>)> {
+    ) -> Option<(Job, Source<J>, Option<HostId>)> {
         let short = self.open.iter().position(|(_, host)| is_short(*host));
         if let Some(index) = short {
             // The sources before come last: their queues are longer.
             self.open.rotate_left(index);
-            let (mut source, _) = self.open.pop_front()?;
-            return source.0.next().map(|job| (job, source));
+            let (mut source, host) = self.open.pop_front()?;
+            return source.0.next().map(|job| (job, source, Some(host)));
         }
         while may_begin && self.has_new && self.open.len() < self.max_open {
             let Some(jobs) = self.new.next() else {
@@ -62,7 +62,7 @@ where
             };
             let mut source = Source(Box::new(jobs.peekable()));
             if let Some(job) = source.0.next() {
-                return Some((job, source));
+                return Some((job, source, None));
             }
         }
         None
@@ -73,6 +73,11 @@ where
         if source.0.peek().is_some() {
             self.open.push_back((source, host));
         }
+    }
+
+    /// Whether the last job of an open source went to `host`, so that more may follow.
+    pub(crate) fn is_open_at(&self, host: HostId) -> bool {
+        self.open.iter().any(|(_, open)| *open == host)
     }
 
     /// Whether every job was taken.

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use urldb_verdict::{Failure, FailureKind};
+
 use crate::queue::HostId;
 
 /// Hosts with requests that have no response yet.
@@ -83,16 +85,27 @@ impl UnresponsiveHosts {
     }
 }
 
+/// The failure of all remaining jobs of a host that has been silent for its `host-patience`.
+pub(crate) fn silent(host: &str, patience: Duration) -> Failure {
+    Failure {
+        kind: FailureKind::HostSilent,
+        detail: format!("{host} sent no response for {patience:?} (host-patience)"),
+        certificate: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Queue, RateLimit};
+    use crate::pace::RateLimit;
+    use crate::queue::Queue;
 
     #[test]
     fn a_host_is_given_up_only_after_a_job_and_its_time_and_until_it_answers() {
         let rate_limit = RateLimit {
             concurrency: 1,
             interval: Duration::ZERO,
+            patience: Duration::ZERO,
         };
         let mut queue = Queue::new(9, Duration::ZERO);
         let host = queue.host_id("a", rate_limit);

@@ -1,13 +1,13 @@
-//! Body bytes kept for the archive: in memory while small, then in a temporary file.
+//! Bytes that a run needs again, such as bodies for the archive: in memory while few, then in a temporary file.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use tempfile::SpooledTempFile;
 
-/// Bodies up to this many bytes stay in memory.
+/// Most bytes that stay in memory.
 const IN_MEMORY: usize = 64 << 10;
 
-/// The bytes of one body. Written once, then read as often as wanted.
+/// Bytes of a run. Written once, then read as often as wanted.
 #[derive(Debug)]
 pub struct Spool {
     file: SpooledTempFile,
@@ -35,6 +35,15 @@ impl Spool {
         self.length
     }
 
+    /// The `length` bytes from a position on. Further bytes may be appended afterwards.
+    pub fn bytes_at(&mut self, position: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.seek(SeekFrom::Start(position))?;
+        let read = self.file.read_exact(&mut bytes);
+        self.file.seek(SeekFrom::Start(self.length))?;
+        read.map(|()| bytes)
+    }
+
     /// A reader over all of it.
     pub fn reader(&mut self) -> io::Result<impl Read + '_> {
         self.file.seek(SeekFrom::Start(0))?;
@@ -45,5 +54,25 @@ impl Spool {
 impl Default for Spool {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_between_others_that_are_appended() {
+        let mut spool = Spool::new();
+        // In memory, and then in a file.
+        for number in 0..40_u8 {
+            spool.push(&[number; 5_000]).unwrap();
+            let position = u64::from(number / 2) * 5_000;
+            assert_eq!(spool.bytes_at(position, 2).unwrap(), [number / 2; 2]);
+        }
+        assert_eq!(spool.length(), 200_000);
+        assert!(spool.bytes_at(199_999, 2).is_err());
+        spool.push(b"x").unwrap();
+        assert_eq!(spool.bytes_at(199_999, 2).unwrap(), [39, b'x']);
     }
 }

@@ -1,8 +1,8 @@
-//! The wait before a retry.
+//! The wait before a retry, and the responses that ask for one.
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::job::JobKey;
 use crate::observation::Hop;
@@ -25,9 +25,42 @@ pub(super) fn backoff(options: &VerdictOptions, key: &JobKey, attempts: usize) -
         .min(LONGEST_WAIT)
 }
 
+/// Whether the response may refuse a request for now.
+pub(super) fn is_refusal(last: &Hop) -> bool {
+    last.status == 503 || is_explicit_refusal(last)
+}
+
+/// Whether the response refuses a request because of the number of requests (RFC 6585, 4; GitHub).
+pub(super) fn is_explicit_refusal(last: &Hop) -> bool {
+    let is_used_up = || {
+        let remaining = last.header("x-ratelimit-remaining");
+        remaining.is_some_and(|remaining| remaining.trim() == "0")
+    };
+    last.status == 429 || (last.status == 403 && is_used_up())
+}
+
 /// The wait that a server asks for, at most [`LONGEST_WAIT`].
 pub(super) fn retry_after(last: &Hop) -> Option<Duration> {
     requested_wait(last).map(|wait| wait.min(LONGEST_WAIT))
+}
+
+/// The pause that an explicit refusal asks for in one of its headers, at most [`LONGEST_WAIT`].
+pub(super) fn requested_pause(last: &Hop) -> Option<Duration> {
+    let until_reset = || reset(last.header("x-ratelimit-reset")?.trim(), last.at);
+    let wait = retry_after_of(last).or_else(until_reset)?;
+    Some(wait.min(LONGEST_WAIT))
+}
+
+/// The time until a limit is reset: a number of seconds, or the seconds since 1970 as GitHub sends them.
+fn reset(text: &str, now: Timestamp) -> Option<Duration> {
+    /// In 2001; no limit is reset after 31 years.
+    const FIRST_DATE: u64 = 1_000_000_000;
+    let seconds: u64 = text.parse().ok()?;
+    if seconds < FIRST_DATE {
+        return Some(Duration::from_secs(seconds));
+    }
+    let now = u64::try_from(now.as_second()).unwrap_or_default();
+    Some(Duration::from_secs(seconds.saturating_sub(now)))
 }
 
 /// In words, a requested wait that is longer than [`LONGEST_WAIT`].
@@ -37,11 +70,13 @@ pub(super) fn too_long_a_wait(last: &Hop) -> Option<String> {
     Some(format!("asks us to come back after {wait:#}"))
 }
 
-/// `Retry-After`, in seconds or as a date.
+/// `Retry-After` of a 429 or 503.
 fn requested_wait(last: &Hop) -> Option<Duration> {
-    if last.status != 429 && last.status != 503 {
-        return None;
-    }
+    matches!(last.status, 429 | 503).then(|| retry_after_of(last))?
+}
+
+/// `Retry-After`, in seconds or as a date.
+fn retry_after_of(last: &Hop) -> Option<Duration> {
     let text = last.header("retry-after")?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // A number that overflows is a wait for ever.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use urldb_protocol::{CertificateDates, Notice, Shown};
+use urldb_protocol::{CertificateDates, Reason, Shown};
 
 use crate::observation::{Certificate, FailureKind, Observation};
 use crate::verdict::JudgedJob;
@@ -32,6 +32,8 @@ pub struct HostCertificates {
     pub valid: BTreeMap<CertificateDates, Shown>,
     /// The certificates that had ended.
     pub ended: BTreeSet<CertificateDates>,
+    /// Number of its URLs over https for which it speaks only HTTP/2.
+    pub needs_http2: u64,
 }
 
 /// The facts of a run about certificates.
@@ -43,8 +45,6 @@ pub struct CertificateFacts<'a> {
     pub warning: Duration,
     /// Whether the run asked all URLs, so that it can say how many are in danger.
     pub is_complete: bool,
-    /// Whether the host has no URL over https any more, as far as the run knows.
-    pub is_gone: &'a dyn Fn(&str, &Notice) -> bool,
 }
 
 impl HostCertificates {
@@ -61,6 +61,8 @@ impl HostCertificates {
         }
         self.urls += 1;
         self.muted += u64::from(job.muted);
+        let reason = judged.verdict.classification.reason;
+        self.needs_http2 += u64::from(reason == Some(Reason::NeedsHttp2));
         let known = &mut self.categories;
         let new = job.categories.iter().filter(|it| !known.contains(*it));
         let new: Vec<String> = new.cloned().collect();

@@ -11,7 +11,7 @@ use crate::observation::{Hop, Observation};
 /// A rule that recognizes an answer without the content: `[[check.challenge]]` of urldb.toml. The rule
 /// matches an answer that shows everything the rule names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChallengeRule {
     /// Name of the challenge, such that "answers with NAME" can be read.
     pub name: String,
@@ -27,6 +27,9 @@ pub struct ChallengeRule {
     pub body: Option<String>,
     /// Whether the answer stands in for a whole site, whose domain is for sale.
     pub parked: bool,
+    /// Whether the text of [`body`](Self::body) is enough in a 2xx answer in place of promised bytes, whatever
+    /// the headers are. An honest page may have the text too, but the promised one has other bytes.
+    pub text_is_enough: bool,
 }
 
 /// The form of challenges.toml.
@@ -47,15 +50,23 @@ pub fn known_challenges() -> &'static [ChallengeRule] {
     &KNOWN
 }
 
-/// The rule that matches the last response, if one does. The user's rules come first.
+/// The rule that matches the last response, if one does. The user's rules come first. `replaces_bytes` says that
+/// the response came in place of promised bytes.
 pub(super) fn recognize<'a>(
     seen: &Observation,
     own: &'a [ChallengeRule],
+    replaces_bytes: bool,
 ) -> Option<&'a ChallengeRule> {
     let last = seen.last()?;
     let start = String::from_utf8_lossy(&seen.start).to_ascii_lowercase();
-    let mut rules = own.iter().chain(known_challenges());
-    rules.find(|rule| matches(rule, last, &start))
+    let by_text = replaces_bytes && (200..300).contains(&last.status);
+    let has_text = |rule: &&ChallengeRule| {
+        let text = rule.body.as_ref().filter(|_| rule.text_is_enough);
+        by_text && text.is_some_and(|text| start.contains(text))
+    };
+    let rules = || own.iter().chain(known_challenges());
+    let matching = rules().find(|rule| matches(rule, last, &start));
+    matching.or_else(|| rules().find(has_text))
 }
 
 fn matches(rule: &ChallengeRule, last: &Hop, start: &str) -> bool {

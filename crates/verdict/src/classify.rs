@@ -9,7 +9,7 @@ use crate::challenge::{self, ChallengeRule};
 use crate::job::Promise;
 use crate::observation::{Body, Failure, FailureKind, Hop, Observation};
 use crate::verdict::{Classification, Warning};
-use crate::{backoff, media_type};
+use crate::{backoff, media_type, page};
 
 /// Classifies `seen` against `promise`. The rules `challenges` come before the built-in ones.
 pub fn classify(
@@ -44,7 +44,8 @@ fn first_answer(
         || promise.content_type.is_none()
         || promise.redirect_status.is_some()
         || promise.redirects_to.is_some();
-    let is_challenge = || redirect.is_none() && challenge::recognize(seen, challenges).is_some();
+    let is_challenge =
+        || redirect.is_none() && challenge::recognize(seen, challenges, false).is_some();
     other.filter(|_| !is_challenge()).or_else(|| {
         (redirect.is_some() && redirect_is_enough && !judged_at_the_end)
             .then(|| passes(seen, challenges))
@@ -95,20 +96,24 @@ pub(super) fn end_of_chain(
     let is_kept = promise.is_static()
         && has_body
         && compare_bytes(promise, seen.body.as_ref()).state == State::Ok;
-    if !is_kept && let Some(rule) = challenge::recognize(seen, challenges) {
-        return blocked(rule);
+    let replaces_bytes = promise.is_static() && has_body && !is_kept;
+    if !is_kept && let Some(rule) = challenge::recognize(seen, challenges, replaces_bytes) {
+        return recognized(rule);
+    }
+    if replaces_bytes && page::demands_cookies(seen) {
+        let observed = "answers with a page that demands cookies";
+        return Classification::new(State::Blocked, Reason::Challenge, observed);
     }
     last_answer(promise, seen)
 }
 
-fn blocked(rule: &ChallengeRule) -> Classification {
-    let reason = if rule.parked {
-        Reason::Parked
+fn recognized(rule: &ChallengeRule) -> Classification {
+    let (state, reason) = if rule.parked {
+        (State::Gone, Reason::Parked)
     } else {
-        Reason::Challenge
+        (State::Blocked, Reason::Challenge)
     };
-    let observed = format!("answers with {}", rule.name);
-    Classification::new(State::Blocked, reason, observed)
+    Classification::new(state, reason, format!("answers with {}", rule.name))
 }
 
 /// Classifies the last response, or the failure to get one.
@@ -121,17 +126,14 @@ pub(super) fn last_answer(promise: &Promise, seen: &Observation) -> Classificati
         !seen.last().is_some_and(bytes_matter) || promise_kept(promise, body).is_some()
     });
     if let Some(failure) = seen.failure.as_ref().filter(|_| !is_enough) {
-        return failed(failure, seen.body.as_ref());
+        return failed(failure, seen);
     }
     let Some(last) = seen.last() else {
         return Classification::new(State::Inconclusive, Reason::NotAsked, "was not asked");
     };
-    if let Some(promised) = promise.status {
-        let hop = if (300..400).contains(&promised) {
-            &seen.hops[0]
-        } else {
-            last
-        };
+    if let Some(promised) = promise.status
+        && let Some(hop) = promise.judged_hop(seen)
+    {
         if hop.status != promised && !is_error(hop.status) {
             return Classification::new(
                 State::Changed,
@@ -161,6 +163,10 @@ pub(super) fn last_answer(promise: &Promise, seen: &Observation) -> Classificati
         ),
         200..300 => content(promise, last, seen.body.as_ref()),
         300..400 if !promise.is_static() && promise.content_type.is_none() => Classification::ok(),
+        // A list of choices is content too (RFC 9110, 15.4.1).
+        300 if seen.body.as_ref().is_some_and(|body| body.length > 0) => {
+            content(promise, last, seen.body.as_ref())
+        }
         300..400 => Classification::new(
             State::Unreachable,
             Reason::RedirectInvalid,
@@ -170,18 +176,33 @@ pub(super) fn last_answer(promise: &Promise, seen: &Observation) -> Classificati
     }
 }
 
-fn failed(failure: &Failure, body: Option<&Body>) -> Classification {
-    match (failure.kind, body) {
+fn failed(failure: &Failure, seen: &Observation) -> Classification {
+    match (failure.kind, seen.body.as_ref()) {
+        (FailureKind::RateLimited, _) => rate_limited(failure, seen.last()),
         (
             kind @ (FailureKind::Refused
             | FailureKind::UnsafeMethod
             | FailureKind::RunEnded
             | FailureKind::HostSilent
+            | FailureKind::NeedsHttp2
             | FailureKind::OwnLimit),
             _,
         ) => Classification::new(State::Inconclusive, kind.reason(), &failure.detail),
         (FailureKind::Disconnected, Some(body)) => truncated(body, &failure.detail),
         (kind, _) => Classification::new(State::Unreachable, kind.reason(), &failure.detail),
+    }
+}
+
+/// A job of a host whose `limit-patience` is over: refused by the last response, or not asked.
+fn rate_limited(failure: &Failure, last: Option<&Hop>) -> Classification {
+    let reason = Reason::RateLimited;
+    match last.filter(|last| backoff::is_refusal(last)) {
+        Some(refused) => Classification::new(
+            State::Blocked,
+            reason,
+            format!("answers {}: {}", status_text(refused), failure.detail),
+        ),
+        None => Classification::new(State::Inconclusive, reason, &failure.detail),
     }
 }
 
@@ -204,8 +225,8 @@ fn is_error(status: u16) -> bool {
 fn error_status(last: &Hop) -> Classification {
     let (state, reason) = match last.status {
         404 | 410 => (State::Gone, None),
+        _ if backoff::is_explicit_refusal(last) => (State::Blocked, Some(Reason::RateLimited)),
         401 | 403 | 451 => (State::Forbidden, None),
-        429 => (State::Blocked, Some(Reason::TooManyRequests)),
         400..500 => (State::ClientError, None),
         // RFC 9110, 15: what is no status counts as 5xx.
         _ => (State::ServerError, None),

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::canary::registrable_domain;
+use crate::diagnosis::registrable_domain;
 use crate::observation::{Hop, Observation};
 use crate::verdict::JudgedJob;
 

@@ -10,7 +10,9 @@ use crate::job::{BodyUse, Job, Promise};
 use crate::observation::{FailureKind, Observation};
 use crate::options::VerdictOptions;
 use crate::page;
+use crate::refusal::refused_to_the_end;
 use crate::verdict::{Classification, JudgedJob, Verdict, Warning};
+use crate::vote::{Outcome, Votes};
 
 /// A verdict, or the need for another observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +43,10 @@ pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Deci
     let opinion = if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
         Some(opinion_of_one(last, &job.request.method, seen))
     } else if attempts.iter().any(is_content_doubt) {
-        best_of_three(&attempts, options.retries).map(|opinion| doubted(opinion, job, seen))
+        let opinion = by_votes(job, seen, &attempts, options.retries);
+        opinion.map(|opinion| doubted(opinion, job, seen))
     } else if !is_worth_a_retry(last, seen) || seen.len() > options.retries {
-        Some(last_attempt(&attempts, last.clone()))
+        Some(last_attempt(&attempts, failure(&attempts, last)))
     } else {
         None
     };
@@ -92,7 +95,8 @@ pub fn judge(
 ) -> JudgedJob {
     let verdict = match decide(&job, &observations, options) {
         Decision::Final(verdict) => verdict,
-        Decision::Retry { .. } => undecided(&job, &observations, options),
+        Decision::Retry { .. } => refused_to_the_end(&job, &observations, options)
+            .unwrap_or_else(|| undecided(&job, &observations, options)),
     };
     JudgedJob {
         job,
@@ -141,6 +145,7 @@ impl Opinion {
             observation: self.observation,
             sure: self.sure,
             attempts,
+            explanation: None,
         }
     }
 }
@@ -169,37 +174,68 @@ fn is_content_doubt(classification: &Classification) -> bool {
     classification.state == State::Changed
 }
 
-/// Two of three observations decide; failed fetches have no vote. `None` if another observation is
-/// needed. Retries use new connections, so their votes are independent of the first one.
-fn best_of_three(classifications: &[Classification], retries: usize) -> Option<Opinion> {
-    let votes = |state: State| {
-        classifications
-            .iter()
-            .filter(move |classification| classification.state == state)
-            .count()
-    };
-    let latest = |state: State| {
-        classifications
-            .iter()
-            .rposition(|classification| classification.state == state)
-    };
-    if votes(State::Changed) >= 2 {
-        let index = latest(State::Changed).unwrap_or_default();
-        return Some(opinion(classifications[index].clone(), index, true));
+/// The opinion of the votes. `None` if another observation is needed. Retries use new connections, so their
+/// votes are independent of the first one.
+fn by_votes(
+    job: &Job,
+    seen: &[Observation],
+    attempts: &[Classification],
+    retries: usize,
+) -> Option<Opinion> {
+    let votes = Votes::of(&job.promise, seen, attempts);
+    let outcome = votes.outcome();
+    if outcome == Outcome::Open {
+        return (votes.abstained() > retries).then(|| {
+            let index = attempts.len() - 1;
+            opinion(failure(attempts, &attempts[index]), index, false)
+        });
     }
-    if votes(State::Ok) >= 2 {
-        let index = latest(State::Ok).unwrap_or_default();
-        let classification = Classification {
-            warning: Some(Warning::ContentUnstable),
-            ..classifications[index].clone()
-        };
-        return Some(opinion(classification, index, true));
+    let index = votes.deciding(outcome)?;
+    let decisive = attempts[index].clone();
+    let sentence = votes.sentence(outcome);
+    let (classification, sure) = match (outcome, sentence) {
+        (Outcome::Promised, Some(observed)) => {
+            let unstable = decisive.warning(Warning::ContentUnstable);
+            (
+                Classification {
+                    observed,
+                    ..unstable
+                },
+                true,
+            )
+        }
+        (Outcome::Unstable, Some(observed)) => (
+            Classification::new(State::Changed, Reason::Unstable, observed),
+            false,
+        ),
+        (Outcome::Uploading, Some(observed)) => (
+            Classification::new(State::Changed, Reason::Uploading, observed),
+            false,
+        ),
+        _ => (decisive, true),
+    };
+    Some(opinion(classification, index, sure))
+}
+
+/// Number of observations of a job with the same result as the one that its verdict rests on.
+pub fn agreeing(judged: &JudgedJob) -> usize {
+    let JudgedJob {
+        job,
+        observations,
+        verdict,
+    } = judged;
+    let attempts = &verdict.attempts;
+    let Some(decided) = attempts.get(verdict.observation) else {
+        return 0;
+    };
+    if decided.state == State::Changed {
+        return Votes::of(&job.promise, observations, attempts).agreeing(verdict.observation);
     }
-    let abstained = classifications.len() - votes(State::Changed) - votes(State::Ok);
-    (abstained > retries).then(|| {
-        let index = classifications.len() - 1;
-        opinion(classifications[index].clone(), index, false)
-    })
+    let is_like = |attempt: &&Classification| {
+        (decided.state, decided.reason, &decided.observed)
+            == (attempt.state, attempt.reason, &attempt.observed)
+    };
+    attempts.iter().filter(is_like).count()
 }
 
 /// The same opinion, not sure if its evidence may be a page that stands in for the content. Later runs
@@ -220,9 +256,21 @@ fn doubted(mut opinion: Opinion, job: &Job, seen: &[Observation]) -> Opinion {
     opinion
 }
 
+/// The last failure of these attempts. A server needs HTTP/2 only if each attempt met it: one of several servers
+/// may have a fault.
+fn failure(attempts: &[Classification], last: &Classification) -> Classification {
+    let needs_http2 = |it: &Classification| it.reason == Some(Reason::NeedsHttp2);
+    if needs_http2(last) && !attempts.iter().all(needs_http2) {
+        return Classification::new(State::Unreachable, Reason::Tls, last.observed.clone());
+    }
+    last.clone()
+}
+
 fn last_attempt(classifications: &[Classification], last: Classification) -> Opinion {
     let sure = match last.state {
         State::Ok | State::Redirected | State::Changed => true,
+        // The page of a parking company may be a mistake of a resolver.
+        State::Gone if last.reason == Some(Reason::Parked) => false,
         State::Gone | State::Truncated => classifications
             .iter()
             .all(|classification| classification.state == last.state),
@@ -250,7 +298,8 @@ fn is_worth_a_retry(classification: &Classification, seen: &[Observation]) -> bo
         }
         // These statuses are about the connection; a server often sends them on a reused one.
         State::ClientError => matches!(status, Some(408 | 421 | 425)),
-        State::Gone | State::Truncated | State::ServerError => true,
+        State::Gone => classification.reason != Some(Reason::Parked),
+        State::Truncated | State::ServerError => true,
         State::Unreachable | State::Blocked | State::Inconclusive => {
             classification.reason.is_some_and(Reason::is_transient)
         }

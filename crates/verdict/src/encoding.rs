@@ -74,6 +74,27 @@ pub(crate) mod optional_bytes {
     }
 }
 
+pub(crate) mod optional_hex {
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Hex(#[serde(with = "super::hex")] [u8; 32]);
+
+    #[expect(clippy::ref_option, reason = "serde hands out references")]
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Option<[u8; 32]>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        bytes.map(Hex).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<[u8; 32]>, D::Error> {
+        Ok(Option::<Hex>::deserialize(from)?.map(|Hex(bytes)| bytes))
+    }
+}
+
 pub(crate) mod headers {
     use super::{Deserialize, Deserializer, Encoded, Serializer};
 
@@ -134,5 +155,44 @@ pub(crate) mod scheme {
             "https" => Ok(Scheme::Https),
             other => Err(Error::custom(format!("{other:?} is no scheme"))),
         }
+    }
+}
+
+pub(crate) mod request_url {
+    use urldb_canon::RequestUrl;
+
+    use super::{Cow, Deserialize, Deserializer, Error, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(url: &RequestUrl, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(url.as_str())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RequestUrl, D::Error> {
+        let text = Cow::<'_, str>::deserialize(from)?;
+        let wrong = || Error::custom(format!("{text:?} is no URL to request"));
+        RequestUrl::from_text(&text).ok_or_else(wrong)
+    }
+}
+
+/// A shared value, each time in full.
+pub(crate) mod shared {
+    use std::sync::Arc;
+
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<T: Serialize + ?Sized, S: Serializer>(
+        value: &Arc<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_ref().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, T: ?Sized, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Arc<T>, D::Error>
+    where
+        Box<T>: Deserialize<'de>,
+    {
+        Box::<T>::deserialize(from).map(Arc::from)
     }
 }

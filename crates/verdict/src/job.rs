@@ -8,6 +8,7 @@ use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::Record;
 
 use crate::encoding;
+use crate::observation::{Hop, Observation};
 
 /// Identifies one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -56,21 +57,27 @@ pub(crate) fn spread<const N: usize>(salt: u64, parts: [&str; N]) -> u64 {
 }
 
 /// One request to make.
-#[derive(Debug, Clone)]
+///
+/// The serialized form has all of it: the fetcher keeps jobs in a temporary file that it asks again later.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
     /// Identifies the job between runs.
     pub key: JobKey,
     /// The URL to request.
+    #[serde(with = "encoding::request_url")]
     pub url: RequestUrl,
     /// The domain file, relative to the root, with `/`.
+    #[serde(with = "encoding::shared")]
     pub file: Arc<str>,
     /// The first line of the record in it, counted from 1.
     pub line: usize,
     /// The categories of the record.
+    #[serde(with = "encoding::shared")]
     pub categories: Arc<[String]>,
     /// The promise about the answer.
     pub promise: Promise,
     /// Method, headers and body of the request.
+    #[serde(with = "encoding::shared")]
     pub request: Arc<Request>,
     /// Use of the response's body.
     pub body: BodyUse,
@@ -88,7 +95,7 @@ impl Job {
 }
 
 /// Validators of known content, for a conditional request (RFC 9110, 8.8).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validators {
     /// The URL that served the content.
     pub url: String,
@@ -99,7 +106,7 @@ pub struct Validators {
 }
 
 /// Use of the body of the last response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BodyUse {
     /// None: the fetcher closes the connection after the head, or drains a small body for reuse.
     Skip,
@@ -115,7 +122,7 @@ pub enum BodyUse {
 }
 
 /// The bodies of a job that are kept for the archive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Keep {
     /// None.
     Nothing,
@@ -127,7 +134,7 @@ pub enum Keep {
 }
 
 /// The promise of a record about the response.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Promise {
     /// Length of the body in bytes.
     pub length: Option<u64>,
@@ -154,6 +161,14 @@ impl Promise {
     pub fn is_static(&self) -> bool {
         self.length.is_some() || self.sha256.is_some()
     }
+
+    /// The response whose status counts: the first, if a redirect status is promised, else the last.
+    pub(crate) fn judged_hop<'a>(&self, seen: &'a Observation) -> Option<&'a Hop> {
+        match self.status {
+            Some(300..400) => seen.first(),
+            _ => seen.last(),
+        }
+    }
 }
 
 /// The request of most records.
@@ -166,7 +181,7 @@ static PLAIN_GET: LazyLock<Arc<Request>> = LazyLock::new(|| {
 });
 
 /// Method, headers and body.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The method, upper case.
     pub method: String,

@@ -6,7 +6,7 @@
 //! 2. [`classify`] says what one [`Observation`] of a job shows.
 //! 3. [`decide`] combines all observations of a job in one run into a [`Verdict`], or asks for
 //!    another observation.
-//! 4. [`Canary`] finds out whether our own network is the cause of failures.
+//! 4. [`diagnosis`] finds the facts behind many failures of a run, such as our own network.
 //! 5. [`UrlStatus::after`] says whether a new state is believed at once, or after later runs
 //!    confirm it.
 //! 6. [`incident`] groups the URLs that are not as promised by their cause.
@@ -18,7 +18,6 @@
 
 mod backoff;
 mod bytes;
-mod canary;
 mod canonical;
 mod certificates;
 mod challenge;
@@ -26,6 +25,7 @@ mod classify;
 mod clock;
 mod coding;
 mod decide;
+pub mod diagnosis;
 mod encoding;
 pub mod incident;
 mod job;
@@ -36,18 +36,19 @@ mod page;
 pub mod plan;
 mod promisable;
 mod redirect;
+mod refusal;
 mod status;
 mod verdict;
+mod vote;
 
 pub use bytes::{observed_bytes, observed_length};
-pub use canary::Canary;
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use certificates::{CertificateFacts, HostCertificates, believe_known_end};
 pub use challenge::{ChallengeRule, known_challenges};
 pub use classify::classify;
 pub use clock::{ClockVotes, WrongClock};
 pub use coding::{Coding, coding_of};
-pub use decide::{Decide, Decision, decide, decide_promise, judge, not_asked, undecided};
+pub use decide::{Decide, Decision, agreeing, decide, decide_promise, judge, not_asked, undecided};
 pub use job::{BodyUse, Job, JobKey, Keep, Promise, Request, Validators, is_safe_method};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
@@ -60,5 +61,6 @@ pub use plan::{
 };
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use redirect::{becomes_get, location_text};
+pub use refusal::{Refusal, refusal};
 pub use status::{Doubt, Pending, Transition, UrlStatus};
 pub use verdict::{Classification, JudgedJob, Verdict, Warning};

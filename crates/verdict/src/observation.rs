@@ -1,7 +1,6 @@
 //! The answer of the network, as plain data.
 //!
-//! A failure of the network is an observation, never an `Err`. Observations do not say whether an
-//! answer is good or bad.
+//! A failure of the network is an observation, never an `Err`. Observations do not judge answers.
 //!
 //! The serialized form, in the bundles of shards, has all that verdicts and reports look at: not the bytes
 //! of bodies, nor what only an archive needs.
@@ -37,7 +36,7 @@ pub struct Observation {
     /// The body of the last response, if it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
-    /// The first 4 KiB of the last response, as sent, if it is HTML or JSON. Challenge rules match on
+    /// The first 4 KiB of the last response, as sent, if it is HTML, JSON or XML. Challenge rules match on
     /// it.
     #[serde(
         default,
@@ -166,6 +165,14 @@ pub struct Body {
     /// SHA-256 of those bytes.
     #[serde(with = "encoding::hex")]
     pub sha256: [u8; 32],
+    /// SHA-256 of the first promised-length + 1 bytes, after decoding; absent unless the body has more bytes.
+    /// See [`Body::compared_sha256`].
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "encoding::optional_hex"
+    )]
+    pub compared: Option<[u8; 32]>,
     /// The end of the body.
     pub end: BodyEnd,
     /// The failure that ended the reading of a [cut](BodyEnd::Cut) body, if there was one: a body
@@ -287,6 +294,9 @@ failure_kinds! {
     TlsUntrusted,
     /// The certificate is for another name.
     TlsWrongHost,
+    /// The server accepts no version of HTTP that urldb speaks: the TLS alert `no_application_protocol`
+    /// (RFC 7301, 3.2).
+    NeedsHttp2,
     /// TLS failed for another cause.
     Tls,
     /// Time ran out.
@@ -309,6 +319,8 @@ failure_kinds! {
     RunEnded,
     /// The host has not answered for `host-patience`, so it gets no more requests.
     HostSilent,
+    /// The host refused requests until its `limit-patience` was over.
+    RateLimited,
     /// This process has too many open files for another connection.
     OwnLimit,
 }
@@ -410,6 +422,15 @@ impl Body {
             }
             _ => None,
         }
+    }
+
+    /// The digest by which two wrong bodies are compared: that of the first promised-length + 1 bytes, after
+    /// decoding. Whether more bytes were read does not matter, as only some fetches read on.
+    pub fn compared_sha256(&self) -> [u8; 32] {
+        self.compared.unwrap_or(match self.decoded {
+            Some(Decoded::Whole { sha256, .. } | Decoded::Damaged { sha256, .. }) => sha256,
+            Some(Decoded::LongerThan(_)) | None => self.sha256,
+        })
     }
 
     /// The bytes as sent.

@@ -34,6 +34,7 @@ pub(super) fn no_content(last: &Hop) -> Option<String> {
         202 => "the content may come later",
         203 => "a proxy has changed the content",
         204 | 205 => "there is no content",
+        300 => "it is a list of choices",
         _ if last.sent.method == "HEAD" => "an answer to HEAD has no content",
         _ => return None,
     };
@@ -41,6 +42,49 @@ pub(super) fn no_content(last: &Hop) -> Option<String> {
         "answers {}, which cannot be promised: {why}",
         last.status
     ))
+}
+
+/// Words of a title that demand cookies, beside "cookie".
+const DEMANDS_IN_TITLE: [&str; 6] = [
+    "absent",
+    "disabled",
+    "enable",
+    "need",
+    "not support",
+    "require",
+];
+
+/// Words of a short page that demand cookies. The banner of an honest page asks to accept them.
+const DEMANDS: [&str; 12] = [
+    "cookies and javascript",
+    "cookies are disabled",
+    "cookies are required",
+    "cookies must be",
+    "cookies need to be",
+    "cookies to be enabled",
+    "does not accept cookies",
+    "enable cookies",
+    "javascript and cookies",
+    "please accept cookies",
+    "requires cookies",
+    "turn on cookies",
+];
+
+/// Whether the last response is a good HTML page that says no more than that it needs cookies: in its title, or, if
+/// it is shorter than what is kept of each page, in its text.
+pub(super) fn demands_cookies(seen: &Observation) -> bool {
+    let is_page = |last: &Hop| (200..300).contains(&last.status) && is_html(last);
+    if !seen.last().is_some_and(is_page) {
+        return false;
+    }
+    let text = String::from_utf8_lossy(&seen.start).to_ascii_lowercase();
+    let title = text.split_once("<title").map(|(_, rest)| rest);
+    let title = title.and_then(|rest| rest.split("</title").next());
+    let title = title.filter(|title| title.contains("cookie"));
+    let kept = u64::try_from(seen.start.len()).unwrap_or(u64::MAX);
+    let is_short = seen.body.as_ref().is_some_and(|body| body.length <= kept);
+    title.is_some_and(|title| DEMANDS_IN_TITLE.iter().any(|word| title.contains(word)))
+        || is_short && DEMANDS.iter().any(|words| text.contains(words))
 }
 
 /// The type other than HTML that the record promises, or that the URL ends in.

@@ -73,7 +73,7 @@ impl UrlStatus {
             return (believed, None);
         }
         if is_repeated {
-            return (believed.confirmed(classification), None);
+            return (believed.confirmed(classification, seen.sure), None);
         }
         let pending = believed.pending_after(state, now);
         if !pending.is_believed(seen, now, options) {
@@ -106,10 +106,16 @@ impl UrlStatus {
         }
     }
 
-    /// The same state, seen once more.
-    fn confirmed(self, seen: &Classification) -> Self {
+    /// The same state, seen once more. A doubtful reason does not replace that of a state which may be certain:
+    /// a single run would be news.
+    fn confirmed(self, seen: &Classification, sure: bool) -> Self {
+        let may_be_sure = matches!(self.state, State::Changed | State::Gone);
         Self {
-            reason: reason_text(seen),
+            reason: if sure || !may_be_sure {
+                reason_text(seen)
+            } else {
+                self.reason
+            },
             pending: None,
             ..self
         }

@@ -1,12 +1,17 @@
 //! The verdict of one run on one job.
 
-use urldb_protocol::{Reason, State};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use urldb_protocol::{Explanation, Reason, State};
 
 use crate::job::Job;
 use crate::observation::Observation;
 
 /// The verdict on all observations of a job in one run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// The serialized form has no explanation: a run keeps verdicts in a temporary file until it finds one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The state, its reason, and the texts for people.
     pub classification: Classification,
@@ -16,6 +21,9 @@ pub struct Verdict {
     pub sure: bool,
     /// Classification of each observation, oldest first.
     pub attempts: Vec<Classification>,
+    /// The fact behind the failures of this and other URLs.
+    #[serde(skip)]
+    pub explanation: Option<Arc<Explanation>>,
 }
 
 impl Verdict {
@@ -29,14 +37,15 @@ impl Verdict {
     pub fn masked(&self) -> Option<&Classification> {
         let is_masked = self.classification.reason == Some(Reason::OwnNetwork);
         let seen = self.attempts.get(self.observation);
-        let broken =
-            |seen: &&Classification| matches!(seen.state, State::Changed | State::Redirected);
+        let broken = |seen: &&Classification| {
+            matches!(seen.state, State::Changed | State::Redirected | State::Gone)
+        };
         seen.filter(|_| is_masked).filter(broken)
     }
 }
 
 /// A job, its observations in order, and their verdict.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct JudgedJob {
     /// The job.
     pub job: Job,
@@ -46,20 +55,8 @@ pub struct JudgedJob {
     pub verdict: Verdict,
 }
 
-impl AsRef<Self> for JudgedJob {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-impl AsMut<Self> for JudgedJob {
-    fn as_mut(&mut self) -> &mut Self {
-        self
-    }
-}
-
 /// The classification of one observation against the promise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classification {
     /// The state.
     pub state: State,
@@ -158,9 +155,10 @@ impl Classification {
 
 urldb_text::named_enum! {
     /// A remark about a URL whose promise holds.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Warning {
-        /// One of three fetches has other bytes than the other two.
+        /// One of three requests got other content than promised.
         ContentUnstable = "content-unstable",
         /// The server added a content coding; the decoded bytes are right.
         ContentEncoded = "content-encoded",
@@ -183,7 +181,7 @@ impl Warning {
     /// One sentence for people.
     pub const fn message(self) -> &'static str {
         match self {
-            Self::ContentUnstable => "one of three fetches brought other bytes than promised",
+            Self::ContentUnstable => "one of three requests got other bytes than promised",
             Self::ContentEncoded => {
                 "the server compresses what nobody asked it to; undone, the bytes are as promised"
             }

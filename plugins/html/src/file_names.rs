@@ -8,13 +8,16 @@ pub(crate) fn host_page(host: &str, page: usize) -> String {
     numbered(&host_name(host), page)
 }
 
+/// The name of the list of all hosts, in their folder.
+pub(crate) const HOST_LIST: &str = "index";
+
 /// The name of a host in file names, without extension. Each host has another name.
 pub(crate) fn host_name(host: &str) -> String {
     // A host has no tilde.
     let is_plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
     let is_name = host.len() <= 200 && !host.starts_with('.') && host.bytes().all(is_plain);
-    if is_name && !host.is_empty() {
+    if is_name && !host.is_empty() && host != HOST_LIST {
         host.to_owned()
     } else {
         format!("~{}", HEXLOWER.encode(&Sha256::digest(host)))

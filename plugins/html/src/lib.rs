@@ -16,6 +16,7 @@ mod sample;
 mod site;
 mod source;
 mod strip;
+mod unchanged;
 
 pub use folder::SiteChanges;
 pub use site::{Asset, SiteBuilder, SiteTemplates, TEMPLATES};

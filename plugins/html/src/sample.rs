@@ -314,6 +314,7 @@ pub(crate) fn incident_events(it: &IncidentOverview) -> IncidentEvents {
         },
         url: Some(URL.to_owned()),
         evidence: vec![incident.evidence.clone()],
+        agreeing: Some(3),
         told: vec![ToldBy {
             notifier: "maintainers".to_owned(),
             at: at(25),

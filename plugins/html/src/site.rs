@@ -14,6 +14,7 @@ use crate::folder::{SiteChanges, SiteFolder};
 use crate::pages::{CheckDates, MOST_NAMES, Views, row_size};
 use crate::sample::{self, Sample};
 use crate::source::{ListedUrl, SiteError, SiteSource};
+use crate::unchanged::Unchanged;
 
 const ROWS: usize = 1_000;
 
@@ -88,7 +89,10 @@ impl SiteTemplates {
         let url = sample::listed_url();
         let page = url_page(&url.url.url, None);
         self.render("site/overview.html", &views.overview_page())?;
-        self.render("site/hosts.html", &views.hosts_page(1, 2))?;
+        let divided = views.hosts_pages(1).into_iter();
+        for (_, view) in divided.chain(views.hosts_pages(MOST_NAMES)) {
+            self.render("site/hosts.html", &view)?;
+        }
         for host in &overview.hosts {
             let rows = [(url.clone(), true), (url.clone(), false)];
             self.render("site/host.html", &views.host_page(host, &rows, (1, 2)))?;
@@ -96,7 +100,9 @@ impl SiteTemplates {
         self.render("site/incidents.html", &views.incidents_page(1, 2, ROWS))?;
         for it in overview.open.iter().take(1).chain(&overview.closed) {
             let pages = HashSet::from([page.clone()]);
-            let view = views.incident_page(it, &sample::incident_events(it), &pages);
+            let seen = overview.last_run.as_ref().map(|run| run.at);
+            let events = sample::incident_events(it);
+            let view = views.incident_page(it, (&events, seen), &pages);
             self.render("site/incident.html", &view)?;
         }
         let view = views.url_page(&url.url, &sample::details(), CheckDates::Exact);
@@ -149,10 +155,12 @@ impl<'a> SiteBuilder<'a> {
         let dates = check_dates(overview, source.urls_with_incident());
         let mut budget = UrlPages::new(source.urls_with_incident());
         let mut url_pages = HashSet::new();
+        let mut unchanged = Unchanged::new(overview);
         for host in &overview.hosts {
             let urls = source.urls(host)?.into_iter();
             let rows: Vec<(ListedUrl, bool)> = urls
                 .map(|listed| {
+                    unchanged.add(&listed.url);
                     let has_page = budget.take(&listed);
                     (listed, has_page)
                 })
@@ -166,13 +174,9 @@ impl<'a> SiteBuilder<'a> {
                 url_pages.insert(page);
             }
         }
-        self.incidents(&views, source, &url_pages)?;
+        self.incidents(&views, source, (&url_pages, &unchanged))?;
         self.render("index.html", "site/overview.html", &views.overview_page())?;
-        let pages = overview.hosts.len().div_ceil(MOST_NAMES).max(1);
-        for page in 1..=pages {
-            let view = views.hosts_page(page, pages);
-            self.render(&numbered("hosts", page), "site/hosts.html", &view)?;
-        }
+        self.host_list(&views)?;
         self.machine_readable(&views)?;
         for asset in self.templates.assets.clone() {
             self.write(asset.name, asset.content)?;
@@ -210,6 +214,19 @@ impl<'a> SiteBuilder<'a> {
         Ok(())
     }
 
+    /// The list of all hosts, and the names for its search where the list has several pages.
+    fn host_list(&mut self, views: &Views<'_>) -> Result<(), SiteError> {
+        let pages = views.hosts_pages(MOST_NAMES);
+        if pages.len() > 1 {
+            let script = views.host_names_script();
+            self.write("hosts/names.js", script.as_bytes())?;
+        }
+        for (name, view) in pages {
+            self.render(&format!("hosts/{name}"), "site/hosts.html", &view)?;
+        }
+        Ok(())
+    }
+
     fn host(
         &mut self,
         views: &Views<'_>,
@@ -231,12 +248,14 @@ impl<'a> SiteBuilder<'a> {
         &mut self,
         views: &Views<'_>,
         source: &S,
-        url_pages: &HashSet<String>,
+        (url_pages, unchanged): (&HashSet<String>, &Unchanged),
     ) -> Result<(), S::Error> {
         let overview = views.overview;
         for it in overview.all_incidents() {
             let path = format!("incidents/{}.html", it.incident.id);
-            let view = views.incident_page(it, &source.incident_events(it)?, url_pages);
+            let events = source.incident_events(it)?;
+            let seen = unchanged.run_of(&it.incident);
+            let view = views.incident_page(it, (&events, seen), url_pages);
             self.render(&path, "site/incident.html", &view)?;
         }
         let all = overview.all_incidents().count();

@@ -299,6 +299,7 @@ fn events(text: &str) -> IncidentEvents {
         },
         url: Some(format!("http://data.example.org/{text}")),
         evidence: vec![of_text.evidence.clone()],
+        agreeing: None,
         into: Some(text.to_owned()),
         told: vec![ToldBy {
             notifier: text.to_owned(),
@@ -452,10 +453,10 @@ fn the_site_has_a_page_for_each_host_and_incident() {
             ".nojekyll",
             "badge.json",
             "badge.svg",
-            "hosts.html",
             "hosts/data.example.org.atom",
             "hosts/data.example.org.html",
             "hosts/data.example.org.svg",
+            "hosts/index.html",
             "hosts/www.example.org.html",
             "hosts/www.example.org.svg",
             "incidents.atom",
@@ -476,7 +477,7 @@ fn the_site_has_a_page_for_each_host_and_incident() {
         page.contains("href=\"hosts/www.example.org.html\""),
         "{page}"
     );
-    assert!(page.contains("No run took place on 12.</p>"), "{page}");
+    assert!(page.contains("No run took place on 12 days.</p>"), "{page}");
     let incident = &files["incidents/bd7dbe2e.html"];
     // A shell reads the URL of a command as it is.
     assert!(incident.contains("curl -sSL &#x27;http:&#x2f;&#x2f;data.example.org&#x2f;b?a=1&amp;b=&#x27;\\&#x27;&#x27;2&#x27;\\&#x27;&#x27;&#x27;"), "{incident}");
@@ -524,6 +525,7 @@ fn lists_say_the_cause_of_an_incident_once() {
     let incident = &mut gone.open[0].incident;
     incident.state = State::Gone;
     incident.evidence.detail = shown("answers 404 Not Found");
+    incident.evidence.observed.status = Some(404);
     build(folder.path(), &gone, "/b");
     for (page, end) in [("index.html", "</li>"), ("incidents/index.html", "</tr>")] {
         let text = fs::read_to_string(folder.path().join(page)).unwrap();
@@ -703,8 +705,14 @@ proptest::proptest! {
         overview.closed.clear();
         build(folder.path(), &overview, "/p/");
         let files = host_pages(folder.path());
-        // A page, a badge and a feed.
-        proptest::prop_assert_eq!(files.len(), 3 * names.len(), "{:?}", files.keys());
+        // A page, a badge and a feed; and the list of all.
+        proptest::prop_assert_eq!(files.len(), 3 * names.len() + 1, "{:?}", files.keys());
+        let list = &files["hosts/index.html"];
+        for name in &names {
+            let card = format!(">{}</a>", minijinja::HtmlEscape(name));
+            let cards = list.lines().filter(|line| line.starts_with("<li data-host>") && line.contains(&card));
+            proptest::prop_assert_eq!(cards.count(), 1, "{}: {}", name, list);
+        }
     }
 }
 
@@ -795,31 +803,140 @@ fn many_hosts_have_pages_of_their_own() {
         let index = &files["index.html"];
         assert_eq!(
             index.matches("href=\"hosts/").count(),
-            rows + 1,
-            "a warning and the rows"
+            rows + 4,
+            "a warning, the list of all hosts, and the rows"
         );
-        assert!(index.contains(&format!("And {more} more: <a href=\"hosts.html\">")));
+        let list = format!("And {more} more: <a href=\"hosts/index.html\">");
+        assert!(index.contains(&list), "{index}");
         assert!(index.len() <= 300_000, "{} bytes", index.len());
-        let first = format!("hosts/h{kept:03}.example.org.html");
-        assert!(index.contains(&first) && files["hosts.html"].contains(&first));
-        assert_eq!(files["hosts.html"].matches("<li data-host=").count(), 600);
-        assert!(!files.contains_key("hosts~2.html"));
-        assert!(files["hosts.html"].len() <= 300_000);
+        let page = format!("h{kept:03}.example.org.html");
+        assert!(index.contains(&format!("href=\"hosts/{page}\"")));
+        let list = &files["hosts/index.html"];
+        assert!(list.contains(&format!("href=\"{page}\"")));
+        assert_eq!(list.matches("<li data-host>").count(), 600);
+        assert!(list.len() <= 300_000, "{} bytes", list.len());
+        assert!(!files.contains_key("hosts/names.js"));
     }
-    // A page of names links to the others by their first hosts, by which the search finds the page.
-    overview.hosts = (0..1_501)
-        .map(|number| host(&format!("h{number:04}.example.org"), 1, 0))
+}
+
+#[test]
+fn the_list_of_hosts_has_letters() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    let names = ["192.0.2.1", "a.example", "b.example", "index", "ü.example"];
+    overview.hosts = names.map(|name| host(name, 1, 0)).to_vec();
+    // Few hosts need none.
+    build(folder.path(), &overview, "/p/");
+    let few = &files(folder.path())["hosts/index.html"];
+    assert_eq!(few.matches("<li data-host>").count(), 5, "{few}");
+    assert!(!few.contains("<h3") && !few.contains("First letters"));
+    let more = (0..40).map(|number| host(&format!("m{number:02}.example"), 1, 0));
+    overview.hosts.splice(4..4, more);
+    build(folder.path(), &overview, "/p/");
+    let files = files(folder.path());
+    let letters: Vec<String> = files["hosts/index.html"]
+        .lines()
+        .filter(|line| line.contains("class=\"letter\"") || line.starts_with("<li data-host>"))
+        .map(text_of)
+        .filter(|text| !text.starts_with('m') || text.len() == 1)
+        .collect();
+    let expected = [
+        "a",
+        "a.example 1 kept",
+        "b",
+        "b.example 1 kept",
+        "i",
+        "index 1 kept",
+        "m",
+        "0–9",
+        "192.0.2.1 1 kept",
+        "others",
+        "ü.example 1 kept",
+    ];
+    assert_eq!(letters, expected);
+    let list = &files["hosts/index.html"];
+    assert!(
+        list.contains("<li><a href=\"#digits\">0–9</a></li>"),
+        "{list}"
+    );
+    // A host that is named like the list has a page of its own.
+    assert!(text_of(list).contains("All hosts 45"), "{list}");
+    let is_of_index = |page: &&String| page.contains("<p class=\"kicker\">index</p>");
+    assert_eq!(files.values().filter(is_of_index).count(), 1);
+    // The page has the names of all hosts itself.
+    assert!(!list.contains("names.js"), "{list}");
+}
+
+#[test]
+fn the_search_over_many_hosts_has_each_host_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    // Of the second letter, more than a page can name.
+    let name = |number: usize| match number {
+        0..100 => format!("a{number:04}.example.org"),
+        100..1_650 => format!("h{number:04}.example.org"),
+        1_650..1_700 => format!("{number}.example.org"),
+        _ => format!("ü{number}<b>\"&.example.org"),
+    };
+    overview.hosts = (0..1_710)
+        .map(|number| host(&name(number), 1, u64::from(number == 7)))
         .collect();
     build(folder.path(), &overview, "/p/");
     let files = files(folder.path());
-    let second = "<a href=\"hosts~2.html\" data-first=\"h1500.example.org\">";
-    assert!(files["hosts.html"].contains(second));
-    assert!(files["hosts~2.html"].contains("data-host=\"h1500.example.org\""));
+    let lists: BTreeMap<_, _> = files
+        .iter()
+        .filter(|(name, _)| name.starts_with("hosts/index"))
+        .map(|(name, text)| (name.as_str(), text.matches("<li data-host>").count()))
+        .collect();
+    let expected = [
+        ("hosts/index.html", 0),
+        ("hosts/index~a.html", 100),
+        ("hosts/index~digits.html", 50),
+        ("hosts/index~h.html", 1_500),
+        ("hosts/index~h~2.html", 50),
+        ("hosts/index~others.html", 10),
+    ];
+    assert_eq!(lists, BTreeMap::from(expected));
+    for name in lists.keys() {
+        let page = &files[*name];
+        assert!(page.len() <= 300_000, "{name}: {} bytes", page.len());
+        assert!(page.contains("data-names=\"names.js\""), "{name}");
+        assert!(!page.contains("<b>"), "{name}");
+    }
+    let index = text_of(&files["hosts/index.html"]);
     assert!(
-        files["hosts.html"].len() <= 300_000,
-        "{}",
-        files["hosts.html"].len()
+        index.contains("a 100 hosts, 1 with broken promises"),
+        "{index}"
     );
+    assert!(
+        files["hosts/index~h.html"]
+            .contains("<a href=\"index~h~2.html\">from h1600.example.org</a>")
+    );
+    // The names, as the script of the search reads them: each page exists.
+    let script = &files["hosts/names.js"];
+    let names = script
+        .strip_prefix("\"use strict\";\nself.urldbHosts = ")
+        .unwrap();
+    let names: Vec<serde_json::Value> =
+        serde_json::from_str(names.trim_end_matches(";\n")).unwrap();
+    let names = names.iter().map(|entry| match entry.as_str() {
+        Some(name) => (name.to_owned(), format!("{name}.html")),
+        None => (
+            entry[0].as_str().unwrap().to_owned(),
+            entry[1].as_str().unwrap().to_owned(),
+        ),
+    });
+    let names: Vec<_> = names.collect();
+    let all: std::collections::BTreeSet<_> = names.iter().map(|(name, _)| name.clone()).collect();
+    assert_eq!((names.len(), all.len()), (1_710, 1_710));
+    assert!(all.contains("ü1705<b>\"&.example.org"));
+    for (name, page) in &names {
+        let page = &files[&format!("hosts/{page}")];
+        assert!(
+            text_of(page).contains(&minijinja::HtmlEscape(name).to_string()),
+            "{name}"
+        );
+    }
 }
 
 #[test]
@@ -883,6 +1000,7 @@ fn chapter(time: &str, event: EventKind, because: Option<Because>) -> ChapterDet
         },
         url: Some("http://data.example.org/b".to_owned()),
         evidence: is_cause.then_some(evidence).into_iter().collect(),
+        agreeing: None,
         into: None,
         told: vec![],
     }
@@ -971,16 +1089,16 @@ fn a_run_without_results_leaves_nothing_known() {
     }
     let rows: Vec<&str> = page
         .lines()
-        .filter(|line| line.contains("data-host="))
+        .filter(|line| line.contains("data-host>"))
         .collect();
     assert_eq!(rows.len(), 2);
     for row in &rows {
-        let is_blind = !row.contains(&format!("data-host=\"{}\"", overview.hosts[1].host));
+        let is_blind = !row.contains(&format!(">{}</a>", overview.hosts[1].host));
         assert_eq!(row.contains("class=\"o\""), is_blind, "{row}");
         assert_eq!(row.contains(">not known</td>"), is_blind, "{row}");
     }
     assert!(files["badge.svg"].contains("promises: not known · 23 Nov"));
-    assert!(files["hosts.html"].contains("Nothing could be verified on 23 November"));
+    assert!(files["hosts/index.html"].contains("Nothing could be verified on 23 November"));
 
     overview.blind.as_mut().unwrap().results = 312;
     build(folder.path(), &overview, "/a");
@@ -1073,9 +1191,241 @@ fn growth_in_several_runs_is_one_chapter_with_a_bar_for_each_run() {
     let text = text_of(page);
     let growth = "28 more URLs served other bytes, 4 in each of 7 runs: 32 in all.";
     assert!(text.contains(growth), "{text}");
-    assert_eq!(page.matches("<div class=\"ch\">").count(), 2);
+    // The last chapter says that nothing changed.
+    assert_eq!(page.matches("<div class=\"ch\">").count(), 3);
     let bars = "aria-label=\"Broken URLs: 4 on 15 Nov, 8 on 16 Nov, 12 on 17 Nov, 16 on 18 Nov, 20 on 19 Nov, 24 on 20 Nov, 28 on 21 Nov, 32 on 22 Nov.\"";
     assert!(page.contains(bars), "{page}");
+}
+
+#[test]
+fn a_chapter_says_what_the_run_saw_at_its_other_urls() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |chapters: &[ChapterDetails]| {
+        let source = Source {
+            events: IncidentEvents {
+                chapters: chapters.to_vec(),
+                left: vec![],
+            },
+            ..plain("/p/")
+        };
+        build_with(folder.path(), &overview("plain"), &source);
+        text_of(&files(folder.path())["incidents/bd7dbe2e.html"])
+    };
+    let opened = |urls, agreeing, state| {
+        let mut details = counted("2026-11-15T05:08:51Z", EventKind::Opened, (urls, urls));
+        details.agreeing = agreeing;
+        details.chapter.state = Some(state);
+        details
+    };
+    let text = |urls, agreeing, state| page(&[opened(urls, agreeing, state)]);
+    for (urls, agreeing, state, sentence) in [
+        (
+            40,
+            Some(3),
+            State::Gone,
+            "The same answer at each of the other 39 URLs, in each of 3 or more requests.",
+        ),
+        (
+            2,
+            Some(1),
+            State::Gone,
+            "The same answer at the other URL, in each request.",
+        ),
+        (
+            2,
+            Some(2),
+            State::Changed,
+            "Other bytes than promised at the other URL, in each of 2 or more requests.",
+        ),
+        (
+            3,
+            Some(2),
+            State::Unreachable,
+            "The same failure at each of the other 2 URLs,",
+        ),
+        (
+            40,
+            None,
+            State::Gone,
+            "The evidence of the other 39 URLs is not stored.",
+        ),
+        (
+            2,
+            None,
+            State::Gone,
+            "The evidence of the other URL is not stored.",
+        ),
+    ] {
+        let text = text(urls, agreeing, state);
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
+    // Of one URL, the evidence says it.
+    let one = text(1, None, State::Gone);
+    assert!(
+        !one.contains("other") && !one.contains("not stored"),
+        "{one}"
+    );
+    // Growth in several runs is one chapter, of which each run must have seen its URLs.
+    let grown = |day: u64, urls, agreeing, affected| {
+        let time = format!("2026-11-{day}T05:08:51Z");
+        let mut details = counted(&time, EventKind::Grown, (urls, affected));
+        details.agreeing = agreeing;
+        details.evidence = opened(1, None, State::Changed).evidence;
+        details
+    };
+    let begin = opened(1, None, State::Changed);
+    let both = [
+        begin.clone(),
+        grown(16, 9, Some(3), 10),
+        grown(17, 1, None, 11),
+    ];
+    let text = page(&both);
+    let sentence =
+        "Other bytes than promised at each of the other 8 URLs, in each of 3 or more requests.";
+    assert!(text.contains(sentence), "{text}");
+    let text = page(&[begin, grown(16, 9, Some(3), 10), grown(17, 9, None, 19)]);
+    let sentence = "The evidence of the other 16 URLs is not stored.";
+    assert!(text.contains(sentence), "{text}");
+    // Without evidence of any, they are all of them.
+    let mut none = grown(16, 9, Some(3), 10);
+    none.evidence.clear();
+    let text = page(&[opened(1, None, State::Changed), none]);
+    let sentence =
+        "Other bytes than promised at each of these 9 URLs, in each of 3 or more requests.";
+    assert!(text.contains(sentence), "{text}");
+}
+
+#[test]
+fn an_open_incident_says_that_the_last_run_saw_no_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let same = "Unchanged: the run saw the URL as before.";
+    let page = |overview: &Overview, chapters: &[ChapterDetails]| {
+        let source = Source {
+            events: IncidentEvents {
+                chapters: chapters.to_vec(),
+                left: vec![],
+            },
+            ..plain("/p/")
+        };
+        build_with(folder.path(), overview, &source);
+        text_of(&files(folder.path())["incidents/bd7dbe2e.html"])
+    };
+    let opened = [counted("2026-11-21T05:08:51Z", EventKind::Opened, (1, 1))];
+    let known = overview("plain");
+    let text = page(&known, &opened);
+    assert!(
+        text.contains(&format!("22 Nov 2026 05:14 {same}")),
+        "{text}"
+    );
+    // The run itself changed something.
+    let now = [counted("2026-11-22T05:14:51Z", EventKind::Opened, (1, 1))];
+    assert!(!page(&known, &now).contains(same));
+    // The run had no result for some URL.
+    let mut unsure = known.clone();
+    unsure.last_run.as_mut().unwrap().inconclusive = 1;
+    assert!(!page(&unsure, &opened).contains(same));
+    // A later run over other URLs changes nothing, if it is known that this one had all results.
+    let mut later = known.clone();
+    let complete = later.last_run.clone();
+    later.last_run.as_mut().unwrap().at = at("2026-11-23T05:14:51Z");
+    assert!(!page(&later, &opened).contains(same));
+    later.last_complete = complete;
+    assert!(page(&later, &opened).contains(&format!("22 Nov 2026 05:14 {same}")));
+    // Not all of its URLs were seen, or one comes and goes.
+    let mut more = known.clone();
+    let urls = &mut more.open[0].incident.urls;
+    urls.push(AffectedUrl::of("http://data.example.org/unseen"));
+    assert!(!page(&more, &opened).contains("Unchanged"));
+    let mut unsteady = known;
+    unsteady.open[0].incident.urls[0].intermittent = true;
+    assert!(!page(&unsteady, &opened).contains("Unchanged"));
+}
+
+#[test]
+fn an_incident_has_commands_for_each_of_its_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    let incident = &mut overview.open[0].incident;
+    let url = |path: &str, state| AffectedUrl {
+        file: "urldb/data.example.org.yaml".to_owned(),
+        state,
+        since: Some(at("2026-11-21T05:08:51Z")),
+        ..AffectedUrl::of(&format!("http://data.example.org/{path}"))
+    };
+    incident.host_urls = 9;
+    incident.urls = vec![
+        url("t/new", None),
+        url("t/gone", Some(State::Gone)),
+        url("t/gone2", Some(State::Gone)),
+    ];
+    incident.evidence.url = incident.urls[0].url.clone();
+    let page = |overview: &Overview| {
+        build(folder.path(), overview, "/p/");
+        text_of(&files(folder.path())["incidents/bd7dbe2e.html"])
+    };
+    let text = page(&overview);
+    for command in [
+        "See the SHA-256 of /t/new yourself: curl -sSL http://data.example.org/t/new | sha256sum",
+        "Take the promised bytes of /t/new out of the archive: urldb archive get",
+        "Make the new bytes of /t/new the promise, if they are meant: urldb accept http://data.example.org/t/new",
+        "See the answer of /t/gone yourself: curl",
+        "Check all 3 again: urldb check -d data.example.org --path-prefix /t/",
+        "Changed, broken first on 21 November 2026 1 http://data.example.org/ t/ new ",
+        "Gone, broken first on 21 November 2026 2 http://data.example.org/ t/ gone ",
+    ] {
+        assert!(text.contains(command), "{command}: {text}");
+    }
+    assert_eq!(
+        text.matches("/t/gone2").count(),
+        0,
+        "an example is enough: {text}"
+    );
+    // Evidence of another URL than the affected ones says nothing about their promise.
+    overview.open[0].incident.urls.remove(0);
+    let text = page(&overview);
+    assert!(!text.contains("archive get"), "{text}");
+    assert!(
+        text.contains("Check both again: urldb check -d data.example.org"),
+        "{text}"
+    );
+    // The answers of a URL that comes and goes may differ.
+    overview.open[0].incident.urls.remove(0);
+    overview.open[0].incident.urls[0].intermittent = true;
+    let text = page(&overview);
+    let command = "Compare several answers: for i in 1 2 3 4 5 6; do curl -sSL http://data.example.org/t/gone2 | cksum; done";
+    assert!(text.contains(command), "{text}");
+    assert!(text.contains("Check it again: urldb check http://data.example.org/t/gone2"));
+}
+
+#[test]
+fn an_acknowledged_incident_says_when_reminders_begin_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    overview.open[0].incident.ack = Some(Ack {
+        until: at("2026-12-02T00:00:00Z"),
+        because: "the disk moves".to_owned(),
+        by: "ada".to_owned(),
+    });
+    let page = |overview: &Overview| {
+        build(folder.path(), overview, "/p/");
+        text_of(&files(folder.path())["incidents/bd7dbe2e.html"])
+    };
+    overview.open[0].incident.urls[0].acked = true;
+    let text = page(&overview);
+    let sentence = "Acknowledged by ada until 2 December 2026: “the disk moves”. The next reminder comes with the first run from 2 December 2026 on. New URLs and other causes are still told.";
+    assert!(text.contains(sentence), "{text}");
+    let urls = &mut overview.open[0].incident.urls;
+    urls.push(AffectedUrl::of("http://data.example.org/later"));
+    let text = page(&overview);
+    let sentence = "One URL joined later, so reminders of it come before 2 December 2026 too.";
+    assert!(text.contains(sentence), "{text}");
+    // A muted URL is in no reminder.
+    overview.open[0].incident.urls[1].muted = true;
+    assert!(page(&overview).contains("The next reminder comes"));
+    overview.open[0].incident.urls[0].muted = true;
+    let text = page(&overview);
+    assert!(text.contains("Acknowledged by ada"), "{text}");
+    assert!(!text.contains("reminder"), "{text}");
 }
 
 #[test]
@@ -1116,7 +1466,7 @@ fn a_closed_incident_says_which_part_ended_when() {
         "20 of the 40 URLs were as promised again.",
         "20 URLs were as promised again, and the incident closed.",
         "40 broken = 20 recovered on 4 Nov, after 2 days + 20 recovered on 6 Nov, after 4 days",
-        "as promised again on 6 November 2026",
+        "As promised again on 6 November 2026 40 http://data.example.org/ 0 ",
         "Since then If one of these URLs breaks",
     ] {
         assert!(text.contains(sentence), "{sentence}: {text}");
@@ -1227,11 +1577,16 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
     closed.incident.closed = Some(at("2026-11-22T05:08:51Z"));
     closed.incident.opened = Some(at("2026-11-20T05:08:51Z"));
     closed.incident.chapters = [
-        ("2026-11-20T05:08:51Z", EventKind::Opened),
-        ("2026-11-21T05:08:51Z", EventKind::Acked),
-        ("2026-11-22T05:08:51Z", EventKind::Closed),
+        ("2026-11-20T05:08:51Z", EventKind::Opened, None),
+        ("2026-11-21T05:08:51Z", EventKind::Acked, None),
+        (
+            "2026-11-22T05:08:51Z",
+            EventKind::Shrunk,
+            Some(Because::Recovered),
+        ),
+        ("2026-11-22T05:08:51Z", EventKind::Closed, None),
     ]
-    .map(|(time, kind)| chapter(time, kind, None).chapter)
+    .map(|(time, kind, because)| chapter(time, kind, because).chapter)
     .to_vec();
     closed.incident.chapters[1].ack = Some(Ack {
         until: at("2026-12-02T00:00:00Z"),
@@ -1259,7 +1614,9 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
         " grew by 364",
         "<published>2026-11-20T05:08:51Z</published>",
         "<updated>2026-11-22T05:08:51Z</updated>",
-        "<summary>22 November 2026: The incident closed. 21 November 2026: Acknowledged by ada until 2 December \
+        // The end is a part of the sentence about the last URL, as on the page.
+        "<summary>22 November 2026: /b?a=1&amp;b=&#x27;2&#x27; was as promised again, and the incident closed. \
+         21 November 2026: Acknowledged by ada until 2 December \
          2026: “the disk moves”. 20 November 2026: /b?a=1",
     ] {
         assert!(closed.contains(text), "{text}: {closed}");

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::{Severity, Shown};
 
+use crate::explanation::Explanation;
 use crate::finding::{Finding, FixedMistake, Mistake};
 use crate::incident::{Incident, Phase};
 use crate::notice::{Notice, NoticeKind};
@@ -35,6 +36,9 @@ pub struct Envelope {
     pub incidents: Vec<Incident>,
     /// Everything that is wrong now, the worst first.
     pub findings: Vec<Finding>,
+    /// Facts behind many of the failures that this run saw, by host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<Explanation>,
     /// Mistakes in domain files, because of which records cannot be read or are misunderstood.
     pub mistakes: Vec<Mistake>,
     /// Mistakes that earlier runs found and that are corrected now.

@@ -23,7 +23,10 @@ pub struct Finding {
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
-    /// One sentence for people.
+    /// The sentence of messages about the URL, without its subject: `answers 404 Not Found`; absent for a warning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<Shown>,
+    /// The served and the promised content, or the error of the connection, for people.
     pub message: Shown,
     /// The state of the URL.
     pub state: State,
@@ -56,6 +59,20 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// `http://example.org/a serves other bytes: 3 bytes with SHA-256 …`: the sentence with its subject, and what was
+    /// served and promised where the sentence does not say it.
+    pub fn text(&self) -> String {
+        let Self { url, message, .. } = self;
+        let Some(sentence) = &self.sentence else {
+            return format!("{url}: {message}");
+        };
+        let answer = message.strip_prefix("answers ");
+        if answer.is_some_and(|answer| sentence.contains(answer)) {
+            return format!("{url} {sentence}");
+        }
+        format!("{url} {sentence}: {message}")
+    }
+
     /// A warning about a URL that is as promised, by the record at a place: its file and its line.
     pub fn warning(
         code: &str,
@@ -70,6 +87,7 @@ impl Finding {
             file: file.to_owned(),
             line,
             categories: vec![],
+            sentence: None,
             message: Shown::new(message.as_ref(), Shown::LONGEST),
             state: State::Ok,
             reason: None,
@@ -120,4 +138,43 @@ pub struct FixedMistake {
     pub file: String,
     /// The text of the line, as the earlier run found it.
     pub text: Shown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_leaves_out_only_a_message_that_its_sentence_says() {
+        for (sentence, message, expected) in [
+            (
+                "answers 404 Not Found",
+                "answers 404 Not Found",
+                "answers 404 Not Found",
+            ),
+            (
+                "refuses access (403 Forbidden)",
+                "answers 403 Forbidden",
+                "refuses access (403 Forbidden)",
+            ),
+            (
+                "asks for fewer requests (429)",
+                "answers 429 Too Many Requests: set host-interval = \"1s\" for it",
+                "asks for fewer requests (429): answers 429 Too Many Requests: set host-interval = \"1s\" for it",
+            ),
+            (
+                "shows a page for browsers only",
+                "answers with a challenge of Example",
+                "shows a page for browsers only: answers with a challenge of Example",
+            ),
+        ] {
+            let finding = Finding {
+                sentence: Some(Shown::new(sentence, Shown::LONGEST)),
+                ..Finding::warning("gone", "http://a.test/", ("a.test.yaml", 2), message)
+            };
+            assert_eq!(finding.text(), format!("http://a.test/ {expected}"));
+        }
+        let warning = Finding::warning("gone", "http://a.test/", ("a.test.yaml", 2), "it fails");
+        assert_eq!(warning.text(), "http://a.test/: it fails");
+    }
 }

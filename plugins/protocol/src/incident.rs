@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
 use crate::event::{Ack, Because, EarlierIncident, EventKind};
+use crate::explanation::Explanation;
 use crate::notice::{CertificateDates, Notice, NoticeKind};
 use crate::promise::{Observed, Promised};
 use crate::state::State;
@@ -474,6 +475,9 @@ pub struct Evidence {
     /// Why `urldb accept` refuses to promise what came; absent if nothing speaks against it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Shown>,
+    /// The fact behind the failures of this and other URLs; absent if none was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Box<Explanation>>,
 }
 
 /// A difference between two texts.

@@ -24,6 +24,8 @@ pub struct ChapterDetails {
     pub url: Option<String>,
     /// Promises and answers of some of its URLs, at most five.
     pub evidence: Vec<Evidence>,
+    /// The run saw the cause, with one status, at each of its URLs in all requests: the fewest requests for one of them.
+    pub agreeing: Option<u32>,
     /// The incident that took over.
     pub into: Option<String>,
     /// The messages that told it, by the time of acceptance.

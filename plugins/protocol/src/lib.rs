@@ -10,6 +10,7 @@
 
 mod envelope;
 mod event;
+mod explanation;
 mod finding;
 mod incident;
 mod incident_events;
@@ -28,6 +29,7 @@ pub use envelope::{
     Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
 pub use event::{Ack, Because, EarlierIncident, EventKind};
+pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake};
 pub use incident::{AffectedUrl, Chapter, Evidence, Incident, Phase, Span, TextDifference};
 pub use incident_events::{

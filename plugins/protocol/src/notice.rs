@@ -22,7 +22,8 @@ pub struct Notice {
     /// Number of URLs that are in danger; absent if the run asked only a part of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endangered: Option<u64>,
-    /// Number of complete runs in a row without a result for most URLs, of [`NoticeKind::Blind`].
+    /// Number of complete runs in a row without a result for most URLs, of [`NoticeKind::Blind`]; without one for
+    /// some URLs of the host, of [`NoticeKind::SlowRound`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
     /// The start of the first of these runs.
@@ -40,6 +41,9 @@ pub struct Notice {
     /// The mistakes of which the reader of a report knows and that are corrected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mended: Vec<FixedMistake>,
+    /// The pace that the host bears, and the key of `urldb.toml` to set, of [`NoticeKind::SlowRound`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Shown>,
     /// The certificate that ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
@@ -66,15 +70,30 @@ pub enum NoticeKind {
     Blind,
     /// A domain file has mistakes, so that some records are not checked.
     Mistake,
+    /// A host speaks only HTTP/2, so that its URLs are not checked.
+    NeedsHttp2,
+    /// A host refuses so many requests that runs in a row do not check all its URLs within `limit-patience`.
+    SlowRound,
 }
 
 impl NoticeKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::CertificateEnds,
+        Self::Blind,
+        Self::Mistake,
+        Self::NeedsHttp2,
+        Self::SlowRound,
+    ];
+
     /// The name, as in files and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::CertificateEnds => "certificate-ends",
             Self::Blind => "blind",
             Self::Mistake => "mistake",
+            Self::NeedsHttp2 => "needs-http2",
+            Self::SlowRound => "slow-round",
         }
     }
 }

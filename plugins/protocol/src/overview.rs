@@ -138,7 +138,7 @@ pub struct IncidentStep {
 }
 
 /// The promises of one domain file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct HostOverview {
     /// The host that the file is named after.

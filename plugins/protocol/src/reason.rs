@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::state::UnknownName;
 
 urldb_text::named_enum! {
@@ -9,7 +11,8 @@ urldb_text::named_enum! {
     ///
     /// The envelope and the ledger carry the text of a reason, so that older programs can read the
     /// reasons of newer ones.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Reason {
         /// `changed`: the content type differs.
         ContentType = "content-type",
@@ -19,6 +22,12 @@ urldb_text::named_enum! {
         Length = "length",
         /// `changed`: the status differs.
         Status = "status",
+        /// `changed`: the content differs from request to request.
+        Unstable = "unstable",
+        /// `changed`: the content is that of other URLs of the host, whose promises differ.
+        SameContent = "same-content",
+        /// `changed`: the content is shorter than promised, and grows.
+        Uploading = "uploading",
         /// `redirected`: there is no redirect.
         NoRedirect = "no-redirect",
         /// `redirected`: the redirect has another target or status.
@@ -51,12 +60,14 @@ urldb_text::named_enum! {
         TlsWrongHost = "tls-wrong-host",
         /// `blocked`: a challenge for browsers.
         Challenge = "challenge",
-        /// `blocked`: a page that offers the domain for sale.
+        /// `gone`: a page that offers the domain for sale.
         Parked = "parked",
-        /// `blocked`: status 429.
-        TooManyRequests = "too-many-requests",
+        /// `blocked`, `inconclusive`: the host refuses requests because it gets too many.
+        RateLimited = "rate-limited",
         /// `inconclusive`: the host has not answered for `host-patience`.
         HostSilent = "host-silent",
+        /// `inconclusive`: the server speaks only HTTP/2.
+        NeedsHttp2 = "needs-http2",
         /// `inconclusive`: no request was made.
         NotAsked = "not-asked",
         /// `inconclusive`: the body was not read.
@@ -84,6 +95,9 @@ impl Reason {
             Self::Digest => "the bytes differ",
             Self::Length => "the length differs",
             Self::Status => "the status differs",
+            Self::Unstable => "the bytes differ from request to request",
+            Self::SameContent => "other files have the same content",
+            Self::Uploading => "the file is shorter than promised, and grows",
             Self::NoRedirect => "there is no redirect",
             Self::OtherRedirect => "the redirect leads to another place",
             Self::Connect => "the connection fails",
@@ -101,8 +115,9 @@ impl Reason {
             Self::TlsWrongHost => "the certificate is for another host",
             Self::Challenge => "the server sends a challenge for browsers",
             Self::Parked => "the page offers the domain for sale",
-            Self::TooManyRequests => "the server counts too many requests",
+            Self::RateLimited => "the host refuses so many requests",
             Self::HostSilent => "the host answers nothing",
+            Self::NeedsHttp2 => "the server speaks only HTTP/2",
             Self::NotAsked => "no request was made",
             Self::NotRead => "the body was not read",
             Self::OwnLimit => "urldb has too many open files",
@@ -124,12 +139,14 @@ impl Reason {
                 | Self::Protocol
                 | Self::Timeout
                 | Self::Tls
+                // One of several servers may speak HTTP/1.1.
+                | Self::NeedsHttp2
                 // One of several servers behind a name may have an old certificate.
                 | Self::TlsExpired
                 | Self::TlsNotYetValid
                 | Self::TlsUntrusted
                 | Self::TlsWrongHost
-                | Self::TooManyRequests
+                | Self::RateLimited
                 // Other connections of this process end meanwhile.
                 | Self::OwnLimit
         )

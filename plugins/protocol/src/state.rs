@@ -29,7 +29,7 @@ urldb_text::named_enum! {
         ServerError = "server-error",
         /// No valid HTTP response arrived. The reason says why.
         Unreachable = "unreachable",
-        /// The server refuses robots: throttling, challenges, parking pages.
+        /// The server refuses robots: throttling, challenges.
         Blocked = "blocked",
         /// The check reached no conclusion: refused by policy, out of time, or the local network is
         /// down.

@@ -71,20 +71,24 @@ pub fn chapter_sentence(incident: &Incident, details: &ChapterDetails) -> Text {
                 .own(" took over the URLs"),
             None => Text::from("Another incident took over the URLs"),
         },
-        EventKind::Closed if incident.notice_of(NoticeKind::Blind).is_some() => {
-            Text::from("A run had results again")
-        }
-        EventKind::Closed if incident.notice_of(NoticeKind::Mistake).is_some() => {
-            Text::from(match chapter.because {
-                Some(_) => "The file was no longer in the database",
-                None => "The file was corrected",
-            })
-        }
-        EventKind::Closed if incident.is_notice() => Text::from("The warning ended"),
+        EventKind::Closed if incident.is_notice() => notice_end(incident, chapter),
         EventKind::Closed | EventKind::Noticed | EventKind::Renewed => {
             Text::from("The incident closed")
         }
     }
+}
+
+/// The end of a notice.
+fn notice_end(incident: &Incident, chapter: &Chapter) -> Text {
+    let kind = incident.notice.as_ref().map(|notice| notice.kind);
+    Text::from(match (kind, chapter.because) {
+        (Some(NoticeKind::Blind), _) => "A run had results again",
+        (Some(NoticeKind::Mistake), Some(_)) => "The file was no longer in the database",
+        (Some(NoticeKind::Mistake), None) => "The file was corrected",
+        (Some(NoticeKind::NeedsHttp2), None) => "The host accepted HTTP/1.1 again",
+        (Some(NoticeKind::SlowRound), None) => "A run checked all URLs in time",
+        _ => "The warning ended",
+    })
 }
 
 /// The sentence about growth in several runs, each with its number of new URLs: `28 more URLs answered 404 Not Found,
@@ -114,6 +118,10 @@ fn noticed(event: EventKind, notice: &Notice) -> Text {
     match notice.kind {
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return without_result(notice),
+        NoticeKind::NeedsHttp2 => return Text::from("The host spoke only HTTP/2"),
+        NoticeKind::SlowRound => {
+            return Text::from("The host refused so many requests that not all URLs were checked");
+        }
         NoticeKind::Mistake => {
             let mistakes = count(notice.count.unwrap_or_default(), "mistake");
             return Text::from(format!("The file had {mistakes}"));

@@ -49,8 +49,8 @@ use urldb_protocol::Envelope;
 pub use annotations::annotations;
 pub use chapters::{EvidenceBox, chapter_sentence, evidence_box, growth_sentence, url_path};
 pub use compose::{
-    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, compose,
-    kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,
+    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, check_command,
+    compose, kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,
 };
 pub use layout::wrap;
 pub use log::{commit_counts, log, sentence as event_sentence};
@@ -68,11 +68,11 @@ pub use parts::{
     Each, MOST_INCIDENTS, Part, due, goes_on, has_other_news, part, parts, planned, tells,
 };
 pub use renderer::{Error, Renderer};
-pub use sentences::status_text;
-pub use shell::{HEADERS_ONLY, command_line, curl_words};
+pub use sentences::{is_unsettled, status_text, url_sentence};
+pub use shell::{HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
 pub use site::{
     Mark, PromiseCounts, SiteHeadline, blind_sentence, broken_runs, day_in_words, moment_in_words,
-    open_incidents, short_day, without_results,
+    open_incidents, other_urls, short_day, unchanged, without_results,
 };
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,

@@ -45,10 +45,14 @@ impl Cause<'_> {
             State::Ok => self.verb("is", "are").own(" as promised"),
             State::Changed => self.changed(reason),
             State::Truncated => self.truncated(),
+            State::Gone if reason == Some(Reason::Parked) => match self.subject {
+                Subject::Url | Subject::Host => Text::from("offers its domain for sale"),
+                Subject::Hosts(_) => Text::from("offer their domains for sale"),
+            },
             State::Gone => self
                 .verb("answers", "answer")
                 .own(" ")
-                .and(self.answer("404 Not Found")),
+                .and(self.answer("404 or 410")),
             State::Redirected => self.redirected(reason),
             State::Forbidden => self.with_status("refuses", "refuse", "access"),
             State::ClientError => self.with_status("rejects", "reject", self.the_request()),
@@ -108,6 +112,14 @@ impl Cause<'_> {
         if let Some(domain) = self.domain {
             return other_bytes().own(" than ").code(domain);
         }
+        match reason {
+            Some(Reason::Unstable) => {
+                return other_bytes().own(" from one request to the next");
+            }
+            Some(Reason::Uploading) => return self.uploading(),
+            Some(Reason::SameContent) => return self.same_content(),
+            _ => {}
+        }
         if self.subject != Subject::Url && reason != Some(Reason::Status) {
             return other_bytes();
         }
@@ -128,6 +140,7 @@ impl Cause<'_> {
                 let text = self.verb("is", "are").own(" ");
                 let text = match &observed.content_type {
                     Some(observed) => text.outside(observed),
+                    None if observed.status.is_none() => text.own("of another type"),
                     None => text.own("of no type"),
                 };
                 match &promised.content_type {
@@ -143,6 +156,25 @@ impl Cause<'_> {
             }
             (_, Some(_), Some(_)) => other_bytes().own(" of the same size"),
             _ => other_bytes(),
+        }
+    }
+
+    fn same_content(&self) -> Text {
+        let of_others = match self.subject {
+            Subject::Url => " as other URLs",
+            Subject::Host | Subject::Hosts(_) => " at different URLs",
+        };
+        self.verb("serves", "serve")
+            .own(" the same content")
+            .own(of_others)
+    }
+
+    fn uploading(&self) -> Text {
+        match self.subject {
+            Subject::Url => self.verb("is", "are").own(" incomplete, and grows"),
+            Subject::Host | Subject::Hosts(_) => {
+                self.verb("has", "have").own(" incomplete files that grow")
+            }
         }
     }
 
@@ -190,14 +222,18 @@ impl Cause<'_> {
         } = self.evidence;
         let target = self.redirect.or(observed.redirect.as_deref());
         match (reason, target) {
-            (Some(Reason::NoRedirect), _) | (_, None) => {
-                self.verb("does", "do").own(" not redirect")
-            }
+            (Some(Reason::NoRedirect), _) => self.verb("does", "do").own(" not redirect"),
+            (_, None) if observed.status.is_none() => self
+                .verb("redirects", "redirect")
+                .own(" otherwise than promised"),
+            (_, None) => self.verb("does", "do").own(" not redirect"),
             (_, Some(target)) => {
                 let text = self.verb("redirects", "redirect").own(" to ").code(target);
                 match (&promised.redirects_to, self.subject) {
                     (Some(promised), Subject::Url) => text.own(" instead of ").code(promised),
-                    _ => text.own(" instead of the promised target"),
+                    (Some(_), _) => text.own(" instead of the promised target"),
+                    // The promise is about the status.
+                    (None, _) => text.own(", otherwise than promised"),
                 }
             }
         }
@@ -249,14 +285,10 @@ impl Cause<'_> {
 
     fn blocked(&self, reason: Option<Reason>) -> Text {
         match reason {
-            Some(Reason::TooManyRequests) => {
+            Some(Reason::RateLimited) => {
                 self.with_status_number("asks", "ask", "for fewer requests")
             }
             Some(Reason::Challenge) => self.verb("shows", "show").own(" a page for browsers only"),
-            Some(Reason::Parked) => match self.subject {
-                Subject::Url | Subject::Host => Text::from("offers its domain for sale"),
-                Subject::Hosts(_) => Text::from("offer their domains for sale"),
-            },
             _ => self.verb("refuses", "refuse").own(" automatic requests"),
         }
     }
@@ -277,6 +309,15 @@ impl Cause<'_> {
                 was().own(" not checked: the request may change something")
             }
             Some(Reason::RunEnded) => was().own(" not checked: the run ended first"),
+            Some(Reason::NeedsHttp2) => self.verb("speaks", "speak").own(" only HTTP/2"),
+            Some(Reason::RateLimited) => match self.subject {
+                Subject::Url | Subject::Host => {
+                    Text::from("was not tried: the host refuses so many requests")
+                }
+                Subject::Hosts(_) => {
+                    Text::from("were not tried: the hosts refuse so many requests")
+                }
+            },
             Some(Reason::HostSilent) => match self.subject {
                 Subject::Url | Subject::Host => Text::from("was not tried: the host was silent"),
                 Subject::Hosts(_) => Text::from("were not tried: the hosts were silent"),
@@ -296,6 +337,11 @@ impl Cause<'_> {
             _ => was().own(" not checked"),
         }
     }
+}
+
+/// Whether the reason is content that differs from request to request.
+pub fn is_unsettled(reason: Reason) -> bool {
+    matches!(reason, Reason::Unstable | Reason::Uploading)
 }
 
 /// `404 Not Found`; a status without a registered phrase is a number only.
@@ -326,6 +372,31 @@ pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
         "intermittent" => "comes and goes",
         _ => return None,
     })
+}
+
+/// The sentence of one URL with a state and a reason, without its subject: `answers 404 Not Found`. `redirect` is the
+/// target of the redirect that brought about the state, `domain` the one whose alias the URL is about.
+pub fn url_sentence(
+    (state, reason): (State, Option<Reason>),
+    redirect: Option<&str>,
+    domain: Option<&str>,
+    evidence: &Evidence,
+) -> String {
+    let observed = || evidence.observed.redirect.as_deref();
+    let redirect = redirect.or_else(|| observed().filter(|_| state == State::Changed));
+    let url = Url::parse(&evidence.url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let cause = Cause {
+        subject: Subject::Url,
+        state,
+        reason: reason.map(Reason::as_str),
+        redirect,
+        to_home_page: redirect.is_some_and(|target| is_home_page(target, host)),
+        evidence,
+        domain,
+        urls: (1, 1),
+    };
+    cause.sentence().plain()
 }
 
 /// Whether `target` is the start page of `host`.
@@ -432,6 +503,56 @@ mod tests {
                     None => assert!(IN_PAST.contains(&verb) && past == present, "{present}"),
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_redirect_with_another_status_is_not_called_one_to_another_target() {
+        let target = Shown::new("https://b.test/x", Shown::LONGEST);
+        let mut evidence = Evidence {
+            observed: Observed {
+                status: Some(302),
+                redirect: Some(target),
+                ..Observed::default()
+            },
+            ..Evidence::default()
+        };
+        let cause = (State::Redirected, Some(Reason::OtherRedirect));
+        let text = url_sentence(cause, None, None, &evidence);
+        assert_eq!(
+            text,
+            "redirects to https://b.test/x, otherwise than promised"
+        );
+        evidence.promised.redirects_to = Some("https://a.test/".to_owned());
+        let text = url_sentence(cause, None, None, &evidence);
+        assert_eq!(
+            text,
+            "redirects to https://b.test/x instead of https://a.test/"
+        );
+    }
+
+    #[test]
+    fn sentences_without_evidence_claim_nothing_more() {
+        let none = Evidence::default();
+        for (state, reason, sentence) in [
+            (State::Gone, None, "answers 404 or 410"),
+            (
+                State::Changed,
+                Some(Reason::ContentType),
+                "is of another type",
+            ),
+            (
+                State::Redirected,
+                Some(Reason::OtherRedirect),
+                "redirects otherwise than promised",
+            ),
+            (
+                State::Redirected,
+                Some(Reason::NoRedirect),
+                "does not redirect",
+            ),
+        ] {
+            assert_eq!(url_sentence((state, reason), None, None, &none), sentence);
         }
     }
 }

@@ -26,6 +26,12 @@ pub fn curl_words<'a>(options: &[&'a str], url: &'a str) -> Vec<&'a str> {
     words.chain(literal).chain([url]).collect()
 }
 
+/// A command line that shows the checksum and the length of what a URL serves, six times.
+pub fn bytes_in_turn(url: &str) -> Option<String> {
+    let curl = command_line(&curl_words(&["-sSL"], url))?;
+    Some(format!("for i in 1 2 3 4 5 6; do {curl} | cksum; done"))
+}
+
 /// The word, in single quotes if a shell would read anything else than the word.
 fn quote(word: &str) -> Cow<'_, str> {
     let is_literal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,@%+=".contains(&byte);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use urldb_protocol::{BlindRun, ComesAndGoes, HostOverview, Overview, SeenResult};
+use urldb_protocol::{BlindRun, ComesAndGoes, HostOverview, Overview, SeenResult, State};
 
 use crate::numbers::{counted, number};
 use crate::text::capitalized;
@@ -191,6 +191,57 @@ impl SiteHeadline {
         }
     }
 
+    /// The sentence about the hosts of an overview: how many have broken promises.
+    pub fn of_hosts(overview: &Overview) -> Self {
+        let broken = |host: &&HostOverview| host.affected > host.intermittent;
+        let hosts = overview.hosts.iter();
+        let (broken, others): (Vec<_>, Vec<_>) = hosts.partition(broken);
+        let unsteady = others.iter().filter(|host| host.intermittent > 0);
+        let (broken, unsteady) = (broken.len() as u64, unsteady.count() as u64);
+        if overview.blind.is_some() || broken + unsteady == 0 {
+            return Self::of(overview);
+        }
+        let hosts = counted(overview.hosts.len() as u64, "host");
+        let share = |some: u64| match (some, overview.hosts.len() as u64) {
+            (1, 1) => "the only host".to_owned(),
+            (some, all) if some == all => format!("all {hosts}"),
+            (some, _) => format!("{} of {hosts}", number(some)),
+        };
+        let (comes, came) = match unsteady {
+            1 => (
+                "has a URL that comes and goes",
+                "had a URL that came and went",
+            ),
+            _ => ("have URLs that come and go", "had URLs that came and went"),
+        };
+        let have = if broken == 1 { "has" } else { "have" };
+        let (mark, now, past) = match (broken, unsteady) {
+            (0, some) => (
+                Mark::Unsteady,
+                format!("{} {comes}.", share(some)),
+                format!("{} {came} {{ago}}.", share(some)),
+            ),
+            (some, 0) => (
+                Mark::Broken,
+                format!("{} {have} broken promises.", share(some)),
+                format!("{} had broken promises {{ago}}.", share(some)),
+            ),
+            (some, more) => {
+                let (some, more) = (share(some), in_words(more));
+                (
+                    Mark::Broken,
+                    format!("{some} {have} broken promises; {more} {comes}."),
+                    format!("{some} had broken promises {{ago}}; {more} {came}."),
+                )
+            }
+        };
+        Self {
+            mark,
+            now: capitalized(&now),
+            past: capitalized(&past),
+        }
+    }
+
     /// A sentence that is true at any time.
     fn timeless(mark: Mark, text: String) -> Self {
         Self {
@@ -235,6 +286,42 @@ pub fn broken_runs(last: &ComesAndGoes) -> Option<String> {
     let with_result = if none > 0 { " with a result" } else { "" };
     let text = format!("{broken} of the last {}{with_result}", counted(runs, "run"));
     (runs > 1).then_some(text)
+}
+
+/// `The same answer at each of the other 38 URLs, in each of 3 or more requests.`: the URLs of a chapter that has the
+/// evidence of `shown` of them. `agreeing` has the fewest requests for a URL, if the run saw the state at each of them in all
+/// requests. Empty if there is nothing to say.
+pub fn other_urls(state: State, urls: u64, shown: u64, agreeing: Option<u32>) -> String {
+    let others = urls.saturating_sub(shown);
+    let other = if shown == 0 { "these" } else { "the other" };
+    let what = match state {
+        State::Changed => "Other bytes than promised",
+        State::Unreachable => "The same failure",
+        _ => "The same answer",
+    };
+    let which = match (others, shown) {
+        (0, _) | (1, 0) => return String::new(),
+        (1, _) => "the other URL".to_owned(),
+        _ => format!("{other} {}", counted(others, "URL")),
+    };
+    let each = if others == 1 { "" } else { "each of " };
+    match agreeing {
+        Some(0 | 1) => format!("{what} at {each}{which}, in each request."),
+        Some(some) => format!("{what} at {each}{which}, in each of {some} or more requests."),
+        None if shown == 0 => String::new(),
+        None => format!("The evidence of {which} is not stored."),
+    }
+}
+
+/// `Unchanged: the run saw each of the 32 broken URLs as before.`
+pub fn unchanged(urls: u64) -> String {
+    match urls {
+        1 => "Unchanged: the run saw the URL as before.".to_owned(),
+        some => format!(
+            "Unchanged: the run saw each of the {} as before.",
+            counted(some, "broken URL")
+        ),
+    }
 }
 
 /// `Three incidents are open.`; empty without one.
@@ -319,6 +406,55 @@ mod tests {
             some,
             "Only 312 of 1,174 URLs could be checked on 22 November."
         );
+    }
+
+    #[test]
+    fn sentences_count_hosts() {
+        let host = |affected, intermittent| HostOverview {
+            urls: 9,
+            affected,
+            intermittent,
+            ..HostOverview::default()
+        };
+        let kept = || vec![host(0, 0); 3];
+        for (others, now, past) in [
+            (
+                vec![host(2, 0), host(2, 1), host(1, 1)],
+                "2 of 6 hosts have broken promises; one has a URL that comes and goes.",
+                "2 of 6 hosts had broken promises {ago}; one had a URL that came and went.",
+            ),
+            (
+                vec![host(1, 0)],
+                "1 of 4 hosts has broken promises.",
+                "1 of 4 hosts had broken promises {ago}.",
+            ),
+            (
+                vec![host(1, 1)],
+                "1 of 4 hosts has a URL that comes and goes.",
+                "1 of 4 hosts had a URL that came and went {ago}.",
+            ),
+        ] {
+            let overview = Overview {
+                hosts: [others, kept()].concat(),
+                ..Overview::default()
+            };
+            let headline = SiteHeadline::of_hosts(&overview);
+            assert_eq!((headline.now.as_str(), headline.past.as_str()), (now, past));
+        }
+        let of = |hosts| {
+            let overview = Overview {
+                hosts,
+                totals: urldb_protocol::Totals {
+                    urls: 9,
+                    ..urldb_protocol::Totals::default()
+                },
+                ..Overview::default()
+            };
+            SiteHeadline::of_hosts(&overview).now
+        };
+        assert_eq!(of(vec![host(9, 0)]), "The only host has broken promises.");
+        assert_eq!(of(vec![host(9, 0); 2]), "All 2 hosts have broken promises.");
+        assert_eq!(of(kept()), "All 9 promises are kept.");
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The verbs of sentences about causes, in the present and in the past.
-pub(crate) const PAST: [(&str, &str); 33] = [
+pub(crate) const PAST: [(&str, &str); 35] = [
     ("accept", "accepted"),
     ("accepts", "accepted"),
     ("answer", "answered"),
@@ -120,6 +120,8 @@ pub(crate) const PAST: [(&str, &str); 33] = [
     ("serves", "served"),
     ("show", "showed"),
     ("shows", "showed"),
+    ("speak", "spoke"),
+    ("speaks", "spoke"),
 ];
 
 /// One line of text. Renderers quote what came from outside as their format demands.

@@ -20,7 +20,7 @@ type RecordLine<'a> = (&'a str, usize, &'a str);
 enum Verdict<'a> {
     Passed,
     /// A promise is broken.
-    Failed(&'a str),
+    Failed(String),
     /// The run has no certain verdict.
     Skipped(String),
     /// A record cannot be read as it is meant.
@@ -121,28 +121,36 @@ fn of_result<'a>(result: &'a JobResult, findings: &[&'a Finding]) -> TestCase<'a
 }
 
 /// A test fails only for a promise that counts as broken, as for the exit code.
-fn verdict<'a>(result: &'a JobResult, findings: &[&Finding]) -> Verdict<'a> {
+fn verdict<'a>(result: &JobResult, findings: &[&Finding]) -> Verdict<'a> {
     let has = |is: fn(&Finding) -> bool| findings.iter().any(|finding| is(finding));
+    let said = said(result, findings);
     if result.state == State::Ok {
         Verdict::Passed
     } else if has(|finding| finding.muted) {
-        Verdict::Skipped(format!("muted: {}", result.message))
+        Verdict::Skipped(format!("muted: {said}"))
     } else if has(|finding| finding.pending) {
-        Verdict::Skipped(format!("not confirmed yet: {}", result.message))
+        Verdict::Skipped(format!("not confirmed yet: {said}"))
     } else if result.state.is_unsure() {
-        Verdict::Skipped(result.message.to_string())
+        Verdict::Skipped(said)
     } else {
-        Verdict::Failed(&result.message)
+        Verdict::Failed(said)
     }
+}
+
+/// The sentence of a message about the result.
+fn said(result: &JobResult, findings: &[&Finding]) -> String {
+    let about_state = findings.iter().find(|finding| finding.sentence.is_some());
+    about_state.map_or_else(|| result.message.to_string(), |finding| finding.text())
 }
 
 /// The promise, the observation, the time since when they differ, and the line of the record.
 fn details(result: &JobResult, findings: &[&Finding]) -> String {
     let mut lines = vec![];
+    let said = said(result, findings);
     match &result.reason {
         _ if result.state == State::Ok => {}
-        Some(reason) => lines.push(format!("{} ({reason}): {}", result.state, result.message)),
-        None => lines.push(format!("{}: {}", result.state, result.message)),
+        Some(reason) => lines.push(format!("{} ({reason}): {said}", result.state)),
+        None => lines.push(format!("{}: {said}", result.state)),
     }
     for finding in findings {
         if finding.code != result.state.as_str() {
@@ -264,7 +272,7 @@ fn write_case<W: Write>(xml: &mut Writer<W>, suite: &str, case: &TestCase<'_>) -
             return Ok(());
         }
         Verdict::Passed => ("system-out", None),
-        Verdict::Failed(message) => ("failure", Some(*message)),
+        Verdict::Failed(message) => ("failure", Some(message.as_str())),
         Verdict::Skipped(message) => ("skipped", Some(&**message)),
         Verdict::Error(message) => ("error", Some(*message)),
     };

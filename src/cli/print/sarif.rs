@@ -255,7 +255,7 @@ fn with_absolute_links(markdown: &str) -> String {
 }
 
 fn add_finding(result: &mut Value, finding: &Finding) {
-    let mut text = format!("{}: {}.", finding.url, finding.message);
+    let mut text = format!("{}.", finding.text());
     if finding.pending {
         text.push_str(" No second run has confirmed this yet.");
     }

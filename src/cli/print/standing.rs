@@ -5,13 +5,13 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use urldb_protocol::Shown;
-use urldb_render::numbers::age_in_words;
+use urldb_render::numbers::{age_in_words, day};
 use urldb_render::{Block, Deliveries, NextTry, StuckMessages, Text, stuck_blocks, terminal_stuck};
 
 use super::output;
 use super::style::count;
 use crate::cli::Context;
-use crate::notify::{Message, NotifierStatus, OutboxDelivery};
+use crate::notify::{MadeDelivery, Message, MessageKind, NotifierStatus, OutboxDelivery};
 
 /// Prints waiting messages and failed deliveries on standard error, also for a quiet run.
 pub(crate) fn print_stuck(blocks: &[Block], context: &Context) {
@@ -66,30 +66,62 @@ fn errors(standings: &[NotifierStatus]) -> Vec<String> {
     standings.iter().flat_map(of_notifier).collect()
 }
 
-/// `mail to 2 recipients`, `2 mails to 2 recipients`; another notifier says in its own words what it has
-/// done.
+/// `mail to 2 recipients`, `weekly report by mail to 2 recipients`; another notifier says in its own words what it
+/// has done.
 fn delivered(standing: &NotifierStatus) -> Option<Text> {
-    let delivered = &standing.delivered;
-    if delivered.is_empty() {
-        return None;
+    let mut by_kind: BTreeMap<MessageKind, Vec<&MadeDelivery>> = BTreeMap::new();
+    for made in &standing.delivered {
+        by_kind.entry(made.kind).or_default().push(made);
     }
-    if standing.kind == "email" {
-        // Each mail goes to each recipient, unless one was refused.
-        let mut mails: BTreeMap<&str, u64> = BTreeMap::new();
-        for done in delivered {
-            *mails.entry(&done.to).or_default() += 1;
+    let is_mail = standing.kind == "email";
+    let mut phrases = by_kind.into_iter().map(|(kind, made)| {
+        if is_mail {
+            Text::from(mailed(kind, &made))
+        } else {
+            said(kind, &made)
         }
-        let recipients = count(mails.len() as u64, "recipient");
-        let mails = match mails.values().max() {
-            Some(&mails @ 2..) => count(mails, "mail"),
-            _ => "mail".to_owned(),
-        };
-        return Some(Text::from(format!("{mails} to {recipients}")));
+    });
+    let first = match phrases.next()? {
+        first if is_mail => first,
+        first => Text::new().outside(&standing.notifier).own(": ").and(first),
+    };
+    Some(phrases.fold(first, |text, phrase| text.own(", ").and(phrase)))
+}
+
+/// `mail to 2 recipients`, `2 mails to 2 recipients`, `reminder by mail to 1 recipient, the next one on 2026-11-17`.
+fn mailed(kind: MessageKind, made: &[&MadeDelivery]) -> String {
+    // Each mail goes to each recipient, unless one was refused.
+    let mut mails: BTreeMap<&str, u64> = BTreeMap::new();
+    for done in made {
+        *mails.entry(&done.to).or_default() += 1;
     }
-    let mut messages: Vec<&str> = delivered.iter().map(|done| done.message.as_str()).collect();
+    let recipients = count(mails.len() as u64, "recipient");
+    match (kind, mails.values().max()) {
+        (MessageKind::Weekly, _) => format!("weekly report by mail to {recipients}"),
+        (MessageKind::Reminder(next), _) => {
+            let next = next.map(|next| format!(", the next one on {}", day(next)));
+            format!(
+                "reminder by mail to {recipients}{}",
+                next.unwrap_or_default()
+            )
+        }
+        (MessageKind::News, Some(&mails @ 2..)) => {
+            format!("{} to {recipients}", count(mails, "mail"))
+        }
+        (MessageKind::News, _) => format!("mail to {recipients}"),
+    }
+}
+
+/// `127.0.0.1 answers 200`, `127.0.0.1 answers 200 (weekly report)`.
+fn said(kind: MessageKind, made: &[&MadeDelivery]) -> Text {
+    let mut messages: Vec<&str> = made.iter().map(|done| done.message.as_str()).collect();
     messages.dedup();
-    let name = Text::new().outside(&standing.notifier);
-    Some(name.own(": ").outside(&messages.join(", ")))
+    let text = Text::new().outside(&messages.join(", "));
+    match kind {
+        MessageKind::News => text,
+        MessageKind::Reminder(_) => text.own(" (reminder)"),
+        MessageKind::Weekly => text.own(" (weekly report)"),
+    }
 }
 
 /// `, 3 days late`, or nothing if the deliveries are less than an hour late.

@@ -28,7 +28,7 @@ pub use base::BaseRun;
 pub use chains::VerificationsBuilder;
 pub use order::{Starts, is_known, take_future};
 pub use reading::{Lines, PastRun, PastRuns, is_history, lines, past_runs};
-pub use run_lines::{HistoryBase, Verification, run_lines};
+pub use run_lines::{HistoryBase, HostLimits, Verification, run_lines};
 pub use verifications::{SoughtUrl, Verifications};
 
 const FOLDER: &str = "history";
@@ -85,6 +85,12 @@ pub struct RunLine {
     /// Number of URLs without a conclusion because our own network failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub own_network: u64,
+    /// The hosts that refused requests until their `limit-patience` was over, if the run was about all their URLs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limited: Vec<String>,
+    /// The hosts that were `limited` in earlier runs, and of which the run checked all URLs in time, or found none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_longer_limited: Vec<String>,
     /// The days whose records were read in full; absent without a 304.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehash: Option<RehashDays>,

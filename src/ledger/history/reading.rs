@@ -47,6 +47,12 @@ pub struct PastRun {
     /// Number of URLs without a conclusion because our own network failed.
     #[serde(default, rename = "own-network")]
     pub own_network: u64,
+    /// The hosts whose `limit-patience` was over.
+    #[serde(default)]
+    pub limited: Vec<String>,
+    /// The hosts of earlier runs for which that is no longer so.
+    #[serde(default, rename = "no-longer-limited")]
+    pub no_longer_limited: Vec<String>,
 }
 
 /// The runs of the past.

@@ -29,15 +29,29 @@ pub struct Verification {
     pub not_modified: BTreeSet<String>,
 }
 
+/// The hosts that refused requests until their `limit-patience` was over, as a run found them.
+#[derive(Debug, Default)]
+pub struct HostLimits {
+    /// Those of this run, if it was about all their URLs.
+    pub limited: Vec<String>,
+    /// Those of earlier runs that are it no longer.
+    pub no_longer: Vec<String>,
+}
+
 /// The lines of a run: of the run itself, of its changes, and of the incidents that it changed.
 pub fn run_lines(
     envelope: &Envelope,
     selection: &Selection,
     base: HistoryBase,
     verification: Verification,
+    limits: HostLimits,
 ) -> Vec<HistoryLine> {
     let run = &envelope.run;
-    let line = run_line(envelope, selection, base, verification);
+    let line = RunLine {
+        limited: limits.limited,
+        no_longer_limited: limits.no_longer,
+        ..run_line(envelope, selection, base, verification)
+    };
     let mut lines = vec![HistoryLine::Run(Box::new(line))];
     lines.extend(envelope.changes.iter().map(|change| {
         HistoryLine::Change(ChangeLine {
@@ -98,6 +112,8 @@ fn run_line(
         verified: coverage.static_verified,
         not_modified: coverage.not_modified,
         own_network: coverage.own_network,
+        limited: vec![],
+        no_longer_limited: vec![],
         rehash: (coverage.not_modified > 0).then(|| RehashDays {
             every: rehash.every(),
             days: rehash.days(),

@@ -132,6 +132,8 @@ fn play(
             due: keys.len() as u64,
             verified: good.len() as u64,
             own_network: 0,
+            limited: vec![],
+            no_longer_limited: vec![],
             not_modified: unmodified.len() as u64,
             rehash: (!unmodified.is_empty()).then_some(RehashDays {
                 every: EVERY,
@@ -293,6 +295,8 @@ pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<History
                 due: 1,
                 verified,
                 own_network: 0,
+                limited: vec![],
+                no_longer_limited: vec![],
                 not_modified: 0,
                 rehash: rehash.map(|(every, days)| RehashDays { every, days }),
                 states: BTreeMap::default(),

@@ -15,6 +15,9 @@ pub struct Heard {
     /// When the run began whose message told it last; absent if it is still to be told for the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_at: Option<Timestamp>,
+    /// The same of a later reminder, which told no further event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reminded: Option<Timestamp>,
     /// The same of the last message that told another cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub became: Option<Timestamp>,
@@ -34,6 +37,13 @@ pub struct Heard {
     /// The messages that its service accepted, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<ToldMessage>,
+}
+
+impl Heard {
+    /// When the run began of the last message about it, be it a reminder.
+    pub fn told_at(&self) -> Option<Timestamp> {
+        self.reminded.max(self.run_at)
+    }
 }
 
 /// The URLs that a section takes: all keys apply, and one without values takes all.

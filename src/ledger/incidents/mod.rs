@@ -233,7 +233,7 @@ impl IncidentFile {
     /// When the run began whose message told each notifier last.
     pub fn notified_at(&self) -> BTreeMap<String, Option<Timestamp>> {
         let notified = self.notified.iter();
-        let at = notified.map(|(name, heard)| (name.clone(), heard.run_at));
+        let at = notified.map(|(name, heard)| (name.clone(), heard.told_at()));
         at.collect()
     }
 

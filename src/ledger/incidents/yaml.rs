@@ -26,7 +26,7 @@ const MOST_EVIDENCE: usize = 4096;
 const MOST_TEXT: usize = 500;
 
 /// Keys whose values are numbers, and keys whose values are booleans; at any depth.
-const INTEGERS: [&str; 19] = [
+const INTEGERS: [&str; 21] = [
     "added",
     "agreeing",
     "appended-after",
@@ -38,12 +38,14 @@ const INTEGERS: [&str; 19] = [
     "host-urls",
     "length",
     "line",
+    "of",
     "redirect-status",
     "removed",
     "requests",
     "runs",
     "status",
     "tried",
+    "urls",
     "warnings",
     "within-hours",
 ];
@@ -199,6 +201,7 @@ fn bounded(evidence: &Evidence) -> anyhow::Result<Evidence> {
             detail,
             observed,
             last_modified,
+            explanation,
             ..
         } = &mut evidence;
         let texts = [
@@ -207,6 +210,7 @@ fn bounded(evidence: &Evidence) -> anyhow::Result<Evidence> {
             observed.redirect.as_mut(),
             observed.content_type.as_mut(),
             last_modified.as_mut(),
+            explanation.as_mut().map(|it| &mut it.sentence),
         ];
         for text in texts.into_iter().flatten() {
             *text = Shown::new(text, MOST_TEXT);
@@ -295,7 +299,9 @@ fn to_json(mapping: &Mapping, is_ours: bool) -> Map<String, Json> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use urldb_protocol::{Because, EventKind, Observed, Promised, State, TextDifference};
+    use urldb_protocol::{
+        Because, EventKind, Explanation, ExplanationKind, Observed, Promised, State, TextDifference,
+    };
     use urldb_verdict::incident::{Cause, EventUrl, Joining};
 
     use super::super::told::ToldMessage;
@@ -345,6 +351,13 @@ mod tests {
                 appended_after: Some(7),
                 lines: vec![shown("+5"), shown(" yes")],
             }),
+            explanation: Some(Box::new(Explanation {
+                kind: ExplanationKind::Moved,
+                host: "a.example".to_owned(),
+                urls: 2,
+                of: 3,
+                sentence: shown("redirects 2 URLs to 5"),
+            })),
             ..Evidence::default()
         };
         let opened = Event {

@@ -13,9 +13,11 @@ use super::audience::{Routing, Section};
 use super::configured::ConfiguredNotifier;
 use super::delivery_run::DeliveryRun;
 use super::report::report_for;
+use super::week::weekly_report;
 use crate::config::Audience;
 
 pub(super) use scripts::{Extent, Scenario};
+use scripts::{Step, StepEvent};
 use world::World;
 
 impl Scenario {
@@ -63,14 +65,21 @@ pub(super) fn play(
         deliveries.extend(made);
         facts
     };
-    tell(
-        scenario,
-        extent,
-        (&configured.name, &configured.audience),
-        base,
-        deliver,
-    );
+    let teller = Teller {
+        name: &configured.name,
+        audience: audience_of(&configured.audience),
+        has_weekly: !configured.keeps_threads(),
+    };
+    tell(scenario, extent, &teller, base, deliver);
     deliveries
+}
+
+/// A notifier that tells a scenario.
+struct Teller<'a> {
+    name: &'a str,
+    audience: Audience,
+    /// Whether people can read weekly reports there.
+    has_weekly: bool,
 }
 
 /// Hands the messages of a scenario for a notifier to `deliver`, which returns what the notifier remembers, or
@@ -78,36 +87,41 @@ pub(super) fn play(
 fn tell(
     scenario: &'static Scenario,
     extent: Extent,
-    (name, audience): (&str, &Audience),
+    teller: &Teller<'_>,
     base: &Envelope,
     mut deliver: impl FnMut(&Envelope) -> Option<Vec<Remembered>>,
 ) {
-    let (audience, routing) = (audience_of(audience), Routing::default());
+    let Teller { name, audience, .. } = teller;
+    let routing = Routing::default();
     let mut world = World::new(scenario, extent, base);
-    while let Some(is_down) = world.run() {
+    while let Some(Step { event, .. }) = world.run() {
         let section = Section {
             name,
-            audience: &audience,
+            audience,
             routing: &routing,
             // No scenario merges branches.
             keeps_threads: false,
         };
         let report = report_for(&world.report(base), &world.files, section);
         world.hear(name, report.passed);
-        if !report.has_news {
-            continue;
-        }
-        if is_down {
+        let is_down = *event == Some(StepEvent::ServiceIsDown);
+        if is_down && report.has_news {
             world.expect(name, report.heard.into_iter().map(|(id, _)| id));
-            continue;
+        } else if report.has_news {
+            let mut envelope = report.envelope;
+            envelope.delay = world.take_delay();
+            let Some(facts) = deliver(&envelope) else {
+                return;
+            };
+            world.hear(name, report.heard);
+            world.remember(name, facts);
         }
-        let mut envelope = report.envelope;
-        envelope.delay = world.take_delay();
-        let Some(facts) = deliver(&envelope) else {
-            return;
-        };
-        world.hear(name, report.heard);
-        world.remember(name, facts);
+        if *event == Some(StepEvent::WeekIsOver) && teller.has_weekly {
+            let report = weekly_report(&world.weekly(base), &world.files, section);
+            if deliver(&report.envelope).is_none() {
+                return;
+            }
+        }
     }
 }
 
@@ -148,8 +162,12 @@ mod tests {
     fn played(number: &str, extent: Extent) -> Vec<Envelope> {
         let mut told = vec![];
         let scenario = Scenario::find(number).unwrap();
-        let audience = Audience::news();
-        tell(scenario, extent, ("chat", &audience), &base(), |envelope| {
+        let teller = Teller {
+            name: "chat",
+            audience: Audience::news(),
+            has_weekly: true,
+        };
+        tell(scenario, extent, &teller, &base(), |envelope| {
             let mut incidents = envelope.incidents.iter();
             let fact = incidents.next().map(|incident| Remembered {
                 incident: incident.id.clone(),
@@ -164,7 +182,10 @@ mod tests {
 
     fn headlines(told: &[Envelope]) -> Vec<String> {
         let headline = |envelope: &Envelope| {
-            let scope = urldb_render::Scope::Run;
+            let scope = match envelope.week {
+                Some(_) => urldb_render::Scope::Week,
+                None => urldb_render::Scope::Run,
+            };
             let message =
                 urldb_render::compose(envelope, scope, &urldb_render::Deliveries::default());
             let headline = message.headline;
@@ -182,22 +203,22 @@ mod tests {
             let phases = |envelope: &Envelope| -> HashSet<Phase> {
                 envelope.incidents.iter().map(|it| it.phase).collect()
             };
-            if number != "06" {
+            let is_weekly = told[0].week.is_some();
+            if number != "06" && !is_weekly {
                 assert!(phases(&told[0]).contains(&Phase::Opened), "{number}");
             }
             let last = told.last().unwrap();
             assert_eq!(phases(last), [Phase::Closed].into(), "{number}");
             assert_eq!(last.run.started, base().run.started, "{number}");
-            let replies = told[1..].iter().map(|envelope| &envelope.incidents[0]);
+            let replies = told[1..].iter().filter(|envelope| envelope.week.is_none());
+            let replies = replies.map(|envelope| &envelope.incidents[0]);
             for incident in replies.filter(|it| it.phase != Phase::Opened) {
                 let facts = &incident.threads["chat"];
                 assert_eq!(facts["issue"], "38", "{number}");
             }
             for envelope in &told {
-                assert!(
-                    envelope.run.test && !envelope.incidents.is_empty(),
-                    "{number}"
-                );
+                let is_about_nothing = envelope.incidents.is_empty() && envelope.week.is_none();
+                assert!(envelope.run.test && !is_about_nothing, "{number}");
                 assert_eq!(envelope.run.project, "sky-urls");
             }
             // No two messages have one id.
@@ -245,6 +266,17 @@ mod tests {
                     "[test] All good: 1 incident is closed, all 1,247 URLs are as promised",
                 ],
             ),
+            (
+                "12",
+                vec![
+                    "[test] Weekly report: all 1,247 URLs are as promised",
+                    "[test] Action needed: 1 new incident, 3 of 1,247 URLs are broken",
+                    "[test] Action needed: 1 new incident, 4 of 1,247 URLs are broken",
+                    "[test] Good news: 1 incident is solved. 1 other is open, 3 of 1,247 URLs are broken",
+                    "[test] Weekly report: 1 incident is open, 3 of 1,247 URLs are broken",
+                    "[test] All good again: all 1,247 URLs are as promised",
+                ],
+            ),
         ] {
             assert_eq!(
                 headlines(&played(number, Extent::Whole)),
@@ -252,11 +284,16 @@ mod tests {
                 "{number}"
             );
         }
-        // The message that was late says so, and what is true by then.
+        // The one message that was late says so, and what is true by then.
         let late = played("06", Extent::Whole);
-        assert!(late[0].delay.is_some());
-        assert_eq!(late[0].incidents[0].affected().count(), 2);
-        assert_eq!(late.iter().filter(|it| it.delay.is_some()).count(), 1);
+        let [late] = late.as_slice() else {
+            panic!("{} messages", late.len())
+        };
+        let delay = late.delay.as_ref().unwrap();
+        let day = |day: i64| jiff::SignedDuration::from_hours(24 * day);
+        assert_eq!(delay.now.duration_since(delay.first_tried), day(3));
+        assert_eq!(delay.now.duration_since(delay.last_tried), day(1));
+        assert_eq!(late.incidents[0].phase, Phase::Closed);
         // Comes and goes is told once.
         let unsteady = played("03", Extent::Whole);
         let comes_and_goes = |envelope: &&Envelope| {

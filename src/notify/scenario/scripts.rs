@@ -63,6 +63,8 @@ pub(super) enum StepEvent {
     Ack { days: i64 },
     /// The host has a new certificate.
     Renewed,
+    /// A weekly report is due after the run.
+    WeekIsOver,
 }
 
 use Sight::{Accepted, Expired, Gone, Grown, Kept, Removed};
@@ -92,7 +94,7 @@ const fn with(hours: i64, changes: &'static [(Range<usize>, Sight)], event: Step
 const STARS: (&str, &str) = ("/tables/stars.csv", "");
 
 /// All scenarios. Each begins with a run that sees all promises kept, and ends without an open incident.
-pub(super) const SCENARIOS: [Scenario; 11] = [
+pub(super) const SCENARIOS: [Scenario; 12] = [
     Scenario {
         number: "01",
         title: "one URL changes, is gone, and is as promised again",
@@ -178,15 +180,16 @@ pub(super) const SCENARIOS: [Scenario; 11] = [
     },
     Scenario {
         number: "06",
-        title: "a message is late, and tells what is true by then",
-        paths: ("/p/", ".dat"),
-        urls: 6,
+        title: "break and recovery while no message can be sent, told when it can",
+        paths: STARS,
+        urls: 1,
         certificate: None,
         steps: &[
             run(24, &[]),
-            with(24, &[(0..4, Gone)], StepEvent::ServiceIsDown),
-            run(24, &[(0..2, Kept)]),
-            run(24, &[(2..4, Kept)]),
+            with(24, &[(0..1, Grown)], StepEvent::ServiceIsDown),
+            with(24, &[], StepEvent::ServiceIsDown),
+            with(24, &[(0..1, Kept)], StepEvent::ServiceIsDown),
+            run(24, &[]),
         ],
     },
     Scenario {
@@ -255,6 +258,24 @@ pub(super) const SCENARIOS: [Scenario; 11] = [
             run(48, &[(2..3, Gone)]),
             run(96, &[]),
             run(48, &[(0..3, Kept)]),
+        ],
+    },
+    Scenario {
+        number: "12",
+        title: "two weekly reports: a week without trouble, and one with",
+        paths: ("/p/", ".dat"),
+        urls: 4,
+        certificate: None,
+        steps: &[
+            runs(24, 6, &[]),
+            with(24, &[], StepEvent::WeekIsOver),
+            run(24, &[(0..3, Gone)]),
+            run(24, &[(3..4, Grown)]),
+            runs(24, 2, &[]),
+            run(24, &[(3..4, Kept)]),
+            run(24, &[]),
+            with(24, &[], StepEvent::WeekIsOver),
+            run(24, &[(0..3, Kept)]),
         ],
     },
 ];

@@ -10,13 +10,14 @@ use urldb_protocol::{
     Promised, Reason, Remembered, Shown, State, Totals,
 };
 use urldb_verdict::incident::{
-    Event, EventUrl, FileFacts, IncidentLog, Mark, OwnNetwork, Reader, RunFacts, RunResult, Runs,
-    UrlOutcome, append, breaks_after, time_of, view,
+    Event, EventUrl, FileFacts, IncidentLog, LimitFacts, Mark, OwnNetwork, Reader, RunFacts,
+    RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, UrlStatus};
 
 use super::scripts::{Extent, Scenario, Sight, Step, StepEvent};
-use crate::ledger::{Heard, IncidentFile};
+use crate::ledger::{Heard, IncidentFile, PastRun};
+use crate::notify::week::week_before;
 
 const HOST: &str = "data.example.org";
 const FILE: &str = "urldb/data.example.org.yaml";
@@ -43,8 +44,8 @@ pub(super) struct World {
     past: Vec<String>,
     /// The certificate of the host, in scenarios about it.
     certificate: Option<CertificateDates>,
-    /// The first message that could not be sent.
-    late_since: Option<Timestamp>,
+    /// The first and the last run whose messages could not be sent, since the last one that could.
+    down: Option<(Timestamp, Timestamp)>,
     /// Number of events that each incident had before the last run.
     before: Vec<(String, usize)>,
 }
@@ -108,7 +109,7 @@ impl World {
             now,
             past: vec![],
             certificate: scenario.certificate.map(|ends| certificate(now, ends)),
-            late_since: None,
+            down: None,
             before: vec![],
         }
     }
@@ -117,8 +118,8 @@ impl World {
         format!("{}-{}", self.now.strftime("%Y%m%dT%H%M%SZ"), self.random)
     }
 
-    /// Makes the next run: whether messages of it cannot be sent. `None` after the last one.
-    pub(super) fn run(&mut self) -> Option<bool> {
+    /// Makes the next run, and returns its step. `None` after the last one.
+    pub(super) fn run(&mut self) -> Option<&'static Step> {
         if self.steps.is_empty() {
             return None;
         }
@@ -127,7 +128,11 @@ impl World {
         match step.event {
             Some(StepEvent::Ack { days }) => self.acknowledge(days),
             Some(StepEvent::Renewed) => self.certificate = Some(certificate(self.now, VALIDITY)),
-            Some(StepEvent::ServiceIsDown) | None => {}
+            Some(StepEvent::ServiceIsDown) => {
+                let first = self.down.map_or(self.now, |(first, _)| first);
+                self.down = Some((first, self.now));
+            }
+            Some(StepEvent::WeekIsOver) | None => {}
         }
         let run = self.run_id();
         let was_good: Vec<bool> = self
@@ -157,11 +162,7 @@ impl World {
             }
         }
         self.past.push(run);
-        let is_down = step.event == Some(StepEvent::ServiceIsDown);
-        if is_down {
-            self.late_since = Some(self.now);
-        }
-        Some(is_down)
+        Some(step)
     }
 
     fn append(&mut self, run: &str, outcomes: &[UrlOutcome]) {
@@ -184,12 +185,13 @@ impl World {
             last_good: &last_good,
             host_urls: &|_| HOST_URLS,
             has_answered: &|_| true,
+            has_no_url: &|_, _| false,
             certificates: CertificateFacts {
                 seen: &self.certificates(),
                 warning: std::time::Duration::from_hours(14 * 24),
                 is_complete: true,
-                is_gone: &|_, _| false,
             },
+            limits: &LimitFacts::default(),
             network: OwnNetwork::Unknown,
             files: FileFacts {
                 read: &[],
@@ -289,6 +291,15 @@ impl World {
         envelope
     }
 
+    /// The weekly report of the last run, without incidents.
+    pub(super) fn weekly(&self, base: &Envelope) -> Envelope {
+        let mut envelope = self.report(base);
+        let past = self.past.iter().filter(|run| **run != envelope.run.id);
+        let past: Vec<PastRun> = past.filter_map(|run| past_run(run)).collect();
+        envelope.week = Some(Box::new(week_before(&envelope, &past)));
+        envelope
+    }
+
     /// Adds what only a run knows.
     fn complete(&self, incident: &mut Incident) {
         incident.host_urls = HOST_URLS;
@@ -341,10 +352,10 @@ impl World {
 
     /// Why the next message is late.
     pub(super) fn take_delay(&mut self) -> Option<Delay> {
-        let since = self.late_since.take()?;
+        let (first_tried, last_tried) = self.down.take()?;
         Some(Delay {
-            first_tried: since,
-            last_tried: since,
+            first_tried,
+            last_tried,
             now: self.now,
             reason: Delivery::text("the service cannot be reached"),
         })
@@ -414,6 +425,7 @@ impl UrlState {
             seen: self.seen(),
             seen_reason: self.reason(),
             redirect: None,
+            agreement: None,
             evidence: (self.seen() != State::Ok).then(|| Box::new(self.evidence())),
         }
     }
@@ -444,6 +456,23 @@ impl UrlState {
             ..Evidence::default()
         }
     }
+}
+
+/// A complete run of the past.
+fn past_run(id: &str) -> Option<PastRun> {
+    Some(PastRun {
+        id: id.to_owned(),
+        at: time_of(id)?,
+        selection: None,
+        base: None,
+        incomplete: false,
+        answered: true,
+        due: ALL_URLS,
+        verified: ALL_URLS,
+        own_network: 0,
+        limited: vec![],
+        no_longer_limited: vec![],
+    })
 }
 
 /// A certificate of the authority R3 that ends so many hours after `now`.

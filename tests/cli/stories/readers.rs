@@ -1,6 +1,7 @@
 //! Two readers of one host: a mail for the owner of some URLs, and a tracker for all others.
 
 use super::{FILE, Story, day};
+use crate::sandbox::{assert_has, assert_lacks};
 use crate::site::promises;
 
 const PAGES: [(&str, &str); 6] = [
@@ -48,4 +49,44 @@ fn each_reader_is_told_the_numbers_and_the_evidence_of_his_urls() {
     story.sandbox.write(FILE, promises(&rest));
     story.run(&day(7), 0);
     story.show("two_readers");
+}
+
+#[test]
+fn a_reader_of_some_urls_gets_his_numbers_from_a_later_try() {
+    let mut story = Story::with_mail_server_and_chat(&PAGES);
+    let config = story.sandbox.read("urldb.toml");
+    let config = config.replace(
+        "[notify.maintainers]\n",
+        "[owners]\n\"data.example.test/gaia/\" = \"gaia\"\n[notify.maintainers]\nowners = [\"gaia\"]\n",
+    );
+    story.sandbox.write("urldb.toml", config);
+    story.run(&day(1), 0);
+    story.serve("/gaia/a.csv", None);
+    story.serve("/tess/a.csv", None);
+    story.run(&day(2), 1);
+    story.mail_server.as_mut().unwrap().start();
+    story.command(&day(3), &["notify", "retry", "maintainers"], 0);
+    let mails = story.mail_server.as_ref().unwrap().take_mails();
+    assert_has(&mails[0].text, "1 of the 3 URLs of gaia is broken");
+    assert_lacks(&mails[0].text, "tess");
+}
+
+#[test]
+fn a_reader_who_was_told_of_a_break_is_told_its_end_after_another_filter() {
+    let mut story = story();
+    story.run(&day(1), 0);
+    story.serve("/gaia/a.csv", None);
+    story.run(&day(2), 1);
+    let config = story.sandbox.read("urldb.toml");
+    let config = config.replace("owners = [\"gaia\"]", "categories = [\"release\"]");
+    story.sandbox.write("urldb.toml", config);
+    story.text.clear();
+    story.run(&day(3), 1);
+    assert_lacks(&story.text, "=== mail");
+    // The tracker takes over; the reader of the mail is told the end.
+    story.serve("/gaia/a.csv", Some("a"));
+    story.run(&day(4), 0);
+    let (_, mail) = story.text.split_once("=== mail").unwrap();
+    assert_has(mail, "(recovered)");
+    assert_has(mail, "data.example.test/gaia/a.csv is as promised");
 }

@@ -118,11 +118,56 @@ fn votes() -> Vec<Behaviour> {
         )
         .kept(ok(3).warning(Warning::ContentUnstable)),
         wrong_at(
-            "two-of-three-wrong",
+            "stale-replica-of-two",
             "sends other bytes every other time",
             |nth| nth % 2 == 0,
         )
-        .broken(changed("digest", 3)),
+        .broken(changed("unstable", 3).doubtful()),
+        wrong_at(
+            "stale-replica-of-three",
+            "sends other bytes every third time",
+            |nth| nth % 3 == 0,
+        )
+        .kept(ok(3).warning(Warning::ContentUnstable)),
+        Behaviour::http(
+            "two-deployments",
+            "sends other bytes, and then others still",
+            |context| Reply::ok(["the second version", "the third"][context.before.min(1)]),
+        )
+        .broken(changed("length", 3)),
+        Behaviour::http(
+            "longer-than-promised",
+            "sends the promised bytes and others that differ each time",
+            |context| Reply::ok([CONTENT, b"!", context.before.to_string().as_bytes()].concat()),
+        )
+        .broken(changed("length", 2)),
+        Behaviour::http(
+            "two-other-bodies",
+            "sends two other bodies in turn",
+            |context| Reply::ok(["one other body", "two other body"][context.before % 2]),
+        )
+        .broken(changed("unstable", 3).doubtful()),
+        Behaviour::http(
+            "upload-in-place",
+            "sends more of the promised bytes each time, and never all",
+            |context| Reply::ok(&CONTENT[..(5 * context.before + 5).min(20)]),
+        )
+        .broken(changed("uploading", 3).doubtful()),
+        Behaviour::http(
+            "upload-that-ends",
+            "sends more of the promised bytes each time, and all of them in the end",
+            |context| Reply::ok(&CONTENT[..(7 * context.before + 7).min(CONTENT.len())]),
+        )
+        .broken(changed("unstable", 3).doubtful()),
+        Behaviour::http(
+            "page-per-request",
+            "sends a page with a number of its own each time",
+            |context| {
+                let page = format!("<p>{} requests so far</p>", context.before);
+                Reply::new("200 OK", &["Content-Type: text/html"], page)
+            },
+        )
+        .broken(changed("unstable", 3).doubtful()),
         Behaviour::http(
             "stale-cache",
             "sends other bytes unless caches are asked to stand aside",
@@ -137,7 +182,7 @@ fn votes() -> Vec<Behaviour> {
             "sends other bytes each time",
             |context| Reply::ok(format!("request {}", context.before)),
         )
-        .broken(changed("length", 2)),
+        .broken(changed("unstable", 3).doubtful()),
         Behaviour::http(
             "wrong-error-right-right",
             "sends other bytes, then 500, then the promised bytes",
@@ -348,6 +393,28 @@ fn marked_pages() -> Vec<Behaviour> {
             "503 Service Unavailable",
             "<title>Your access to this site has been limited by the site owner</title>",
         ),
+        marked(
+            "challenge-cloudflare-200",
+            "sends a challenge of Cloudflare with 200 and without its header",
+            "200 OK",
+            "<title>Just a moment...</title>",
+        ),
+        marked(
+            "demands-cookies",
+            "sends a page that demands cookies",
+            "200 OK",
+            "<title>Cookies required</title><p>Please turn them on.",
+        ),
+        Behaviour::says(
+            "parked",
+            "sends a page that offers the domain for sale",
+            Reply::new(
+                "200 OK",
+                &["Content-Type: text/html"],
+                "<html data-adblockkey=\"x\"><p>Buy me",
+            ),
+        )
+        .broken(state(State::Gone, 1).because("parked").doubtful()),
         Behaviour::says(
             "challenge-akamai-json",
             "sends a challenge of Akamai as JSON",

@@ -162,7 +162,7 @@ fn sent_once() -> Vec<Behaviour> {
             "answers a POST with 429",
             Reply::new("429 Slow Down", &["Retry-After: 5"], ""),
         )
-        .unknown(state(State::Blocked, 1).because("too-many-requests")),
+        .unknown(state(State::Blocked, 1).because("rate-limited")),
         says(
             "post-truncated",
             "closes within the answer to a POST",

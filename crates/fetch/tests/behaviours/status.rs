@@ -154,6 +154,18 @@ fn neither() -> Vec<Behaviour> {
             "answers 300 with the promised bytes",
             with("300 Multiple Choices", &[]),
         )
+        .kept(ok(1)),
+        says(
+            "300-other-choices",
+            "answers 300 with other bytes",
+            Reply::new("300 Multiple Choices", &[], "other"),
+        )
+        .broken(changed("length", 2)),
+        says(
+            "300-without-choices",
+            "answers 300 without a body",
+            Reply::new("300 Multiple Choices", &[], ""),
+        )
         .unknown(unreachable("redirect-invalid", 1)),
         says(
             "302-to-nowhere",

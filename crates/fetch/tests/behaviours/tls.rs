@@ -248,6 +248,17 @@ fn no_handshake() -> Vec<Behaviour> {
         })
         .unknown(unreachable("tls", 0)),
         socket(
+            "tls-only-http2",
+            "refuses HTTP/1.1 with an alert",
+            |stream| {
+                wait_for_hello(&stream);
+                let no_application_protocol = [21, 3, 3, 0, 2, 2, 120];
+                let _ = (&stream).write_all(&no_application_protocol);
+                swallow(&stream);
+            },
+        )
+        .unknown(state(State::Inconclusive, 0).because("needs-http2")),
+        socket(
             "tls-dripping",
             "sends the start of a handshake byte by byte, too slowly",
             |stream| {

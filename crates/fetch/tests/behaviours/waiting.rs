@@ -26,7 +26,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
     const TOO_MANY: &str = "429 Too Many Requests";
     const UNAVAILABLE: &str = "503 Service Unavailable";
     let says = Behaviour::says;
-    let blocked = || state(State::Blocked, 3).because("too-many-requests");
+    let blocked = || state(State::Blocked, 3).because("rate-limited");
     vec![
         says(
             "429-always",

@@ -5,6 +5,7 @@ mod bodies;
 mod driving;
 mod failures;
 mod names;
+mod pace;
 mod policy;
 mod proxy;
 mod redirects;

@@ -207,3 +207,32 @@ fn a_mapping_leads_past_the_proxy() {
     assert_eq!(seen.hops[0].address, Some(server.address()));
     assert_eq!((proxy.connections(), server.connections()), (0, 1));
 }
+
+#[test]
+fn an_error_that_the_proxy_reports_is_no_answer_of_the_server() {
+    let error = |header: &str| Reply::new("503 Service Unavailable", &[header], "cannot");
+    let proxy = Server::new(move |request| match request.target.as_str() {
+        "http://example.test/squid" => error("X-Squid-Error: ERR_DNS_FAIL 0"),
+        "http://example.test/standard" => error("Proxy-Status: p; error=http_request_denied"),
+        _ => error("Proxy-Status: p; received-status=503"),
+    });
+    let network = behind(proxy.address());
+    for (path, expected) in [
+        ("squid", FailureKind::Dns),
+        ("standard", FailureKind::Refused),
+    ] {
+        let seen = through(&network, job(&format!("http://example.test/{path}")));
+        assert_eq!(
+            (kind(&seen), seen.hops.len()),
+            (Some(expected), 0),
+            "{path}"
+        );
+    }
+    let seen = through(&network, job("http://example.test/other"));
+    assert_eq!((seen.failure, seen.hops[0].status), (None, 503));
+    // Without a proxy, the header is part of an answer like others.
+    let server = Server::new(move |_| error("X-Squid-Error: ERR_DNS_FAIL 0"));
+    let direct = crate::network(&[("example.test", &server)]);
+    let seen = fetch(&quick(), &direct, job("http://example.test/squid"));
+    assert_eq!((seen.failure, seen.hops[0].status), (None, 503));
+}

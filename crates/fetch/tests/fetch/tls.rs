@@ -181,7 +181,7 @@ fn nothing_but_http_1_1_is_spoken() {
     let authority = Authority::new();
     for (protocols, expected) in [
         (&["h2", "http/1.1"] as &[&str], None),
-        (&["h2"], Some(FailureKind::Tls)),
+        (&["h2"], Some(FailureKind::NeedsHttp2)),
     ] {
         let key = KeyPair::generate().unwrap();
         let certificate = params("example.test").signed_by(&key, &authority.issuer);

@@ -4,14 +4,14 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use url::{Position, Url};
-use urldb_protocol::{Shown, State};
+use urldb_protocol::{Reason, Shown, State};
 
 /// Why URLs are not as promised, as far as URLs share it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cause {
     /// The state.
     pub state: State,
-    /// The text of the reason; absent for `changed`, whose reasons are different views of one cause.
+    /// The text of the reason; absent where the reasons of `changed` are different views of one cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The target of the redirect, if the URLs redirect to one target.
@@ -25,7 +25,7 @@ impl Cause {
         Self {
             state,
             reason: reason
-                .filter(|_| state != State::Changed)
+                .filter(|reason| state != State::Changed || is_cause(reason))
                 .map(str::to_owned),
             redirect: None,
         }
@@ -55,6 +55,13 @@ impl Cause {
             self.redirect.as_deref().unwrap_or_default(),
         ]
     }
+}
+
+/// Whether a reason of `changed` is a cause of its own: the content has no new state yet.
+fn is_cause(reason: &str) -> bool {
+    [Reason::Unstable, Reason::Uploading, Reason::SameContent]
+        .iter()
+        .any(|own| own.as_str() == reason)
 }
 
 /// The id of an incident: 8 hexadecimal digits from the opening run, the host and the cause. `salt` is

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{Because, CertificateDates, EarlierIncident, EventKind, NoticeKind, State};
+use urldb_protocol::{
+    Because, CertificateDates, EarlierIncident, EventKind, Notice, NoticeKind, State,
+};
 
 use super::cause::{Cause, incident_id, incident_key};
 use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
+use super::limits::LimitFacts;
 use super::log_edit::LogEdit;
 use super::mark::{BREAKS, Mark, RunResult};
 use super::mistakes::FileFacts;
@@ -38,8 +41,12 @@ pub struct RunFacts<'a> {
     pub host_urls: &'a dyn Fn(&str) -> u64,
     /// Whether the host answered any request of the run.
     pub has_answered: &'a dyn Fn(&str) -> bool,
+    /// Whether the host has no URL any more that its notice is about, as far as this run knows.
+    pub has_no_url: &'a dyn Fn(&str, &Notice) -> bool,
     /// The certificates of hosts.
     pub certificates: CertificateFacts<'a>,
+    /// The hosts that refuse requests.
+    pub limits: &'a LimitFacts,
     /// Our own network.
     pub network: OwnNetwork,
     /// The domain files.
@@ -410,6 +417,10 @@ impl<'a> RunEdit<'a> {
     pub(super) fn finish(mut self) -> Appended {
         for edit in &mut self.logs {
             edit.close(self.run.id);
+            let known = edit.known;
+            for event in &mut edit.log.events[known..] {
+                event.agreeing = agreeing(event, &self.by_url);
+            }
         }
         let logs = self.logs.into_iter();
         let logs = logs.filter(|edit| !edit.log.events.is_empty());
@@ -418,4 +429,20 @@ impl<'a> RunEdit<'a> {
             marks: self.marks,
         }
     }
+}
+
+/// The fewest requests for a URL of the event, if the run saw its cause with one status at each of them, in all requests.
+fn agreeing(event: &Event, by_url: &HashMap<MemberKey, &UrlOutcome>) -> Option<u32> {
+    let cause = event.cause.as_ref()?;
+    if event.urls.len() <= event.evidence.len() {
+        return None;
+    }
+    let of_url = |url: &EventUrl| {
+        let outcome = by_url.get(&url.key())?;
+        outcome.agreement.filter(|_| outcome.seen_cause() == *cause)
+    };
+    let all: Vec<_> = event.urls.iter().map(of_url).collect::<Option<_>>()?;
+    let is_one = all.windows(2).all(|pair| pair[0].status == pair[1].status);
+    let requests = all.iter().map(|agreement| agreement.requests).min();
+    requests.filter(|_| is_one)
 }

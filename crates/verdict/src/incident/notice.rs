@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use urldb_protocol::{Because, CertificateDates, EventKind, Notice, NoticeKind, Reason, State};
+use urldb_protocol::{CertificateDates, EventKind, Notice, NoticeKind, Reason, State};
 
 use super::cause::Cause;
 use super::edit::RunEdit;
@@ -53,30 +53,11 @@ pub(super) fn is_expired(cause: &Cause) -> bool {
 
 /// Opens, repeats and ends notices by what the run has seen. Notes the notices whose certificate has ended.
 pub(super) fn look(edit: &mut RunEdit<'_>) {
-    remove(edit);
     for seen in edit.run.certificates.seen {
         match edit.open_notice(NoticeKind::CertificateEnds, &seen.host) {
             Some(index) => follow(edit, index, seen),
             None if seen.is_muted() => {}
             None => begin(edit, seen),
-        }
-    }
-}
-
-/// Ends the notices about hosts without URLs over https.
-fn remove(edit: &mut RunEdit<'_>) {
-    let (run, is_gone) = (edit.run.id, edit.run.certificates.is_gone);
-    for known in &mut edit.logs {
-        let notice = known.state.open_notice();
-        let notice = notice.filter(|notice| notice.kind == NoticeKind::CertificateEnds);
-        let is_over = notice.is_some_and(|notice| is_gone(&known.log.host, notice));
-        if is_over && known.state.members.is_empty() {
-            known.append(Event {
-                id: run.to_owned(),
-                event: EventKind::Closed,
-                because: Some(Because::Removed),
-                ..Event::default()
-            });
         }
     }
 }

@@ -25,7 +25,10 @@ pub(super) fn notice_phase(notices: Notices<'_>) -> Phase {
             }
         }
         // Runs saw something in between, of which the reader has not heard.
-        Some(now) if now.kind == NoticeKind::Blind => Phase::Unchanged,
+        Some(Notice {
+            kind: NoticeKind::Blind | NoticeKind::NeedsHttp2 | NoticeKind::SlowRound,
+            ..
+        }) => Phase::Unchanged,
         _ => Phase::Became,
     }
 }

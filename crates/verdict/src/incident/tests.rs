@@ -105,6 +105,7 @@ fn verdict(state: State, reason: Option<Reason>, sure: bool) -> Verdict {
         observation: 0,
         sure,
         attempts: vec![],
+        explanation: None,
     }
 }
 
@@ -202,12 +203,13 @@ impl World {
             last_good: &last_good,
             host_urls: &|_| URLS as u64 / 2,
             has_answered: &has_answered,
+            has_no_url: &|_, _| false,
             certificates: CertificateFacts {
                 seen: &[],
                 warning: std::time::Duration::ZERO,
                 is_complete: true,
-                is_gone: &|_, _| false,
             },
+            limits: &LimitFacts::default(),
             network: OwnNetwork::Unknown,
             files: FileFacts {
                 read: &[],
@@ -264,6 +266,7 @@ impl World {
             Sight::NoResult => (verdict(State::Inconclusive, None, false), None),
         };
         let now = self.now;
+        let is_mixed = self.seen[index] == Sight::Mixed;
         let url = &mut self.urls[index];
         let options = VerdictOptions {
             confirm: 2,
@@ -299,11 +302,15 @@ impl World {
                 .reason
                 .map(|reason| reason.to_string()),
             redirect: None,
-            evidence: Some(Box::new(Evidence {
-                url: url_of(index),
-                detail: urldb_protocol::Shown::new(run, 100),
-                ..Evidence::default()
-            })),
+            agreement: (!is_mixed).then(|| agreement(index)),
+            // A run stores evidence of some URLs.
+            evidence: index.is_multiple_of(2).then(|| {
+                Box::new(Evidence {
+                    url: url_of(index),
+                    detail: urldb_protocol::Shown::new(run, 100),
+                    ..Evidence::default()
+                })
+            }),
         })
     }
 
@@ -315,6 +322,32 @@ impl World {
 
 fn index_of(key: &MemberKey) -> usize {
     (0..URLS).find(|index| url_of(*index) == key.url).unwrap()
+}
+
+/// The last URL answers with a status of its own.
+fn agreement(index: usize) -> Agreement {
+    Agreement {
+        requests: u32::try_from(index).unwrap() + 1,
+        status: Some(if index + 1 == URLS { 410 } else { 404 }),
+    }
+}
+
+/// An event says that its URLs agree only if the run saw its cause, with one status, at each of them.
+fn agrees_as_seen(world: &World, event: &Event, requests: u32) {
+    let indices = event.urls.iter().map(|url| index_of(&url.key()));
+    let indices: Vec<usize> = indices.collect();
+    let of_cause = event.cause.as_ref().unwrap().state;
+    for index in &indices {
+        let state = match world.seen[*index] {
+            Sight::Sure(state) | Sight::Unsure(state) => Some(state),
+            Sight::Silent(true) => Some(State::Unreachable),
+            _ => None,
+        };
+        assert_eq!(state, Some(of_cause), "{event:?}");
+        assert_eq!(agreement(*index).status, agreement(indices[0]).status);
+    }
+    let fewest = indices.iter().map(|index| agreement(*index).requests).min();
+    assert_eq!(Some(requests), fewest, "{event:?}");
 }
 
 /// No event calls a URL good that its run did not see as promised.
@@ -337,6 +370,9 @@ fn says_nothing_untrue(world: &World, run: &str, log: &IncidentLog) {
                 }
                 _ => {}
             }
+        }
+        if let Some(requests) = event.agreeing {
+            agrees_as_seen(world, event, requests);
         }
         for evidence in &event.evidence {
             assert_eq!(&*evidence.detail, run, "the evidence is of another run");

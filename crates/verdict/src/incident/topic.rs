@@ -6,7 +6,10 @@ use urldb_protocol::{Notice, NoticeKind};
 pub(super) fn topic(host: &str, notice: &Notice) -> (NoticeKind, String) {
     let about = match notice.kind {
         NoticeKind::Mistake => &notice.file,
-        NoticeKind::CertificateEnds | NoticeKind::Blind => host,
+        NoticeKind::CertificateEnds
+        | NoticeKind::Blind
+        | NoticeKind::NeedsHttp2
+        | NoticeKind::SlowRound => host,
     };
     (notice.kind, about.to_owned())
 }

@@ -143,12 +143,13 @@ impl World {
             last_good: &|_, _| None,
             host_urls: &|_| 10,
             has_answered: &|_| true,
+            has_no_url: &|_, _| false,
             certificates: CertificateFacts {
                 seen: &[],
                 warning: Duration::ZERO,
                 is_complete,
-                is_gone: &|_, _| false,
             },
+            limits: &LimitFacts::default(),
             network,
             files: FileFacts {
                 read: &read,

@@ -163,6 +163,15 @@ impl Selection {
         })
     }
 
+    /// Whether it selects all records of each domain that it selects any of.
+    pub fn is_of_whole_domains(&self) -> bool {
+        *self
+            == Self {
+                domains: self.domains.clone(),
+                ..Self::default()
+            }
+    }
+
     /// Whether it selects everything.
     pub fn is_everything(&self) -> bool {
         *self == Self::default()

@@ -11,37 +11,6 @@ fn ok_at_once() {
     assert_state(&Promise::default(), &[status(204)], (State::Ok, None, true));
 }
 
-#[test]
-fn changed_is_the_best_of_three() {
-    let promise = bytes_promised();
-    // A server in the middle of a deployment has time to end it.
-    let waits = [
-        retry_wait(&promise, &[bad()]),
-        retry_wait(&promise, &[bad(), good()]),
-    ];
-    for (wait, usual) in waits.into_iter().zip([2, 4]) {
-        let usual = Duration::from_secs(usual);
-        assert!(wait >= usual * 3 / 4 && wait <= usual * 5 / 4, "{wait:?}");
-    }
-    assert_state(
-        &promise,
-        &[bad(), bad()],
-        (State::Changed, Some("digest"), true),
-    );
-    assert_state(
-        &promise,
-        &[bad(), good(), bad()],
-        (State::Changed, Some("digest"), true),
-    );
-
-    let unstable = verdict_of(&promise, &[bad(), good(), good()]);
-    assert_eq!(
-        (unstable.state(), unstable.classification.warning),
-        (State::Ok, Some(Warning::ContentUnstable))
-    );
-    assert_eq!(unstable.observation, 2, "the archive gets the right bytes");
-}
-
 /// What a POST comes to, after these observations.
 fn posted(seen: &[Observation]) -> Decision {
     let mut job = job(&bytes_promised(), "/a");
@@ -282,6 +251,37 @@ fn clone_of(seen: &Observation) -> Observation {
         }),
         ..super::seen(vec![])
     }
+}
+
+#[test]
+fn a_list_of_choices_is_judged_by_its_bytes_and_its_status() {
+    let choices = |sha256| Observation {
+        hops: vec![hop(300, &[("content-type", "text/html")])],
+        ..body(10, sha256, BodyEnd::Complete)
+    };
+    assert_state(
+        &bytes_promised(),
+        &[choices(RIGHT)],
+        (State::Ok, None, true),
+    );
+    let changed = (State::Changed, Some("digest"), true);
+    assert_state(
+        &bytes_promised(),
+        &[choices(WRONG), choices(WRONG)],
+        changed,
+    );
+    let good = Promise {
+        status: Some(200),
+        ..bytes_promised()
+    };
+    let changed = (State::Changed, Some("status"), true);
+    assert_state(&good, &[choices(RIGHT), choices(RIGHT)], changed);
+    let empty = Observation {
+        hops: vec![hop(300, &[])],
+        ..body(0, WRONG, BodyEnd::Complete)
+    };
+    let nowhere = (State::Unreachable, Some("redirect-invalid"), false);
+    assert_state(&bytes_promised(), &[empty], nowhere);
 }
 
 #[test]
@@ -616,7 +616,7 @@ fn what_can_be_promised_stands_at_the_end_of_the_chain_and_is_whole() {
             (State::Inconclusive, Some("too-large")),
         ),
         (gone, (State::Gone, None)),
-        (choices, (State::Unreachable, Some("redirect-invalid"))),
+        (choices, (State::Inconclusive, None)),
         (challenge, (State::Blocked, Some("challenge"))),
         (
             after(moved(), failed(FailureKind::RedirectLoop)),

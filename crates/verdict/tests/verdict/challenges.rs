@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use urldb_protocol::{Reason, State};
 use urldb_verdict::ChallengeRule;
 use urldb_verdict::Promise;
-use urldb_verdict::{Beginning, Hop, Observation, Sent};
+use urldb_verdict::{Beginning, Body, BodyEnd, Hop, Observation, Sent};
 use urldb_verdict::{Classification, classify, known_challenges};
 
 /// An HTML answer: status, headers, and what the page begins with.
@@ -380,16 +380,15 @@ fn classification(answer: &Answer, own: &[ChallengeRule]) -> Classification {
 fn each_rule_recognizes_its_answer() {
     for (name, answer) in CHALLENGES {
         let classification = classification(answer, &[]);
-        assert_eq!(classification.state, State::Blocked, "{name}");
         assert_eq!(classification.observed, format!("answers with {name}"));
         let rule = known_challenges().iter().find(|rule| rule.name == *name);
-        let parked = rule.is_some_and(|rule| rule.parked);
-        let reason = if parked { "parked" } else { "challenge" };
-        assert_eq!(
-            classification.reason.map(Reason::as_str),
-            Some(reason),
-            "{name}"
-        );
+        let expected = if rule.is_some_and(|rule| rule.parked) {
+            (State::Gone, Some("parked"))
+        } else {
+            (State::Blocked, Some("challenge"))
+        };
+        let reason = classification.reason.map(Reason::as_str);
+        assert_eq!((classification.state, reason), expected, "{name}");
     }
 }
 
@@ -406,14 +405,100 @@ fn each_rule_has_an_answer_here() {
 fn honest_answers_are_left_alone() {
     for answer in HONEST {
         let classification = classification(answer, &[]);
-        assert_ne!(
-            classification.state,
-            State::Blocked,
+        assert!(
+            !matches!(classification.state, State::Blocked | State::Gone) || answer.0 == 404,
             "{}: {}",
             answer.2,
             classification.observed
         );
     }
+}
+
+/// A record with bytes, and an answer in their place whose body has this length.
+fn in_place_of_bytes(answer: &Answer, length: u64) -> Classification {
+    let promise = Promise {
+        sha256: Some([1; 32]),
+        ..Promise::default()
+    };
+    let mut seen = observation(answer);
+    seen.hops[0]
+        .headers
+        .push(("content-type".into(), b"text/html".to_vec()));
+    seen.body = Some(Body {
+        length,
+        sha256: [2; 32],
+        compared: None,
+        end: BodyEnd::Complete,
+        cut: None,
+        decoded: None,
+        bytes: None,
+    });
+    classify(&promise, &seen, &[])
+}
+
+#[test]
+fn a_text_that_names_its_product_is_enough_in_place_of_promised_bytes() {
+    let page = |start| Answer(200, NOTHING, start);
+    for start in [
+        "<title>Just a moment...</title>",
+        "<script>(function(){window._cf_chl_opt = {cvId: '3'",
+        "<title>Attention Required! | Cloudflare</title>",
+        "<script src=\"https://ct.captcha-delivery.com/c.js\"></script>",
+        "<meta name=\"description\" content=\"px-captcha\">",
+        "<title>One moment, please...</title>",
+        "<title>DDOS-GUARD</title>",
+    ] {
+        let seen = in_place_of_bytes(&page(start), 9_000);
+        assert_eq!(seen.state, State::Blocked, "{start}");
+        assert_eq!(seen.reason, Some(Reason::Challenge), "{start}");
+        // Any page keeps a promise without bytes.
+        assert_eq!(
+            classification(&page(start), &[]).state,
+            State::Ok,
+            "{start}"
+        );
+    }
+    for start in ["<title>Access Denied</title>", "<title>Data</title>"] {
+        let seen = in_place_of_bytes(&page(start), 9_000);
+        assert_eq!(seen.state, State::Changed, "{start}");
+    }
+    let missing = Answer(404, NOTHING, "<title>Just a moment...</title>");
+    assert_eq!(in_place_of_bytes(&missing, 9_000).state, State::Gone);
+}
+
+#[test]
+fn a_page_that_demands_cookies_is_no_change() {
+    let demands = |start: &'static str, length| {
+        let seen = in_place_of_bytes(&Answer(200, NOTHING, start), length);
+        if seen.state == State::Blocked {
+            assert_eq!(seen.observed, "answers with a page that demands cookies");
+            assert_eq!(seen.reason, Some(Reason::Challenge));
+        }
+        seen.state == State::Blocked
+    };
+    // The title says so, however long the page is.
+    assert!(demands(
+        "<head><title lang=en>Cookie Absent</title>",
+        90_000
+    ));
+    assert!(demands("<TITLE>Cookies are required</TITLE>", 90_000));
+    assert!(!demands("<title>Cookie recipes</title>", 90_000));
+    assert!(!demands(
+        "<title>Data</title><p>Please enable cookies.",
+        90_000
+    ));
+    // The whole page says so.
+    let short = "<title>Hello</title><p>Please enable cookies to go on.";
+    assert!(demands(short, short.len() as u64));
+    let banner = "<title>Data</title><p>We use cookies. <a>Accept cookies</a>";
+    assert!(!demands(banner, banner.len() as u64));
+    // Without a promise of bytes, and with an error, nothing changes.
+    assert_eq!(
+        classification(&Answer(200, NOTHING, short), &[]).state,
+        State::Ok
+    );
+    let refused = in_place_of_bytes(&Answer(403, NOTHING, short), short.len() as u64);
+    assert_eq!(refused.state, State::Forbidden);
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn blocked_obeys_retry_after_within_bounds() {
     assert_state(
         &Promise::default(),
         &seen,
-        (State::Blocked, Some("too-many-requests"), false),
+        (State::Blocked, Some("rate-limited"), false),
     );
 }
 
@@ -233,6 +233,22 @@ fn a_challenge_is_no_missing_redirect() {
         &[elsewhere],
         (State::Redirected, Some("other-redirect"), true),
     );
+}
+
+#[test]
+fn a_server_needs_http2_if_each_attempt_met_it() {
+    let declined = || failed(FailureKind::NeedsHttp2);
+    let lost = || failed(FailureKind::Timeout);
+    let promise = bytes_promised();
+    retry_wait(&promise, &[declined(), declined()]);
+    let needs = (State::Inconclusive, Some("needs-http2"), false);
+    assert_state(&promise, &[declined(), declined(), declined()], needs);
+    let tls = (State::Unreachable, Some("tls"), false);
+    assert_state(&promise, &[lost(), declined(), declined()], tls);
+    assert_state(&promise, &[bad(), declined(), declined(), declined()], tls);
+    let timeout = (State::Unreachable, Some("timeout"), false);
+    assert_state(&promise, &[declined(), declined(), lost()], timeout);
+    assert_state(&promise, &[declined(), good()], (State::Ok, None, true));
 }
 
 #[test]

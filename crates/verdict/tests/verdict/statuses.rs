@@ -95,6 +95,27 @@ fn blocked_is_news_only_after_its_time() {
 }
 
 #[test]
+fn a_parking_page_is_gone_when_confirmed() {
+    let page = Observation {
+        hops: vec![hop(200, &[("content-type", "text/html")])],
+        start: b"<html data-adblockkey=\"x\">".to_vec(),
+        ..seen(vec![])
+    };
+    let parked = verdict_of(&Promise::default(), &[page]);
+    assert_eq!((parked.state(), parked.sure), (State::Gone, false));
+    let (first, transition) = step(None, &parked, at(100));
+    assert_eq!((first.state, transition), (State::Ok, None));
+    let (second, transition) = step(Some(&first), &parked, at(200));
+    assert_eq!((second.state, second.since), (State::Gone, at(100)));
+    assert_eq!(second.reason.as_deref(), Some("parked"));
+    assert_eq!(transition.map(|it| it.to), Some(State::Gone));
+    // A URL that was gone before: one run with such a page is no news.
+    let (missing, _) = step(None, &verdict_on_status(404), at(100));
+    let (after, transition) = step(Some(&missing), &parked, at(200));
+    assert_eq!((after.reason, transition), (None, None));
+}
+
+#[test]
 fn failing_and_being_turned_away_in_turns_end_neither_doubt() {
     let (url_status, _) = step(None, &unsure(500), at(100));
     let (url_status, transition) = step(Some(&url_status), &unsure(429), at(200));

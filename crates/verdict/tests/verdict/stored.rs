@@ -115,13 +115,15 @@ fn bodies() -> impl Strategy<Value = Body> {
     let parts = (
         lengths(),
         digests(),
+        option::of(digests()),
         ends,
         option::of(failures()),
         option::of(decoded),
     );
-    parts.prop_map(|(length, sha256, end, cut, decoded)| Body {
+    parts.prop_map(|(length, sha256, compared, end, cut, decoded)| Body {
         length,
         sha256,
+        compared,
         end,
         cut,
         decoded,

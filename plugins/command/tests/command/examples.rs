@@ -93,7 +93,7 @@ fn the_plugin_in_python_writes_to_matrix() {
     assert_eq!(request.header("authorization"), Some("Bearer secret"));
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     let text = "Action needed: 1 new incident, 1 of 10 URLs is broken\n\
-                broken: https://docs.example.org/a answers 404 Not Found";
+                broken: https://docs.example.org/a answers 404 or 410";
     assert_eq!(body, json!({ "msgtype": "m.notice", "body": text }));
 
     assert_eq!(
@@ -143,7 +143,7 @@ fn the_plugin_for_apprise_sends_the_words() {
     assert_eq!(
         plugin.read("arguments"),
         "--input-format=text\n--notification-type=failure\n\
-         --title=docs.example.org/a answers 404 Not Found [sky-urls]\n"
+         --title=docs.example.org/a answers 404 or 410 [sky-urls]\n"
     );
     let body = plugin.read("body");
     assert!(

@@ -9,7 +9,7 @@ use urldb_protocol::{
 };
 use urldb_render::numbers::number;
 use urldb_render::{
-    Fact, chapter_sentence, evidence_box, growth_sentence, moment_in_words, one_line, url_path,
+    Fact, evidence_box, moment_in_words, one_line, other_urls, unchanged, url_path,
     without_addresses,
 };
 
@@ -29,6 +29,9 @@ const FEWEST_BARRED: u64 = 4;
 /// Most pieces of evidence in a chapter.
 const MOST_BOXES: usize = 5;
 
+/// The note of a chapter from which on a URL comes and goes.
+const COMES_AND_GOES: &str = "From here on it stays in the incident, good or bad, and no message tells of each change, until all runs of a window agree: ten runs or seven days, whichever is longer.";
+
 /// A chapter of an incident.
 #[derive(Debug, Serialize)]
 pub(super) struct ChapterRow {
@@ -42,8 +45,8 @@ pub(super) struct ChapterRow {
     sum: String,
     is_quiet: bool,
     boxes: Vec<BoxRow>,
-    /// Number of URLs of the chapter without evidence here.
-    more: u64,
+    /// A further sentence, such as about the URLs without evidence here; empty without one.
+    note: String,
     told: Vec<ToldRow>,
 }
 
@@ -93,11 +96,12 @@ pub(super) struct Chapters {
 }
 
 impl Views<'_> {
-    /// The chapters of an incident, the first one first. `url_pages` are the pages of URLs.
+    /// The chapters of an incident, the first one first. `url_pages` are the pages of URLs. A last chapter says that
+    /// nothing changed, if a run saw that after all others.
     pub(super) fn chapters(
         &self,
         incident: &Incident,
-        events: &IncidentEvents,
+        (events, seen): (&IncidentEvents, Option<Timestamp>),
         url_pages: &HashSet<String>,
     ) -> Chapters {
         let known = if events.chapters.is_empty() {
@@ -108,6 +112,7 @@ impl Views<'_> {
         let bars = growth(&known);
         let most = bars.iter().map(|bar| bar.urls).max().unwrap_or_default();
         let sum = sum(incident, &known);
+        let seen = seen.filter(|seen| known.iter().all(|details| details.chapter.at < *seen));
         let steps = Step::all(known);
         let left_out = steps.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
         let first = if left_out > 0 {
@@ -121,6 +126,7 @@ impl Views<'_> {
         if let Some(end) = last.last_mut().or(first.last_mut()) {
             end.sum = sum;
         }
+        last.extend(seen.map(|at| quiet_row(incident, at)));
         Chapters {
             first,
             last,
@@ -136,16 +142,6 @@ impl Views<'_> {
     fn chapter(&self, incident: &Incident, step: &Step, url_pages: &HashSet<String>) -> ChapterRow {
         let details = &step.details;
         let chapter = &details.chapter;
-        let end = if step.closes {
-            ", and the incident closed"
-        } else {
-            ""
-        };
-        let text = match step.runs.as_slice() {
-            [_] => chapter_sentence(incident, details),
-            runs => growth_sentence(incident, details, runs),
-        };
-        let text = text.plain();
         let evidence = details.evidence.iter().take(MOST_BOXES);
         let boxes: Vec<BoxRow> = evidence
             .map(|evidence| self.evidence(incident, chapter, evidence, url_pages))
@@ -155,13 +151,9 @@ impl Views<'_> {
             at: Time::moment(chapter.at),
             moment: moment(chapter.at),
             class: class_of(chapter),
-            text: format!("{text}{end}."),
+            text: step.sentence(incident),
             is_quiet: boxes.is_empty(),
-            more: if shown == 0 {
-                0
-            } else {
-                chapter.urls.saturating_sub(shown)
-            },
+            note: note(incident, step, shown),
             sum: String::new(),
             boxes,
             told: told_rows(&details.told),
@@ -192,6 +184,34 @@ impl Views<'_> {
             facts: shown.facts.iter().map(fact_row).collect(),
             run: one_line(&chapter.run),
         }
+    }
+}
+
+/// The note of a chapter that has the evidence of so many URLs.
+fn note(incident: &Incident, step: &Step, shown: u64) -> String {
+    let chapter = &step.details.chapter;
+    match chapter.event {
+        EventKind::Intermittent => COMES_AND_GOES.to_owned(),
+        EventKind::Opened | EventKind::Reopened | EventKind::Grown | EventKind::Became => {
+            let state = chapter.state.unwrap_or(incident.state);
+            other_urls(state, chapter.urls, shown, step.agreeing())
+        }
+        _ => String::new(),
+    }
+}
+
+/// A row for a run that saw the affected URLs as before.
+fn quiet_row(incident: &Incident, at: Timestamp) -> ChapterRow {
+    ChapterRow {
+        at: Time::moment(at),
+        moment: moment(at),
+        class: "b",
+        text: unchanged(incident.affected().count() as u64),
+        sum: String::new(),
+        is_quiet: true,
+        boxes: vec![],
+        note: String::new(),
+        told: vec![],
     }
 }
 
@@ -282,6 +302,7 @@ fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
         url: only.map(|url| url.url.clone()),
         evidence: chapter.evidence.iter().cloned().collect(),
         chapter,
+        agreeing: None,
         into: None,
         told: vec![],
     };

@@ -7,33 +7,38 @@ use urldb_render::{HEADERS_ONLY, command_line, curl_words};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandRow {
-    pub(crate) purpose: &'static str,
+    pub(crate) purpose: String,
     pub(crate) line: String,
 }
 
 /// Takes the promised bytes out of the archive: by their digest, whatever was captured later.
-pub(crate) fn promised_bytes(url: &str, promised: &Promised) -> Option<CommandRow> {
+pub(crate) fn promised_bytes(purpose: &str, url: &str, promised: &Promised) -> Option<CommandRow> {
     let sha256 = digest(promised.sha256.as_deref()?);
     let words = [
         "urldb", "archive", "get", url, "--sha256", &sha256, "-o", "promised",
     ];
-    command("Take the promised bytes out of the archive", &words)
+    command(purpose, &words)
 }
 
 /// A command; absent if a terminal must not get one of the words.
-pub(crate) fn command(purpose: &'static str, words: &[&str]) -> Option<CommandRow> {
-    let line = command_line(words)?;
-    Some(CommandRow { purpose, line })
+pub(crate) fn command(purpose: &str, words: &[&str]) -> Option<CommandRow> {
+    Some(row(purpose, command_line(words)?))
+}
+
+pub(crate) fn row(purpose: &str, line: String) -> CommandRow {
+    CommandRow {
+        purpose: purpose.to_owned(),
+        line,
+    }
 }
 
 /// Shows the headers of the answer.
-pub(crate) fn headers_command(url: &str) -> Option<CommandRow> {
-    command("See the answer yourself", &curl_words(&HEADERS_ONLY, url))
+pub(crate) fn headers_command(purpose: &str, url: &str) -> Option<CommandRow> {
+    command(purpose, &curl_words(&HEADERS_ONLY, url))
 }
 
 /// Prints the SHA-256 of what a URL serves.
-pub(crate) fn digest_command(purpose: &'static str, url: &str) -> Option<CommandRow> {
+pub(crate) fn digest_command(purpose: &str, url: &str) -> Option<CommandRow> {
     let curl = command_line(&curl_words(&["-sSL"], url))?;
-    let line = format!("{curl} | sha256sum");
-    Some(CommandRow { purpose, line })
+    Some(row(purpose, format!("{curl} | sha256sum")))
 }

@@ -1,9 +1,10 @@
 //! The incidents of feeds, in the sentences of their pages. Muted URLs are left out, as in messages.
 
-use urldb_protocol::{Chapter, ChapterDetails, IncidentOverview, ToldIncident};
-use urldb_render::{Titles, chapter_sentence, day_in_words, one_line};
+use urldb_protocol::{Chapter, ChapterDetails, Incident, IncidentOverview, ToldIncident};
+use urldb_render::{Titles, day_in_words, one_line};
 
 use super::Views;
+use super::steps::Step;
 use crate::feed::FeedEntry;
 
 /// Most chapters in the summary of an entry: the last ones.
@@ -26,18 +27,24 @@ impl<'a> Views<'a> {
                 (&**incident, title.plain())
             }
         };
-        let chapters = incident.chapters.iter().rev().take(MOST_CHAPTERS);
-        let sentences = chapters.map(|chapter| {
-            let only = chapter.evidence.as_ref().filter(|_| chapter.urls == 1);
-            let details = ChapterDetails {
-                url: only.map(|evidence| evidence.url.clone()),
+        let only = only_url(incident);
+        let details = incident.chapters.iter().map(|chapter| {
+            let evidence = chapter.evidence.as_ref().filter(|_| chapter.urls == 1);
+            ChapterDetails {
+                url: evidence
+                    .map(|evidence| evidence.url.clone())
+                    .or_else(|| only.map(str::to_owned)),
                 evidence: vec![],
+                agreeing: None,
                 into: incident.merged_into.clone(),
                 told: vec![],
                 chapter: Chapter::clone(chapter),
-            };
-            let sentence = chapter_sentence(incident, &details).plain();
-            format!("{}: {sentence}.", day_in_words(chapter.at))
+            }
+        });
+        let steps = Step::all(details.collect());
+        let sentences = steps.iter().rev().take(MOST_CHAPTERS).map(|step| {
+            let day = day_in_words(step.details.chapter.at);
+            format!("{day}: {}", step.sentence(incident))
         });
         let summary = sentences.collect::<Vec<_>>().join(" ");
         Some(FeedEntry {
@@ -51,4 +58,19 @@ impl<'a> Views<'a> {
             }),
         })
     }
+}
+
+/// The URL of an incident that never affected another one.
+fn only_url(incident: &Incident) -> Option<&str> {
+    let [only] = incident.urls.as_slice() else {
+        return None;
+    };
+    let is_only = |chapter: &Chapter| {
+        let is_about = chapter.evidence.as_ref().map(|it| it.url == only.url);
+        // Of a URL that joins, the evidence says which one it is.
+        let is_known = is_about.unwrap_or(!chapter.event.joins());
+        chapter.urls <= 1 && chapter.affected <= 1 && is_known
+    };
+    let is_alone = incident.chapters.iter().all(is_only);
+    is_alone.then_some(only.url.as_str())
 }

@@ -1,24 +1,29 @@
-//! The pages of all hosts, and their table on the start page.
+//! The list of all hosts, by first letters, and the names for its search.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{Day, HostOverview};
+use urldb_protocol::HostOverview;
 use urldb_render::numbers::{counted, number};
-use urldb_render::{SiteHeadline, one_line, short_day};
+use urldb_render::{SiteHeadline, one_line};
 
-use super::values::{Shares, Time, come_and_go, date, last_verified};
-use super::{Frame, PageLink, Views, last_days, page_links};
-use crate::file_names::{host_page, numbered};
-use crate::strip::strip;
+use super::values::{Shares, Time, come_and_go};
+use super::{Frame, Views};
+use crate::file_names::{HOST_LIST, host_page, numbered};
 
-/// Most hosts in a table.
-pub(crate) const MOST_HOSTS: usize = 250;
-
-/// Most hosts on a page that only names them.
+/// Most hosts on a page of the list.
 pub(crate) const MOST_NAMES: usize = 1_500;
 
+/// Fewest hosts that letters divide: of fewer, a list without headings is read sooner.
+const FEWEST_BY_LETTER: usize = 40;
+
+/// Most bytes of the cards of a page.
+const MOST_BYTES: usize = 280_000;
+
+/// Bytes of a card beside the names of the host and of its page.
+const CARD_BYTES: usize = 110;
+
+/// A page of the list.
 #[derive(Debug, Serialize)]
 pub(crate) struct HostsPage {
     pub(crate) frame: Frame,
@@ -26,11 +31,38 @@ pub(crate) struct HostsPage {
     past: String,
     as_of: Option<Time>,
     total: String,
-    hosts: Vec<HostCard>,
-    pages: Vec<NamesLink>,
+    /// The list has several pages, and the search reads the names of all hosts from a script.
+    is_divided: bool,
+    /// The letters of the list, with links.
+    letters: Vec<LetterLink>,
+    /// The hosts of the page.
+    groups: Vec<LetterGroup>,
+    /// The pages of the letter, if it has several.
+    parts: Vec<PartLink>,
 }
 
-/// A host in the list of all.
+/// A link to the hosts with one first letter.
+#[derive(Debug, Clone, Serialize)]
+struct LetterLink {
+    letter: &'static str,
+    /// A page, or a place on this page.
+    link: String,
+    /// `4,210 hosts, 3 with broken promises`
+    note: String,
+    is_current: bool,
+}
+
+/// Hosts with one first letter, or all.
+#[derive(Debug, Serialize)]
+struct LetterGroup {
+    /// Empty for all.
+    letter: &'static str,
+    /// The name of the letter in addresses.
+    id: &'static str,
+    hosts: Vec<HostCard>,
+}
+
+/// A host in the list.
 #[derive(Debug, Serialize)]
 struct HostCard {
     class: &'static str,
@@ -39,81 +71,139 @@ struct HostCard {
     note: String,
 }
 
-/// A link to another page of the list, with its first host.
-#[derive(Debug, Serialize)]
-struct NamesLink {
+/// A link to another page of a letter, with its first host.
+#[derive(Debug, Clone, Serialize)]
+struct PartLink {
     first: String,
-    link: PageLink,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct HostTable {
-    rows: Vec<HostRow>,
-    sums: HostSums,
-    first_day: String,
-    last_day: String,
-}
-
-#[derive(Debug, Serialize)]
-struct HostRow {
-    class: &'static str,
-    name: String,
     page: String,
-    state: &'static str,
-    note: String,
-    urls: String,
-    kept: String,
-    broken: String,
-    is_broken: bool,
-    /// Words on the URLs that are neither kept nor broken.
-    others: String,
-    verified: String,
-    /// The date of the newest verification, if it is another.
-    newest: String,
-    strip: String,
-    /// The last run had results.
-    is_known: bool,
+    is_current: bool,
 }
 
-/// The last row of the table of hosts.
-#[derive(Debug, Serialize)]
-struct HostSums {
-    hosts: String,
-    urls: String,
-    kept: String,
-    broken: String,
-    others: String,
-    verified: String,
-    /// The last run had results.
-    is_known: bool,
+/// The hosts of one letter.
+struct HostsOfLetter<'a> {
+    letter: &'static str,
+    id: &'static str,
+    hosts: Vec<&'a HostOverview>,
 }
 
 impl Views<'_> {
-    /// A page that names hosts in the order of their names; `page` counts from 1.
-    pub(crate) fn hosts_page(&self, page: usize, pages: usize) -> HostsPage {
-        let overview = self.overview;
-        let SiteHeadline { mark, now, past } = SiteHeadline::of(overview);
-        let hosts = overview.hosts.iter();
-        let links = page_links(pages, page, |number| numbered("hosts", number));
-        let link = |(index, link): (usize, PageLink)| {
-            let first = overview.hosts.get(index * MOST_NAMES);
-            NamesLink {
-                first: first.map_or_else(String::new, |host| one_line(&host.host)),
-                link,
-            }
+    /// The pages of the list, each with its file name: one page with all hosts, or a page of the letters and one or
+    /// more of each letter. `most` hosts are on a page.
+    pub(crate) fn hosts_pages(&self, most: usize) -> Vec<(String, HostsPage)> {
+        let letters = letters(&self.overview.hosts);
+        let first = numbered(HOST_LIST, 1);
+        let all: Vec<&HostOverview> = self.overview.hosts.iter().collect();
+        if all.len() < FEWEST_BY_LETTER.min(most) {
+            let group = LetterGroup {
+                letter: "",
+                id: "",
+                hosts: all.iter().map(|host| self.host_card(host)).collect(),
+            };
+            let page = HostsPage {
+                groups: vec![group],
+                ..self.list_page(false)
+            };
+            return vec![(first, page)];
+        }
+        if parts(&all, most).len() == 1 {
+            let links = letters.iter();
+            let links = links.map(|it| self.letter_link(it, format!("#{}", it.id)));
+            let page = HostsPage {
+                letters: links.collect(),
+                groups: letters.iter().map(|it| self.group(it, &it.hosts)).collect(),
+                ..self.list_page(false)
+            };
+            return vec![(first, page)];
+        }
+        let name = |letter: &HostsOfLetter<'_>| format!("{HOST_LIST}~{}", letter.id);
+        let links = letters.iter();
+        let links = links.map(|it| self.letter_link(it, numbered(&name(it), 1)));
+        let links: Vec<LetterLink> = links.collect();
+        let index = HostsPage {
+            letters: links.clone(),
+            ..self.list_page(true)
         };
+        let mut pages = vec![(first, index)];
+        for letter in &letters {
+            let parts = parts(&letter.hosts, most);
+            let part_links = part_links(&parts, &name(letter));
+            for (hosts, number) in parts.iter().zip(1..) {
+                let mut links = links.clone();
+                for link in &mut links {
+                    link.is_current = link.letter == letter.letter;
+                }
+                let mut parts = part_links.clone();
+                for (part, index) in parts.iter_mut().zip(1..) {
+                    part.is_current = index == number;
+                }
+                let page = HostsPage {
+                    letters: links,
+                    groups: vec![self.group(letter, hosts)],
+                    parts,
+                    ..self.list_page(true)
+                };
+                pages.push((numbered(&name(letter), number), page));
+            }
+        }
+        pages
+    }
+
+    /// The script with the name of each host, for the search: a page that is opened as a file can load a script, and
+    /// no other text. A host whose page is named otherwise comes with the page.
+    pub(crate) fn host_names_script(&self) -> String {
+        let names = self.overview.hosts.iter().map(|host| {
+            let (name, page) = (one_line(&host.host), host_page(&host.host, 1));
+            let text = if page == format!("{name}.html") {
+                serde_json::to_string(&name)
+            } else {
+                serde_json::to_string(&(name, page))
+            };
+            text.unwrap_or_default()
+        });
+        let names: Vec<String> = names.collect();
+        format!(
+            "\"use strict\";\nself.urldbHosts = [\n{}\n];\n",
+            names.join(",\n")
+        )
+    }
+
+    /// A page without hosts.
+    fn list_page(&self, is_divided: bool) -> HostsPage {
+        let overview = self.overview;
+        let SiteHeadline { mark, now, past } = SiteHeadline::of_hosts(overview);
         HostsPage {
-            frame: self.frame("Hosts", mark, "", "overview"),
+            frame: self.frame("Hosts", mark, "../", "hosts"),
             headline: now,
             past,
             as_of: self.as_of().map(Time::moment),
             total: number(overview.hosts.len() as u64),
-            hosts: hosts
-                .skip((page - 1) * MOST_NAMES)
-                .take(MOST_NAMES)
-                .map(|host| self.host_card(host))
-                .collect(),
-            pages: links.into_iter().enumerate().map(link).collect(),
+            is_divided,
+            letters: vec![],
+            groups: vec![],
+            parts: vec![],
+        }
+    }
+
+    fn letter_link(&self, letter: &HostsOfLetter<'_>, link: String) -> LetterLink {
+        let hosts = counted(letter.hosts.len() as u64, "host");
+        let is_broken = |host: &&&HostOverview| self.host_state(host).0 == "b";
+        let broken = letter.hosts.iter().filter(is_broken).count() as u64;
+        LetterLink {
+            letter: letter.letter,
+            link,
+            note: match broken {
+                0 => hosts,
+                some => format!("{hosts}, {} with broken promises", number(some)),
+            },
+            is_current: false,
+        }
+    }
+
+    fn group(&self, letter: &HostsOfLetter<'_>, hosts: &[&HostOverview]) -> LetterGroup {
+        LetterGroup {
+            letter: letter.letter,
+            id: letter.id,
+            hosts: hosts.iter().map(|host| self.host_card(host)).collect(),
         }
     }
 
@@ -138,119 +228,59 @@ impl Views<'_> {
             note,
         }
     }
-
-    /// Class and words of the state of a host.
-    fn host_state(&self, host: &HostOverview) -> (&'static str, &'static str) {
-        let mut warnings = self.overview.warnings.iter();
-        let has_warning = warnings.any(|finding| finding.file == host.file);
-        let broken = host.affected.saturating_sub(host.intermittent);
-        match (broken, host.intermittent, has_warning) {
-            _ if self.is_blind(host) => ("o", "not known"),
-            (1.., ..) => ("b", "broken"),
-            (0, 1.., _) => ("w", "comes and goes"),
-            (0, 0, true) => ("w", "kept, with a warning"),
-            (0, 0, false) if host.unknown == host.urls && host.urls > 0 => ("o", "not known"),
-            (0, 0, false) => ("k", "kept"),
-        }
-    }
-
-    /// The hosts in this range, the affected ones first.
-    pub(super) fn host_table(&self, range: Range<usize>) -> HostTable {
-        let overview = self.overview;
-        let mut hosts: Vec<&HostOverview> = overview.hosts.iter().collect();
-        let rank = |host: &HostOverview| {
-            let is_kept = host.affected == 0;
-            (is_kept, host.affected == host.intermittent)
-        };
-        hosts.sort_by_key(|host| (rank(host), &host.host));
-        let shares = Shares::of(overview.hosts.iter());
-        let verified = last_verified(overview.hosts.iter(), overview.now);
-        let (first_day, last_day) = self.strip_days(overview.hosts.first());
-        let rows = hosts.iter().take(range.end).skip(range.start);
-        HostTable {
-            rows: rows.map(|host| self.host_row(host)).collect(),
-            sums: HostSums {
-                hosts: counted(hosts.len() as u64, "host"),
-                urls: number(overview.totals.urls),
-                kept: number(shares.kept),
-                broken: number(shares.broken()),
-                others: others(&shares),
-                verified: verified.unwrap_or_else(|| "no files".to_owned()),
-                is_known: overview.blind.is_none(),
-            },
-            first_day,
-            last_day,
-        }
-    }
-
-    /// The first and the last day of a strip.
-    fn strip_days(&self, host: Option<&HostOverview>) -> (String, String) {
-        let days = host.map_or(&[][..], |host| last_days(&host.days));
-        let name = |day: Option<&Day>| {
-            day.map_or_else(String::new, |day| short_day(day.date, self.overview.now))
-        };
-        (name(days.first()), name(days.last()))
-    }
-
-    fn host_row(&self, host: &HostOverview) -> HostRow {
-        let warning = self
-            .overview
-            .warnings
-            .iter()
-            .find(|finding| finding.file == host.file);
-        let open = self.overview.open.iter();
-        let incident = open
-            .clone()
-            .find(|it| host.incidents.contains(&it.incident.id));
-        let (class, state) = self.host_state(host);
-        let note = match (incident, warning) {
-            (Some(it), _) => format!(
-                "since {}",
-                short_day(date(it.incident.since), self.overview.now)
-            ),
-            (None, Some(finding)) => one_line(&finding.message),
-            (None, None) => String::new(),
-        };
-        let last = self.overview.last_run.as_ref().map(|run| run.at);
-        let day = |time: Timestamp| short_day(date(time), self.overview.now);
-        let note = match (note.as_str(), host.checked) {
-            ("", Some(checked)) if Some(checked) != last => format!("checked on {}", day(checked)),
-            _ => note,
-        };
-        let shares = Shares::of(std::iter::once(host));
-        let verified = last_verified(std::iter::once(host), self.overview.now);
-        let newest = host.verified.map(day).filter(|newest| {
-            let oldest = verified.as_ref();
-            oldest.is_some_and(|oldest| oldest != newest)
-        });
-        HostRow {
-            class,
-            name: one_line(&host.host),
-            page: host_page(&host.host, 1),
-            state,
-            note,
-            urls: number(host.urls),
-            kept: number(host.kept),
-            broken: number(shares.broken()),
-            is_broken: shares.broken() > 0,
-            others: others(&shares),
-            verified: verified.unwrap_or_else(|| "no files".to_owned()),
-            newest: newest.unwrap_or_default(),
-            strip: strip(last_days(&host.days)),
-            is_known: !self.is_blind(host),
-        }
-    }
 }
 
-/// `1 comes and goes, 2 not known`: the terms that are not zero.
-fn others(shares: &Shares) -> String {
-    let terms = [
-        (shares.intermittent, come_and_go(shares.intermittent)),
-        (shares.unknown, "not known"),
-    ];
-    let terms = terms.iter().filter(|(urls, _)| *urls > 0);
-    let terms: Vec<String> = terms
-        .map(|(urls, words)| format!("{} {words}", number(*urls)))
-        .collect();
-    terms.join(", ")
+/// The letters of the first characters of hosts, digits and others at the end.
+fn letters(hosts: &[HostOverview]) -> Vec<HostsOfLetter<'_>> {
+    const NAMES: &str = "abcdefghijklmnopqrstuvwxyz";
+    let mut letters: BTreeMap<(u8, &'static str), HostsOfLetter<'_>> = BTreeMap::new();
+    for host in hosts {
+        let first = host.host.chars().next().map(|it| it.to_ascii_lowercase());
+        let letter = first.and_then(|first| NAMES.find(first));
+        let (rank, letter, id) = match (letter, first) {
+            (Some(at), _) => (0, &NAMES[at..=at], &NAMES[at..=at]),
+            (None, Some('0'..='9')) => (1, "0–9", "digits"),
+            (None, _) => (2, "others", "others"),
+        };
+        let group = letters
+            .entry((rank, letter))
+            .or_insert_with(|| HostsOfLetter {
+                letter,
+                id,
+                hosts: vec![],
+            });
+        group.hosts.push(host);
+    }
+    letters.into_values().collect()
+}
+
+/// The hosts of each page: at most so many, and fewer if their names are long. One page at least.
+fn parts<'h, 'a>(hosts: &'h [&'a HostOverview], most: usize) -> Vec<&'h [&'a HostOverview]> {
+    let (mut parts, mut begin, mut bytes) = (vec![], 0, 0);
+    for (index, host) in hosts.iter().enumerate() {
+        let escaped = minijinja::HtmlEscape(&host.host).to_string();
+        let card = CARD_BYTES + escaped.len() + host_page(&host.host, 1).len();
+        if index - begin == most || index > begin && bytes + card > MOST_BYTES {
+            parts.push(&hosts[begin..index]);
+            (begin, bytes) = (index, 0);
+        }
+        bytes += card;
+    }
+    parts.push(&hosts[begin..]);
+    parts
+}
+
+/// The links between the pages of a letter; none for a single page.
+fn part_links(parts: &[&[&HostOverview]], name: &str) -> Vec<PartLink> {
+    let link = |(hosts, number): (&&[&HostOverview], usize)| PartLink {
+        first: hosts
+            .first()
+            .map_or_else(String::new, |host| one_line(&host.host)),
+        page: numbered(name, number),
+        is_current: false,
+    };
+    match parts {
+        [_] => vec![],
+        several => several.iter().zip(1..).map(link).collect(),
+    }
 }

@@ -9,15 +9,14 @@ use urldb_protocol::{
     State,
 };
 use urldb_render::numbers::{age_in_words, counted, number};
-use urldb_render::{
-    Mark, ack_command, capitalized, command_line, curl_words, day_in_words, one_line, url_path,
-};
+use urldb_render::{Mark, capitalized, day_in_words, is_unsettled, one_line, url_path};
 
 use super::chapters::{ChapterRow, Chapters};
-use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes};
+use super::commands::CommandRow;
+use super::incident_commands::commands;
 use super::results::{last_results, marks_of};
 use super::url_words::state_in_words;
-use super::values::{Figure, Time, bytes, first_seen, of};
+use super::values::{Figure, Time, bytes, first_seen, of, reason_of};
 use super::{Frame, Views};
 use crate::file_names::{host_page, url_page};
 
@@ -40,6 +39,8 @@ pub(crate) struct IncidentPage {
     /// The end of a closed incident, in one sentence.
     end: String,
     ack: Option<String>,
+    /// When reminders begin again.
+    reminders: String,
     /// The results of the last runs of a URL that comes and goes, in words and as marks.
     results: String,
     marks: String,
@@ -51,8 +52,16 @@ pub(crate) struct IncidentPage {
     /// The affected URLs after each run, as a chart.
     growth: String,
     is_notice: bool,
-    urls: Vec<AffectedRow>,
+    urls: Vec<UrlGroup>,
     more_urls: u64,
+}
+
+/// URLs of an incident that share a state.
+#[derive(Debug, Serialize)]
+struct UrlGroup {
+    /// `Gone, broken first on 15 November 2026; last good on 14 November 2026`
+    state: String,
+    urls: Vec<AffectedRow>,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,16 +71,15 @@ struct AffectedRow {
     page: Option<String>,
     place: String,
     link: Option<String>,
-    /// `gone since 15 November 2026; last good on 14 November 2026`
-    state: String,
 }
 
 impl Views<'_> {
-    /// The page of an incident with its events; `url_pages` are the pages of URLs.
+    /// The page of an incident with its events; `url_pages` are the pages of URLs. `seen` is the start of the run
+    /// that checked the affected URLs last, if it saw each as before.
     pub(crate) fn incident_page(
         &self,
         it: &IncidentOverview,
-        events: &IncidentEvents,
+        (events, seen): (&IncidentEvents, Option<Timestamp>),
         url_pages: &HashSet<String>,
     ) -> IncidentPage {
         let incident = &it.incident;
@@ -97,7 +105,7 @@ impl Views<'_> {
             last,
             left_out,
             growth,
-        } = self.chapters(incident, events, url_pages);
+        } = self.chapters(incident, (events, seen), url_pages);
         IncidentPage {
             frame,
             host: one_line(&it.domain),
@@ -110,6 +118,10 @@ impl Views<'_> {
             checked,
             end: end(incident),
             ack: incident.ack.as_ref().map(acknowledgement),
+            reminders: incident
+                .ack
+                .as_ref()
+                .map_or_else(String::new, |ack| reminders(incident, ack)),
             results: last_results(it),
             marks: marks_of(it),
             figures: figures(incident, events),
@@ -133,23 +145,39 @@ impl Views<'_> {
         String::new()
     }
 
-    /// The first affected URLs.
-    fn affected(&self, incident: &Incident, url_pages: &HashSet<String>) -> Vec<AffectedRow> {
-        let urls = incident.urls.iter().take(MOST_URLS);
-        let rows = urls.map(|url| {
-            let page = url_page(&url.url, url.request.as_deref());
-            AffectedRow {
-                url: one_line(&url.url),
-                page: url_pages.contains(&page).then_some(page),
-                place: one_line(&format!("{}, line {}", url.file, url.line)),
-                state: state_of(incident, url),
-                // The file has other lines since the incident closed.
-                link: self
-                    .file_link(&url.file, Some(url.line))
-                    .filter(|_| incident.closed.is_none()),
+    /// The first affected URLs, by their states, in the order in which these come first.
+    fn affected(&self, incident: &Incident, url_pages: &HashSet<String>) -> Vec<UrlGroup> {
+        let mut groups: Vec<UrlGroup> = vec![];
+        for url in incident.urls.iter().take(MOST_URLS) {
+            let state = capitalized(&state_of(incident, url));
+            let row = self.affected_row(incident, url, url_pages);
+            match groups.iter_mut().find(|group| group.state == state) {
+                Some(group) => group.urls.push(row),
+                None => groups.push(UrlGroup {
+                    state,
+                    urls: vec![row],
+                }),
             }
-        });
-        rows.collect()
+        }
+        groups
+    }
+
+    fn affected_row(
+        &self,
+        incident: &Incident,
+        url: &AffectedUrl,
+        url_pages: &HashSet<String>,
+    ) -> AffectedRow {
+        let page = url_page(&url.url, url.request.as_deref());
+        AffectedRow {
+            url: one_line(&url.url),
+            page: url_pages.contains(&page).then_some(page),
+            place: one_line(&format!("{}, line {}", url.file, url.line)),
+            // The file has other lines since the incident closed.
+            link: self
+                .file_link(&url.file, Some(url.line))
+                .filter(|_| incident.closed.is_none()),
+        }
     }
 }
 
@@ -238,6 +266,7 @@ fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
         let all = of(incident.host_urls.max(urls), "URL", "");
         let name = match notice.kind {
             NoticeKind::Blind => "Without result",
+            NoticeKind::NeedsHttp2 | NoticeKind::SlowRound => "Not checked",
             NoticeKind::CertificateEnds | NoticeKind::Mistake => "In danger",
         };
         figures.push(Figure::new(name, number(urls), all));
@@ -329,6 +358,14 @@ pub(super) fn end(incident: &Incident) -> String {
                 "The file was no longer in the database.".to_owned()
             }
             (NoticeKind::Mistake, _) => "The file was corrected.".to_owned(),
+            (NoticeKind::NeedsHttp2, _) if is_removed() => {
+                "The host had no URL over https any more.".to_owned()
+            }
+            (NoticeKind::NeedsHttp2, _) => "The host accepted HTTP/1.1 again.".to_owned(),
+            (NoticeKind::SlowRound, _) if is_removed() => {
+                "The host had no URL any more.".to_owned()
+            }
+            (NoticeKind::SlowRound, _) => "A run checked all URLs in time.".to_owned(),
             (NoticeKind::CertificateEnds, Some(_)) => "The host had a new certificate.".to_owned(),
             (NoticeKind::CertificateEnds, None) => {
                 "The host had no URL over https any more.".to_owned()
@@ -373,6 +410,25 @@ pub(super) fn acknowledgement(ack: &Ack) -> String {
     one_line(&text)
 }
 
+/// When reminders begin again; empty if nobody is reminded of the incident anyway.
+fn reminders(incident: &Incident, ack: &Ack) -> String {
+    let is_repeated = |url: &&AffectedUrl| !url.muted && !url.intermittent;
+    let repeated = incident.affected().filter(is_repeated);
+    let (acked, others): (Vec<_>, Vec<_>) = repeated.partition(|url| url.acked);
+    let until = day_in_words(ack.until);
+    match (acked.len() as u64, others.len() as u64) {
+        (0, 0) => String::new(),
+        (_, 0) => format!(
+            "The next reminder comes with the first run from {until} on. New URLs and other causes are still told."
+        ),
+        (_, 1) => format!("One URL joined later, so reminders of it come before {until} too."),
+        (_, some) => format!(
+            "{} joined later, so reminders of them come before {until} too.",
+            counted(some, "URL")
+        ),
+    }
+}
+
 /// One sentence about the failure, which names its URL where the incident affects several.
 pub(super) fn detail(incident: &Incident) -> String {
     let text = capitalized(&fault(incident));
@@ -397,6 +453,9 @@ fn fault(incident: &Incident) -> String {
     let (State::Changed, Some((promised, observed))) = (incident.state, lengths) else {
         return one_line(&evidence.detail);
     };
+    if reason_of(incident).is_some_and(is_unsettled) {
+        return one_line(&evidence.detail);
+    }
     let more = observed.saturating_sub(promised);
     match evidence.first_difference {
         Some(first) if first >= promised && more > 0 => format!(
@@ -411,62 +470,4 @@ fn fault(incident: &Incident) -> String {
         }
         None => format!("{} instead of {}.", bytes(observed), bytes(promised)),
     }
-}
-
-/// Commands for an open incident: see the bytes, get the promised ones, accept the new ones, stop reminders.
-fn commands(it: &IncidentOverview, checked: Option<Timestamp>) -> Vec<CommandRow> {
-    let incident = &it.incident;
-    if let Some(notice) = incident.notice.as_ref().filter(|_| incident.is_notice()) {
-        let check = match notice.kind {
-            NoticeKind::CertificateEnds => {
-                command("Check it again", &["urldb", "check", "-d", &it.domain])
-            }
-            NoticeKind::Blind => command("Test the network", &["urldb", "doctor"]),
-            NoticeKind::Mistake => command("Check the file", &["urldb", "lint", &notice.file]),
-        };
-        return check.into_iter().collect();
-    }
-    let evidence = &incident.evidence;
-    // The run may have stored evidence of other URLs only.
-    let first = incident.affected().next().map(|url| url.url.as_str());
-    let url = match evidence.url.as_str() {
-        "" => first.unwrap_or_default(),
-        url => url,
-    };
-    let has_request = incident
-        .urls
-        .iter()
-        .any(|affected| affected.url == url && affected.request.is_some());
-    let is_changed = incident.state == State::Changed && incident.redirect.is_none();
-    let mut rows = vec![];
-    if url.is_empty() {
-        return rows;
-    }
-    if !has_request && is_changed && evidence.promised.sha256.is_some() {
-        rows.extend(digest_command("See the bytes yourself", url));
-        rows.extend(evidence.first_difference.and_then(|first| {
-            let bytes = format!("+{}", first.saturating_add(1));
-            let curl = command_line(&curl_words(&["-sSL"], url))?;
-            Some(CommandRow {
-                purpose: "See them from the first difference on",
-                line: format!("{curl} | tail -c {bytes} | head -c 400"),
-            })
-        }));
-    } else if !has_request {
-        rows.extend(headers_command(url));
-    }
-    rows.extend(promised_bytes(url, &evidence.promised));
-    rows.extend(command("Check it again", &["urldb", "check", url]));
-    if is_changed {
-        rows.extend(command(
-            "Make the new bytes the promise, if they are meant",
-            &["urldb", "accept", url],
-        ));
-    }
-    let ack = checked.and_then(|checked| ack_command(incident, checked));
-    rows.extend(ack.map(|line| CommandRow {
-        purpose: "Stop reminders until that day",
-        line,
-    }));
-    rows
 }

@@ -7,8 +7,10 @@ mod commands;
 mod events;
 mod feed_entries;
 mod host;
+mod host_table;
 mod hosts;
 mod incident;
+mod incident_commands;
 mod incidents;
 mod overview;
 mod results;
@@ -51,7 +53,7 @@ pub(crate) struct Frame {
     pub(crate) stale_after: u64,
     pub(crate) project: String,
     pub(crate) repository: Option<String>,
-    /// The section of the site that the page belongs to: `overview` or `incidents`.
+    /// The section of the site that the page belongs to: `overview`, `incidents` or `hosts`.
     pub(crate) section: &'static str,
     pub(crate) version: String,
 }

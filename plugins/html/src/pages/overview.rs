@@ -9,7 +9,7 @@ use urldb_render::{
 
 use super::blind::BlindFacts;
 use super::events::EventRow;
-use super::hosts::{HostTable, MOST_HOSTS};
+use super::host_table::{HostTable, MOST_HOSTS};
 use super::incidents::{IncidentRow, latest_first};
 use super::values::{Figure, Shares, Time, first_seen, last_verified, promise_figures};
 use super::{Frame, Views};

@@ -1,7 +1,8 @@
 //! The rows of a story: events, with the growth of several runs as one row, and the end with the last URL.
 
-use urldb_protocol::{Because, ChapterDetails, EventKind, Incident};
+use urldb_protocol::{Because, ChapterDetails, EventKind, Evidence, Incident};
 use urldb_render::numbers::{age_in_words, number};
+use urldb_render::{chapter_sentence, growth_sentence};
 
 use crate::bars::Bar;
 
@@ -54,15 +55,52 @@ impl Step {
         is_growth && is_alike
     }
 
+    /// The fewest requests for a URL, if the runs saw the cause at each of them in all requests.
+    pub(super) fn agreeing(&self) -> Option<u32> {
+        match self.runs.len() {
+            1 => agreeing(&self.details),
+            _ => self.details.agreeing,
+        }
+    }
+
+    /// Its sentence: `28 more URLs served other bytes, 4 in each of 7 runs: 32 in all.`
+    pub(super) fn sentence(&self, incident: &Incident) -> String {
+        let text = match self.runs.as_slice() {
+            [_] => chapter_sentence(incident, &self.details),
+            runs => growth_sentence(incident, &self.details, runs),
+        };
+        let end = if self.closes {
+            ", and the incident closed"
+        } else {
+            ""
+        };
+        format!("{}{end}.", text.plain())
+    }
+
     fn grow(&mut self, next: ChapterDetails) {
         self.runs.push(next.chapter.urls);
+        let agreeing = self.agreeing().zip(agreeing(&next));
         let all = &mut self.details;
+        all.agreeing = agreeing.map(|(one, other)| one.min(other));
         all.chapter.urls += next.chapter.urls;
         all.chapter.affected = next.chapter.affected;
         all.url = None;
         all.evidence.extend(next.evidence);
         all.told.extend(next.told);
     }
+}
+
+/// The fewest requests for a URL of one event, if the run saw the cause at each of them in all requests.
+fn agreeing(details: &ChapterDetails) -> Option<u32> {
+    let ChapterDetails {
+        evidence, chapter, ..
+    } = details;
+    if (evidence.len() as u64) < chapter.urls {
+        return details.agreeing;
+    }
+    let is_one = |evidence: &Evidence| evidence.agreeing == evidence.requests;
+    let requests = evidence.iter().map(|evidence| evidence.requests).min();
+    requests.filter(|_| evidence.iter().all(is_one))
 }
 
 /// The affected URLs after each run in which URLs joined or left.

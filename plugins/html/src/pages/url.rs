@@ -257,13 +257,17 @@ fn commands(url: &UrlOverview, plain: &str, details: &UrlDetails) -> Vec<Command
     if url.promised.sha256.is_some() {
         rows.extend(digest_command("Check the promise yourself", plain));
     } else {
-        rows.extend(headers_command(plain));
+        rows.extend(headers_command("See the answer yourself", plain));
     }
     let promised = url.promised.sha256.as_ref();
     let promised = promised.map(|hex| format!("sha256:{hex}"));
     let mut digests = details.captures.iter().map(|capture| &capture.digest);
     if digests.any(|digest| Some(digest) == promised.as_ref()) {
-        rows.extend(promised_bytes(plain, &url.promised));
+        rows.extend(promised_bytes(
+            "Take the promised bytes out of the archive",
+            plain,
+            &url.promised,
+        ));
     } else if !details.captures.is_empty() {
         rows.extend(command(
             "Take the bytes out of the archive",

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use urldb_protocol::{FileCounts, HostOverview, Incident};
+use urldb_protocol::{FileCounts, HostOverview, Incident, Reason};
 use urldb_render::numbers::{counted, number};
 use urldb_render::{day_in_words, moment_in_words, short_day};
 
@@ -166,6 +166,7 @@ pub(super) fn promise_figures(
     if let Some(verified) = verified {
         let never = files.ages[4];
         let which = match never {
+            0 if files.all == 1 => "the only file".to_owned(),
             0 => format!("the oldest of {}", counted(files.all, "file")),
             never => format!("{} of {}", number(never), counted(files.all, "file")),
         };
@@ -176,7 +177,10 @@ pub(super) fn promise_figures(
         let of = of(files.all, "file", "");
         figures.push(Figure::new("In the archive", number(files.archived), of));
     }
-    let known = format!("of the last {known_days}");
+    let known = match known_days {
+        1 => "of 1 day".to_owned(),
+        days => format!("of the last {days} days"),
+    };
     figures.push(Figure::new(
         "Days without incident",
         good_days.to_string(),
@@ -194,4 +198,9 @@ pub(super) fn date(time: Timestamp) -> Date {
 pub(super) fn first_seen(incident: &Incident) -> Timestamp {
     let since = incident.since;
     incident.opened.map_or(since, |opened| opened.min(since))
+}
+
+/// The reason of an incident.
+pub(super) fn reason_of(incident: &Incident) -> Option<Reason> {
+    incident.reason.as_deref()?.parse().ok()
 }

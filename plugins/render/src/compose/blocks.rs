@@ -13,7 +13,7 @@ use super::scope::Scope;
 use super::urls::{path_of, prefix, without_scheme};
 use crate::message::{Block, Class, HostRow, SourceLink, UrlList, UrlRow};
 use crate::numbers::{bytes, count, moment, number, ratio, share};
-use crate::sentences::{Cause, Subject, status_line};
+use crate::sentences::{Cause, Subject, is_unsettled, status_line};
 use crate::text::Text;
 
 /// The block of incidents with one cause.
@@ -69,7 +69,7 @@ pub(crate) fn cause_of(incident: &Incident, envelope: &Lookup<'_>) -> Text {
     if cause.counts_urls() {
         return text;
     }
-    let share = share(group.urls_now(), group.host_urls(), "URL");
+    let share = share(group.urls_of_title(), group.host_urls(), "URL");
     text.own(format!(" ({share})"))
 }
 
@@ -137,7 +137,7 @@ fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     }
     let share = match group.phase() {
         Phase::Closed => share(group.urls_at_end(), group.urls_now(), "URL"),
-        _ => share(group.urls_now(), group.host_urls(), "URL"),
+        _ => share(group.urls_of_title(), group.host_urls(), "URL"),
     };
     sentence
         .own(" (")
@@ -192,7 +192,7 @@ fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
         _ => subject(group, cause),
     };
     if cause.counts_urls() {
-        let urls = count(group.urls_now(), "URL");
+        let urls = count(group.urls_of_title(), "URL");
         let pages = match cause.subject {
             Subject::Hosts(_) => "redirect",
             _ => "redirects",
@@ -206,7 +206,7 @@ fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     let text = subject.own(" ").and(cause.sentence());
     match cause.subject {
         Subject::Url => text,
-        _ => text.own(format!(" ({})", count(group.urls_now(), "URL"))),
+        _ => text.own(format!(" ({})", count(group.urls_of_title(), "URL"))),
     }
 }
 
@@ -250,7 +250,7 @@ fn host_row(incident: &Incident, envelope: &Lookup<'_>) -> HostRow {
         ),
         urls: group.urls_now(),
         host_urls: group.host_urls(),
-        share: Text::from(ratio(group.urls_now(), group.host_urls())),
+        share: Text::from(ratio(group.urls_of_title(), group.host_urls())),
         place: file.map(|file| source_link(envelope, file, None)),
         solved: incident.phase == Phase::Closed,
     }
@@ -324,7 +324,9 @@ const UPLOAD_FIRST: &str = "If the file is missing on the server, upload it firs
 /// The line of the record, if a pull request promises a URL that does not exist.
 fn wrong_address(group: &Group<'_>, scope: Scope<'_>) -> Option<usize> {
     let is_new = matches!(scope, Scope::PullRequest { .. });
-    let is_gone = group.first().state == State::Gone && group.cause().subject == Subject::Url;
+    let is_gone = group.first().state == State::Gone
+        && group.reason() != Some(Reason::Parked)
+        && group.cause().subject == Subject::Url;
     let url = group.urls().next().filter(|_| is_new && is_gone)?;
     Some(url.line)
 }
@@ -388,6 +390,9 @@ fn brief(group: &Group<'_>, cause: &Cause<'_>) -> Text {
         };
     }
     match (group.first().state, cause.subject) {
+        (State::Changed, _) if group.reason().is_some_and(is_unsettled) => {
+            Text::from(Text::new().outside(&evidence.detail).capitalized()).own(".")
+        }
         (State::Changed, Subject::Url) => changed_in_brief(evidence),
         (State::Unreachable, _) => match (group.reason(), &evidence.certificate) {
             (Some(Reason::TlsExpired), Some(dates)) => Text::from("It expired on ")

@@ -164,6 +164,15 @@ impl<'a> Group<'a> {
         self.urls().count() as u64
     }
 
+    /// Number of URLs that are broken in the way of the title: some URLs of an incident may be broken in another.
+    pub(crate) fn urls_of_title(&self) -> u64 {
+        let alike = self.urls().filter(|url| url.state.is_none());
+        match alike.count() {
+            0 => self.urls_now(),
+            alike => alike as u64,
+        }
+    }
+
     pub(crate) fn host_urls(&self) -> u64 {
         let urls: u64 = self
             .incidents
@@ -190,7 +199,7 @@ impl<'a> Group<'a> {
             to_home_page: redirect.is_some_and(|target| is_home_page(target, &first.host)),
             evidence: &first.evidence,
             domain: self.domain,
-            urls: (self.urls_now(), self.host_urls()),
+            urls: (self.urls_of_title(), self.host_urls()),
         }
     }
 

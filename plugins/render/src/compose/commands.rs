@@ -10,7 +10,10 @@ use super::urls::{domain_of, path_of, prefix};
 use crate::message::Command;
 use crate::numbers::digest;
 use crate::sentences::Subject;
-use crate::shell::{HEADERS_ONLY, command_line, curl_words};
+use crate::shell::{HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
+
+/// The canonical request of a record with `method: HEAD`.
+const HEAD: &str = "__wb_method=HEAD";
 
 /// The time until the day that a command to acknowledge an incident names.
 const ACK_TIME: SignedDuration = SignedDuration::from_hours(14 * 24);
@@ -43,13 +46,12 @@ pub(super) fn commands(
     (commands, best)
 }
 
-/// The first URL that the run added, or else the first one that is affected.
+/// The first URL that the run added, or else the first one that is affected, in the way of the title if there is one.
 fn first_url<'a>(group: &Group<'a>) -> Option<&'a AffectedUrl> {
-    let mut urls = group.urls();
-    match group.phase() {
-        Phase::Grown => group.urls().find(|url| url.new).or_else(|| urls.next()),
-        _ => urls.next(),
-    }
+    let is_preferred = |url: &&AffectedUrl| group.phase() == Phase::Grown && url.new;
+    // The first of equal ones.
+    let urls = group.urls();
+    urls.min_by_key(|url| (url.state.is_some(), !is_preferred(url)))
 }
 
 struct Context<'a> {
@@ -72,12 +74,19 @@ impl Context<'_> {
                 self.try_it("to try one yourself"),
                 self.check("to check one host again"),
             ],
-            State::Gone if matches!(self.scope, Scope::PullRequest { .. }) => {
+            State::Gone
+                if reason != Some(Reason::Parked)
+                    && matches!(self.scope, Scope::PullRequest { .. }) =>
+            {
                 vec![self.check_again()]
             }
             _ if cause.redirect.is_some() => {
                 vec![self.try_it("to see the redirect"), self.check_again()]
             }
+            State::Changed if reason == Some(Reason::Unstable) => {
+                vec![self.ask_in_turn(), self.check_again()]
+            }
+            State::Changed if reason == Some(Reason::Uploading) => vec![self.ask_later()],
             State::Changed if is_one && reason != Some(Reason::ContentType) => self.bytes(),
             State::Changed if reason != Some(Reason::ContentType) => {
                 vec![
@@ -120,7 +129,7 @@ impl Context<'_> {
         let evidence = &self.incident().evidence;
         let url = &self.first.url;
         if self.first.request.is_some() {
-            return vec![self.check_again()];
+            return vec![self.try_it("to try it yourself"), self.check_again()];
         }
         let accept = Command::new("to accept the new file", &["urldb", "accept", url])
             .filter(|_| self.is_acceptable());
@@ -129,10 +138,7 @@ impl Context<'_> {
         }
         match (&evidence.text, evidence.first_difference) {
             (Some(_), _) => vec![accept, self.promised_file()],
-            (None, Some(_)) => vec![
-                Command::new("to compare both files", &["urldb", "archive", "diff", url]),
-                accept,
-            ],
+            (None, Some(_)) => vec![self.compare(), accept],
             (None, None) => vec![self.try_it("to try it yourself"), accept],
         }
     }
@@ -176,16 +182,29 @@ impl Context<'_> {
         Command::new("to get the promised file back", &words)
     }
 
+    /// Compares the promised bytes with the served ones, if the archive has both. Shows their digests otherwise.
+    fn compare(&self) -> Option<Command> {
+        let url = &self.first.url;
+        let evidence = &self.incident().evidence;
+        // The evidence of an incident is about one of its URLs.
+        if evidence.first_difference.is_some() && evidence.url == *url {
+            return Command::new("to compare both files", &["urldb", "archive", "diff", url]);
+        }
+        Command::new("to see each answer", &["urldb", "check", "--verbose", url])
+    }
+
     /// Shows what is at stake: the headers of each answer, or the fault of the body.
     fn try_it(&self, purpose: &str) -> Option<Command> {
-        if self.first.request.is_some() {
-            return None;
-        }
         let url = &self.first.url;
+        match self.first.request.as_deref() {
+            None => {}
+            Some(HEAD) => return curl(purpose, &["-sSIL"], url),
+            Some(_) => return None,
+        }
         let evidence = &self.incident().evidence;
         let is_about_body = matches!(self.incident().state, State::Changed | State::Truncated);
         if !is_about_body || self.group.cause().redirect.is_some() {
-            return curl(purpose, &HEADERS_ONLY, url);
+            return curl(purpose, &self.headers_only(), url);
         }
         if self.incident().state == State::Truncated {
             return curl(purpose, &["-sSL", "-o", "/dev/null"], url);
@@ -194,12 +213,40 @@ impl Context<'_> {
         match self.group.reason() {
             Some(Reason::Status) => curl(purpose, &written("%{http_code}\\n"), url),
             Some(Reason::ContentType) => curl(purpose, &written("%{content_type}\\n"), url),
-            Some(Reason::Digest) if evidence.promised.sha256.is_some() => {
-                let mut command = curl(purpose, &["-sSL"], url)?;
-                command.line += " | sha256sum";
-                Some(command)
-            }
+            Some(Reason::Digest) if evidence.promised.sha256.is_some() => self.compare(),
             _ => curl(purpose, &written("%{size_download} bytes\\n"), url),
+        }
+    }
+
+    /// Options of curl that show the headers. By itself, curl speaks HTTP/2 over TLS, and would be answered by a server that
+    /// closes each connection of HTTP/1.1.
+    fn headers_only(&self) -> Vec<&'static str> {
+        let mut options = HEADERS_ONLY.to_vec();
+        let is_cut = matches!(
+            self.group.reason(),
+            Some(Reason::Disconnected | Reason::Protocol)
+        );
+        if is_cut && self.first.url.starts_with("https:") {
+            options.push("--http1.1");
+        }
+        options
+    }
+
+    /// Shows which content each of several requests gets.
+    fn ask_in_turn(&self) -> Option<Command> {
+        let line = bytes_in_turn(&self.first.url).filter(|_| self.first.request.is_none())?;
+        Some(Command {
+            purpose: "to compare several answers".to_owned(),
+            line,
+        })
+    }
+
+    /// Checks a file again that may be complete by then; also after a `check`.
+    fn ask_later(&self) -> Option<Command> {
+        let purpose = "to check it again, once it is uploaded";
+        match self.first.request {
+            None => Command::new(purpose, &["urldb", "check", &self.first.url]),
+            Some(_) => self.check(purpose),
         }
     }
 
@@ -224,20 +271,11 @@ impl Context<'_> {
         if self.scope == Scope::Check {
             return None;
         }
-        let affected: Vec<_> = self.incident().affected().collect();
-        if let ([only], None) = (affected.as_slice(), &self.first.request) {
-            return Command::new(purpose, &["urldb", "check", &only.url]);
-        }
-        // An alias is checked with its domain.
-        let domain = domain_of(&self.first.file).unwrap_or(&self.incident().host);
-        let is_host_wide = affected.len() as u64 >= self.incident().host_urls;
-        match prefix(affected.into_iter()).filter(|_| !is_host_wide) {
-            Some(prefix) => {
-                let words = ["urldb", "check", "-d", domain, "--path-prefix", &prefix];
-                Command::new(purpose, &words)
-            }
-            None => Command::new(purpose, &["urldb", "check", "-d", domain]),
-        }
+        let line = check_command(self.incident(), self.first)?;
+        Some(Command {
+            purpose: purpose.to_owned(),
+            line,
+        })
     }
 
     /// Stops reminders of an incident that the reader hears of, or is reminded of.
@@ -287,6 +325,21 @@ pub(super) fn is_tls(reason: Reason) -> bool {
             | Reason::TlsUntrusted
             | Reason::TlsWrongHost
     )
+}
+
+/// The command that checks the affected URLs of an incident again, of which `first` is one.
+pub fn check_command(incident: &Incident, first: &AffectedUrl) -> Option<String> {
+    let affected: Vec<_> = incident.affected().collect();
+    if let ([only], None) = (affected.as_slice(), &first.request) {
+        return command_line(&["urldb", "check", &only.url]);
+    }
+    // An alias is checked with its domain.
+    let domain = domain_of(&first.file).unwrap_or(&incident.host);
+    let is_host_wide = affected.len() as u64 >= incident.host_urls;
+    match prefix(affected.into_iter()).filter(|_| !is_host_wide) {
+        Some(prefix) => command_line(&["urldb", "check", "-d", domain, "--path-prefix", &prefix]),
+        None => command_line(&["urldb", "check", "-d", domain]),
+    }
 }
 
 /// The command that acknowledges an incident for two weeks after `now`; absent if nobody would be reminded of it.

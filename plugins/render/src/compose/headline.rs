@@ -10,7 +10,7 @@ use super::stuck::Deliveries;
 use super::titles::comes_and_goes;
 use super::{blind, mistakes, notices};
 use crate::message::{Headline, Tone};
-use crate::numbers::{count, number, share_of, share_with};
+use crate::numbers::{count, number, share_with};
 use crate::sentences::possessor;
 use crate::text::Text;
 
@@ -69,7 +69,7 @@ impl Report<'_> {
             return good;
         }
         if self.closed.is_empty() && !self.solved.is_empty() {
-            return notices::solved(&self.solved, self.open.is_empty(), self.kept());
+            return self.notices_solved();
         }
         // An incident that has shrunk is open.
         let open = (self.open.len() + self.news.len()) as u64;
@@ -97,7 +97,7 @@ impl Report<'_> {
                 let text = format!("{} {verb} {state}, {}", incidents(open), self.broken());
                 Headline::new(Tone::Bad, "No news", text)
             }
-            (closed, 0) if self.without_result() == 0 => self.all_closed(closed),
+            (closed, 0) if self.unsure().is_none() => self.all_closed(closed),
             (_, _) if !is_mail && self.envelope.run.selection.is_some() && !self.was_seen() => {
                 self.all_good("All good again")
             }
@@ -109,13 +109,19 @@ impl Report<'_> {
                     (false, closed) => format!("{} are solved", incidents(closed)),
                 };
                 let others = match open {
-                    0 => self.missing_results(),
+                    0 => self.unsure().unwrap_or_default(),
                     1 => format!("1 other is open, {}", self.broken()),
                     open => format!("{} others are open, {}", number(open), self.broken()),
                 };
                 Headline::new(Tone::Good, "Good news", format!("{solved}. {others}"))
             }
         }
+    }
+
+    /// The headline if notices are closed, and no incident is.
+    fn notices_solved(&self) -> Headline {
+        let is_all = self.open.is_empty() && self.unsure().is_none();
+        notices::solved(&self.solved, is_all, self.kept())
     }
 
     /// All URLs are as promised, or some are broken.
@@ -191,15 +197,11 @@ impl Report<'_> {
 
     /// The headline of a run without incidents.
     pub(super) fn nothing_new(&self) -> Headline {
-        let unconfirmed = self.urls_of(&self.unconfirmed);
         if let Some(no_result) = self.no_result() {
             return no_result;
         }
-        let all = self.all();
-        if unconfirmed > 0 && !self.is_cut_short() {
-            let urls = share_of(unconfirmed, all, "URL", &self.possessor());
-            let text = format!("{urls} failed for the first time");
-            return Headline::new(Tone::Warn, "Nothing to do yet", text);
+        if let Some(failed) = self.failed_first().filter(|_| !self.is_cut_short()) {
+            return Headline::new(Tone::Warn, "Nothing to do yet", failed);
         }
         self.all_good(if self.envelope.fixed.is_empty() {
             "All good"
@@ -240,22 +242,9 @@ impl Report<'_> {
         })
     }
 
-    /// Number of URLs that got no result. Those whose file could not be read again have no incident.
-    pub(super) fn without_result(&self) -> u64 {
-        let coverage = self.envelope.summary.readers_coverage();
-        let missing = coverage.due.saturating_sub(coverage.checked);
-        self.urls_of(&self.unknown).max(missing)
-    }
-
     /// Whether somebody ended the run before it had all results.
     fn is_cut_short(&self) -> bool {
         self.envelope.run.interrupted && self.without_result() > 0
-    }
-
-    /// `20 of 1,100 URLs got no result`.
-    fn missing_results(&self) -> String {
-        let urls = share_of(self.without_result(), self.all(), "URL", &self.possessor());
-        format!("{urls} got no result")
     }
 
     /// The headline of a run that saw nothing wrong, unless URLs got no result.
@@ -266,8 +255,8 @@ impl Report<'_> {
         if let Some((incident, notice)) = self.blind() {
             return Headline::new(Tone::Warn, "No result", blind::unseen(incident, notice));
         }
-        if self.without_result() > 0 {
-            return Headline::new(Tone::Warn, "Nothing to do yet", self.missing_results());
+        if let Some(unsure) = self.unsure() {
+            return Headline::new(Tone::Warn, "Nothing to do yet", unsure);
         }
         // A mail tells the state of all promises, and the terminal what this run has seen.
         let arguments = self.envelope.run.selection.as_ref();
@@ -302,7 +291,7 @@ impl Report<'_> {
     }
 
     /// Follows a number of URLs of the reader.
-    fn possessor(&self) -> String {
+    pub(super) fn possessor(&self) -> String {
         possessor(&self.envelope.summary)
     }
 
@@ -383,7 +372,7 @@ impl Report<'_> {
     }
 
     /// Number of URLs of the reader.
-    fn all(&self) -> u64 {
+    pub(super) fn all(&self) -> u64 {
         let summary = &self.envelope.summary;
         match summary.readers_totals().urls {
             // A check counts only the URLs that were due.

@@ -3,15 +3,13 @@
 use urldb_protocol::{
     CertificateDates, Chapter, Envelope, EventKind, Incident, Notice, NoticeKind, Phase, Reason,
 };
-use urldb_text::sanitize;
 
 use super::facts::ip_and_port;
 use super::links::source_link;
 use super::scope::Scope;
-use super::urls::domain_of;
-use super::{blind, mistakes};
-use crate::message::{Block, Class, Command, Fact, Headline, Tone};
-use crate::numbers::{count, day, hours, moment, share};
+use super::{blind, host_notice, http2, mistakes, slow_round};
+use crate::message::{Block, Fact, Headline, Tone};
+use crate::numbers::{count, day, hours, moment};
 use crate::text::Text;
 
 /// The blocks of a notice: of mistakes in a file one each, of all else one.
@@ -22,37 +20,20 @@ pub(super) fn blocks(incident: &Incident, envelope: &Envelope, scope: Scope<'_>)
     match notice.kind {
         NoticeKind::CertificateEnds => vec![of_certificate(incident, notice, envelope)],
         NoticeKind::Blind => vec![blind::block(incident, notice)],
+        NoticeKind::NeedsHttp2 => vec![http2::block(incident, notice)],
+        NoticeKind::SlowRound => vec![slow_round::block(incident, notice)],
         NoticeKind::Mistake => mistakes::blocks(incident, notice, (envelope, scope)),
     }
 }
 
 fn of_certificate(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Block {
     let is_closed = incident.phase == Phase::Closed;
-    let subject = Text::new().code(&incident.host);
-    let class = if is_closed {
-        Class::Solved
-    } else {
-        Class::Warning
-    };
-    let domain = domain_of(&notice.file).unwrap_or(&incident.host);
-    let check = Command::new("to check it again", &["urldb", "check", "-d", domain]);
-    let check = check.filter(|_| !is_closed && !incident.id.is_empty());
     Block {
-        code: (!is_closed).then(|| notice.kind.as_str().to_owned()),
-        known: incident.phase == Phase::Unchanged,
         short: short(incident, notice),
-        host: sanitize(&incident.host).into_owned(),
-        ids: Some(incident.id.clone())
-            .filter(|id| !id.is_empty())
-            .into_iter()
-            .collect(),
-        urls_total: notice.endangered.unwrap_or_default(),
         place: (!is_closed).then(|| source_link(envelope, &notice.file, None)),
         facts: facts(incident, notice, envelope),
-        brief_command: check.is_some().then_some(0),
-        commands: check.into_iter().collect(),
         brief: brief(notice, is_closed),
-        ..Block::new(class, subject, sentence(incident, notice))
+        ..host_notice::block(incident, notice, sentence(incident, notice))
     }
 }
 
@@ -64,6 +45,8 @@ pub(crate) fn notice_title(incident: &Incident) -> Text {
         Some(notice) => match notice.kind {
             NoticeKind::CertificateEnds => subject.and(sentence(incident, notice)),
             NoticeKind::Blind => blind::sentence(incident, notice),
+            NoticeKind::NeedsHttp2 => subject.and(http2::sentence(incident, notice)),
+            NoticeKind::SlowRound => subject.and(slow_round::sentence(incident, notice)),
             NoticeKind::Mistake => {
                 let subject = Text::new().code(&notice.file).own(" ");
                 subject.and(mistakes::sentence(incident, notice))
@@ -81,13 +64,7 @@ fn sentence(incident: &Incident, notice: &Notice) -> Text {
         });
     }
     let ends = Text::from("has a certificate that ").own(ending(notice));
-    match notice.endangered {
-        Some(urls) => {
-            let urls = share(urls, incident.host_urls.max(urls), "URL");
-            ends.own(format!(" ({})", urls.replace('\u{a0}', " ")))
-        }
-        None => ends,
-    }
+    host_notice::with_urls(ends, incident, notice)
 }
 
 /// `ends in less than 14 days`, or `has ended`.
@@ -239,7 +216,14 @@ pub(super) fn phrases(notices: &[&Incident], news: &[&Incident]) -> Vec<String> 
     };
     let ended = phrase(over + ended, "has ended", "have ended");
     let soon = phrase(certificates.len() - over, "ends soon", "end soon");
-    ended.into_iter().chain(soon).chain(blind).collect()
+    let http2 = of_kind(NoticeKind::NeedsHttp2).count() as u64;
+    let verb = if http2 == 1 { "speaks" } else { "speak" };
+    let http2 = (http2 > 0).then(|| format!("{} {verb} only HTTP/2", count(http2, "host")));
+    let slow = of_kind(NoticeKind::SlowRound).count() as u64;
+    let verb = if slow == 1 { "refuses" } else { "refuse" };
+    let slow = (slow > 0).then(|| format!("{} {verb} so many requests", count(slow, "host")));
+    let phrases = ended.into_iter().chain(soon).chain(http2).chain(slow);
+    phrases.chain(blind).collect()
 }
 
 /// The headline of notices that are closed: `All good: 1 certificate was renewed, all 6 URLs are as promised`.
@@ -269,7 +253,9 @@ pub(crate) fn issue_lead(incident: &Incident) -> Option<Text> {
     match notice.kind {
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return Some(blind::issue_lead()),
-        NoticeKind::Mistake => return Some(notice_title(incident)),
+        NoticeKind::Mistake | NoticeKind::NeedsHttp2 | NoticeKind::SlowRound => {
+            return Some(notice_title(incident));
+        }
     }
     let text = Text::from("the certificate of ").code(&incident.host);
     let verb = if notice.has_ended() { "ended" } else { "ends" };
@@ -300,6 +286,8 @@ pub(crate) fn notice_comment(incident: &Incident, since: &str) -> Option<String>
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return blind::comment(incident, notice, since),
         NoticeKind::Mistake => return mistakes::comment(incident, notice, since),
+        NoticeKind::NeedsHttp2 => return http2::comment(incident, since),
+        NoticeKind::SlowRound => return slow_round::comment(incident, notice, since),
     }
     Some(match (incident.phase, &notice.renewed) {
         (Phase::Closed, Some(dates)) => {
@@ -340,6 +328,8 @@ pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Tex
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return Some(blind::event(chapter, notice)),
         NoticeKind::Mistake => return Some(mistakes::event(notice)),
+        NoticeKind::NeedsHttp2 => return Some(Text::from(http2::NEEDS)),
+        NoticeKind::SlowRound => return Some(Text::from(slow_round::refuses(notice))),
     }
     Some(Text::from(match (chapter.event, notice.within_hours) {
         (EventKind::Renewed, _) => "renewed".to_owned(),

@@ -137,7 +137,12 @@ fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
     };
     let since = stuck.failing_since(now).map(day);
     let what = match (stuck.is_partial(), &since) {
-        (true, _) => "did not reach all recipients".to_owned(),
+        (true, _) => {
+            let reached = stuck.reached.len();
+            let all = count((reached + stuck.recipients.len()) as u64, "recipient");
+            let others = listed(&stuck.recipients).plain();
+            format!("was sent to {reached} of {all}, not to {others}")
+        }
         (false, None) => "was not sent".to_owned(),
         (false, Some(since)) => format!("has not been sent since {since}"),
     };
@@ -175,7 +180,7 @@ fn facts(stuck: &StuckMessages, now: Timestamp) -> Vec<Fact> {
         let unheard = count(stuck.incidents, "incident");
         facts.push(Fact::new("unheard", Text::from(unheard)));
     }
-    if !stuck.recipients.is_empty() {
+    if !stuck.recipients.is_empty() && !stuck.is_partial() {
         facts.push(Fact::new("for", listed(&stuck.recipients)));
     }
     if stuck.is_partial() {

@@ -123,7 +123,7 @@ pub(crate) fn page_title(incident: &Incident, envelope: &Lookup<'_>) -> Text {
     if cause.subject == Subject::Url || cause.counts_urls() {
         return text;
     }
-    let share = share(group.urls_now(), group.host_urls(), "URL");
+    let share = share(group.urls_of_title(), group.host_urls(), "URL");
     text.own(format!(" ({})", share.replace('\u{a0}', " ")))
 }
 

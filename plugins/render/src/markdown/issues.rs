@@ -61,6 +61,10 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
                  follows only when there are others."
             } else if only.notice_of(NoticeKind::Blind).is_some() {
                 "urldb opened this issue and closes it when a run has results again."
+            } else if only.notice_of(NoticeKind::NeedsHttp2).is_some() {
+                "urldb opened this issue and closes it when the host accepts HTTP/1.1."
+            } else if only.notice_of(NoticeKind::SlowRound).is_some() {
+                "urldb opened this issue and closes it when a run checks all URLs of the host in time."
             } else if only.is_notice() {
                 "urldb keeps this issue: a comment follows only when something changes, or as a reminder."
             } else {

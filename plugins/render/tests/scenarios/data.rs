@@ -39,6 +39,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
             test: false,
         },
         incidents: Vec::new(),
+        explanations: Vec::new(),
         findings: Vec::new(),
         mistakes: Vec::new(),
         fixed: Vec::new(),
@@ -111,6 +112,7 @@ pub(crate) fn add(envelope: &mut Envelope, incident: Incident, reason: Option<&s
             url: url.url.clone(),
             file: url.file.clone(),
             line: url.line,
+            sentence: None,
             message: Shown::default(),
             state: incident.state,
             reason: reason.or(incident.reason.as_deref()).map(str::to_owned),
@@ -562,7 +564,7 @@ pub(crate) fn mixed() -> Envelope {
     envelope
 }
 
-fn images_gone() -> Incident {
+pub(crate) fn images_gone() -> Incident {
     let mut gone = incident(
         "987e7add",
         Phase::Opened,

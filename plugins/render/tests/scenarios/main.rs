@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
-use urldb_protocol::{Delay, Envelope, Incident, Phase};
+use urldb_protocol::{Delay, Envelope, Incident, Phase, State};
 use urldb_render::{
     Deliveries, Renderer, Scope, StuckMessages, TerminalOptions, annotations, comment, compose,
     issue, mail_body, markdown, reminder_comment, shared_issue, subject, terminal,
@@ -288,6 +288,34 @@ fn following_mails_tell_only_what_changed_in_their_thread() {
     });
     let late = late.mail(Scope::News);
     assert_snapshot!("10-mail-refused-mail-delivered-late", late.0);
+}
+
+#[test]
+fn a_title_counts_the_urls_that_are_broken_in_its_way() {
+    let mut envelope = data::report("20261125T041703Z-00000000", "2026-11-25 04:17", 9);
+    let mut incident = data::images_gone();
+    incident.urls[0].state = Some(State::Changed);
+    incident.evidence.url = incident.urls[1].url.clone();
+    let (gone, other) = (incident.urls.len() - 1, incident.urls[0].url.clone());
+    let first = incident.urls[1].url.clone();
+    envelope.incidents.push(incident);
+    let scenario = Scenario::new("two ways", envelope, &[]);
+    let terminal = scenario.plain_terminal(Scope::Run, 200);
+    let title = format!("answers 404 Not Found ({gone} of ");
+    assert!(terminal.contains(&title), "{terminal}");
+    assert!(
+        terminal.contains("also       1 URL in another way, such as changed"),
+        "{terminal}"
+    );
+    let message = compose(&scenario.envelope, Scope::News, &Deliveries::default());
+    let short = message.blocks[0].short.plain();
+    assert_eq!(short, "docs.example.org answers 404 Not Found (2 URLs)");
+    let curl = |url: &str| {
+        terminal
+            .lines()
+            .any(|line| line.contains("curl ") && line.ends_with(url))
+    };
+    assert!(curl(&first) && !curl(&other), "{terminal}");
 }
 
 #[test]

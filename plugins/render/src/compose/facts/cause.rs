@@ -8,7 +8,7 @@ use urldb_protocol::{
 
 use super::open::{OpenGroup, ip_and_port};
 use crate::compose::notices;
-use crate::compose::urls::host_of;
+use crate::compose::urls::{host_of, path_of};
 use crate::message::Fact;
 use crate::numbers::{bytes, count, digest, moment, number};
 use crate::sentences::status_line;
@@ -36,6 +36,7 @@ impl OpenGroup<'_> {
                 _ => self.tried(&evidence.detail).into_iter().collect(),
             },
             State::Truncated | State::Inconclusive | State::Blocked => self.error(),
+            State::Gone if self.group.reason() == Some(Reason::Parked) => self.error(),
             _ => Vec::new(),
         }
     }
@@ -54,6 +55,9 @@ impl OpenGroup<'_> {
         let Evidence {
             promised, observed, ..
         } = evidence;
+        if self.is_unsettled() {
+            return self.unsettled();
+        }
         if !self.is_one_url() {
             return Vec::new();
         }
@@ -92,6 +96,26 @@ impl OpenGroup<'_> {
         let cause = finding.and_then(|finding| finding.not_archived.as_deref());
         let cause = cause.or(evidence.not_archived.as_deref());
         facts.extend(cause.map(|cause| Fact::new("not archived", Text::new().outside(cause))));
+        facts
+    }
+
+    /// Content that differs from request to request: the promise, and the sentence about the requests.
+    fn unsettled(&self) -> Vec<Fact> {
+        let evidence = self.evidence();
+        let Promised { length, sha256, .. } = &evidence.promised;
+        let promised = content(*length, sha256.as_deref(), None).filter(|_| self.is_one_url());
+        let mut facts: Vec<Fact> = promised
+            .map(|text| Fact::new("promised", text))
+            .into_iter()
+            .collect();
+        let detail = Text::new().outside(&evidence.detail);
+        let text = if self.is_one_url() {
+            detail
+        } else {
+            let path = Text::new().path(&path_of(&evidence.url));
+            path.own(": ").and(detail)
+        };
+        facts.extend((!evidence.detail.is_empty()).then(|| Fact::new("seen", text)));
         facts
     }
 

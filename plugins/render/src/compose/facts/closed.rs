@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, Promised, Span};
 
 use super::cause::content;
-use super::story::{span_text, ways};
+use super::story::{run_of, runs, span_text, ways};
 use crate::compose::causes::Group;
 use crate::compose::notices;
 use crate::message::Fact;
@@ -124,18 +124,13 @@ fn broken(group: &Group<'_>, envelope: &Envelope) -> Text {
         let ways = group.cause().sentence().in_past();
         return Text::from(format!("since {}: ", moment(group.since()))).and(ways);
     }
-    let mut spans: BTreeMap<(Timestamp, Timestamp), u64> = BTreeMap::new();
     // A URL whose record was removed has no end.
     let with_end = |url: &&AffectedUrl| url.left != Some(Because::Removed);
-    for url in group.urls().filter(with_end) {
-        let from = url.since.unwrap_or(first.since);
-        let to = url.until.unwrap_or_else(|| closed_at(first, envelope));
-        *spans.entry((from, to)).or_default() += 1;
-    }
-    let spans: Vec<(Span, u64)> = spans
-        .into_iter()
-        .map(|((from, to), urls)| (Span { from, to }, urls))
-        .collect();
+    let spans = group.urls().filter(with_end).map(|url| Span {
+        from: url.since.unwrap_or(first.since),
+        to: url.until.unwrap_or_else(|| closed_at(first, envelope)),
+    });
+    let spans = counted(&spans.collect::<Vec<_>>());
     let mut text = spans_text(&spans);
     if let [incident] = group.incidents.as_slice()
         && let Some(ways) = ways(incident)
@@ -147,6 +142,20 @@ fn broken(group: &Group<'_>, envelope: &Envelope) -> Text {
         text = text.own("; before, ").own(span_text(before));
     }
     text
+}
+
+/// The different spans and the number of URLs that have each. Times of one run count as its first one.
+fn counted(spans: &[Span]) -> Vec<(Span, u64)> {
+    let begins = runs(spans.iter().map(|span| span.from));
+    let ends = runs(spans.iter().map(|span| span.to));
+    let mut counts: BTreeMap<(Timestamp, Timestamp), u64> = BTreeMap::new();
+    for Span { from, to } in spans {
+        let from = run_of(&begins, *from);
+        let span = (from, run_of(&ends, *to).max(from));
+        *counts.entry(span).or_default() += 1;
+    }
+    let span = |((from, to), urls)| (Span { from, to }, urls);
+    counts.into_iter().map(span).collect()
 }
 
 /// The times of URLs that were broken together. Two times share the begin or the end that they have in common.
@@ -187,4 +196,28 @@ fn spans_text(spans: &[(Span, u64)]) -> Text {
 
 fn closed_at(incident: &Incident, envelope: &Envelope) -> Timestamp {
     incident.closed.unwrap_or(envelope.run.started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_that_broke_in_one_run_have_one_span() {
+        let at = |text: &str| format!("2026-11-{text}Z").parse().unwrap();
+        let span = |from, to| Span {
+            from: at(from),
+            to: at(to),
+        };
+        let text = |spans: &[Span]| spans_text(&counted(spans)).plain();
+        // A run asks its URLs one after the other, here over the end of a minute.
+        let together = ["02T04:17:02", "02T04:17:58", "02T04:18:01"];
+        let together = together.map(|from| span(from, "03T04:17:00"));
+        assert_eq!(
+            text(&together),
+            "from 2026-11-02 04:17 UTC to 2026-11-03 04:17 UTC (1 day)"
+        );
+        let later = span("03T04:17:10", "04T04:17:00");
+        assert_eq!(counted(&[together[2], later, together[0]])[1], (later, 1));
+    }
 }

@@ -1,4 +1,4 @@
-//! The evidence of a block, in the order: cause, promised, served, differs, seen, since, last good.
+//! The evidence of a block, in the order: promised, served, differs, cause, seen, since, last good.
 
 mod cause;
 mod closed;
@@ -39,6 +39,7 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
     }
     facts.extend(open.cause_facts());
     let rest = [
+        open.explained(),
         open.where_is(),
         open.seen(),
         open.muted(),
@@ -75,6 +76,7 @@ pub(crate) fn evidence_facts(incident: &Incident, envelope: &Lookup<'_>) -> Vec<
         let promised = promised.filter(|_| !has_promise);
         promised.into_iter().chain(facts).collect()
     };
+    facts.extend(open.explained());
     facts.extend(open.seen());
     facts.extend(open.last_good());
     facts

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use urldb_protocol::{AffectedUrl, Evidence, Incident, Observed, Phase, State};
+use urldb_protocol::{AffectedUrl, Evidence, ExplanationKind, Incident, Observed, Phase, State};
 
 use crate::compose::causes::Group;
 use crate::compose::lookup::Lookup;
@@ -10,7 +10,7 @@ use crate::compose::scope::Scope;
 use crate::compose::urls::{path_of, prefix};
 use crate::message::Fact;
 use crate::numbers::{age, count, day, moment, number, share};
-use crate::sentences::{Cause, Subject};
+use crate::sentences::{Cause, Subject, is_unsettled};
 use crate::text::Text;
 
 /// Fewest URLs for which the common prefix is worth a line.
@@ -49,6 +49,27 @@ impl OpenGroup<'_> {
         Some(Fact::new("where", text))
     }
 
+    /// The fact behind the failures of several URLs of one host, unless the title tells it.
+    pub(super) fn explained(&self) -> Option<Fact> {
+        let explanation = self.evidence().explanation.as_deref()?;
+        if self.group.incidents.len() > 1 {
+            return None;
+        }
+        let is_title = self.cause.redirect.is_some() && self.group.first().state == State::Changed;
+        if is_title && explanation.kind == ExplanationKind::Moved {
+            return None;
+        }
+        Some(Fact::new(
+            "cause",
+            Text::default().outside(&explanation.sentence),
+        ))
+    }
+
+    /// Whether the content differs from request to request.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.group.reason().is_some_and(is_unsettled)
+    }
+
     /// Number of requests that agree.
     pub(super) fn seen(&self) -> Option<Fact> {
         let Evidence {
@@ -56,7 +77,8 @@ impl OpenGroup<'_> {
         } = *self.evidence();
         let state = self.group.first().state;
         let answered = !matches!(state, State::Unreachable | State::Inconclusive | State::Ok);
-        if requests == 0 || !answered || is_only_told(self.evidence(), state) {
+        if requests == 0 || !answered || self.is_unsettled() || is_only_told(self.evidence(), state)
+        {
             return None;
         }
         let what = match state {

@@ -1,6 +1,6 @@
 //! The facts about the past of a group: what it was before, what came and left, and the times of its URLs.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{
     AffectedUrl, Because, Chapter, EventKind, Evidence, Incident, Phase, Span, State,
 };
@@ -13,6 +13,9 @@ use crate::text::Text;
 
 /// Most days that are named one by one.
 const MOST_DAYS: usize = 4;
+
+/// Times of URLs that are closer than this are of one run: it asks its URLs one after the other.
+const RUN: SignedDuration = SignedDuration::from_mins(10);
 
 impl OpenGroup<'_> {
     fn only(&self) -> Option<&Incident> {
@@ -167,10 +170,7 @@ impl OpenGroup<'_> {
         let mut others = incident.affected().filter(|url| url.state.is_some());
         let first = others.next()?.state?;
         let number = 1 + others.count() as u64;
-        let text = format!(
-            "{} of these in another way, such as {first}",
-            count(number, "URL")
-        );
+        let text = format!("{} in another way, such as {first}", count(number, "URL"));
         Some(Fact::new("also", Text::from(text)))
     }
 
@@ -213,28 +213,44 @@ pub(crate) fn former_cause(incident: &Incident) -> Option<(&Chapter, &Chapter)> 
     is_present.then_some((before, last))
 }
 
-/// The earliest time, and the number of URLs that have it.
+/// The earliest time, and the number of URLs of its run.
 fn first_of<'a>(
     urls: impl Iterator<Item = &'a AffectedUrl>,
     time: impl Fn(&AffectedUrl) -> Option<Timestamp>,
 ) -> Option<(Timestamp, u64)> {
     let times: Vec<Timestamp> = urls.filter_map(time).collect();
     let first = *times.iter().min()?;
-    let same = times
-        .iter()
-        .filter(|it| day(**it) == day(first) && moment(**it) == moment(first));
-    Some((first, same.count() as u64))
+    Some((first, in_run(&times, first)))
 }
 
-/// The latest time, and the number of URLs that have it.
+/// The latest time, and the number of URLs of its run.
 fn last_of<'a>(
     urls: impl Iterator<Item = &'a AffectedUrl>,
     time: impl Fn(&AffectedUrl) -> Option<Timestamp>,
 ) -> Option<(Timestamp, u64)> {
     let times: Vec<Timestamp> = urls.filter_map(time).collect();
     let last = *times.iter().max()?;
-    let same = times.iter().filter(|it| moment(**it) == moment(last));
-    Some((last, same.count() as u64))
+    Some((last, in_run(&times, last)))
+}
+
+/// The number of times that are of the same run, by [`RUN`].
+fn in_run(times: &[Timestamp], time: Timestamp) -> u64 {
+    let is_of_run = |other: &&Timestamp| other.duration_since(time).abs() < RUN;
+    times.iter().filter(is_of_run).count() as u64
+}
+
+/// The first time of each run that these times are of, by [`RUN`], in order.
+pub(super) fn runs(times: impl Iterator<Item = Timestamp>) -> Vec<Timestamp> {
+    let mut times: Vec<Timestamp> = times.collect();
+    times.sort_unstable();
+    times.dedup_by(|time, first| time.duration_since(*first) < RUN);
+    times
+}
+
+/// The run of a time: one of `runs`.
+pub(super) fn run_of(runs: &[Timestamp], time: Timestamp) -> Timestamp {
+    let mut earlier = runs.iter().rev().filter(|run| **run <= time);
+    earlier.next().copied().unwrap_or(time)
 }
 
 /// `3 times: 2026-11-02, 2026-11-04, 2026-11-06`, or `5 times, last on 2026-11-08`.
@@ -312,4 +328,25 @@ pub(super) fn ways(incident: &Incident) -> Option<Text> {
         .collect();
     ways.dedup();
     (ways.len() > 1 || incident.unheard).then(|| Text::new().outside(&ways.join(", then ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_one_run_are_one_time() {
+        let at = |text: &str| format!("2026-11-{text}Z").parse().unwrap();
+        let url = |text| AffectedUrl {
+            since: Some(at(text)),
+            ..AffectedUrl::of("https://example.test/")
+        };
+        // The second is asked in the next minute of the first one's run.
+        let urls = ["02T04:17:58", "02T04:18:01", "03T04:17:58"].map(url);
+        let since = |url: &AffectedUrl| url.since;
+        assert_eq!(first_of(urls.iter(), since), Some((at("02T04:17:58"), 2)));
+        assert_eq!(last_of(urls.iter(), since), Some((at("03T04:17:58"), 1)));
+        let run = urls[..2].iter();
+        assert_eq!(last_of(run, since), Some((at("02T04:18:01"), 2)));
+    }
 }
