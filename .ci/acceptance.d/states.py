@@ -1,6 +1,7 @@
 """Writes the state that a run leaves as text that two plays of a script can compare, with `diff -r`. Times, ids, ports, and
 the places of records within the archive are masked."""
 
+import collections
 import email
 import email.policy
 import gzip
@@ -12,7 +13,7 @@ from pathlib import Path
 
 # Messages that servers of the script have taken since the last run, as bytes.
 RECEIVED = []
-NUMBERS = itertools.count(1)
+NUMBERS = collections.defaultdict(lambda: itertools.count(1))
 MASKS = [
     (r"\d{8}T\d{6}Z-[0-9a-f]{8}", "RUN"),
     (r"urldb-\d{14}-\d{5}-[^\s\"',]+?\.warc\.gz", "FILE"),
@@ -76,7 +77,8 @@ def files(repository):
 
 def record(repository):
     """Writes the state of a repository after a run."""
-    folder = Path(os.environ["ACCEPTANCE_STATES"], Path(sys.argv[0]).name, f"{next(NUMBERS):03}")
+    number = next(NUMBERS[repository.resolve()])
+    folder = Path(os.environ["ACCEPTANCE_STATES"], Path(sys.argv[0]).name, repository.resolve().name, f"{number:03}")
     left = [*files(repository), ("index", index(repository / "archive")), *(("received", mail(content)) for content in RECEIVED)]
     RECEIVED.clear()
     # Files of one masked name are one file: their ids have no order.
