@@ -7,8 +7,9 @@ use urldb_text::{Code, Finding};
 use crate::emit::KeyOrder;
 use crate::entry::RecordEntry;
 use crate::layout::Layout;
+use crate::metadata::Metadata;
 use crate::plain::PlainRecord;
-use crate::record::{ListOrder, Metadata};
+use crate::record::ListOrder;
 use crate::split::comments;
 
 /// The start of a document in its file.

@@ -17,8 +17,9 @@ use crate::entry::{RecordEntry, Segment};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::limits;
+use crate::metadata::Metadata;
 use crate::reader::DomainReader;
-use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
+use crate::record::{ListOrder, Record, RecordIdentity};
 
 /// A domain file.
 #[derive(Debug, Clone)]

@@ -7,7 +7,8 @@ use crate::domain_file::DomainFile;
 use crate::entry::{RecordEntry, Segment};
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
+use crate::metadata::Metadata;
+use crate::record::{ListOrder, Record, RecordIdentity};
 use crate::split::{LineKind, lines};
 
 impl DomainFile {

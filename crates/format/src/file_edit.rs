@@ -12,8 +12,8 @@ use crate::document_ref::DocumentStart;
 use crate::domain_file::DomainFile;
 use crate::edit_window::{EditWindow, version_of};
 use crate::error::Error;
+use crate::metadata::Metadata;
 use crate::reader::DomainReader;
-use crate::record::Metadata;
 
 /// The documents that edits concern.
 #[derive(Debug)]

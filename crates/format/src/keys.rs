@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The keys of the metadata document, sorted.
-pub(crate) const METADATA: &[&str] = &["case-sensitive-paths", "cnames", "http", "https"];
+pub(crate) const METADATA: &[&str] = &["case-sensitive-paths", "cnames", "http", "https", "vary"];
 
 /// The keys of a record, sorted.
 pub(crate) const RECORD: &[&str] = &[
@@ -11,7 +11,11 @@ pub(crate) const RECORD: &[&str] = &[
     "catalogue",
     "categories",
     "content-length",
+    "content-md5",
+    "content-sha1",
     "content-sha256",
+    "content-sha384",
+    "content-sha512",
     "content-type",
     "description",
     "method",
@@ -22,6 +26,8 @@ pub(crate) const RECORD: &[&str] = &[
     "request-body",
     "request-content-type",
     "request-headers",
+    "schemes",
+    "source",
     "status",
 ];
 
@@ -30,7 +36,11 @@ pub(crate) const RECORD: &[&str] = &[
 pub(crate) const PROMISE: &[&str] = &[
     "_path",
     "content-length",
+    "content-md5",
+    "content-sha1",
     "content-sha256",
+    "content-sha384",
+    "content-sha512",
     "content-type",
     "method",
     "redirects-to",
@@ -50,7 +60,7 @@ pub(crate) fn is_known(key: &str) -> bool {
 
 /// Whether the value of the key is a list whose order has no meaning.
 pub(crate) fn is_set(key: &str) -> bool {
-    matches!(key, "categories" | "cnames")
+    matches!(key, "categories" | "cnames" | "schemes" | "source" | "vary")
 }
 
 /// A key; a known key needs no allocation.

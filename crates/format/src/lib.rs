@@ -39,6 +39,7 @@ mod chunks;
 mod database;
 mod decode;
 mod difference;
+mod digest;
 mod disk;
 mod document;
 mod document_ref;
@@ -56,6 +57,7 @@ mod lex;
 mod limits;
 mod lint;
 mod merge;
+mod metadata;
 mod names;
 mod path_check;
 mod plain;
@@ -75,6 +77,7 @@ mod value;
 
 pub use database::Database;
 pub use difference::{DifferenceKind, FileDifference, KeyChange, RecordDifference, difference};
+pub use digest::{Algorithm, Digest};
 pub use disk::finding_of;
 pub use document::Document;
 pub use document_ref::{DocumentRef, DocumentStart};
@@ -89,10 +92,11 @@ pub use merge::{
     Conflict, ConflictKind, MarkerStyle, Merged, MergedMapping, Side, UnreadableVersion,
     ValueMerge, Versions, merge, merge_mappings,
 };
+pub use metadata::Metadata;
 pub use names::{is_domain_file, is_misnamed};
 pub use read::read_documents;
 pub use reader::DomainReader;
-pub use record::{Metadata, Record, RecordIdentity, is_sha256, without_case};
+pub use record::{Record, RecordIdentity, is_sha256, without_case};
 pub use split::LineKind;
 pub use stream::{DocumentParts, read_documents_from};
 pub use value::{Mapping, Schema, Value};

@@ -14,9 +14,10 @@ use crate::entry::Segment;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::limits;
+use crate::metadata::Metadata;
 use crate::plain::PlainRecord;
 use crate::read::DocumentReader;
-use crate::record::{Metadata, Record, RecordIdentity};
+use crate::record::{Record, RecordIdentity};
 use crate::split::{LineStart, next_document};
 use crate::value::Schema;
 

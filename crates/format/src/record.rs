@@ -1,11 +1,12 @@
-//! A record (one URL and the promise about it), and the metadata of a domain file.
+//! A record: one URL and the promise about it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER_PERMISSIVE;
 use jiff::civil::Date;
-use urldb_canon::Scheme;
 
+use crate::digest::{Algorithm, Digest};
 use crate::emit::ValueRef;
 use crate::value::{Mapping, Value};
 
@@ -21,6 +22,8 @@ pub struct Record {
     pub content_length: Option<u64>,
     /// `content-sha256`: the digest of the body in lower-case hexadecimal digits.
     pub content_sha256: Option<String>,
+    /// `content-md5`, `content-sha1`, `content-sha384`, `content-sha512`: further digests of the body, likewise.
+    pub further_digests: BTreeMap<Algorithm, String>,
     /// `content-type`: a media type, or a pseudo type such as `X-301-Redirect`.
     pub content_type: Option<String>,
     /// `categories`: tags. urldb itself acts on some of them, such as `redirect-ok`.
@@ -33,6 +36,10 @@ pub struct Record {
     pub request_headers: Mapping,
     /// `request-content-type`: the media type of `request-body`.
     pub request_content_type: Option<String>,
+    /// `schemes`: `http`, `https` or both: the schemes of this record, in place of those of its domain.
+    pub schemes: Vec<String>,
+    /// `source`: the names of the sources in urldb.toml whose lists have the URL.
+    pub source: Vec<String>,
     /// `status`: the expected status code.
     pub status: Option<u16>,
     /// `redirects-to`: the expected target of the redirect.
@@ -96,7 +103,32 @@ impl Record {
 
     /// Whether the record promises the bytes of the body: it has a length or a digest.
     pub fn is_static(&self) -> bool {
-        self.content_length.is_some() || self.content_sha256.is_some()
+        self.content_length.is_some()
+            || self.content_sha256.is_some()
+            || !self.further_digests.is_empty()
+    }
+
+    /// The promised digest of an algorithm, as it is written.
+    pub fn digest(&self, algorithm: Algorithm) -> Option<&str> {
+        match algorithm {
+            Algorithm::Sha256 => self.content_sha256.as_deref(),
+            other => self.further_digests.get(&other).map(String::as_str),
+        }
+    }
+
+    /// The promised digests, the weakest first, without those that are none by their length or their letters.
+    pub fn digests(&self) -> impl Iterator<Item = Digest> {
+        Algorithm::ALL
+            .into_iter()
+            .filter_map(|algorithm| Digest::from_hex(algorithm, self.digest(algorithm)?))
+    }
+
+    /// Promises a digest, in place of another one of the same algorithm.
+    pub fn set_digest(&mut self, digest: &Digest) {
+        match digest.algorithm() {
+            Algorithm::Sha256 => self.content_sha256 = Some(digest.hex().to_owned()),
+            other => drop(self.further_digests.insert(other, digest.hex().to_owned())),
+        }
     }
 
     /// The promised SHA-256; `None` if there is none, or if it is not 64 hexadecimal digits.
@@ -194,10 +226,15 @@ impl Record {
             ("status", Value::Int(number)) if u16::try_from(number).is_ok() => {
                 self.status = u16::try_from(number).ok();
             }
-            ("categories", value) => match into_texts(value) {
-                Ok(texts) => self.categories = texts,
+            ("categories" | "schemes" | "source", value) => match into_texts(value) {
+                Ok(texts) if key == "categories" => self.categories = texts,
+                Ok(texts) if key == "schemes" => self.schemes = texts,
+                Ok(texts) => self.source = texts,
                 Err(value) => self.extra.push(key, value),
             },
+            (name, Value::Text(text)) if let Some(algorithm) = Algorithm::of_key(name) => {
+                self.further_digests.insert(algorithm, text);
+            }
             (_, value) => self.extra.push(key, value),
         }
     }
@@ -223,8 +260,11 @@ impl Record {
             self.content_length
                 .map(|length| ("content-length", ValueRef::Int(length))),
         );
+        fields.extend(Algorithm::ALL.into_iter().filter_map(|algorithm| {
+            let digest = self.digest(algorithm)?;
+            Some((algorithm.key(), ValueRef::Text(digest)))
+        }));
         for (key, value) in [
-            ("content-sha256", &self.content_sha256),
             ("content-type", &self.content_type),
             ("description", &self.description),
             ("method", &self.method),
@@ -240,131 +280,15 @@ impl Record {
         if !self.request_headers.is_empty() {
             fields.push(("request-headers", ValueRef::Map(&self.request_headers)));
         }
+        for (key, texts) in [("schemes", &self.schemes), ("source", &self.source)] {
+            if !texts.is_empty() {
+                fields.push((key, lists.field(texts)));
+            }
+        }
         fields.extend(
             self.status
                 .map(|status| ("status", ValueRef::Int(status.into()))),
         );
-        with_extra(fields, &self.extra)
-    }
-}
-
-/// The first document of a domain file: data about the domain.
-///
-/// A value of the wrong kind at a known key, and an explicit default (`https: false`), are in
-/// `extra`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Metadata {
-    /// `cnames`: other names of the domain.
-    pub cnames: Vec<String>,
-    /// `https`: whether runs check the URLs over https.
-    pub https: bool,
-    /// `http`: whether runs check the URLs over http; true if absent.
-    pub http: bool,
-    /// `case-sensitive-paths`: whether paths that differ only in case are different.
-    pub case_sensitive_paths: Option<bool>,
-    /// Every other key.
-    pub extra: Mapping,
-}
-
-impl Default for Metadata {
-    fn default() -> Self {
-        Self {
-            cnames: Vec::new(),
-            https: false,
-            http: true,
-            case_sensitive_paths: None,
-            extra: Mapping::new(),
-        }
-    }
-}
-
-impl Metadata {
-    /// Metadata that says only over which schemes runs check the domain.
-    ///
-    /// ```
-    /// use urldb_canon::Scheme::{Http, Https};
-    /// use urldb_format::Metadata;
-    ///
-    /// assert_eq!(Metadata::for_schemes(&[Http]), Metadata::default());
-    /// assert_eq!(Metadata::for_schemes(&[Https]).schemes(), [Https]);
-    /// assert_eq!(Metadata::for_schemes(&[Https, Http]).schemes(), [Http, Https]);
-    /// ```
-    pub fn for_schemes(schemes: &[Scheme]) -> Self {
-        Self {
-            http: schemes.contains(&Scheme::Http),
-            https: schemes.contains(&Scheme::Https),
-            ..Self::default()
-        }
-    }
-
-    /// The schemes over which runs check every record of the domain.
-    pub fn schemes(&self) -> Vec<Scheme> {
-        let https = (self.https || !self.http).then_some(Scheme::Https);
-        let http = self.http.then_some(Scheme::Http);
-        http.into_iter().chain(https).collect()
-    }
-
-    /// The scheme for a URL that represents all schemes of the record: http if it is checked.
-    pub fn scheme(&self) -> Scheme {
-        if self.http {
-            Scheme::Http
-        } else {
-            Scheme::Https
-        }
-    }
-
-    /// Whether paths that differ only in case are one URL.
-    pub(crate) fn ignores_case(&self) -> bool {
-        self.case_sensitive_paths == Some(false)
-    }
-
-    /// The identity of a record in a file with these metadata. With `case-sensitive-paths: false` the case of the
-    /// path makes no difference; the case of the query does.
-    pub fn identity_of(&self, record: &Record) -> RecordIdentity {
-        record.identity_with(self.ignores_case())
-    }
-
-    /// The metadata in a document.
-    pub fn from_mapping(mapping: Mapping) -> Self {
-        let mut metadata = Self::default();
-        for (key, value) in mapping {
-            match (key.as_str(), value) {
-                ("https", Value::Bool(true)) => metadata.https = true,
-                ("http", Value::Bool(false)) => metadata.http = false,
-                ("case-sensitive-paths", Value::Bool(flag)) => {
-                    metadata.case_sensitive_paths = Some(flag);
-                }
-                ("cnames", value) => match into_texts(value) {
-                    Ok(texts) => metadata.cnames = texts,
-                    Err(value) => metadata.extra.push(key, value),
-                },
-                (_, value) => metadata.extra.push(key, value),
-            }
-        }
-        metadata
-    }
-
-    /// The document of the metadata in the canonical form.
-    pub fn to_mapping(&self) -> Mapping {
-        to_mapping(self.fields(ListOrder::Sorted))
-    }
-
-    /// The keys and values, sorted by key.
-    pub(crate) fn fields(&self, lists: ListOrder) -> Vec<(&str, ValueRef<'_>)> {
-        let mut fields = Vec::new();
-        fields.extend(
-            self.case_sensitive_paths
-                .map(|flag| ("case-sensitive-paths", ValueRef::Bool(flag))),
-        );
-        if !self.cnames.is_empty() {
-            fields.push(("cnames", lists.field(&self.cnames)));
-        }
-        if !self.http {
-            fields.push(("http", ValueRef::Bool(false)));
-        }
-        if self.https {
-            fields.push(("https", ValueRef::Bool(true)));
-        }
         with_extra(fields, &self.extra)
     }
 }
@@ -379,7 +303,7 @@ pub(crate) enum ListOrder {
 }
 
 impl ListOrder {
-    fn field(self, texts: &[String]) -> ValueRef<'_> {
+    pub(crate) fn field(self, texts: &[String]) -> ValueRef<'_> {
         if self == Self::Source || texts.is_sorted_by(|a, b| a < b) {
             return ValueRef::Texts(Cow::Borrowed(texts));
         }
@@ -391,7 +315,7 @@ impl ListOrder {
 }
 
 /// The texts of a list. An empty list is an `Err`, so that `extra` keeps it.
-fn into_texts(value: Value) -> Result<Vec<String>, Value> {
+pub(crate) fn into_texts(value: Value) -> Result<Vec<String>, Value> {
     match value {
         Value::List(items)
             if !items.is_empty() && items.iter().all(|item| item.as_text().is_some()) =>
@@ -411,7 +335,7 @@ fn is_header_mapping(headers: &Mapping) -> bool {
 }
 
 /// Adds the other keys, except those that `fields` already has.
-fn with_extra<'a>(
+pub(crate) fn with_extra<'a>(
     mut fields: Vec<(&'a str, ValueRef<'a>)>,
     extra: &'a Mapping,
 ) -> Vec<(&'a str, ValueRef<'a>)> {
@@ -427,7 +351,7 @@ fn with_extra<'a>(
     fields
 }
 
-fn to_mapping(fields: Vec<(&str, ValueRef)>) -> Mapping {
+pub(crate) fn to_mapping(fields: Vec<(&str, ValueRef)>) -> Mapping {
     let mut mapping = Mapping::new();
     for (key, field) in fields {
         mapping.push(key.to_owned(), field.to_value());

@@ -12,7 +12,8 @@ use crate::entry::RecordEntry;
 use crate::keys;
 use crate::layout::Layout;
 use crate::lint::lint_promise;
-use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
+use crate::metadata::Metadata;
+use crate::record::{ListOrder, Record, RecordIdentity};
 use crate::split;
 use crate::value::Mapping;
 

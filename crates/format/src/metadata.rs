@@ -1,0 +1,128 @@
+//! The metadata of a domain file.
+
+use urldb_canon::Scheme;
+
+use crate::emit::ValueRef;
+use crate::record::{ListOrder, Record, RecordIdentity, into_texts, to_mapping, with_extra};
+use crate::value::{Mapping, Value};
+
+/// The first document of a domain file: data about the domain.
+///
+/// A value of the wrong kind at a known key, and an explicit default (`https: false`), are in
+/// `extra`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metadata {
+    /// `cnames`: other names of the domain.
+    pub cnames: Vec<String>,
+    /// `https`: whether runs check the URLs over https.
+    pub https: bool,
+    /// `http`: whether runs check the URLs over http; true if absent.
+    pub http: bool,
+    /// `case-sensitive-paths`: whether paths that differ only in case are different.
+    pub case_sensitive_paths: Option<bool>,
+    /// Every other key.
+    pub extra: Mapping,
+}
+
+impl Default for Metadata {
+    fn default() -> Self {
+        Self {
+            cnames: Vec::new(),
+            https: false,
+            http: true,
+            case_sensitive_paths: None,
+            extra: Mapping::new(),
+        }
+    }
+}
+
+impl Metadata {
+    /// Metadata that says only over which schemes runs check the domain.
+    ///
+    /// ```
+    /// use urldb_canon::Scheme::{Http, Https};
+    /// use urldb_format::Metadata;
+    ///
+    /// assert_eq!(Metadata::for_schemes(&[Http]), Metadata::default());
+    /// assert_eq!(Metadata::for_schemes(&[Https]).schemes(), [Https]);
+    /// assert_eq!(Metadata::for_schemes(&[Https, Http]).schemes(), [Http, Https]);
+    /// ```
+    pub fn for_schemes(schemes: &[Scheme]) -> Self {
+        Self {
+            http: schemes.contains(&Scheme::Http),
+            https: schemes.contains(&Scheme::Https),
+            ..Self::default()
+        }
+    }
+
+    /// The schemes over which runs check every record of the domain.
+    pub fn schemes(&self) -> Vec<Scheme> {
+        let https = (self.https || !self.http).then_some(Scheme::Https);
+        let http = self.http.then_some(Scheme::Http);
+        http.into_iter().chain(https).collect()
+    }
+
+    /// The scheme for a URL that represents all schemes of the record: http if it is checked.
+    pub fn scheme(&self) -> Scheme {
+        if self.http {
+            Scheme::Http
+        } else {
+            Scheme::Https
+        }
+    }
+
+    /// Whether paths that differ only in case are one URL.
+    pub(crate) fn ignores_case(&self) -> bool {
+        self.case_sensitive_paths == Some(false)
+    }
+
+    /// The identity of a record in a file with these metadata. With `case-sensitive-paths: false` the case of the
+    /// path makes no difference; the case of the query does.
+    pub fn identity_of(&self, record: &Record) -> RecordIdentity {
+        record.identity_with(self.ignores_case())
+    }
+
+    /// The metadata in a document.
+    pub fn from_mapping(mapping: Mapping) -> Self {
+        let mut metadata = Self::default();
+        for (key, value) in mapping {
+            match (key.as_str(), value) {
+                ("https", Value::Bool(true)) => metadata.https = true,
+                ("http", Value::Bool(false)) => metadata.http = false,
+                ("case-sensitive-paths", Value::Bool(flag)) => {
+                    metadata.case_sensitive_paths = Some(flag);
+                }
+                ("cnames", value) => match into_texts(value) {
+                    Ok(texts) => metadata.cnames = texts,
+                    Err(value) => metadata.extra.push(key, value),
+                },
+                (_, value) => metadata.extra.push(key, value),
+            }
+        }
+        metadata
+    }
+
+    /// The document of the metadata in the canonical form.
+    pub fn to_mapping(&self) -> Mapping {
+        to_mapping(self.fields(ListOrder::Sorted))
+    }
+
+    /// The keys and values, sorted by key.
+    pub(crate) fn fields(&self, lists: ListOrder) -> Vec<(&str, ValueRef<'_>)> {
+        let mut fields = Vec::new();
+        fields.extend(
+            self.case_sensitive_paths
+                .map(|flag| ("case-sensitive-paths", ValueRef::Bool(flag))),
+        );
+        if !self.cnames.is_empty() {
+            fields.push(("cnames", lists.field(&self.cnames)));
+        }
+        if !self.http {
+            fields.push(("http", ValueRef::Bool(false)));
+        }
+        if self.https {
+            fields.push(("https", ValueRef::Bool(true)));
+        }
+        with_extra(fields, &self.extra)
+    }
+}
