@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
-use urldb_canon::{Identity, RequestUrl, Scheme};
-use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
+use urldb_canon::{Identity, RequestUrl};
+use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 use urldb_verdict::Request;
 
@@ -21,7 +21,7 @@ use crate::cli::print::output;
 use crate::config::Config;
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
-use crate::database::site_rules;
+use crate::database::{schemes, site_rules};
 use crate::exit::ExitCode;
 use crate::run::{self, PromisedKeys, ServedPromise};
 use crate::stop::{Stop, stop_on_signals};
@@ -155,28 +155,22 @@ impl CommitSubject {
     }
 }
 
-/// Prints the change of a record, and warns if no run will request the URL.
+/// Prints the change of a record, and warns if runs will not send its request.
 fn print(
     identity: &Identity,
     result: &AddResult,
     asked: &Record,
     context: &Context,
 ) -> anyhow::Result<()> {
-    let Identity { scheme, host, .. } = identity;
     if !context.quiet {
         let change = result.change;
-        let file = context.shown(&context.domain_file(host));
+        let file = context.shown(&context.domain_file(&identity.host));
         let method = asked.method.as_deref();
         let method = method.map_or_else(String::new, |method| format!("{method} "));
         writeln!(output::stdout(), "{change} {method}{identity} in {file}")?;
     }
     if let Some(warning) = unsent(asked, identity, &context.config) {
         style::print_warning(warning);
-    }
-    if !result.is_asked {
-        style::print_warning(format!(
-            "{host} is not asked over {scheme}: set `{scheme}: true` in the metadata of its file"
-        ));
     }
     Ok(())
 }
@@ -328,8 +322,6 @@ impl std::fmt::Display for RecordChange {
 
 struct AddResult {
     change: RecordChange,
-    /// Whether runs request the domain over the URL's scheme.
-    is_asked: bool,
 }
 
 /// Adds all URLs, and returns the written files too. The new domain files replace the old ones only when
@@ -348,10 +340,8 @@ fn write<'a>(
     let mut all = HashMap::new();
     for (host, candidates) in by_host {
         let path = context.domain_file(host);
-        let schemes: Vec<Scheme> = candidates
-            .iter()
-            .map(|candidate| candidate.identity.scheme)
-            .collect();
+        let urls = candidates.iter().map(|candidate| &candidate.identity);
+        let urls = urls.map(|url| (url.path.as_str(), url.scheme));
         let mut paths: Vec<&str> = candidates
             .iter()
             .map(|candidate| candidate.identity.path.as_str())
@@ -361,7 +351,7 @@ fn write<'a>(
         let mut file = if urldb_files::is_there(&path) {
             DomainFile::read_for_edit(path, paths)?
         } else {
-            DomainFile::create(path, Metadata::for_schemes(&schemes))?
+            DomainFile::create(path, schemes::metadata_for(urls))?
         };
         let added = keys.add_to(&mut file, &candidates)?;
         if added
@@ -396,7 +386,6 @@ impl RecordKeys<'_> {
         file: &mut DomainFile,
         candidates: &[&'a Candidate],
     ) -> anyhow::Result<Vec<(&'a Identity, AddResult)>> {
-        let schemes = file.metadata().schemes();
         let entries = file.records().map(RecordEntry::record);
         let mut known: HashMap<_, _> = entries
             .map(|record| (file.identity_of(record), record.clone()))
@@ -408,8 +397,7 @@ impl RecordKeys<'_> {
                 known.insert(file.identity_of(&record), record.clone());
                 changed.push(record);
             }
-            let is_asked = schemes.contains(&candidate.identity.scheme);
-            all.push((&candidate.identity, AddResult { change, is_asked }));
+            all.push((&candidate.identity, AddResult { change }));
         }
         file.put_all(changed)?;
         Ok(all)
@@ -439,6 +427,8 @@ impl RecordKeys<'_> {
         }
         let mut record = before.cloned().unwrap_or(wanted);
         candidate.served.complete(&mut record);
+        let named = [candidate.identity.scheme];
+        schemes::add(file.metadata(), &mut record, before.is_some(), &named);
         let categories = self.categories.iter().filter(|name| !name.is_empty());
         record.categories.extend(categories.cloned());
         record.categories.sort();

@@ -6,8 +6,8 @@ use crate::cli::print::output;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DomainReader, Record, RecordEntry};
+use urldb_canon::RequestUrl;
+use urldb_format::{DomainReader, Metadata, Record, RecordEntry};
 use urldb_verdict::Selection;
 
 use super::Context;
@@ -84,13 +84,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         let name = context.shown(path);
         let mut file = DomainReader::open(path)?;
-        let schemes = file.metadata().schemes();
+        let metadata = file.metadata().clone();
         while let Some(document) = file.next()? {
             let path = document.path();
             if path.is_some_and(|path| selection.wants_path(&host, path))
                 && let Some(entry) = document.to_entry()
             {
-                listing.add(&entry, (&host, &schemes), &name)?;
+                listing.add(&entry, (&host, &metadata), &name)?;
             }
         }
     }
@@ -106,19 +106,19 @@ struct Listing<'a, W> {
 }
 
 impl<W: Write> Listing<'_, W> {
-    /// Adds a record of a domain with these schemes, if it is wanted.
+    /// Adds a record of a domain with these metadata, if it is wanted.
     fn add(
         &mut self,
         entry: &RecordEntry,
-        (host, schemes): (&str, &[Scheme]),
+        (host, metadata): (&str, &Metadata),
         name: &str,
     ) -> anyhow::Result<()> {
         let (args, record) = (self.args, entry.record());
         if !self.selection.wants_record(host, record) || !args.wants(record) {
             return Ok(());
         }
-        for scheme in schemes {
-            let Some(url) = RequestUrl::new(*scheme, host, &record.path) else {
+        for scheme in metadata.schemes_of(record) {
+            let Some(url) = RequestUrl::new(scheme, host, &record.path) else {
                 print_invalid_record(name, entry.line());
                 continue;
             };

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use urldb_canon::RequestUrl;
-use urldb_format::DomainFile;
 use urldb_protocol::LogEntry;
 
 use super::Context;
 use super::args::UrlOrHost;
 use super::print::output;
 use super::print::style::{ListFormat, print_warning};
+use crate::database::lookup::DomainIndex;
 use crate::exit::ExitCode;
 use crate::ledger::incidents;
 use crate::notify::Outbox;
@@ -118,9 +118,8 @@ fn print(
 /// The URLs of a record, over each scheme that runs use.
 fn urls_of(context: &Context, host: &str, path: &str) -> Vec<String> {
     let file = context.domain_file(host);
-    let head = DomainFile::read_head(&file);
-    let head = head.unwrap_or_else(|_| DomainFile::parse_head(&file, b""));
-    let urls = head.metadata().schemes().into_iter();
+    let index = DomainIndex::read_where(&file, |it| it == path).unwrap_or_default();
+    let urls = index.schemes_of(path).into_iter();
     let urls = urls.filter_map(|scheme| RequestUrl::new(scheme, host, path));
     urls.map(|url| url.to_string()).collect()
 }

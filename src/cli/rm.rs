@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use urldb_canon::RequestUrl;
+use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 use urldb_verdict::Selection;
@@ -113,7 +113,14 @@ fn remove(
         let records = file.records().map(RecordEntry::record);
         // A URL may have a record for each of several requests.
         let selected = records.filter(|record| selection.wants_record(&host, record));
-        let identities: BTreeSet<RecordIdentity> = selected.map(Record::identity).collect();
+        let selected: Vec<&Record> = selected.collect();
+        let metadata = file.metadata();
+        let schemes = selected
+            .iter()
+            .map(|it| (it.path.clone(), metadata.scheme_of(it)));
+        let schemes: BTreeMap<String, Scheme> = schemes.collect();
+        let identities: BTreeSet<RecordIdentity> =
+            selected.iter().map(|it| it.identity()).collect();
         if identities.is_empty() {
             continue;
         }
@@ -121,15 +128,13 @@ fn remove(
         if let Some(edit) = &mut edit {
             edit.prepare(&file)?;
         }
-        let scheme = file.metadata().scheme();
-        let paths: BTreeSet<String> = identities.into_iter().map(|it| it.path).collect();
-        for path in &paths {
-            let url = RequestUrl::new(scheme, &host, path);
+        for (path, scheme) in &schemes {
+            let url = RequestUrl::new(*scheme, &host, path);
             urls.add(&host, || {
                 url.map_or_else(|| format!("{host}{path}"), String::from)
             });
         }
-        removed.insert(host, paths);
+        removed.insert(host, schemes.into_keys().collect());
     }
     Ok((removed, urls))
 }

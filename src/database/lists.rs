@@ -1,6 +1,7 @@
 //! Merges items of imported lists into a domain file: new records are added, known records get the keys
 //! that they lack, and promises stay.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use urldb_format::{DomainFile, Mapping, Metadata, Record, RecordIdentity, Value}
 use urldb_interchange::{ListItem, Location, Notice};
 
 use crate::database::aliases::read_if_there;
+use crate::database::schemes;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MergeResult {
@@ -19,7 +21,6 @@ pub(crate) enum MergeResult {
 
 pub(crate) struct ListMerge<'a> {
     file: DomainFile,
-    is_new: bool,
     categories: &'a [String],
     known: HashMap<RecordIdentity, (Record, usize)>,
 }
@@ -29,8 +30,6 @@ pub(crate) struct MergedFile {
     file: DomainFile,
     records: Vec<(Record, MergeResult)>,
     pub(crate) notices: Vec<Notice>,
-    /// The scheme of an item that the domain's metadata does not enable.
-    pub(crate) unasked: Option<Scheme>,
 }
 
 impl<'a> ListMerge<'a> {
@@ -41,7 +40,6 @@ impl<'a> ListMerge<'a> {
         categories: &'a [String],
     ) -> anyhow::Result<Self> {
         let present = read_if_there(path)?;
-        let is_new = present.is_none();
         if let Some(file) = &present {
             let has_host = RequestUrl::new(Scheme::Http, file.host(), "/").is_some();
             anyhow::ensure!(
@@ -61,7 +59,6 @@ impl<'a> ListMerge<'a> {
         let known = known.collect();
         Ok(Self {
             file,
-            is_new,
             categories,
             known,
         })
@@ -69,24 +66,25 @@ impl<'a> ListMerge<'a> {
 
     pub(crate) fn all(self, items: Vec<ListItem>, name: &str) -> MergedFile {
         let mut notices = vec![];
-        let asked = self.file.metadata().schemes();
-        let unasked = items
-            .iter()
-            .map(|item| item.scheme)
-            .find(|scheme| !asked.contains(scheme));
-        let mut wanted: BTreeMap<RecordIdentity, ListItem> = BTreeMap::new();
+        let mut wanted: BTreeMap<RecordIdentity, (ListItem, Vec<Scheme>)> = BTreeMap::new();
         for item in items {
+            let named = schemes_of(&item);
             let item = self.prepared(item);
             match wanted.entry(self.file.identity_of(&item.record)) {
-                std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(item)),
-                std::collections::btree_map::Entry::Occupied(mut first) => {
-                    notices.extend(combine(first.get_mut(), item));
+                Entry::Vacant(place) => drop(place.insert((item, named))),
+                Entry::Occupied(mut first) => {
+                    let (first, schemes) = first.get_mut();
+                    schemes.extend(named);
+                    notices.extend(combine(first, item));
                 }
             }
         }
+        let metadata = self.file.metadata();
         let mut records = vec![];
-        for (identity, item) in wanted {
+        for (identity, (mut item, named)) in wanted {
+            item.record.schemes = vec![];
             let Some((known, line)) = self.known.get(&identity) else {
+                schemes::add(metadata, &mut item.record, false, &named);
                 records.push((item.record, MergeResult::Added));
                 continue;
             };
@@ -96,6 +94,7 @@ impl<'a> ListMerge<'a> {
                 Err(notice) => notices.push(notice),
                 Ok(lost) => {
                     notices.extend(lost);
+                    schemes::add(metadata, &mut record, true, &named);
                     let done = if record == *known {
                         MergeResult::Known
                     } else {
@@ -109,7 +108,6 @@ impl<'a> ListMerge<'a> {
             file: self.file,
             records,
             notices,
-            unasked: unasked.filter(|_| !self.is_new),
         }
     }
 
@@ -123,7 +121,14 @@ impl<'a> ListMerge<'a> {
         item.record.categories.sort();
         item.record.categories.dedup();
         let (host, metadata) = (self.file.host(), self.file.metadata());
-        let url = RequestUrl::new(metadata.scheme(), host, &item.record.path);
+        // Another scheme than those of the domain becomes one of the record.
+        let is_asked = metadata.schemes().contains(&item.scheme);
+        let scheme = if is_asked {
+            metadata.scheme()
+        } else {
+            item.scheme
+        };
+        let url = RequestUrl::new(scheme, host, &item.record.path);
         let is_other = |spelling: &String| url.is_none_or(|url| *spelling != url.as_str());
         if let Some(spelling) = item.spelling.take().filter(is_other) {
             let catalogue = item.record.catalogue.get_or_insert_default();
@@ -170,7 +175,7 @@ impl MergedFile {
     }
 
     fn url(&self, record: &Record) -> Option<RequestUrl> {
-        let scheme = self.file.metadata().scheme();
+        let scheme = self.file.metadata().scheme_of(record);
         RequestUrl::new(scheme, self.file.host(), &record.path)
     }
 
@@ -189,13 +194,23 @@ impl MergedFile {
     }
 }
 
-/// The metadata for a new domain file: that of an item, or else the schemes of the items' URLs.
+/// The metadata for a new domain file: that of an item, or else the schemes of most records.
 fn metadata_of(items: &[ListItem]) -> Metadata {
     let stated = items.iter().find_map(|item| item.metadata.clone());
     stated.unwrap_or_else(|| {
-        let schemes: Vec<Scheme> = items.iter().map(|item| item.scheme).collect();
-        Metadata::for_schemes(&schemes)
+        let urls = items.iter().flat_map(|item| {
+            let schemes = schemes_of(item).into_iter();
+            schemes.map(|scheme| (item.record.path.as_str(), scheme))
+        });
+        schemes::metadata_for(urls)
     })
+}
+
+/// The schemes over which runs should ask for the record of an item.
+fn schemes_of(item: &ListItem) -> Vec<Scheme> {
+    let implied = || Metadata::for_schemes(&[item.scheme]);
+    let metadata = item.metadata.clone().unwrap_or_else(implied);
+    metadata.schemes_of(&item.record)
 }
 
 /// Adds the keys of another item of the same URL. Of two captures the later one counts.

@@ -10,19 +10,19 @@ use urldb_verdict::plan::is_asked_of_cnames;
 /// The records of one domain file, by path.
 #[derive(Debug, Default)]
 pub(crate) struct DomainIndex {
-    /// The schemes over which runs ask for the records.
-    pub(crate) schemes: Vec<Scheme>,
-    ignores_case: bool,
+    metadata: Metadata,
     records: BTreeMap<String, IndexedRecord>,
     /// The first spelling of each path in lower case, if case makes no difference.
     spellings: HashMap<String, String>,
 }
 
 /// The records of one path. Several requests may have one path.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct IndexedRecord {
     /// The first line of the first record, counted from 1.
     pub(crate) line: usize,
+    /// The schemes over which runs ask for one of the records.
+    pub(crate) schemes: Vec<Scheme>,
     /// Whether runs ask cnames for one of the records.
     pub(crate) is_asked_of_cnames: bool,
 }
@@ -65,15 +65,14 @@ impl DomainIndex {
 
     fn new(metadata: &Metadata) -> Self {
         Self {
-            schemes: metadata.schemes(),
-            ignores_case: metadata.case_sensitive_paths == Some(false),
+            metadata: metadata.clone(),
             ..Self::default()
         }
     }
 
     fn add(&mut self, entry: &RecordEntry) {
         let record = entry.record();
-        if self.ignores_case {
+        if self.ignores_case() {
             let key = urldb_format::without_case(&record.path);
             let spelling = self.spellings.entry(key.into_owned());
             spelling.or_insert_with(|| record.path.clone());
@@ -81,22 +80,42 @@ impl DomainIndex {
         let known = self.records.entry(record.path.clone());
         let known = known.or_insert_with(|| IndexedRecord {
             line: entry.line(),
+            schemes: vec![],
             is_asked_of_cnames: false,
         });
         known.is_asked_of_cnames |= is_asked_of_cnames(record);
+        known.schemes.extend(self.metadata.schemes_of(record));
+        known.schemes.sort_unstable();
+        known.schemes.dedup();
+    }
+
+    /// Whether paths that differ only in case are one URL.
+    fn ignores_case(&self) -> bool {
+        self.metadata.case_sensitive_paths == Some(false)
+    }
+
+    /// Whether runs ask over these schemes for every record without `schemes` of its own.
+    pub(crate) fn has_schemes(&self, schemes: &[Scheme]) -> bool {
+        self.metadata.schemes() == schemes
     }
 
     /// The spelling of `path` in the file, and its record. With `case-sensitive-paths: false`, a record
     /// whose path differs only in case is found, if there is none of the exact spelling.
-    pub(crate) fn find(&self, path: &str) -> Option<(&str, IndexedRecord)> {
+    pub(crate) fn find(&self, path: &str) -> Option<(&str, &IndexedRecord)> {
         let same = || {
             let key = self
-                .ignores_case
+                .ignores_case()
                 .then(|| urldb_format::without_case(path))?;
             self.records.get_key_value(self.spellings.get(&*key)?)
         };
         let (spelling, record) = self.records.get_key_value(path).or_else(same)?;
-        Some((spelling, *record))
+        Some((spelling, record))
+    }
+
+    /// The schemes over which runs ask for the records of a path; those of the domain, if it has none.
+    pub(crate) fn schemes_of(&self, path: &str) -> Vec<Scheme> {
+        let own = self.records.get(path).map(|record| record.schemes.clone());
+        own.unwrap_or_else(|| self.metadata.schemes())
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {

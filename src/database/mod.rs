@@ -1,5 +1,5 @@
-//! Operations of commands and the hook on domain files: locked edits, lookup, aliases, site rules,
-//! imported lists, and mistakes across files.
+//! Operations of commands and the hook on domain files: locked edits, lookup, aliases, schemes,
+//! site rules, imported lists, and mistakes across files.
 
 pub(crate) mod across;
 pub(crate) mod aliases;
@@ -8,4 +8,5 @@ pub(crate) mod lists;
 pub(crate) mod lookup;
 pub(crate) mod mistakes;
 mod pages;
+pub(crate) mod schemes;
 pub mod site_rules;

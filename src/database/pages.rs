@@ -49,20 +49,19 @@ impl<'a> PageCheck<'a> {
     /// # Errors
     /// When the file cannot be read; the records before are added.
     pub fn add<R: Read>(&mut self, mut file: DomainReader<R>) -> Result<(), Error> {
-        let (path, metadata) = (file.path().to_owned(), file.metadata());
+        let (path, metadata) = (file.path().to_owned(), file.metadata().clone());
         let host = urldb_format::host_of(&path);
         let aliases = metadata.cnames.iter();
         self.aliases
             .extend(aliases.map(|cname| (cname.clone(), host.clone())));
         self.hosts.insert(host.clone());
-        let scheme = metadata.scheme();
         while let Some(document) = file.next()? {
             let Some(entry) = document.to_entry() else {
                 continue;
             };
             let record = entry.record();
             // A record without a valid URL is a mistake of its own.
-            let Some(url) = RequestUrl::new(scheme, &host, &record.path) else {
+            let Some(url) = RequestUrl::new(metadata.scheme_of(record), &host, &record.path) else {
                 continue;
             };
             let trace = self.rules.explain(url.as_str());

@@ -173,18 +173,30 @@ fn add_works_offline_when_told_to() {
 }
 
 #[test]
-fn add_says_when_a_scheme_is_not_asked_for() {
+fn an_added_url_is_asked_over_its_scheme() {
     let sandbox = Sandbox::new("");
-    for (first, second, scheme) in [
-        ("http://a.test/", "https://a.test/b", "https"),
-        ("https://b.test/", "http://b.test/b", "http"),
+    for (first, second, third) in [
+        ("http://a.test/", "https://a.test/b", "https://a.test/"),
+        ("https://b.test/", "http://b.test/b", "http://b.test/"),
     ] {
-        let quiet = sandbox.ok(&["add", "--no-fetch", first]);
-        assert_eq!(quiet.err, "");
-        sandbox
-            .ok(&["add", "--no-fetch", second])
-            .complains(&format!("is not asked over {scheme}: set `{scheme}: true`"));
+        for url in [first, second, third] {
+            assert_eq!(sandbox.ok(&["add", "--no-fetch", url]).err, "");
+        }
+        let mut all = [first, second, third];
+        let listed = sandbox
+            .ok(&["list", "-d", &first[first.len() - 7..first.len() - 1]])
+            .out;
+        let mut listed: Vec<&str> = listed.lines().collect();
+        all.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, all);
     }
+    sandbox.ok("lint");
+    sandbox.exits(2, "check http://a.test/b").complains(&[
+        "its record has `schemes` of its own",
+        "over https only",
+        "`urldb add http://a.test/b`",
+    ]);
 }
 
 #[test]

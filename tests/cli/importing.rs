@@ -34,17 +34,23 @@ fn a_list_is_added_to_what_is_there_and_the_result_is_canonical() {
 }
 
 #[test]
-fn a_domain_with_urls_of_both_schemes_is_asked_over_both() {
+fn each_url_is_asked_over_the_schemes_of_the_list() {
     let sandbox = sandbox_with(
         "urls.txt",
         "http://example.test/b\nhttps://example.test/a\n",
     );
     sandbox.ok("import list urls.txt");
-    sandbox.assert_file(FILE, "---\nhttps: true\n---\n_path: /a\n---\n_path: /b\n");
-    sandbox.write(FILE, "---\n---\n_path: /\n");
-    sandbox
-        .ok("import list urls.txt")
-        .complains("the domain is not asked over https; set `https: true`");
+    let https = "---\nhttp: false\nhttps: true\n---\n_path: /a\n---\n_path: /b\nschemes:\n- http\n";
+    sandbox.assert_file(FILE, https);
+    sandbox.ok("import list urls.txt").says("2 known\n");
+    sandbox.assert_file(FILE, https);
+    sandbox.write(FILE, "---\n---\n_path: /a\n");
+    sandbox.ok("import list urls.txt").says("1 added, 1 merged");
+    let both = "---\n---\n_path: /a\nschemes:\n- http\n- https\n---\n_path: /b\n";
+    sandbox.assert_file(FILE, both);
+    sandbox.ok("lint");
+    let all = "http://example.test/a\nhttps://example.test/a\nhttp://example.test/b\n";
+    assert_eq!(sandbox.ok("list").out, all);
 }
 
 #[test]

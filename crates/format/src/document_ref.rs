@@ -124,6 +124,17 @@ impl<'a> DocumentRef<'a> {
         }
     }
 
+    /// Over how many schemes runs check the record, in a file with these metadata.
+    pub fn scheme_count(&self, metadata: &Metadata) -> usize {
+        let own = match &self.content {
+            Content::Read(entry) => Some(&entry.record),
+            Content::Stored(entry) => Some(&entry.record),
+            _ => None,
+        };
+        own.map_or_else(|| metadata.schemes(), |record| metadata.schemes_of(record))
+            .len()
+    }
+
     /// The record, in memory of its own if it is plain; `None` if the document is no record.
     pub fn to_entry(&self) -> Option<Cow<'_, RecordEntry>> {
         match &self.content {

@@ -47,6 +47,7 @@ pub(crate) const PROMISE: &[&str] = &[
     "request-body",
     "request-content-type",
     "request-headers",
+    "schemes",
     "status",
 ];
 

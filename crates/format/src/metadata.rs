@@ -6,6 +6,9 @@ use crate::emit::ValueRef;
 use crate::record::{ListOrder, Record, RecordIdentity, into_texts, to_mapping, with_extra};
 use crate::value::{Mapping, Value};
 
+/// Every scheme, in the order in which runs ask.
+const SCHEMES: [Scheme; 2] = [Scheme::Http, Scheme::Https];
+
 /// The first document of a domain file: data about the domain.
 ///
 /// A value of the wrong kind at a known key, and an explicit default (`https: false`), are in
@@ -55,19 +58,55 @@ impl Metadata {
         }
     }
 
-    /// The schemes over which runs check every record of the domain.
+    /// The schemes over which runs check the records of the domain that have none of their own.
     pub fn schemes(&self) -> Vec<Scheme> {
         let https = (self.https || !self.http).then_some(Scheme::Https);
         let http = self.http.then_some(Scheme::Http);
         http.into_iter().chain(https).collect()
     }
 
-    /// The scheme for a URL that represents all schemes of the record: http if it is checked.
+    /// The scheme for a URL that represents all schemes of the domain: http if it is checked.
     pub fn scheme(&self) -> Scheme {
         if self.http {
             Scheme::Http
         } else {
             Scheme::Https
+        }
+    }
+
+    /// The schemes over which runs check a record: those of its `schemes`, else those of the domain.
+    ///
+    /// ```
+    /// use urldb_canon::Scheme::{Http, Https};
+    /// use urldb_format::{Metadata, Record};
+    ///
+    /// let metadata = Metadata::for_schemes(&[Https]);
+    /// let mut record = Record::new("/");
+    /// assert_eq!(metadata.schemes_of(&record), [Https]);
+    /// record.schemes = vec!["https".to_owned(), "http".to_owned()];
+    /// assert_eq!(metadata.schemes_of(&record), [Http, Https]);
+    /// ```
+    pub fn schemes_of(&self, record: &Record) -> Vec<Scheme> {
+        let is_own = |scheme: &Scheme| record.schemes.iter().any(|own| own == scheme.as_str());
+        let own: Vec<Scheme> = SCHEMES.into_iter().filter(is_own).collect();
+        if own.is_empty() { self.schemes() } else { own }
+    }
+
+    /// The scheme for a URL that represents all schemes of a record: http if it is checked.
+    pub fn scheme_of(&self, record: &Record) -> Scheme {
+        let schemes = self.schemes_of(record);
+        schemes.first().copied().unwrap_or_else(|| self.scheme())
+    }
+
+    /// Lets runs check a record over these schemes. Its `schemes` are left out where they are those of the domain.
+    pub fn set_schemes(&self, record: &mut Record, schemes: &[Scheme]) {
+        let wanted = SCHEMES
+            .into_iter()
+            .filter(|scheme| schemes.contains(scheme));
+        let wanted: Vec<Scheme> = wanted.collect();
+        record.schemes = vec![];
+        if wanted != self.schemes() {
+            record.schemes = wanted.iter().map(|it| it.as_str().to_owned()).collect();
         }
     }
 

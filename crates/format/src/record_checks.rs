@@ -62,9 +62,32 @@ pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
     {
         findings.push(bad_status(&status.to_string(), line_of("status")));
     }
+    if let Some(scheme) = record.schemes.iter().find(|it| !is_scheme(it)) {
+        let value = Value::from(scheme.as_str());
+        findings.push(bad_value("schemes", &value, SCHEMES, line_of("schemes")));
+    }
+    if let Some(name) = record.source.iter().find(|name| !is_source_name(name)) {
+        let value = Value::from(name.as_str());
+        findings.push(bad_value("source", &value, SOURCES, line_of("source")));
+    }
     for (key, value) in record.extra.iter() {
         findings.extend(check_misfit(key, value, || line_of(key)));
     }
+}
+
+/// The value of `schemes`, for people.
+const SCHEMES: &str = "a list of `http` and `https`";
+
+/// The value of `source`, for people.
+const SOURCES: &str = "a list of names of `a-z`, `0-9` and `-`";
+
+fn is_scheme(text: &str) -> bool {
+    matches!(text, "http" | "https")
+}
+
+fn is_source_name(text: &str) -> bool {
+    let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    !text.is_empty() && text.bytes().all(is_part)
 }
 
 /// The finding for a value in `extra` whose known key does not allow it.
@@ -104,6 +127,8 @@ fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Fi
             return None;
         }
         "request-headers" => "a mapping of names to texts",
+        "schemes" => SCHEMES,
+        "source" => SOURCES,
         "catalogue" => "a mapping",
         "content-type"
         | "description"

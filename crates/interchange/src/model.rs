@@ -261,13 +261,13 @@ impl<'a> DomainRecord<'a> {
             domain,
             record,
             metadata,
-            url: RequestUrl::new(metadata.scheme(), domain, &record.path)?,
+            url: RequestUrl::new(metadata.scheme_of(record), domain, &record.path)?,
         })
     }
 
     /// The scheme of the record's URL.
     pub fn scheme(&self) -> Scheme {
-        self.metadata.scheme()
+        self.metadata.scheme_of(self.record)
     }
 
     /// The URL of the record.
@@ -275,9 +275,9 @@ impl<'a> DomainRecord<'a> {
         self.url.as_str()
     }
 
-    /// The URLs that runs request for the record: one for each scheme of its domain.
+    /// The URLs that runs request for the record: one for each of its schemes.
     pub fn urls(&self) -> impl Iterator<Item = RequestUrl> {
-        let schemes = self.metadata.schemes().into_iter();
+        let schemes = self.metadata.schemes_of(self.record).into_iter();
         schemes.filter_map(|scheme| RequestUrl::new(scheme, self.domain, &self.record.path))
     }
 

@@ -87,11 +87,11 @@ fn promise_of(url: &str, context: &Context) -> Option<DigestPrefix> {
     let database = context.config.open_database().ok()?;
     let files = database.read_where(|name| name == host).flatten();
     let digests = files.filter_map(|parsed| {
-        let scheme = parsed.file.metadata().scheme();
+        let metadata = parsed.file.metadata();
         let mut records = parsed.file.records().map(urldb_format::RecordEntry::record);
         records.find_map(|record| {
             let is_it = record.request_key().is_none()
-                && RequestUrl::new(scheme, &host, &record.path)
+                && RequestUrl::new(metadata.scheme_of(record), &host, &record.path)
                     .is_some_and(|it| urldb_canon::surt(it.as_str()) == key);
             record.sha256().filter(|_| is_it)
         })

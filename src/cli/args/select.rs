@@ -280,15 +280,20 @@ impl<'a> RecordLookup<'a> {
         let scheme = &url.scheme;
         let (host, path) = (&named.domain, &named.path);
         let domain = self.domain(host)?;
-        if !domain.schemes.contains(scheme) {
-            let asked: Vec<&str> = domain.schemes.iter().map(|it| it.as_str()).collect();
+        let found = domain.find(path);
+        if let Some((_, record)) = found.filter(|(_, record)| !record.schemes.contains(scheme)) {
+            let asked = record.schemes.iter().map(|it| it.as_str());
+            let asked = asked.collect::<Vec<_>>().join(" and ");
+            anyhow::ensure!(
+                domain.has_schemes(&record.schemes),
+                "{url} is never asked: its record has `schemes` of its own, and is asked over {asked} \
+                 only; `urldb add {url}` adds {scheme}"
+            );
             anyhow::bail!(
-                "{url} is never asked: the records of {host} are asked over {} only; \
-                 `{scheme}: true` in the metadata of its file adds {scheme}",
-                asked.join(" and ")
+                "{url} is never asked: the records of {host} are asked over {asked} only; \
+                 `{scheme}: true` in the metadata of its file adds {scheme}"
             );
         }
-        let found = domain.find(path);
         anyhow::ensure!(
             named.alias.is_none() || found.is_some_and(|(_, record)| record.is_asked_of_cnames),
             "{url} is never asked: its record promises a redirect, which is the promise of {host} \

@@ -153,8 +153,11 @@ impl<'a> ComparedFile<'a> {
             (Some(entry), _) => (self.after, Some(entry)),
             (None, entry) => (self.before, entry),
         };
-        let path = entry.map_or("", |entry| entry.record().path.as_str());
-        let url = RequestUrl::new(file.metadata().scheme(), file.host(), path);
+        let metadata = file.metadata();
+        let record = entry.map(RecordEntry::record);
+        let path = record.map_or("", |record| record.path.as_str());
+        let scheme = record.map_or_else(|| metadata.scheme(), |it| metadata.scheme_of(it));
+        let url = RequestUrl::new(scheme, file.host(), path);
         url.map_or_else(|| format!("{}{path}", file.host()), String::from)
     }
 

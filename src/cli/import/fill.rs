@@ -174,8 +174,8 @@ impl<'a> Batch<'a> {
                     changed.push(record);
                 }
             }
-            let scheme = file.metadata().scheme().as_str();
             for record in &changed {
+                let scheme = file.metadata().scheme_of(record).as_str();
                 let url = || format!("{scheme}://{domain}{}", record.path);
                 self.promised.add(&domain, url);
             }

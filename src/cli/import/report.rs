@@ -75,11 +75,6 @@ impl ImportReport {
         for notice in &merged.notices {
             self.add_notice(notice);
         }
-        if let Some(scheme) = merged.unasked {
-            style::print_warning(format!(
-                "{name}: the domain is not asked over {scheme}; set `{scheme}: true` in its metadata"
-            ));
-        }
         if self.verbose {
             for (done, url) in merged.done() {
                 let word = match done {

@@ -34,7 +34,7 @@ impl<'a> DomainPlan<'a> {
         selection: &'a Selection,
         options: FileOptions<'a>,
     ) -> Self {
-        let schemes = metadata.schemes().into_iter();
+        let schemes = [Scheme::Http, Scheme::Https].into_iter();
         let roots =
             schemes.filter_map(|scheme| Some((scheme, RequestUrl::new(scheme, host, "/")?)));
         Self {
@@ -71,7 +71,8 @@ impl<'a> DomainPlan<'a> {
             return vec![];
         };
         if !self.wants_domain || !self.selection.wants_path(&self.host, path) {
-            self.skip(document.is_deprecated());
+            let schemes = document.scheme_count(&self.metadata);
+            self.skip(document.is_deprecated(), schemes);
             return vec![];
         }
         let entry = document.to_entry();
@@ -90,7 +91,8 @@ impl<'a> DomainPlan<'a> {
     ) -> Vec<Job> {
         let record = entry.record();
         if !self.wants_domain || !self.selection.wants_record(&self.host, record) {
-            self.skip(record.has_category("deprecated"));
+            let schemes = self.metadata.schemes_of(record).len();
+            self.skip(record.has_category("deprecated"), schemes);
             return vec![];
         }
         if !self.selection.asks_for(&self.host, record) {
@@ -101,17 +103,19 @@ impl<'a> DomainPlan<'a> {
         if !is_first || !is_sound(entry, self.options.own_keys) {
             return vec![];
         }
+        let schemes = self.metadata.schemes_of(record);
         let roots = self.roots.iter();
+        let roots = roots.filter(|(scheme, _)| schemes.contains(scheme));
         let jobs =
             roots.filter_map(|(scheme, root)| job_of(entry, *scheme, root, self.options, past));
         jobs.collect()
     }
 
-    /// Counts a record that is not selected.
-    fn skip(&mut self, is_deprecated: bool) {
+    /// Counts a record of so many schemes that is not selected.
+    fn skip(&mut self, is_deprecated: bool, schemes: usize) {
         self.skipped.not_selected += 1;
         if !is_deprecated {
-            let urls = self.metadata.schemes().len() as u64;
+            let urls = schemes as u64;
             let of_hosts = &mut self.skipped.urls_not_selected;
             if let Some(count) = of_hosts.get_mut(&self.host) {
                 *count += urls;

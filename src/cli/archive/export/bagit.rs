@@ -100,7 +100,6 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
     for parsed in database.read_where(|host| selection.wants_domain(host)) {
         let file = parsed?.file;
         let host = file.host();
-        let scheme = file.metadata().scheme();
         let records = file.records().filter(|entry| {
             let record = entry.record();
             record.is_static()
@@ -108,6 +107,7 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
                 && selection.wants_record(host, record)
         });
         for entry in records {
+            let scheme = file.metadata().scheme_of(entry.record());
             if let Some(file) = PromisedFile::new(host, scheme, entry.record()) {
                 promised.push(file);
             } else {

@@ -146,7 +146,8 @@ fn read_records(
 fn urls(file: &DomainFile, record: &Record) -> Vec<String> {
     let metadata = file.metadata();
     let hosts = std::iter::once(file.host()).chain(metadata.cnames.iter().map(String::as_str));
-    let urls = hosts.filter_map(|host| RequestUrl::new(metadata.scheme(), host, &record.path));
+    let urls =
+        hosts.filter_map(|host| RequestUrl::new(metadata.scheme_of(record), host, &record.path));
     urls.map(|url| url.as_str().to_owned()).collect()
 }
 
