@@ -1,5 +1,6 @@
 //! `urldb check` and `urldb run`.
 
+use urldb_fetch::PromisedTargets;
 use urldb_render::Scope;
 use urldb_verdict::{ChangedRecords, Selection};
 
@@ -24,6 +25,7 @@ Examples:
   urldb check -d example.org --path-prefix /data/
   urldb check --changed-since @{upstream}    before a push
   urldb check --map example.org=staging.example.org http://example.org/a.csv
+  urldb check --skip-targets -c purl         redirects alone, not what they lead to
   urldb check --format json | jq '.results[] | select(.state != \"ok\")'
   urldb check --format jsonl | jq -r 'select(.kind == \"result\") | .url'
   urldb check --format junit >urls.xml
@@ -35,6 +37,9 @@ pub(super) struct CheckArgs {
     changed: ChangedArgs,
     #[command(flatten)]
     pub(super) trust: TrustArgs,
+    /// Do not ask for the targets of promised redirects
+    #[arg(long)]
+    skip_targets: bool,
     /// Form of the report
     #[arg(long, default_value = "human")]
     format: ReportFormat,
@@ -70,6 +75,9 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
+    if args.skip_targets {
+        context.config.check.fetch.promised_targets = PromisedTargets::Skip;
+    }
     let changed = args.changed.records(context)?;
     let scope = match &changed {
         Some(changed) if args.trust.untrusted || args.github => Scope::PullRequest {

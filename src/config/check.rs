@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use url::Host;
-use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions, Proxy};
+use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions, PromisedTargets, Proxy};
 use urldb_verdict::{ChallengeRule, Cnames, VerdictOptions};
 
 use super::headers::headers;
@@ -76,6 +76,15 @@ fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions 
         deadline: section.duration("deadline").or(default.deadline),
         byte_budget: section.bytes("byte-budget").or(default.byte_budget),
         max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
+        promised_targets: section
+            .choice(
+                "promised-targets",
+                &[
+                    ("follow", PromisedTargets::Follow),
+                    ("skip", PromisedTargets::Skip),
+                ],
+            )
+            .unwrap_or(default.promised_targets),
         hosts: hosts
             .filter_map(|(name, section)| host(&name, section, &default_host))
             .collect(),

@@ -267,6 +267,31 @@ fn an_alias_that_is_named_is_asked_itself() {
 }
 
 #[test]
+fn targets_of_promised_redirects_can_be_skipped() {
+    let site = Site::with(&[]);
+    site.serve("/a", Reply::redirect(302, "http://example.test/gone"));
+    let network = site.network_of(&["example.test"]);
+    let sandbox = Sandbox::new(&network);
+    let record = "---\n---\n_path: /a\nredirects-to: http://example.test/gone\n";
+    sandbox.write("urldb/example.test.yaml", record);
+    let asked = || {
+        let requests = site.requests();
+        requests.iter().filter(|it| it.target == "/gone").count()
+    };
+    sandbox.ok("check").says("redirect-to-broken");
+    let followed = asked();
+    assert!(followed > 0);
+    let skipped = sandbox.ok("check --skip-targets");
+    let is_told = skipped.out.contains("redirect-to-broken");
+    assert!(!is_told, "{}", skipped.out);
+    assert_eq!(asked(), followed);
+    let skip = format!("[check]\npromised-targets = \"skip\"\n{network}");
+    sandbox.write("urldb.toml", skip);
+    sandbox.ok("run");
+    assert_eq!(asked(), followed);
+}
+
+#[test]
 fn a_url_that_is_never_asked_is_not_called_good() {
     let (site, sandbox) = aliased("");
     for command in ["check", "run"] {

@@ -10,7 +10,7 @@ use crate::body::{BodyReader, PagePrefix};
 use crate::exchange::{Exchange, Permit};
 use crate::hosts::Hosts;
 use crate::limits::Limits;
-use crate::options::FetchOptions;
+use crate::options::{FetchOptions, PromisedTargets};
 use crate::redirect::{NextRequest, Visited, locations};
 use crate::slots::Slots;
 use crate::stop::deadline_in;
@@ -48,6 +48,8 @@ pub(crate) enum Step {
 
 enum Response {
     Redirect(NextRequest),
+    /// A redirect whose target is not asked.
+    Promised,
     Last(BodyEnd),
 }
 
@@ -103,10 +105,9 @@ impl Chain {
             body: None,
             prefix: PagePrefix::default(),
         };
-        let max_redirects = context.options.max_redirects;
         let result = tokio::select! {
             biased;
-            result = self.run(&mut exchange, max_redirects) => result,
+            result = self.run(&mut exchange, &context.options) => result,
             failure = limits.run_end() => Err(failure),
         };
         self.elapsed += clock.elapsed();
@@ -117,6 +118,7 @@ impl Chain {
                 self.next = next;
                 return Step::Redirect(self);
             }
+            Ok(Response::Promised) => (BodyEnd::Complete, None),
             Ok(Response::Last(end)) => (end, None),
             // Only the archive wanted more of this body.
             Err(failure) if is_too_long => {
@@ -179,9 +181,9 @@ impl Chain {
     async fn run(
         &mut self,
         exchange: &mut Exchange<'_>,
-        max_redirects: usize,
+        options: &FetchOptions,
     ) -> Result<Response, Failure> {
-        let visited = self.visited.visit(&self.next, max_redirects);
+        let visited = self.visited.visit(&self.next, options.max_redirects);
         visited.map_err(|failure| self.name_cookies(failure))?;
         let (response, hop) = exchange.send(&self.next, self.fresh).await?;
         exchange.permit.has_response.store(true, Ordering::Relaxed);
@@ -194,6 +196,13 @@ impl Chain {
             let beginning = exchange.read_redirect_body(response).await;
             if let Some(hop) = self.hops.last_mut() {
                 hop.beginning = beginning;
+            }
+            let is_enough = |first| exchange.job.promise.is_kept_by_redirect(first);
+            if options.promised_targets == PromisedTargets::Skip
+                && let [first] = &*self.hops
+                && is_enough(first)
+            {
+                return Ok(Response::Promised);
             }
             return Ok(Response::Redirect(next));
         }

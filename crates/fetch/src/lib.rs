@@ -71,7 +71,7 @@ mod unresponsive;
 
 pub use client::LARGEST_CA_FILE;
 pub use fetcher::Fetcher;
-pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
+pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions, PromisedTargets};
 pub use policy::{AddressPolicy, ForbiddenAddress};
 pub use proxy::{InvalidMapping, Mapping, Proxy, ProxyAddress};
 pub use resolve::{Lookup, SystemLookup};

@@ -23,10 +23,21 @@ pub struct FetchOptions {
     pub byte_budget: Option<u64>,
     /// Most redirects followed in one fetch.
     pub max_redirects: usize,
+    /// Whether the target of a promised redirect is asked.
+    pub promised_targets: PromisedTargets,
     /// Options of hosts that are not in `hosts`.
     pub default_host: HostOptions,
     /// Options of single hosts (`[check.host.NAME]`), by host name as in URLs.
     pub hosts: BTreeMap<String, HostOptions>,
+}
+
+/// Whether the target of a redirect is asked, if a record promises this redirect and nothing about its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromisedTargets {
+    /// The target is asked, and a broken one is a warning.
+    Follow,
+    /// The fetch ends at the redirect.
+    Skip,
 }
 
 /// Options of one host: the keys of `[check]` that `[check.host.NAME]` has too.
@@ -99,6 +110,7 @@ impl Default for FetchOptions {
             deadline: None,
             byte_budget: None,
             max_redirects: 10,
+            promised_targets: PromisedTargets::Follow,
             default_host: HostOptions::default(),
             hosts: BTreeMap::new(),
         }

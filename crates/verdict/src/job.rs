@@ -162,6 +162,20 @@ impl Promise {
         self.length.is_some() || self.sha256.is_some()
     }
 
+    /// Whether the first response alone keeps the promise: it is the promised redirect, and nothing is promised
+    /// about its target.
+    pub fn is_kept_by_redirect(&self, first: &Hop) -> bool {
+        let is_promised =
+            self.redirects_to.is_some() && self.redirects_to == first.redirect_target();
+        let is_status =
+            |promised: Option<u16>| promised.is_none_or(|status| status == first.status);
+        is_promised
+            && is_status(self.status)
+            && is_status(self.redirect_status)
+            && !self.is_static()
+            && self.content_type.is_none()
+    }
+
     /// The response whose status counts: the first, if a redirect status is promised, else the last.
     pub(crate) fn judged_hop<'a>(&self, seen: &'a Observation) -> Option<&'a Hop> {
         match self.status {

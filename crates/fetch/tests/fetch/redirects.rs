@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use urldb_fetch::{FetchOptions, HeaderSource};
-use urldb_verdict::FailureKind;
+use urldb_fetch::{FetchOptions, HeaderSource, PromisedTargets};
+use urldb_protocol::State;
+use urldb_verdict::{FailureKind, Promise, classify};
 
 use crate::support::{Reply, Server};
 use crate::{fetch, job, kind, network, quick, quick_with};
@@ -39,6 +40,58 @@ fn a_chain_is_followed_and_every_hop_recorded() {
         .map(|request| request.header("host").unwrap().to_owned())
         .collect();
     assert_eq!(hosts, ["example.test", "example.test", "www.example.test"]);
+}
+
+#[test]
+fn the_target_of_a_promised_redirect_need_not_be_asked() {
+    let server = Server::new(|request| match request.target.as_str() {
+        "/from" => Reply::redirect(303, "http://other.example.test/to"),
+        _ => Reply::ok("hello"),
+    });
+    let hosts = network(&[("example.test", &server), ("other.example.test", &server)]);
+    let skip = FetchOptions {
+        promised_targets: PromisedTargets::Skip,
+        ..quick()
+    };
+    let to = Promise {
+        redirects_to: Some("http://other.example.test/to".to_owned()),
+        ..Promise::default()
+    };
+    let with = |change: fn(&mut Promise)| {
+        let mut promise = to.clone();
+        change(&mut promise);
+        promise
+    };
+    for (promise, options, hops) in [
+        (with(|_| ()), &skip, 1),
+        (with(|it| it.status = Some(303)), &skip, 1),
+        (with(|it| it.redirect_status = Some(303)), &skip, 1),
+        (with(|_| ()), &quick(), 2),
+        (with(|it| it.status = Some(302)), &skip, 2),
+        (with(|it| it.redirect_status = Some(301)), &skip, 2),
+        (with(|it| it.length = Some(5)), &skip, 2),
+        (
+            with(|it| it.content_type = Some("text/html".to_owned())),
+            &skip,
+            2,
+        ),
+        (
+            with(|it| it.redirects_to = Some("http://example.test/".to_owned())),
+            &skip,
+            2,
+        ),
+        (Promise::default(), &skip, 2),
+    ] {
+        let mut job = job("http://example.test/from");
+        job.promise = promise;
+        let seen = fetch(options, &hosts, job.clone());
+        assert_eq!(seen.hops.len(), hops, "{:?}", job.promise);
+        assert_eq!(seen.failure, None);
+        if hops == 1 {
+            let found = classify(&job.promise, &seen, &[]);
+            assert_eq!(found.state, State::Ok, "{:?}", job.promise);
+        }
+    }
 }
 
 #[test]
