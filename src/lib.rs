@@ -25,3 +25,4 @@ pub mod report;
 pub mod run;
 pub mod schedule;
 pub mod stop;
+pub mod sync;

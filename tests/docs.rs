@@ -44,6 +44,7 @@ fn every_code_of_a_finding_is_explained() {
         codes(Subject::DomainFile)
     );
     assert_eq!(headings(&page, "In site rules"), codes(Subject::SiteRules));
+    assert_eq!(headings(&page, "In lists"), codes(Subject::List));
     let states = State::ALL.iter().map(|state| state.as_str()).collect();
     assert_eq!(headings(&page, "States of URLs"), states);
     let warnings = Warning::ALL
@@ -91,7 +92,7 @@ fn every_key_of_the_configuration_is_explained() {
         }
         match value {
             toml::Value::Array(tables) => tables.iter().for_each(|table| check(section, table)),
-            toml::Value::Table(tables) if section == "notify" => {
+            toml::Value::Table(tables) if matches!(&**section, "notify" | "source") => {
                 tables.values().for_each(|table| check(section, table));
             }
             // The keys of owners are the user's own.

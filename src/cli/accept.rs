@@ -4,7 +4,7 @@ mod same_content;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     counts.refused += refuse_same_content(&mut acceptable, args.force);
     for (result, identity) in &acceptable {
         show_both(result, args, context)?;
-        if args.yes || is_wanted()? {
+        if args.yes || output::is_wanted("accept?")? {
             written.extend(accept(result, identity, context)?);
             let host = urldb_format::host_of(Path::new(&result.file));
             changed.add(&host, || result.url.clone());
@@ -295,6 +295,7 @@ fn fetch(args: &Args, context: &Context) -> anyhow::Result<Vec<FetchedRecord>> {
         progress: &(&bar, &records),
         results: Results::Kept,
         for_promise: true,
+        lists: None,
     };
     let outcome = run::check(&options);
     bar.finish();
@@ -352,15 +353,6 @@ fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<(
         promised.redirects_to.as_deref(),
         observed.redirect.as_deref(),
     )
-}
-
-fn is_wanted() -> io::Result<bool> {
-    let mut out = output::stdout();
-    write!(out, "accept? [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Prints a key of the promise if its value changes.

@@ -5,7 +5,9 @@ use urldb_render::Scope;
 use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
+use super::add_list::ListArg;
 use super::args::{ChangedArgs, CommitArgs, PlannedRunCommit, TargetArgs, TrustArgs};
+use super::check_list::ListDatabase;
 use super::execute::execute;
 use super::print::github::CommandsStopped;
 use super::print::style::ReportFormat;
@@ -14,8 +16,9 @@ use super::print::{github, outcome, style};
 use super::shard::{self, ShardArgs};
 use crate::config::FILE_NAME;
 use crate::exit::ExitCode;
-use crate::run::{self, Outcome, Results, RunOptions};
+use crate::run::{self, CheckedLists, Outcome, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
+use crate::sync::formats::parse_base;
 
 /// Fetch URLs and compare them with their promises; write nothing, notify nobody
 #[derive(Debug, clap::Args)]
@@ -26,6 +29,7 @@ Examples:
   urldb check --changed-since @{upstream}    before a push
   urldb check --map example.org=staging.example.org http://example.org/a.csv
   urldb check --skip-targets -c purl         redirects alone, not what they lead to
+  urldb check --list data/SHA256SUMS --base https://data.example.org/
   urldb check --format json | jq '.results[] | select(.state != \"ok\")'
   urldb check --format jsonl | jq -r 'select(.kind == \"result\") | .url'
   urldb check --format junit >urls.xml
@@ -33,6 +37,12 @@ Examples:
 pub(super) struct CheckArgs {
     #[command(flatten)]
     targets: TargetArgs,
+    /// Check a list in place of the database: a file, with its format if its name does not tell it
+    #[arg(long, value_name = "[FORMAT:]PATH", conflicts_with = "ChangedArgs")]
+    list: Option<String>,
+    /// With --list: the URL of the folder with the files that the list names
+    #[arg(long, value_name = "URL", value_parser = parse_base, requires = "list")]
+    base: Option<String>,
     #[command(flatten)]
     changed: ChangedArgs,
     #[command(flatten)]
@@ -78,6 +88,11 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
     if args.skip_targets {
         context.config.check.fetch.promised_targets = PromisedTargets::Skip;
     }
+    let list = args.list.as_ref().map(|list| {
+        let list = ListArg::new(list, args.base.as_deref());
+        ListDatabase::new(&list, context)
+    });
+    let list = list.transpose()?;
     let changed = args.changed.records(context)?;
     let scope = match &changed {
         Some(changed) if args.trust.untrusted || args.github => Scope::PullRequest {
@@ -101,6 +116,7 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         context,
         args.format,
         scope,
+        list.as_ref().map(|list| &list.lists),
         run::check,
     )?;
     outcome.settings = settings;
@@ -129,6 +145,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         context,
         args.format,
         Scope::Run,
+        None,
         |options| match &*from {
             [] => run::run(options),
             folders => run::collect(options, folders),
@@ -163,6 +180,7 @@ fn execute_and_print(
     context: &mut Context,
     format: ReportFormat,
     scope: Scope<'_>,
+    lists: Option<&CheckedLists>,
     work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, bool)> {
     targets.map.apply(context, &[])?;
@@ -178,7 +196,7 @@ fn execute_and_print(
         _ if matches!(scope, Scope::PullRequest { .. }) => Results::Kept,
         _ => Results::Dropped,
     };
-    let (outcome, attempts) = execute(context, &selection, &stop, results, work)?;
+    let (outcome, attempts) = execute(context, &selection, &stop, results, lists, work)?;
     outcome::print(&outcome, scope, &attempts, format, context)?;
     Ok((outcome, stop.is_set()))
 }

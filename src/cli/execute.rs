@@ -1,14 +1,18 @@
 //! The pipeline as commands run it: with a progress line, and with results on standard output.
 
+use urldb_protocol::Mistake;
 use urldb_verdict::Selection;
 
 use super::Context;
+use super::check_list::{checked_lists, of_finding};
 use super::print::attempts::{AttemptLog, LogDetail};
 use super::print::lines::ResultLines;
 use super::print::progress::ProgressLine;
+use super::print::style;
 use crate::ambient::Ambient;
-use crate::run::{Results, RunOptions};
+use crate::run::{CheckedLists, Results, RunOptions};
 use crate::stop::Stop;
+use crate::sync::{FollowOptions, follow_sources};
 
 /// Runs `work` with a progress line, and collects attempts for `--verbose`.
 pub(super) fn execute<T>(
@@ -16,6 +20,7 @@ pub(super) fn execute<T>(
     selection: &Selection,
     stop: &Stop,
     results: Results,
+    lists: Option<&CheckedLists>,
     work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<(T, AttemptLog)> {
     let bar = ProgressLine::new(0, context.quiet);
@@ -26,6 +31,11 @@ pub(super) fn execute<T>(
     };
     let attempts = AttemptLog::new(detail);
     let lines = ResultLines::new(&bar);
+    let of_sources = match lists {
+        None => lists_of_sources(context),
+        Some(_) => None,
+    };
+    let lists = lists.or(of_sources.as_ref());
     let options = RunOptions {
         config: &context.config,
         selection,
@@ -34,9 +44,33 @@ pub(super) fn execute<T>(
         progress: &(&(&bar, &attempts), &lines),
         results,
         for_promise: false,
+        lists,
     };
     let outcome = work(&options);
     bar.finish();
     lines.finish()?;
     Ok((outcome?, attempts))
+}
+
+/// The places of the records in the lists that the database follows, and the mistakes about them. Lists that cannot be
+/// read do not stop a run: the database stands for them.
+fn lists_of_sources(context: &Context) -> Option<CheckedLists> {
+    if context.config.sources.is_empty() {
+        return None;
+    }
+    match follow_sources(&context.config, FollowOptions::default(), None) {
+        Ok(plan) => {
+            let root = &context.config.root;
+            let differing = plan.files.iter().map(|file| file.not_synced(root));
+            let differing: Vec<Mistake> = differing.flat_map(|it| of_finding(&it)).collect();
+            let mut lists = checked_lists(plan);
+            lists.mistakes.extend(differing);
+            Some(lists)
+        }
+        Err(error) => {
+            let error = error.context("findings do not name the lists");
+            style::print_warning(format!("{error:#}"));
+            None
+        }
+    }
 }

@@ -6,9 +6,11 @@
 mod accept;
 mod ack;
 mod add;
+mod add_list;
 mod archive;
 mod args;
 mod check;
+mod check_list;
 mod completions;
 mod demo;
 mod diff;
@@ -31,6 +33,7 @@ mod rm;
 mod shard;
 mod site;
 mod status;
+mod sync;
 mod url;
 mod watch;
 
@@ -76,6 +79,8 @@ enum Command {
     Accept(accept::Args),
     Import(import::Args),
     Export(export::Args),
+    AddList(add_list::Args),
+    Sync(sync::Args),
     Fmt(fmt::Args),
     Lint(lint::Args),
     Diff(diff::Args),
@@ -131,6 +136,8 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Url(args) => url::run(args, context),
         Command::Export(args) => export::run(args, &context()?),
         Command::Import(args) => import::run(args, &mut context()?),
+        Command::AddList(args) => add_list::run(args, &mut context()?),
+        Command::Sync(args) => sync::run(args, &context()?),
         Command::Fmt(args) => fmt::run(args, &context()?),
         Command::Lint(args) => lint::run(args, &Context::with_trust(&cli.global, &args.trust)?),
         Command::Diff(args) => diff::run(args, &context()?),
@@ -171,11 +178,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// The groups and their commands, in the order of the list.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Promises",
         &["add", "rm", "list", "accept", "import", "export"],
     ),
+    ("Lists", &["add-list", "sync"]),
     ("Files", &["fmt", "lint", "diff", "resolve"]),
     (
         "Watching",

@@ -75,7 +75,7 @@ pub(super) fn run(
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let work = |options: &run::RunOptions<'_>| run::shard(options, shard, folder);
-    let (outcome, attempts) = execute(context, &selection, &stop, Results::Dropped, work)?;
+    let (outcome, attempts) = execute(context, &selection, &stop, Results::Dropped, None, work)?;
     let mut out = output::stdout();
     attempts.write(&mut out)?;
     if let Some(trouble) = &outcome.trouble {

@@ -16,6 +16,7 @@ use super::notify;
 use super::owners::owners;
 use super::roots::{ensure_database_inside, repository};
 use super::section::{Problems, Section};
+use super::source;
 use super::untrusted::{line_of, remove_untrusted};
 use super::watch;
 use super::{Config, Database, FILE_NAME, Git, Ledger, Lint, Project, Schedule};
@@ -216,6 +217,14 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
             .section("owners")
             .map(|section| owners(&section))
             .unwrap_or_default(),
+        sources: top
+            .named_sections("source")
+            .into_iter()
+            .filter_map(|(name, section)| {
+                let source = source::source(&name, section)?;
+                Some((name, source))
+            })
+            .collect(),
         notifiers: top
             .named_sections("notify")
             .into_iter()

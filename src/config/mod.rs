@@ -15,6 +15,7 @@ mod roots;
 mod secrets;
 pub(crate) mod section;
 mod services;
+mod source;
 mod untrusted;
 mod watch;
 
@@ -36,6 +37,8 @@ pub use notify::{
 };
 pub use owners::{OwnedPrefix, Owners};
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
+pub(crate) use source::is_name as is_source_name;
+pub use source::{ListSource, OnGone};
 pub use untrusted::TRUSTED_KEYS;
 pub use watch::Watch;
 
@@ -71,6 +74,8 @@ pub struct Config {
     pub watch: Watch,
     /// `[owners]`.
     pub owners: Owners,
+    /// `[source.NAME]`.
+    pub sources: BTreeMap<String, ListSource>,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,
     /// One line that names the keys that strangers wrote and that have no effect; sanitized.

@@ -17,6 +17,7 @@ use super::planner::{PlanEvent, PlannedDomain, Planner};
 use crate::config::Config;
 use crate::database::mistakes::mistakes;
 use crate::notify::{AudienceUrls, FilteredSections};
+use crate::sync::ListLocations;
 
 /// Most jobs that are kept from the first reading, so that their files are read once.
 const MOST_KEPT: usize = 1_024;
@@ -30,6 +31,7 @@ pub(super) struct DomainFiles<'a> {
     /// The part of the files; all without one.
     shard: Option<Shard>,
     sections: FilteredSections,
+    lists: Option<&'a ListLocations>,
 }
 
 /// The jobs of a run, and the findings of the first reading of the domain files.
@@ -63,12 +65,18 @@ impl<'a> DomainFiles<'a> {
             misnamed: database.misnamed().to_vec(),
             shard: None,
             sections: FilteredSections::default(),
+            lists: None,
         })
     }
 
     /// The same files, whose URLs are counted for these sections too.
     pub(super) fn counting(self, sections: FilteredSections) -> Self {
         Self { sections, ..self }
+    }
+
+    /// The same files, whose records are named by their places in lists.
+    pub(super) fn of_lists(self, lists: Option<&'a ListLocations>) -> Self {
+        Self { lists, ..self }
     }
 
     pub(super) fn of_shard(mut self, shard: Shard) -> Self {
@@ -109,6 +117,7 @@ impl<'a> DomainFiles<'a> {
         let sections = self.sections.clone();
         let mut audiences = sections.none();
         let planner = Planner::new(self.config, self.selection, options, sections)?;
+        let planner = planner.of_lists(self.lists);
         let mut jobs = PlannedJobs::new(planner);
         let (mut files, mut skipped) = (vec![], SkippedRecords::default());
         for path in &self.files {
@@ -144,6 +153,8 @@ impl<'a> DomainFiles<'a> {
                 // Other shards may have the records.
                 || self.shard.is_some()
                 || files.iter().any(|file| !file.mistakes.is_empty())
+                // Contradictions are not asked.
+                || self.lists.is_some()
                 || self.selection.is_everything()
                 || self.selection.changed.is_some(),
             "no record is selected; `urldb list` with the same options shows what there is"

@@ -76,7 +76,7 @@ use unsettled::unarchived;
 pub use doubt::doubt;
 pub use late::{Overdue, overdue};
 pub use memory::IncidentMemory;
-pub use options::{Progress, Results, RunOptions};
+pub use options::{CheckedLists, Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};
 pub use plan::audience_urls;
 pub use prepare::{project_name, run_id};

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use urldb_protocol::JobResult;
+use urldb_protocol::{JobResult, Mistake};
 use urldb_verdict::{JudgedJob, Selection};
 
 use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::stop::Stop;
+use crate::sync::ListLocations;
 
 /// The input of a run.
 pub struct RunOptions<'a> {
@@ -26,6 +27,17 @@ pub struct RunOptions<'a> {
     /// Whether the answers become promises: bodies longer than promised are read to their end, and
     /// other answers than promised are looked at twice.
     pub for_promise: bool,
+    /// Lists that are checked in place of a database, which was made of them.
+    pub lists: Option<&'a CheckedLists>,
+}
+
+/// Lists that are checked.
+#[derive(Debug)]
+pub struct CheckedLists {
+    /// The places of the records in the lists, which findings name.
+    pub locations: ListLocations,
+    /// Mistakes in the lists.
+    pub mistakes: Vec<Mistake>,
 }
 
 /// The destination of the result of each job of a run.

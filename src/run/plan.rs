@@ -68,7 +68,7 @@ pub(super) fn plan<'a>(prepared: &Prepared<'a>) -> anyhow::Result<Plan<'a>> {
         jobs,
         skipped,
         files: read_files(&files),
-        mistakes: mistakes(files),
+        mistakes: of_lists(prepared.options).chain(mistakes(files)).collect(),
         urls,
         audiences,
         understood,
@@ -82,6 +82,7 @@ pub(super) fn plan_check<'a>(
     started: Timestamp,
 ) -> anyhow::Result<Plan<'a>> {
     let domain_files = DomainFiles::list(options.config, options.selection)?;
+    let domain_files = domain_files.of_lists(options.lists.map(|lists| &lists.locations));
     let plan_options = plan_options(options, KeptBodies::None, started);
     let FirstReading {
         jobs,
@@ -95,7 +96,7 @@ pub(super) fn plan_check<'a>(
         jobs,
         skipped,
         files: vec![],
-        mistakes: mistakes(files),
+        mistakes: of_lists(options).chain(mistakes(files)).collect(),
         urls,
         audiences,
         understood: vec![],
@@ -139,8 +140,14 @@ fn read_files(files: &[ReadFile]) -> Vec<FileMistakes> {
         .collect()
 }
 
-fn mistakes(files: Vec<ReadFile>) -> Vec<Mistake> {
-    files.into_iter().flat_map(|file| file.mistakes).collect()
+/// The mistakes in lists, and records that differ from them.
+fn of_lists(options: &RunOptions<'_>) -> impl Iterator<Item = Mistake> {
+    let mistakes = options.lists.map(|lists| lists.mistakes.clone());
+    mistakes.unwrap_or_default().into_iter()
+}
+
+fn mistakes(files: Vec<ReadFile>) -> impl Iterator<Item = Mistake> {
+    files.into_iter().flat_map(|file| file.mistakes)
 }
 
 fn understood(files: &[ReadFile]) -> Vec<String> {

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::database::mistakes::mistakes;
 use crate::database::site_rules;
 use crate::notify::{AudienceUrls, FilteredSections};
+use crate::sync::ListLocations;
 
 /// Number of jobs of a domain to which those of its cnames are added at once.
 pub(super) const JOBS_AT_ONCE: usize = 256;
@@ -47,6 +48,7 @@ pub(super) struct Planner<'a> {
     options: PlanOptionsByHost,
     official_urls: OfficialUrls<'a>,
     sections: FilteredSections,
+    lists: Option<&'a ListLocations>,
 }
 
 impl<'a> Planner<'a> {
@@ -62,7 +64,13 @@ impl<'a> Planner<'a> {
             options,
             official_urls: OfficialUrls::load(config)?,
             sections,
+            lists: None,
         })
+    }
+
+    /// The same plan, whose jobs are named by their places in lists.
+    pub(super) fn of_lists(self, lists: Option<&'a ListLocations>) -> Self {
+        Self { lists, ..self }
     }
 
     /// The first reading of a file. Its jobs are kept if there are at most `room` of them, or if the
@@ -209,8 +217,25 @@ impl<'a> Planner<'a> {
         let mut jobs = plan.jobs(document, past);
         for job in &mut jobs {
             self.official_urls.mark(job);
+            self.locate(job);
         }
         jobs
+    }
+
+    /// Names a job by its place in a list, if lists are checked.
+    fn locate(&self, job: &mut Job) {
+        let JobKey {
+            domain,
+            path,
+            request,
+            ..
+        } = &job.key;
+        let place = self
+            .lists
+            .and_then(|lists| lists.of(domain, path, request.as_deref()));
+        if let Some((file, line)) = place {
+            (job.file, job.line) = (Arc::clone(file), line);
+        }
     }
 
     pub(super) fn with_aliases(

@@ -92,6 +92,7 @@ pub(super) fn prepare<'a>(
     let notifiers = Notifiers::new(config);
     let domain_files = DomainFiles::list(config, options.selection)?;
     let domain_files = domain_files.counting(notifiers.filtered_sections().clone());
+    let domain_files = domain_files.of_lists(options.lists.map(|lists| &lists.locations));
     let hosts = domain_files.hosts();
     let folder = config.ledger_root();
     let outbox = Outbox::new(&folder);

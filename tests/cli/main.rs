@@ -119,6 +119,7 @@ mod shelf;
 mod site;
 mod status;
 mod stories;
+mod sync;
 mod tracker;
 mod trouble;
 mod untrusted;

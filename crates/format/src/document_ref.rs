@@ -135,6 +135,15 @@ impl<'a> DocumentRef<'a> {
             .len()
     }
 
+    /// The sources of the record.
+    pub fn sources(&self) -> &[String] {
+        match &self.content {
+            Content::Read(entry) => &entry.record.source,
+            Content::Stored(entry) => &entry.record.source,
+            _ => &[],
+        }
+    }
+
     /// The record, in memory of its own if it is plain; `None` if the document is no record.
     pub fn to_entry(&self) -> Option<Cow<'_, RecordEntry>> {
         match &self.content {

@@ -9,7 +9,7 @@ use urldb_canon::{Identity, RequestUrl, Scheme, identify};
 use urldb_format::{Mapping, Metadata, Record};
 
 /// A location in a source.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// The file name, as messages show it.
     pub file: Arc<str>,
@@ -18,7 +18,7 @@ pub struct Location {
 }
 
 /// A position in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Position {
     /// A line, from 1.
     Line(u64),

@@ -28,6 +28,8 @@ pub enum Subject {
     SiteRules,
     /// The language of site rules: `docs/site-rules.md`.
     RuleScript,
+    /// A list that the database follows: `docs/lists.md`.
+    List,
     /// `urldb.toml`: `docs/configuration.md`.
     Configuration,
 }
@@ -131,6 +133,12 @@ codes! {
         RuleSeparator Warning "rule-separator" "a pattern that does not end in a separator",
         RuleSyntax Error "rule-syntax" "text that is not in the language of site rules",
         RuleTooLarge Error "rule-too-large" "a script over 64 KiB, more than 64 rules, or more than 32 variables in a rule",
+    }
+    List {
+        ListContradiction Error "list-contradiction" "two lists, or a list and a record, that promise one URL differently",
+        NotSynced Error "not-synced" "a record that differs from the list that has its URL",
+        OtherPage Error "other-page" "a promise of a list about a URL that site rules take to another page",
+        RepeatedSource Warning "repeated-source" "a file that two sources read",
     }
     Configuration {
         BadConfiguration Error "bad-configuration" "a key or value that `urldb.toml` may not have",

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use urldb_text::{Severity, Shown};
+use urldb_text::{Code, Severity, Shown, Subject};
 
 use crate::state::State;
 
@@ -126,6 +126,16 @@ pub struct Mistake {
     /// Whether no run before has seen it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
+}
+
+impl Mistake {
+    /// Whether the mistake is in a list, or about a record that differs from its list: no record is hidden by it.
+    pub fn is_of_list(&self) -> bool {
+        let mut codes = Code::ALL.iter();
+        let code = codes.find(|code| code.as_str() == self.code);
+        // The lines of lists have codes of their formats.
+        code.is_none_or(|code| code.subject() == Subject::List)
+    }
 }
 
 /// A [`Mistake`] that an earlier run found and this run did not find.

@@ -1,12 +1,10 @@
 //! `urldb import`: lists of URLs into the database, all or nothing.
 //!
-//! `source` reads the lists, `spool` holds their items on disk until `database::lists` merges them into
+//! `sync::formats` reads the lists, `sync::spool` holds their items on disk until `database::lists` merges them into
 //! each domain file, `report` prints, `fill` fetches URLs without a digest.
 
 mod fill;
 mod report;
-mod source;
-mod spool;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +14,6 @@ use urldb_canon::rules::SiteRules;
 use urldb_interchange::{ListItem, Notice, ReadEvent};
 
 use self::report::ImportReport;
-use self::spool::Spool;
 use super::Context;
 use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs, UncommittedChanges};
 use crate::database::aliases::Aliases;
@@ -24,9 +21,8 @@ use crate::database::edit::Edit;
 use crate::database::lists::ListMerge;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
-use source::{Format, ReadOptions};
-
-pub(super) use source::parse_base;
+use crate::sync::formats::{self, Format, ReadOptions};
+use crate::sync::spool::Spool;
 
 /// Import lists of URLs into the database
 ///
@@ -60,10 +56,10 @@ pub(super) struct Args {
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
     /// The URL of the folder with the files of `sha256sum` and `bagit`; `http://` if names begin with a host
-    #[arg(long, value_name = "URL", value_parser = source::parse_base)]
+    #[arg(long, value_name = "URL", value_parser = formats::parse_base)]
     base: Option<String>,
     /// Name of the `csv` column for a KEY: `url`, or the key of a record
-    #[arg(long = "column", value_name = "KEY=NAME", value_parser = source::parse_column)]
+    #[arg(long = "column", value_name = "KEY=NAME", value_parser = formats::parse_column)]
     columns: Vec<(String, String)>,
     /// Refuse a list of more URLs than this
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -125,7 +121,7 @@ fn read(
         base: args.base.as_deref(),
         columns: &args.columns,
     };
-    source::read(&args.files, &options, context, &mut |found| {
+    formats::read(&args.files, &options, &context.directory, &mut |found| {
         match found {
             ReadEvent::Notice(notice) => report.add_notice(&notice),
             ReadEvent::Item(_) if spool.len() == args.max_urls => {

@@ -127,6 +127,16 @@ fn style_length(text: &str) -> Option<usize> {
     parameters[end..].starts_with('m').then_some(2 + end + 1)
 }
 
+/// Asks a question on the terminal.
+pub(crate) fn is_wanted(question: &str) -> io::Result<bool> {
+    let mut out = stdout();
+    write!(out, "{question} [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
 /// Writes a value as indented JSON, in which text from outside is as harmless as in a line for people.
 pub(crate) fn write_json_pretty(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     let formatter = SafeJson(PrettyFormatter::new());

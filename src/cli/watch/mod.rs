@@ -332,8 +332,14 @@ impl Worker<'_> {
         work: fn(&run::RunOptions<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<ExitCode> {
         let context = self.context();
-        let (mut outcome, attempts) =
-            execute(context, selection, self.stop, run::Results::Dropped, work)?;
+        let (mut outcome, attempts) = execute(
+            context,
+            selection,
+            self.stop,
+            run::Results::Dropped,
+            None,
+            work,
+        )?;
         let format = self.log.format.of_reports();
         outcome::print(&outcome, scope, &attempts, format, context)?;
         let standings = outcome.deliver()?;

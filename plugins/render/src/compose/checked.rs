@@ -17,8 +17,8 @@ impl Report<'_> {
         let text = format!("{text} not as promised");
         let text = match (broken, mistakes) {
             (_, 0) => text,
-            (0, _) => mistakes_in_files(mistakes),
-            _ => format!("{text}, and {}", mistakes_in_files(mistakes)),
+            (0, _) => mistakes_in_files(mistakes, self.envelope),
+            _ => format!("{text}, and {}", mistakes_in_files(mistakes, self.envelope)),
         };
         Headline::new(Tone::Bad, ACTION_NEEDED, text)
     }
@@ -62,14 +62,18 @@ impl Report<'_> {
                 "All good",
                 format!("{} as promised", of_all(due)),
             ),
-            (0, _) => Headline::new(Tone::Bad, ACTION_NEEDED, mistakes_in_files(mistakes)),
+            (0, _) => Headline::new(
+                Tone::Bad,
+                ACTION_NEEDED,
+                mistakes_in_files(mistakes, self.envelope),
+            ),
             (_, 0) => Headline::new(
                 Tone::Bad,
                 ACTION_NEEDED,
                 format!("{} broken", of_all(broken)),
             ),
             _ => {
-                let mistakes = mistakes_in_files(mistakes);
+                let mistakes = mistakes_in_files(mistakes, self.envelope);
                 let text = format!("{} broken, and {mistakes}", of_all(broken));
                 Headline::new(Tone::Bad, ACTION_NEEDED, text)
             }

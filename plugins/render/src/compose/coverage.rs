@@ -67,7 +67,8 @@ fn not_tried(incidents: &[Incident]) -> u64 {
 /// Numbers of URLs that were not checked, each with the cause: `1 with a mistake`.
 fn left_out(envelope: &Envelope) -> Vec<String> {
     let with = |reasons: &[Reason]| envelope.unsure_because(reasons);
-    let mistakes = envelope.mistakes.len() as u64;
+    let mistakes = envelope.mistakes.iter().filter(|it| !it.is_of_list());
+    let mistakes = mistakes.count() as u64;
     let deprecated = envelope.summary.readers_coverage().deprecated;
     [
         (

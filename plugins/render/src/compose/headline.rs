@@ -1,6 +1,6 @@
 //! The first line: does the reader have to act? Then the totals of the reader's URLs.
 
-use urldb_protocol::{Because, EventKind, Incident, NoticeKind, Phase, Reason};
+use urldb_protocol::{Because, Envelope, EventKind, Incident, Mistake, NoticeKind, Phase, Reason};
 
 use super::causes::Group;
 use super::links::selection;
@@ -78,7 +78,7 @@ impl Report<'_> {
         match (self.closed.len() as u64, open) {
             (0, 0) if mistakes > 0 => {
                 let verb = if mistakes == 1 { "is" } else { "are" };
-                let mistakes = mistakes_in_files(mistakes);
+                let mistakes = mistakes_in_files(mistakes, self.envelope);
                 let text = format!("{mistakes} {verb} still there, {}", self.broken());
                 Headline::new(Tone::Bad, "No news", text)
             }
@@ -353,7 +353,7 @@ impl Report<'_> {
         let is_known = |it: &&Incident| {
             it.phase == Phase::Became && it.notice_of(NoticeKind::Mistake).is_some()
         };
-        let text = mistakes_in_files(mistakes);
+        let text = mistakes_in_files(mistakes, self.envelope);
         if self.notices.iter().any(is_known) {
             return text.replacen("\u{a0}mistake", "\u{a0}new mistake", 1);
         }
@@ -441,10 +441,16 @@ pub(super) fn incidents(number: u64) -> String {
     count(number, "incident")
 }
 
-pub(super) fn mistakes_in_files(number: u64) -> String {
+/// Such a number of mistakes; in lists, if all mistakes of the envelope are.
+pub(super) fn mistakes_in_files(number: u64, envelope: &Envelope) -> String {
+    let are_of_lists = envelope.mistakes.iter().all(Mistake::is_of_list);
+    let (one, many) = match are_of_lists && !envelope.mistakes.is_empty() {
+        true => ("about a list", "about lists"),
+        false => ("in a domain file", "in domain files"),
+    };
     match number {
-        1 => "1\u{a0}mistake in a domain file".to_owned(),
-        _ => format!("{} in domain files", count(number, "mistake")),
+        1 => format!("1\u{a0}mistake {one}"),
+        _ => format!("{} {many}", count(number, "mistake")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Blocks about domain files, and about kept promises with a remark.
 
 use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake, NoticeKind};
-use urldb_text::sanitize;
+use urldb_text::{Code, sanitize};
 
 use super::causes::is_about_state;
 use super::links::source_link;
@@ -48,7 +48,18 @@ pub(super) fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
     if let Some(help) = help {
         facts.push(Fact::new("help", Text::new().outside(help)));
     }
-    let lint = Command::new("to check the file", &["urldb", "lint", file]);
+    let (note, command) = if !mistake.is_of_list() {
+        let lint = Command::new("to check the file", &["urldb", "lint", file]);
+        ("The record is not checked until this is corrected.", lint)
+    } else if *code == Code::NotSynced.as_str() {
+        let sync = Command::new("to follow the list", &["urldb", "sync"]);
+        ("Until then, the records are checked as they are.", sync)
+    } else {
+        (
+            "What the list says is not checked until this is corrected.",
+            None,
+        )
+    };
     let place = format!("{}, line {}", sanitize(file), number(*line as u64));
     Block {
         code: Some(sanitize(code).into_owned()),
@@ -56,11 +67,9 @@ pub(super) fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
         place: Some(source_link(envelope, file, Some(*line))),
         short: Text::from("mistake in ").own(place),
         facts,
-        note: Some(Text::from(
-            "The record is not checked until this is corrected.",
-        )),
-        commands: lint.into_iter().collect(),
-        brief: Text::from("The record is not checked until this is corrected."),
+        note: Some(Text::from(note)),
+        commands: command.into_iter().collect(),
+        brief: Text::from(note),
         ..Block::new(Class::Mistake, Text::new(), Text::new().outside(message))
     }
 }

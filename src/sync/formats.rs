@@ -11,11 +11,11 @@ use clap::ValueEnum;
 use urldb_interchange::{Sink, archive, bag, input, jsonl, list, sitemap, ssd3, sums, table};
 use urldb_warc::index::INDEX_DIRECTORY;
 
-use crate::cli::Context;
+use super::groups::Group;
 
 /// The formats that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub enum Format {
     /// SSD3 URI-Catalogue
     Ssd3,
     /// One URL per line
@@ -23,10 +23,12 @@ pub(super) enum Format {
     /// A sitemap, or an index with its sitemaps beside it; gzip too
     Sitemap,
     /// A table whose first row names the columns
+    #[value(alias = "table")]
     Csv,
     /// Output of `urldb export jsonl`
     Jsonl,
     /// Digests of files below --base
+    #[value(alias = "sums")]
     Sha256sum,
     /// A bag: fetch.txt and manifest-sha256.txt
     Bagit,
@@ -36,23 +38,23 @@ pub(super) enum Format {
     Cdxj,
 }
 
-pub(super) struct ReadOptions<'a> {
-    pub(super) format: Format,
+pub(crate) struct ReadOptions<'a> {
+    pub(crate) format: Format,
     /// The URL of the folder with the files that a list of digests names.
-    pub(super) base: Option<&'a str>,
+    pub(crate) base: Option<&'a str>,
     /// The key of a record and the name of its column, for each column of a table that has another name.
-    pub(super) columns: &'a [(String, String)],
+    pub(crate) columns: &'a [(String, String)],
 }
 
-/// Reads every list.
-pub(super) fn read(
+/// Reads every list; the paths are relative to `directory`.
+pub(crate) fn read(
     files: &[PathBuf],
     options: &ReadOptions<'_>,
-    context: &Context,
+    directory: &Path,
     sink: &mut Sink<'_>,
 ) -> anyhow::Result<()> {
     for file in files {
-        let path = context.directory.join(file);
+        let path = directory.join(file);
         let shown: Arc<str> = file.display().to_string().into();
         if file.as_os_str() == "-" {
             let stdin = spooled(io::stdin().lock())?;
@@ -104,6 +106,16 @@ impl Source<'_> {
     }
 }
 
+/// Reads one file, which messages show as `shown`.
+pub(crate) fn read_file(
+    options: &ReadOptions<'_>,
+    path: &Path,
+    shown: &Arc<str>,
+    sink: &mut Sink<'_>,
+) -> anyhow::Result<()> {
+    read_one(options, &Source::File(path), shown, sink)
+}
+
 fn read_one(
     options: &ReadOptions<'_>,
     source: &Source<'_>,
@@ -146,7 +158,7 @@ fn read_one(
 }
 
 /// `--base`: a folder's URL, or a scheme alone.
-pub(in crate::cli) fn parse_base(text: &str) -> Result<String, String> {
+pub(crate) fn parse_base(text: &str) -> Result<String, String> {
     if matches!(text, "http://" | "https://") {
         return Ok(text.to_owned());
     }
@@ -162,12 +174,53 @@ pub(in crate::cli) fn parse_base(text: &str) -> Result<String, String> {
     Ok(identity.to_string())
 }
 
-pub(super) fn parse_column(text: &str) -> Result<(String, String), String> {
+/// Whether a column of a table can have this name.
+pub(crate) fn is_column(key: &str) -> bool {
+    table::is_column(key)
+}
+
+pub(crate) fn parse_column(text: &str) -> Result<(String, String), String> {
     let (key, name) = text
         .split_once('=')
         .ok_or("write KEY=NAME, for example url=Link")?;
-    if !table::is_column(key) {
+    if !is_column(key) {
         return Err(format!("{key} is nothing that a column can hold"));
     }
     Ok((key.to_owned(), name.to_owned()))
+}
+
+impl Format {
+    /// Whether its files are documents, whose links promise only that they can be fetched.
+    pub(crate) fn is_document(self) -> bool {
+        false
+    }
+
+    /// Whether the names in its files are below a base URL.
+    pub(crate) fn needs_base(self) -> bool {
+        self == Self::Sha256sum
+    }
+
+    /// The format of a file, by its name.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+        match (&*name, extension) {
+            ("checksums.txt" | "registry.txt", _)
+            | (_, Some("sha256" | "sha512" | "sha384" | "sha1" | "md5")) => Some(Self::Sha256sum),
+            (_, Some("csv" | "tsv")) => Some(Self::Csv),
+            (_, Some("jsonl")) => Some(Self::Jsonl),
+            (_, Some("uric")) => Some(Self::Ssd3),
+            _ if name.contains("sums") => Some(Self::Sha256sum),
+            _ => None,
+        }
+    }
+
+    /// The groups of keys that items of the format can state.
+    pub(crate) fn states(self) -> &'static [Group] {
+        match self {
+            Self::List | Self::Sitemap => &[],
+            Self::Sha256sum | Self::Bagit | Self::Warc | Self::Cdxj => &[Group::Bytes],
+            Self::Ssd3 | Self::Csv | Self::Jsonl => Group::ALL,
+        }
+    }
 }

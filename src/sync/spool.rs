@@ -17,7 +17,7 @@ use urldb_interchange::{ListItem, Location, Position, json};
 const HEAD: usize = 16;
 
 /// Items in a temporary file.
-pub(super) struct Spool {
+pub(crate) struct Spool {
     output: BufWriter<File>,
     end: u64,
     items: u64,
@@ -29,7 +29,7 @@ pub(super) struct Spool {
 const NONE: u64 = u64::MAX;
 
 impl Spool {
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
         Ok(Self {
             output: BufWriter::new(file),
@@ -39,11 +39,11 @@ impl Spool {
         })
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.items
     }
 
-    pub(super) fn push(&mut self, item: &ListItem) -> anyhow::Result<()> {
+    pub(crate) fn push(&mut self, item: &ListItem) -> anyhow::Result<()> {
         let text = to_json(item).to_string();
         let last = self.last.get_mut(&item.host);
         let before = last.map_or(NONE, |last| std::mem::replace(last, self.end));
@@ -66,12 +66,12 @@ impl Spool {
     }
 
     /// The hosts, sorted.
-    pub(super) fn hosts(&self) -> Vec<String> {
+    pub(crate) fn hosts(&self) -> Vec<String> {
         self.last.keys().cloned().collect()
     }
 
     /// The items of a host, in the order in which they were pushed.
-    pub(super) fn take(&mut self, host: &str) -> anyhow::Result<Vec<ListItem>> {
+    pub(crate) fn take(&mut self, host: &str) -> anyhow::Result<Vec<ListItem>> {
         self.output.flush()?;
         let file = self.output.get_mut();
         let mut at = self.last.get(host).copied().unwrap_or(NONE);

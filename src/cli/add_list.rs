@@ -1,0 +1,199 @@
+//! `urldb add-list`.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::ValueEnum as _;
+
+use super::print::output;
+use super::{Context, sync};
+use crate::config::{FILE_NAME, ListSource, OnGone, is_source_name};
+use crate::exit::ExitCode;
+use crate::sync::formats::{Format, parse_base};
+use crate::sync::{FollowOptions, follow_sources};
+
+/// Follow a list: add a `[source.NAME]` to urldb.toml
+///
+/// Shows what `urldb sync` would do with the list, and asks.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb add-list data/SHA256SUMS --base https://data.example.org/
+  urldb add-list table:links.txt --name paper
+  urldb add-list -y data/registry.txt --base https://data.example.org/ && urldb sync")]
+pub(super) struct Args {
+    #[command(flatten)]
+    list: ListArg,
+    /// Name of the source; without it, from the name of the file
+    #[arg(long)]
+    name: Option<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// The list of a command.
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArg {
+    /// The list, with its format if its name does not tell it
+    #[arg(value_name = "[FORMAT:]PATH")]
+    list: String,
+    /// The URL of the folder with the files that the list names
+    #[arg(long, value_name = "URL", value_parser = parse_base)]
+    base: Option<String>,
+}
+
+impl ListArg {
+    pub(super) fn new(list: &str, base: Option<&str>) -> Self {
+        Self {
+            list: list.to_owned(),
+            base: base.map(str::to_owned),
+        }
+    }
+
+    /// The source that the argument means: one of urldb.toml with this path, or a new one.
+    pub(super) fn source(&self, context: &Context) -> anyhow::Result<(String, ListSource)> {
+        let (format, path) = self.format_and_path();
+        let path = std::path::absolute(context.directory.join(path))?;
+        let relative = path.strip_prefix(&context.config.root).map_err(|_| {
+            anyhow::anyhow!(
+                "{} is not below {}",
+                path.display(),
+                context.config.root.display()
+            )
+        })?;
+        let name = relative
+            .to_str()
+            .context("the path of a list should be UTF-8")?
+            .replace('\\', "/");
+        let mut known = context.config.sources.iter();
+        let is_it = |source: &ListSource| {
+            *source.path == [name.clone()] && format.is_none_or(|it| it == source.format)
+        };
+        if let Some((known, source)) = known.find(|(_, source)| is_it(source)) {
+            let base = self.base.clone().or_else(|| source.base.clone());
+            return Ok((
+                known.clone(),
+                ListSource {
+                    base,
+                    ..source.clone()
+                },
+            ));
+        }
+        anyhow::ensure!(
+            urldb_files::is_there(&path),
+            "there is no {}",
+            path.display()
+        );
+        let format = format.or_else(|| Format::of_name(&path));
+        let format = format
+            .with_context(|| format!("{name}: no reader knows this file: write FORMAT:PATH"))?;
+        anyhow::ensure!(
+            self.base.is_some() || !format.needs_base(),
+            "names in {name} are relative: add --base URL"
+        );
+        let source = ListSource {
+            format,
+            path: vec![name],
+            base: self.base.clone(),
+            categories: vec![],
+            exclude: vec![],
+            on_gone: OnGone::Remove,
+            columns: vec![],
+        };
+        Ok((name_of(&path), source))
+    }
+
+    fn format_and_path(&self) -> (Option<Format>, &Path) {
+        let named = self.list.split_once(':');
+        let named = named.and_then(|(format, path)| {
+            let format = Format::from_str(format, false).ok()?;
+            Some((Some(format), Path::new(path)))
+        });
+        named.unwrap_or((None, Path::new(&self.list)))
+    }
+}
+
+/// A name for the source of a file.
+fn name_of(path: &Path) -> String {
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_ascii_lowercase();
+    let is_part = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit();
+    let parts = name
+        .split(|char| !is_part(char))
+        .filter(|part| !part.is_empty());
+    let name = parts.collect::<Vec<_>>().join("-");
+    if is_source_name(&name) {
+        name
+    } else {
+        "list".to_owned()
+    }
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        args.yes || io::stdin().is_terminal(),
+        "there is no terminal to ask on; --yes adds the list without asking"
+    );
+    let (name, source) = args.list.source(context)?;
+    let name = args.name.clone().unwrap_or(name);
+    anyhow::ensure!(
+        is_source_name(&name),
+        "--name: a name has only lower-case letters, digits and hyphens, and at most 40 characters"
+    );
+    let sources = &mut context.config.sources;
+    anyhow::ensure!(
+        !sources.contains_key(&name),
+        "{FILE_NAME} has a [source.{name}]; --name NAME gives the list another name"
+    );
+    let table = table(&name, &source);
+    sources.insert(name, source);
+    let plan = follow_sources(&context.config, FollowOptions::default(), None)?;
+    let exit = sync::print(&plan, false, context)?;
+    let mut out = output::stdout();
+    writeln!(out, "\n{table}")?;
+    out.flush()?;
+    if !args.yes && !output::is_wanted(&format!("add this to {FILE_NAME}?"))? {
+        return Ok(exit);
+    }
+    let file = context.config.root.join(FILE_NAME);
+    let before = match urldb_files::is_there(&file) {
+        true => urldb_files::read_to_string(&file, crate::limits::SETTINGS)?,
+        false => String::new(),
+    };
+    let gap = match &*before {
+        "" => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    urldb_files::write_atomically(&file, format!("{before}{gap}{table}").as_bytes())?;
+    if !context.quiet {
+        writeln!(out, "added to {FILE_NAME}; `urldb sync` writes the records")?;
+    }
+    Ok(exit)
+}
+
+/// The source as urldb.toml has it.
+fn table(name: &str, source: &ListSource) -> String {
+    let format = source.format.to_possible_value();
+    let format = format
+        .map(|it| it.get_name().to_owned())
+        .unwrap_or_default();
+    // A JSON string is a TOML string.
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let paths: Vec<String> = source.path.iter().map(|path| text(path)).collect();
+    let mut table = format!(
+        "[source.{name}]\nformat = {}\npath = [{}]\n",
+        text(&format),
+        paths.join(", ")
+    );
+    if let Some(base) = &source.base {
+        let _ = writeln!(table, "base = {}", text(base));
+    }
+    table
+}

@@ -1,0 +1,99 @@
+//! `urldb check --list`: a list in place of the database.
+
+use std::fs;
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+use urldb_interchange::{Notice, Position};
+use urldb_protocol::{Mistake, Shown};
+use urldb_text::{Finding, Severity};
+
+use super::Context;
+use super::add_list::ListArg;
+use super::print::style;
+use crate::config::Database;
+use crate::database::edit::Edit;
+use crate::database::mistakes::mistakes;
+use crate::run::CheckedLists;
+use crate::sync::{FollowOptions, Plan, follow_sources};
+
+/// Records of a list in a temporary folder.
+pub(super) struct ListDatabase {
+    pub(super) lists: CheckedLists,
+    /// Removed at the end.
+    _folder: TempDir,
+}
+
+impl ListDatabase {
+    /// Makes records of a list. From now on, `context` has these records in place of its database.
+    pub(super) fn new(list: &ListArg, context: &mut Context) -> anyhow::Result<Self> {
+        let (name, source) = list.source(context)?;
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let rules = context.config.rules_root();
+        let config = &mut context.config;
+        config.database = Database {
+            path: folder.path().to_owned(),
+        };
+        config.sources = [(name, source)].into();
+        for file in rules.files().unwrap_or_default() {
+            let copy = config.rules_root();
+            copy.make()?;
+            fs::copy(file.path(), copy.path().join(file.name()))
+                .context("cannot copy site rules")?;
+        }
+        let mut edit = Edit::begin(folder.path())?;
+        let plan = follow_sources(config, FollowOptions::default(), Some(&mut edit))?;
+        edit.commit()?;
+        let left_out: Vec<String> = plan
+            .left_out
+            .iter()
+            .map(|(kind, number)| format!("{number} {kind}"))
+            .collect();
+        if !left_out.is_empty() && !context.quiet {
+            style::print_note(&format!("left out: {}", left_out.join(", ")));
+        }
+        Ok(Self {
+            lists: checked_lists(plan),
+            _folder: folder,
+        })
+    }
+}
+
+/// The places and the mistakes of lists.
+pub(super) fn checked_lists(plan: Plan) -> CheckedLists {
+    let refused = plan.refused.first.iter().map(of_notice);
+    let found = plan
+        .mistakes
+        .first
+        .iter()
+        .filter(|it| it.severity == Severity::Error);
+    CheckedLists {
+        mistakes: refused.chain(found.flat_map(of_finding)).collect(),
+        locations: plan.into_locations(),
+    }
+}
+
+/// The mistake in a report for a finding in a file.
+pub(super) fn of_finding(finding: &Finding) -> Vec<Mistake> {
+    let file = finding.file.as_deref().unwrap_or(std::path::Path::new(""));
+    let name = file.to_string_lossy();
+    mistakes("", finding.line, &name, std::slice::from_ref(finding))
+}
+
+/// A line of a list that cannot be read.
+fn of_notice(notice: &Notice) -> Mistake {
+    let line = match notice.location.at {
+        Position::Line(line) => usize::try_from(line).unwrap_or(usize::MAX),
+        Position::Byte(_) => 1,
+    };
+    Mistake {
+        code: notice.code.clone(),
+        file: notice.location.file.to_string(),
+        line,
+        column: 1,
+        message: Shown::new(&notice.message, Shown::LONGEST),
+        help: None,
+        text: Shown::default(),
+        new: false,
+    }
+}

@@ -1,0 +1,225 @@
+//! `urldb sync`.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use urldb_text::{Finding, Severity, sanitize};
+
+use super::Context;
+use super::args::{ChangedUrls, CommitArgs};
+use super::print::findings::write_finding;
+use super::print::output;
+use super::print::style::{BAD, count, paint};
+use crate::database::edit::Edit;
+use crate::exit::ExitCode;
+use crate::git::{GitEnv, Repository};
+use crate::sync::{FollowOptions, Plan, follow_sources};
+
+/// Bring the records into step with the lists that `[source.NAME]` in urldb.toml names
+///
+/// New rows become records, changed rows change them, and records whose rows are gone are removed. Nothing is
+/// written if a list cannot be read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb sync -n          what would change
+  urldb sync --commit
+  urldb sync --check     in a hook, or for a pull request")]
+pub(super) struct Args {
+    /// Show what would change; write nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Write nothing, and exit with 1 if the database differs from its lists
+    #[arg(long, conflicts_with_all = ["dry_run", "commit", "force", "adopt"])]
+    check: bool,
+    /// Remove records even if most rows of a list are gone
+    #[arg(long)]
+    force: bool,
+    /// Let lists own the records that people wrote, and that say what the lists say
+    #[arg(long)]
+    adopt: bool,
+    #[command(flatten)]
+    commit: CommitArgs,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        !context.config.sources.is_empty(),
+        "there is no list to follow: `urldb add-list PATH` adds a [source.NAME] to urldb.toml"
+    );
+    let commit = if args.dry_run || args.check {
+        None
+    } else {
+        args.commit.begin(&context.database())?
+    };
+    let options = FollowOptions {
+        adopt: args.adopt,
+        force: args.force,
+    };
+    let writes = !args.dry_run && !args.check;
+    let mut edit = writes
+        .then(|| Edit::begin(&context.database()))
+        .transpose()?;
+    let plan = follow_sources(&context.config, options, edit.as_mut());
+    let plan = plan.context("nothing was written")?;
+    if commit.is_some() {
+        ensure_committed(&plan.lists, context)?;
+    }
+    let mut exit = print(&plan, args.check, context)?;
+    if args.check && !plan.files.is_empty() {
+        exit = ExitCode::Findings;
+    }
+    let Some(edit) = edit.filter(|_| plan.gone.is_empty()) else {
+        return Ok(exit);
+    };
+    let changed = changed(&plan);
+    let written = edit.commit()?;
+    if let Some(commit) = commit {
+        let subject = || format!("Follow the lists: {}", changed.phrase());
+        commit.finish(&written, subject, exit, context)?;
+    }
+    Ok(exit)
+}
+
+/// Prints mistakes, changes and counts.
+pub(super) fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitCode> {
+    let mut exit = ExitCode::Success;
+    let mut out = output::stdout();
+    for notice in &plan.refused.first {
+        let text = notice.to_string();
+        writeln!(out, "{} {}", paint(BAD, "refused:"), sanitize(&text))?;
+    }
+    let differing = plan.files.iter().filter(|_| is_check);
+    let differing = differing.map(|file| file.not_synced(&context.config.root));
+    let differing: Vec<Finding> = differing.collect();
+    for finding in plan.mistakes.first.iter().chain(&differing) {
+        write_finding(&mut out, context, finding)?;
+        if finding.severity == Severity::Error {
+            exit = ExitCode::Findings;
+        }
+    }
+    if plan.refused.count > 0 {
+        exit = ExitCode::Findings;
+    }
+    for (more, what) in [
+        (plan.refused.more(), "more lines were refused"),
+        (plan.mistakes.more(), "more mistakes were found"),
+    ] {
+        if more > 0 {
+            writeln!(out, "{more} {what}")?;
+        }
+    }
+    for (name, counts) in &plan.gone {
+        let records = count(counts.before, "record");
+        writeln!(
+            out,
+            "{name}: {} of {records} are gone from the list; `urldb sync --force` removes them",
+            counts.removed
+        )?;
+        exit = ExitCode::Findings;
+    }
+    if context.quiet {
+        return Ok(exit);
+    }
+    for file in &plan.files {
+        let parts = [
+            (file.added, "added"),
+            (file.updated, "updated"),
+            (file.removed, "removed"),
+        ];
+        writeln!(out, "{}: {}", context.shown(&file.path), sum(&parts))?;
+    }
+    write_counts(&mut out, plan)?;
+    Ok(exit)
+}
+
+/// Writes the sums over all files, and what was left out.
+fn write_counts(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
+    let total = |number: fn(&crate::sync::FileChange) -> u64| plan.files.iter().map(number).sum();
+    let parts = [
+        (total(|file| file.added), "added"),
+        (total(|file| file.updated), "updated"),
+        (total(|file| file.removed), "removed"),
+        (plan.unchanged, "unchanged"),
+    ];
+    writeln!(out, "{}", sum(&parts))?;
+    let left_out: Vec<String> = plan
+        .left_out
+        .iter()
+        .map(|(kind, number)| format!("{number} {}", sanitize(kind)))
+        .collect();
+    if !left_out.is_empty() {
+        writeln!(out, "left out: {}", left_out.join(", "))?;
+    }
+    if plan.agreeing > 0 {
+        let records = count(plan.agreeing, "record");
+        writeln!(
+            out,
+            "{records} that no list made: people wrote what a list says; `urldb sync --adopt` lets the list own them"
+        )?;
+    }
+    if plan.with_own_promise > 0 {
+        let records = count(plan.with_own_promise, "record");
+        let verb = if plan.with_own_promise == 1 {
+            "has"
+        } else {
+            "have"
+        };
+        writeln!(out, "{records} {verb} promises that no list states")?;
+    }
+    for folder in &plan.submodules {
+        let folder = folder.display().to_string();
+        writeln!(
+            out,
+            "{} is a repository of its own, and was not read",
+            sanitize(&folder)
+        )?;
+    }
+    Ok(())
+}
+
+/// `3 added, 1 updated`: the numbers above zero.
+fn sum(parts: &[(u64, &str)]) -> String {
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// The URLs that change, for the subject of a commit.
+fn changed(plan: &Plan) -> ChangedUrls {
+    let mut changed = ChangedUrls::default();
+    for file in &plan.files {
+        for path in &file.paths {
+            changed.add(&file.host, || format!("{}{path}", file.host));
+        }
+    }
+    changed
+}
+
+/// Refuses to commit records of lists that are not committed.
+fn ensure_committed(lists: &BTreeSet<PathBuf>, context: &Context) -> anyhow::Result<()> {
+    let Some(repository) = Repository::discover(&context.config.root, GitEnv::from_process())?
+    else {
+        return Ok(());
+    };
+    let comparison = repository.comparison(None, false)?;
+    let root = repository.relative(&context.config.root)?;
+    let work_tree = repository.work_tree()?;
+    let changed = repository.changed_files(&comparison, &root)?;
+    let mut changed = changed.iter().map(|file| work_tree.join(&file.path));
+    if let Some(list) = changed.find(|path| lists.contains(path as &Path)) {
+        anyhow::bail!(
+            "{} has uncommitted changes; commit them first. Nothing was written",
+            context.shown(&list)
+        );
+    }
+    Ok(())
+}

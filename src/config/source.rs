@@ -1,0 +1,115 @@
+//! `[source.NAME]` of urldb.toml: the lists that the database follows.
+
+use std::path::{Component, Path};
+
+use clap::ValueEnum as _;
+use urldb_text::nearest;
+
+use super::section::Section;
+use crate::sync::formats::{Format, is_column, parse_base};
+
+/// Most characters of the name of a source.
+const MOST_NAME: usize = 40;
+
+/// One `[source.NAME]`: the files of a list, and how to read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListSource {
+    /// The format of the files.
+    pub format: Format,
+    /// The files: paths below the root of the repository, with `*`, `?` and `**`.
+    pub path: Vec<String>,
+    /// The URL of the folder with the files that the list names.
+    pub base: Option<String>,
+    /// Categories that the records get.
+    pub categories: Vec<String>,
+    /// URLs that are left out: patterns with `*`, which matches no `/`, and `**`.
+    pub exclude: Vec<String>,
+    /// What becomes of a record whose item is gone.
+    pub on_gone: OnGone,
+    /// The key of a record and the name of its column, for each column of a table that has another name.
+    pub columns: Vec<(String, String)>,
+}
+
+/// What becomes of a record when no list has it any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnGone {
+    /// The record is removed.
+    Remove,
+    /// The record stays, and belongs to people.
+    Keep,
+}
+
+pub(super) fn source(name: &str, section: Section<'_>) -> Option<ListSource> {
+    if !is_name(name) {
+        section.problem(format!(
+            "the name of a source has only lower-case letters, digits and hyphens, and at most {MOST_NAME} characters"
+        ));
+    }
+    let format = section.checked("format", format_of);
+    if !section.has("format") {
+        section.problem("`format` is missing, such as format = \"sums\"");
+    }
+    let path = section.checked_list("path", path_of).unwrap_or_default();
+    if !section.has("path") {
+        section.problem("`path` is missing, such as path = [\"data/SHA256SUMS\"]");
+    }
+    let columns = section.texts_by_name("columns").unwrap_or_default();
+    for key in columns.keys().filter(|key| !is_column(key)) {
+        section.wrong(
+            "columns",
+            format!("{key} is nothing that a column can hold"),
+        );
+    }
+    let texts = |key| section.list(key, "a list of texts").unwrap_or_default();
+    let gone = [("remove", OnGone::Remove), ("keep", OnGone::Keep)];
+    let source = ListSource {
+        format: format.unwrap_or(Format::List),
+        path,
+        base: section.checked("base", parse_base),
+        categories: texts("category"),
+        exclude: section.checked_list("exclude", pattern).unwrap_or_default(),
+        on_gone: section.choice("on-gone", &gone).unwrap_or(OnGone::Remove),
+        columns: columns.into_iter().collect(),
+    };
+    section.finish();
+    format.map(|_| source)
+}
+
+/// Whether a source can have the name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    (1..=MOST_NAME).contains(&name.len()) && name.bytes().all(is_part)
+}
+
+fn format_of(name: &str) -> Result<Format, String> {
+    let known = Format::value_variants()
+        .iter()
+        .filter_map(|it| it.to_possible_value());
+    let names: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
+    Format::from_str(name, false).map_err(|_| {
+        let near = nearest(name, names.iter().map(String::as_str));
+        match near {
+            Some(near) => format!("no reader is called \"{name}\"; did you mean \"{near}\"?"),
+            None => format!(
+                "no reader is called \"{name}\"; there are {}",
+                names.join(", ")
+            ),
+        }
+    })
+}
+
+/// A path below the root of the repository.
+fn path_of(path: &str) -> Result<String, String> {
+    let is_below = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.is_empty() || !Path::new(path).components().all(is_below) {
+        return Err(format!(
+            "\"{path}\" is no path below the folder of urldb.toml"
+        ));
+    }
+    pattern(path.trim_start_matches("./"))
+}
+
+fn pattern(text: &str) -> Result<String, String> {
+    globset::Glob::new(text).map_err(|error| error.kind().to_string())?;
+    Ok(text.to_owned())
+}

@@ -1,0 +1,221 @@
+//! The files of a source: below the root of the repository, not ignored by git, in the order of their names.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use globset::GlobBuilder;
+use ignore::{DirEntry, WalkBuilder};
+use urldb_files::Root;
+
+use crate::config::ListSource;
+use crate::git::{GitEnv, Repository};
+
+/// The files of a source, relative to the root.
+#[derive(Debug, Default)]
+pub(crate) struct SourceFiles {
+    pub(crate) files: BTreeSet<PathBuf>,
+    /// Repositories in the folders, such as submodules, whose files may be absent: they are not entered.
+    pub(crate) submodules: BTreeSet<PathBuf>,
+}
+
+/// Finds the files of a source.
+///
+/// # Errors
+/// When a folder cannot be read, a path is a submodule, or no file is there.
+pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<SourceFiles> {
+    let mut found = SourceFiles::default();
+    for pattern in &source.path {
+        find(root, pattern, &mut found)?;
+    }
+    anyhow::ensure!(
+        !found.files.is_empty(),
+        "there is no file {}",
+        source.path.join(" or ")
+    );
+    Ok(found)
+}
+
+/// Adds the files of one pattern.
+fn find(root: &Root, pattern: &str, found: &mut SourceFiles) -> anyhow::Result<()> {
+    let start = fixed_part(pattern);
+    if start == Path::new(pattern) {
+        let path = root.path().join(&start);
+        if !urldb_files::is_folder(&path) {
+            if urldb_files::is_there(&path) {
+                found.files.insert(start);
+            }
+            return Ok(());
+        }
+        anyhow::ensure!(
+            !is_repository(&path) || start.as_os_str().is_empty(),
+            "{pattern} is a submodule: run urldb in it, or copy the list"
+        );
+        return walk(root, &start, |_| true, found);
+    }
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    let matcher = glob.context("a path of the source")?.compile_matcher();
+    walk(root, &start, |path| matcher.is_match(path), found)
+}
+
+/// The folders of a pattern before its first special character; the whole of a path without any.
+fn fixed_part(pattern: &str) -> PathBuf {
+    let parts = Path::new(pattern).components();
+    let is_fixed = |part: &std::path::Component| {
+        !part
+            .as_os_str()
+            .as_encoded_bytes()
+            .iter()
+            .any(|byte| b"*?[]{}!\\".contains(byte))
+    };
+    parts.take_while(is_fixed).collect()
+}
+
+fn walk(
+    root: &Root,
+    start: &Path,
+    wants: impl Fn(&Path) -> bool,
+    found: &mut SourceFiles,
+) -> anyhow::Result<()> {
+    let folder = root.path().join(start);
+    if !urldb_files::is_folder(&folder) {
+        return Ok(());
+    }
+    let base = folder.clone();
+    let is_inside = move |entry: &DirEntry| {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.file_name() != ".git"
+            && (!is_folder || entry.path() == base || !is_repository(entry.path()))
+    };
+    let walk = WalkBuilder::new(&folder)
+        .hidden(false)
+        .ignore(false)
+        .git_global(false)
+        .follow_links(false)
+        .filter_entry(is_inside)
+        .build();
+    for entry in walk {
+        let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
+        let kind = entry.file_type();
+        let name = entry
+            .path()
+            .strip_prefix(root.path())
+            .unwrap_or(entry.path());
+        if kind.is_some_and(|kind| kind.is_file()) && wants(name) {
+            found.files.insert(name.to_owned());
+        } else if kind.is_some_and(|kind| kind.is_dir()) {
+            let below = std::fs::read_dir(entry.path());
+            let below = below.into_iter().flatten().flatten().map(|it| it.path());
+            let is_apart = |path: &PathBuf| urldb_files::is_folder(path) && is_repository(path);
+            let repositories = below.filter(is_apart);
+            let names =
+                repositories.filter_map(|it| Some(it.strip_prefix(root.path()).ok()?.to_owned()));
+            found.submodules.extend(names);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the folder is the work tree of a repository.
+fn is_repository(folder: &Path) -> bool {
+    urldb_files::is_there(&folder.join(".git"))
+}
+
+/// Refuses lists that git has not merged, or that have conflict markers.
+pub(crate) struct MergeState {
+    unmerged: BTreeSet<PathBuf>,
+}
+
+impl MergeState {
+    /// The unmerged files of the repository around `root`, if there is one.
+    pub(crate) fn of(root: &Path) -> anyhow::Result<Self> {
+        let repository = Repository::discover(root, GitEnv::from_process())?;
+        let unmerged = match &repository {
+            Some(repository) => repository.unmerged(&repository.relative(root)?)?,
+            None => vec![],
+        };
+        let work_tree = repository.as_ref().map(Repository::work_tree).transpose()?;
+        let paths = unmerged.into_iter().map(|file| match work_tree {
+            Some(work_tree) => work_tree.join(&file.path),
+            None => file.path,
+        });
+        Ok(Self {
+            unmerged: paths.collect(),
+        })
+    }
+
+    /// # Errors
+    /// For a file with a conflict. In a document, conflict markers are text.
+    pub(crate) fn check(&self, path: &Path, shown: &str, is_document: bool) -> anyhow::Result<()> {
+        let is_unmerged = self.unmerged.contains(path);
+        let has_markers = || -> io::Result<bool> {
+            Ok(!is_document
+                && has_conflict_markers(BufReader::new(urldb_files::open_input(path)?))?)
+        };
+        anyhow::ensure!(
+            !is_unmerged && !has_markers().with_context(|| format!("cannot read {shown}"))?,
+            "{shown} has a merge conflict; mend it first"
+        );
+        Ok(())
+    }
+}
+
+/// Whether lines begin with `<<<<<<< `, `=======` and `>>>>>>> `, in this order.
+fn has_conflict_markers(mut input: impl BufRead) -> io::Result<bool> {
+    let wanted: [&[u8]; 3] = [b"<<<<<<< ", b"=======", b">>>>>>> "];
+    let (mut found, mut line) = (0, Vec::with_capacity(8));
+    let mut is_start = true;
+    loop {
+        let chunk = input.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(false);
+        }
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let length = end.unwrap_or(chunk.len());
+        if is_start {
+            line.clear();
+        }
+        let room = 8_usize.saturating_sub(line.len());
+        line.extend(chunk.iter().take(length.min(room)));
+        input.consume(length + usize::from(end.is_some()));
+        is_start = end.is_some();
+        if is_start && line.starts_with(wanted[found]) {
+            found += 1;
+            if found == wanted.len() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conflict_markers_count_at_the_start_of_lines() {
+        let is_found = |text: &str| {
+            // Small pieces: a marker may lie across two of them.
+            let reader = BufReader::with_capacity(3, text.as_bytes());
+            has_conflict_markers(reader).unwrap()
+        };
+        assert!(is_found("a\n<<<<<<< ours\nb\n=======\nc\n>>>>>>> theirs\n"));
+        assert!(!is_found("a\n=======\n>>>>>>> theirs\n"));
+        assert!(!is_found(" <<<<<<< ours\n=======\n>>>>>>> theirs\n"));
+        assert!(!is_found("<<<<<<<\n=======\n>>>>>>>\n"));
+        assert!(!is_found(""));
+    }
+
+    #[test]
+    fn a_pattern_has_a_fixed_part() {
+        for (pattern, fixed) in [
+            ("recipes/*/*/conandata.yml", "recipes"),
+            ("data/SHA256SUMS", "data/SHA256SUMS"),
+            ("**/*.md", ""),
+            ("a/b?/c", "a"),
+        ] {
+            assert_eq!(fixed_part(pattern), Path::new(fixed), "{pattern}");
+        }
+    }
+}

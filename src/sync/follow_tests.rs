@@ -1,0 +1,205 @@
+//! What holds for every list and every database.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use urldb_canon::Scheme;
+use urldb_format::{Metadata, Record, RecordIdentity};
+use urldb_interchange::{ListItem, Location};
+
+use super::follow::{Followed, KnownRecord, SourceRule, follow};
+use super::groups::Group;
+
+const SOURCES: [&str; 3] = ["one", "three", "two"];
+
+/// `one` states bytes and removes, `two` states all and keeps, `three` states nothing and removes.
+fn rules() -> BTreeMap<String, SourceRule> {
+    let rule = |keeps, states| SourceRule {
+        keeps,
+        is_incomplete: false,
+        states,
+    };
+    let rules = [
+        ("one", rule(false, &[Group::Bytes][..])),
+        ("two", rule(true, Group::ALL)),
+        ("three", rule(false, &[])),
+    ];
+    rules.map(|(name, rule)| (name.to_owned(), rule)).into()
+}
+
+fn digest(number: u8) -> String {
+    format!("{number:064x}")
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let path = (0..4_u8).prop_map(|number| format!("/{number}"));
+    let length = prop::option::of(0..3_u64);
+    let sha256 = prop::option::of((0..2_u8).prop_map(digest));
+    let status = prop::option::weighted(0.2, 300..302_u16);
+    (path, length, sha256, status).prop_map(|(path, content_length, content_sha256, status)| {
+        Record {
+            content_length,
+            content_sha256,
+            status,
+            ..Record::new(path)
+        }
+    })
+}
+
+fn scheme() -> impl Strategy<Value = Scheme> {
+    prop_oneof![Just(Scheme::Http), Just(Scheme::Https)]
+}
+
+/// Items of the three sources; each states only what its format can.
+fn items() -> impl Strategy<Value = Vec<ListItem>> {
+    let item = (record(), scheme(), 0..3_usize, 1..9_u64);
+    let item = item.prop_map(|(mut record, scheme, source, line)| {
+        if SOURCES[source] != "two" {
+            record.status = None;
+        }
+        if SOURCES[source] == "three" {
+            (record.content_length, record.content_sha256) = (None, None);
+        }
+        record.source = vec![SOURCES[source].to_owned()];
+        ListItem {
+            location: Location::line(&format!("{}.txt", SOURCES[source]).into(), line),
+            scheme,
+            host: "example.test".to_owned(),
+            record,
+            ..ListItem::new(Location::line(&"x".into(), 1), "http://example.test/").unwrap()
+        }
+    });
+    prop::collection::vec(item, 0..6)
+}
+
+/// The records of a file: some of people, some of sources, some with keys that only people write.
+fn file() -> impl Strategy<Value = BTreeMap<RecordIdentity, Record>> {
+    let sources = prop::sample::subsequence(SOURCES.to_vec(), 0..=2);
+    let record =
+        (record(), sources, prop::bool::ANY).prop_map(|(mut record, sources, is_muted)| {
+            record.source = sources.iter().map(|name| (*name).to_owned()).collect();
+            if is_muted {
+                record.mute_until = Some("2030-01-01".to_owned());
+            }
+            (record.identity(), record)
+        });
+    prop::collection::vec(record, 0..4).prop_map(|records| records.into_iter().collect())
+}
+
+type Records = BTreeMap<RecordIdentity, Record>;
+
+fn followed(metadata: &Metadata, file: &Records, items: &[ListItem], adopt: bool) -> Followed {
+    let known = file.values().map(|record| KnownRecord {
+        record: record.clone(),
+        location: Location::line(&"urldb/example.test.yaml".into(), 1),
+    });
+    follow(metadata, known.collect(), items.to_vec(), &rules(), adopt)
+}
+
+fn applied(mut file: Records, followed: Followed) -> Records {
+    for identity in &followed.remove {
+        file.remove(identity).unwrap();
+    }
+    for record in followed.put {
+        file.insert(record.identity(), record);
+    }
+    file
+}
+
+fn urls(metadata: &Metadata, file: &Records) -> BTreeSet<(String, &'static str)> {
+    let urls = file.values().flat_map(|record| {
+        let schemes = metadata.schemes_of(record).into_iter();
+        schemes.map(|scheme| (record.path.clone(), scheme.as_str()))
+    });
+    urls.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn to_follow_twice_is_to_follow_once(file in file(), items in items(), adopt: bool, https: bool) {
+        let metadata = Metadata::for_schemes(&[if https { Scheme::Https } else { Scheme::Http }]);
+        let once = applied(file.clone(), followed(&metadata, &file, &items, adopt));
+        let again = followed(&metadata, &once, &items, adopt);
+        prop_assert_eq!(again.put, vec![]);
+        prop_assert!(again.remove.is_empty());
+    }
+
+    #[test]
+    fn the_order_of_items_has_no_effect(file in file(), items in items(), seed: u64) {
+        let metadata = Metadata::default();
+        let mut other = items.clone();
+        other.sort_by_key(|item| {
+            use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+            let hasher = BuildHasherDefault::<DefaultHasher>::default();
+            hasher.hash_one((seed, item.location.to_string(), &item.record.path))
+        });
+        let one = followed(&metadata, &file, &items, false);
+        let two = followed(&metadata, &file, &other, false);
+        prop_assert_eq!(one.mistakes.len(), two.mistakes.len());
+        prop_assert_eq!(applied(file.clone(), one), applied(file, two));
+    }
+
+    /// The database says what the lists say, and keeps what people said.
+    #[test]
+    fn records_say_what_lists_say_and_people_keep_theirs(file in file(), items in items()) {
+        let metadata = Metadata::default();
+        let result = followed(&metadata, &file, &items, false);
+        let contradicted = result.contradicted.clone();
+        prop_assert_eq!(contradicted.len(), result.mistakes.len());
+        let after = applied(file.clone(), result);
+        let mut of_lists = BTreeSet::new();
+        for item in &items {
+            let identity = item.record.identity();
+            if contradicted.contains(&identity) {
+                // What was there stays, and nothing is added.
+                prop_assert_eq!(after.get(&identity), file.get(&identity));
+                continue;
+            }
+            of_lists.insert((item.record.path.clone(), item.scheme.as_str()));
+            let record = &after[&identity];
+            let was_by_people = file.get(&identity).is_some_and(|it| it.source.is_empty());
+            prop_assert!(was_by_people || record.source.contains(&item.record.source[0]));
+            let says = |stated: bool, is_same: bool| !stated || is_same || was_by_people;
+            prop_assert!(says(item.record.content_length.is_some(), record.content_length == item.record.content_length));
+            prop_assert!(says(item.record.content_sha256.is_some(), record.content_sha256 == item.record.content_sha256));
+            prop_assert!(says(item.record.status.is_some(), record.status == item.record.status));
+        }
+        for (identity, record) in &file {
+            let now = after.get(identity);
+            if record.source.is_empty() {
+                prop_assert_eq!(now, Some(record));
+            }
+            if let Some(now) = now {
+                prop_assert_eq!(&now.mute_until, &record.mute_until);
+            }
+        }
+        // A record of lists is asked over the schemes of the lists, and no other.
+        let is_of_lists = |record: &Record| {
+            let is_claimed = items.iter().any(|item| item.record.path == record.path);
+            is_claimed && !record.source.is_empty() && !contradicted.contains(&record.identity())
+        };
+        let listed: Records = after.into_iter().filter(|(_, record)| is_of_lists(record)).collect();
+        let of_records: BTreeSet<_> = of_lists
+            .into_iter()
+            .filter(|(path, _)| listed.keys().any(|identity| identity.path == *path))
+            .collect();
+        prop_assert_eq!(urls(&metadata, &listed), of_records);
+    }
+
+    /// What no list has any more goes, but for what people own and what a source keeps.
+    #[test]
+    fn records_without_items_go_or_become_ordinary(file in file()) {
+        let metadata = Metadata::default();
+        let after = applied(file.clone(), followed(&metadata, &file, &[], false));
+        for (identity, record) in &file {
+            let has = |name: &str| record.source.iter().any(|source| source == name);
+            let own_bytes = record.is_static() && !has("one") && !has("two");
+            let own_status = record.status.is_some() && !has("two");
+            let stays = record.source.is_empty() || has("two") || own_bytes || own_status;
+            prop_assert_eq!(after.contains_key(identity), stays, "{:?}", record);
+        }
+        prop_assert!(after.values().all(|record| record.source.is_empty()));
+    }
+}

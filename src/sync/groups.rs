@@ -1,0 +1,37 @@
+//! Groups of keys of a record, which a list owns together: no old SHA-256 stays beside a new SHA-512.
+
+use urldb_format::Algorithm;
+
+/// A group of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// `content-length` and all digests.
+    Bytes,
+    /// `content-type`.
+    Type,
+    /// `status` and `redirects-to`.
+    Answer,
+    /// `name`.
+    Name,
+}
+
+impl Group {
+    /// Every group.
+    pub(crate) const ALL: &'static [Self] = &[Self::Bytes, Self::Type, Self::Answer, Self::Name];
+
+    /// Whether the keys say what must come back.
+    pub(crate) fn is_promise(self) -> bool {
+        self != Self::Name
+    }
+}
+
+/// The group of a key of a record.
+pub(crate) fn group_of(key: &str) -> Option<Group> {
+    match key {
+        "content-length" => Some(Group::Bytes),
+        "content-type" => Some(Group::Type),
+        "status" | "redirects-to" => Some(Group::Answer),
+        "name" => Some(Group::Name),
+        _ => Algorithm::of_key(key).map(|_| Group::Bytes),
+    }
+}

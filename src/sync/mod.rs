@@ -1,0 +1,17 @@
+//! Lists stay masters: the database follows the lists that `[source.NAME]` names.
+//!
+//! `formats` reads a list, `files` finds the files of a source, `spool` holds items on disk, `follow` makes the
+//! records of a domain follow them, and `plan` joins these for a whole database.
+
+mod files;
+mod follow;
+#[cfg(test)]
+mod follow_tests;
+pub mod formats;
+mod groups;
+mod locations;
+mod plan;
+pub(crate) mod spool;
+
+pub use locations::ListLocations;
+pub(crate) use plan::{FileChange, FollowOptions, Plan, follow_sources, locations};

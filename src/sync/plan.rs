@@ -1,0 +1,494 @@
+//! Follows all sources of a configuration: reads their lists, compares them with the database, and prepares the
+//! domain files that change. All or nothing: if one list cannot be read, no file is written.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use urldb_canon::rules::SiteRules;
+use urldb_format::{DomainFile, DomainReader, Metadata, RecordIdentity};
+use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
+use urldb_render::numbers::number;
+use urldb_text::{Code, Finding};
+
+use super::files::{MergeState, files_of};
+use super::follow::{Followed, KnownRecord, SourceCounts, SourceRule, finding, follow, schemes_of};
+use super::formats::{self, ReadOptions};
+use super::locations::ListLocations;
+use super::spool::Spool;
+use crate::config::{Config, ListSource, OnGone};
+use crate::database::aliases::Aliases;
+use crate::database::edit::Edit;
+use crate::database::{schemes, site_rules};
+
+/// Most records of a source that may be gone at once: a share of them, and a number.
+const MOST_GONE_PERCENT: u64 = 20;
+const MOST_GONE: u64 = 10;
+
+/// How the database follows its sources.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FollowOptions {
+    /// Records that no list made, and that say what a list says, get its name.
+    pub(crate) adopt: bool,
+    /// Records are removed even if most of a list is gone.
+    pub(crate) force: bool,
+}
+
+/// What following the sources would change, and what it found.
+pub(crate) struct Plan {
+    pub(crate) files: Vec<FileChange>,
+    pub(crate) mistakes: First<Finding>,
+    /// Lines that a reader refused.
+    pub(crate) refused: First<Notice>,
+    /// The number of entries that were left out, for each kind.
+    pub(crate) left_out: BTreeMap<String, u64>,
+    /// Folders that are repositories of their own, which were not entered.
+    pub(crate) submodules: BTreeSet<PathBuf>,
+    pub(crate) unchanged: u64,
+    pub(crate) agreeing: u64,
+    pub(crate) with_own_promise: u64,
+    /// The sources of which too many records are gone, with these and all of them.
+    pub(crate) gone: Vec<(String, SourceCounts)>,
+    /// The files of the lists, as absolute paths.
+    pub(crate) lists: BTreeSet<PathBuf>,
+    pub(crate) locations: ListLocations,
+}
+
+/// The first ones of many, and their number: a list of ten million lines may be wrong in each.
+pub(crate) struct First<T> {
+    pub(crate) first: Vec<T>,
+    pub(crate) count: u64,
+}
+
+impl<T> First<T> {
+    /// Most that are kept.
+    const MOST: usize = 1000;
+
+    fn new() -> Self {
+        Self {
+            first: vec![],
+            count: 0,
+        }
+    }
+
+    fn push(&mut self, item: T) {
+        self.count += 1;
+        if self.first.len() < Self::MOST {
+            self.first.push(item);
+        }
+    }
+
+    /// The number of those that are not kept.
+    pub(crate) fn more(&self) -> u64 {
+        self.count - self.first.len() as u64
+    }
+}
+
+/// The changes of one domain file.
+pub(crate) struct FileChange {
+    pub(crate) host: String,
+    pub(crate) path: PathBuf,
+    pub(crate) added: u64,
+    pub(crate) updated: u64,
+    pub(crate) removed: u64,
+    /// The paths of the records that change.
+    pub(crate) paths: Vec<String>,
+}
+
+impl FileChange {
+    /// The finding that the file differs from its lists; its name is relative to `root`.
+    pub(crate) fn not_synced(&self, root: &Path) -> Finding {
+        let message = match self.added + self.updated + self.removed {
+            1 => "1 record differs from its lists; `urldb sync` writes it".to_owned(),
+            records => {
+                let records = number(records);
+                format!("{records} records differ from their lists; `urldb sync` writes them")
+            }
+        };
+        let file = self.path.strip_prefix(root).unwrap_or(&self.path);
+        Finding::new(Code::NotSynced, 1, message).in_file(file)
+    }
+}
+
+impl Plan {
+    /// The places of the records in the lists.
+    pub(crate) fn into_locations(mut self) -> ListLocations {
+        self.locations.finish();
+        self.locations
+    }
+}
+
+/// Follows all sources: prepares the domain files that change in `edit`, if there is one.
+///
+/// # Errors
+/// When a list or a domain file cannot be read, or has a merge conflict.
+pub(crate) fn follow_sources(
+    config: &Config,
+    options: FollowOptions,
+    edit: Option<&mut Edit>,
+) -> anyhow::Result<Plan> {
+    let mut reading = Reading::new(config, edit)?;
+    for (name, source) in &config.sources {
+        let read = reading.read(name, source);
+        read.with_context(|| format!("[source.{name}]"))?;
+    }
+    reading.repeated_sources();
+    reading.follow(options)
+}
+
+/// The places of the records in the lists of all sources.
+///
+/// # Errors
+/// As [`follow_sources`].
+pub(crate) fn locations(config: &Config) -> anyhow::Result<ListLocations> {
+    let plan = follow_sources(config, FollowOptions::default(), None)?;
+    Ok(plan.into_locations())
+}
+
+/// The lists as they are read.
+struct Reading<'a> {
+    config: &'a Config,
+    edit: Option<&'a mut Edit>,
+    rules: SiteRules,
+    spool: Spool,
+    state: MergeState,
+    /// The names of the sources that read each file.
+    readers: BTreeMap<PathBuf, Vec<&'a str>>,
+    source_rules: BTreeMap<String, SourceRule>,
+    plan: Plan,
+}
+
+impl<'a> Reading<'a> {
+    fn new(config: &'a Config, edit: Option<&'a mut Edit>) -> anyhow::Result<Self> {
+        let database = config.database_root();
+        Ok(Self {
+            config,
+            edit,
+            rules: site_rules::read(database.path())?.rules,
+            spool: Spool::new()?,
+            state: MergeState::of(&config.root)?,
+            readers: BTreeMap::new(),
+            source_rules: BTreeMap::new(),
+            plan: Plan {
+                files: vec![],
+                mistakes: First::new(),
+                refused: First::new(),
+                left_out: BTreeMap::new(),
+                submodules: BTreeSet::new(),
+                unchanged: 0,
+                agreeing: 0,
+                with_own_promise: 0,
+                gone: vec![],
+                lists: BTreeSet::new(),
+                locations: ListLocations::new(),
+            },
+        })
+    }
+
+    /// Reads the files of a source.
+    fn read(&mut self, name: &'a str, source: &'a ListSource) -> anyhow::Result<()> {
+        let root = self.config.repository_root();
+        let found = files_of(&root, source)?;
+        self.plan.submodules.extend(found.submodules);
+        let excluded = excluded(source)?;
+        let options = ReadOptions {
+            format: source.format,
+            base: source.base.as_deref(),
+            columns: &source.columns,
+        };
+        let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
+        let (items, wrong_before) = (self.spool.len(), wrong(&self.plan));
+        for file in found.files {
+            let shown: Arc<str> = self.config.relative_name(&root.path().join(&file)).into();
+            // Refuses a link out of the repository.
+            let metadata = root.file(&file).metadata();
+            metadata.with_context(|| format!("cannot read {shown}"))?;
+            let path = root.path().join(&file);
+            self.state
+                .check(&path, &shown, source.format.is_document())?;
+            formats::read_file(&options, &path, &shown, &mut |event| {
+                Ok(self.take(event, name, source, &excluded)?)
+            })?;
+            self.readers.entry(file).or_default().push(name);
+            self.plan.lists.insert(path);
+        }
+        anyhow::ensure!(
+            self.spool.len() > items,
+            "no URL is in {}",
+            source.path.join(", ")
+        );
+        let rule = SourceRule {
+            keeps: source.on_gone == OnGone::Keep,
+            is_incomplete: wrong(&self.plan) > wrong_before,
+            states: source.format.states(),
+        };
+        self.source_rules.insert(name.to_owned(), rule);
+        Ok(())
+    }
+
+    /// Takes an event of a reader.
+    fn take(
+        &mut self,
+        event: ReadEvent,
+        name: &str,
+        source: &ListSource,
+        excluded: &GlobSet,
+    ) -> anyhow::Result<()> {
+        let mut item = match event {
+            ReadEvent::Item(item) => *item,
+            ReadEvent::Notice(notice) => {
+                self.note(notice);
+                return Ok(());
+            }
+        };
+        let Some(url) = item.url() else {
+            return Ok(());
+        };
+        if excluded.is_match(url.as_str()) {
+            *self.plan.left_out.entry("excluded".to_owned()).or_default() += 1;
+            return Ok(());
+        }
+        item.record.source = vec![name.to_owned()];
+        item.record
+            .categories
+            .extend(source.categories.iter().cloned());
+        match page_of(&self.rules, item) {
+            Ok(item) => self.spool.push(&item),
+            Err(mistake) => {
+                self.plan.mistakes.push(mistake);
+                Ok(())
+            }
+        }
+    }
+
+    fn note(&mut self, notice: Notice) {
+        // URLs that no record can hold are no mistakes of a list.
+        let is_other = matches!(&*notice.code, "scheme" | "port");
+        match notice.severity {
+            NoticeSeverity::Remark => {}
+            NoticeSeverity::Refused if !is_other => self.plan.refused.push(notice),
+            _ => *self.plan.left_out.entry(notice.code).or_default() += 1,
+        }
+    }
+
+    /// Warns of files that two sources read.
+    fn repeated_sources(&mut self) {
+        for (file, names) in self.readers.iter().filter(|(_, names)| names.len() > 1) {
+            let shown: Arc<str> = self
+                .config
+                .relative_name(&self.config.root.join(file))
+                .into();
+            let message = format!("{} both read {shown}", names.join(" and "));
+            let mistake = finding(Code::RepeatedSource, &Location::line(&shown, 1), message);
+            self.plan.mistakes.push(mistake);
+        }
+    }
+
+    /// Compares the items with the database, domain by domain.
+    fn follow(mut self, options: FollowOptions) -> anyhow::Result<Plan> {
+        let aliases = Aliases::load(self.config)?;
+        let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for host in self.spool.hosts() {
+            let domain = aliases.primary_host(&host);
+            hosts.entry(domain).or_default().push(host);
+        }
+        for path in self.config.open_database()?.files() {
+            hosts.entry(urldb_format::host_of(path)).or_default();
+        }
+        let mut of_sources: BTreeMap<String, SourceCounts> = BTreeMap::new();
+        for (domain, names) in hosts {
+            let mut items = vec![];
+            for host in names {
+                items.extend(self.spool.take(&host)?);
+            }
+            let followed = self.follow_domain(&domain, items, options)?;
+            for (name, counts) in followed {
+                let all = of_sources.entry(name).or_default();
+                all.before += counts.before;
+                all.removed += counts.removed;
+            }
+        }
+        let is_much = |counts: &SourceCounts| {
+            counts.removed > MOST_GONE && counts.removed * 100 > counts.before * MOST_GONE_PERCENT
+        };
+        if !options.force {
+            let gone = of_sources.into_iter().filter(|(_, counts)| is_much(counts));
+            self.plan.gone = gone.collect();
+        }
+        let mistakes = &mut self.plan.mistakes.first;
+        mistakes.sort_by(|one, other| {
+            let key = |it: &Finding| (it.file.clone(), it.line, it.code);
+            key(one).cmp(&key(other))
+        });
+        Ok(self.plan)
+    }
+
+    fn follow_domain(
+        &mut self,
+        domain: &str,
+        items: Vec<ListItem>,
+        options: FollowOptions,
+    ) -> anyhow::Result<BTreeMap<String, SourceCounts>> {
+        let folder = self.config.database_root();
+        let path = folder.path().join(format!("{domain}.yaml"));
+        let name: Arc<str> = self.config.relative_name(&path).into();
+        let (metadata, known) = if urldb_files::is_there(&path) {
+            known_records(&path, &name, &items)?
+        } else {
+            let urls = items.iter().flat_map(|item| {
+                let schemes = schemes_of(item).into_iter();
+                schemes.map(|scheme| (item.record.path.as_str(), scheme))
+            });
+            (schemes::metadata_for(urls), vec![])
+        };
+        let places: Vec<_> = items
+            .iter()
+            .map(|item| (metadata.identity_of(&item.record), item.location.clone()))
+            .collect();
+        let followed = follow(&metadata, known, items, &self.source_rules, options.adopt);
+        for (identity, location) in places {
+            if !followed.contradicted.contains(&identity) {
+                let request = identity.request.as_deref();
+                self.plan
+                    .locations
+                    .add(domain, &identity.path, request, &location);
+            }
+        }
+        self.apply(domain, path, metadata, followed)
+    }
+
+    /// Prepares the domain file, and counts.
+    fn apply(
+        &mut self,
+        domain: &str,
+        path: PathBuf,
+        metadata: Metadata,
+        followed: Followed,
+    ) -> anyhow::Result<BTreeMap<String, SourceCounts>> {
+        let plan = &mut self.plan;
+        for mistake in followed.mistakes {
+            plan.mistakes.push(mistake);
+        }
+        plan.unchanged += followed.unchanged;
+        plan.agreeing += followed.agreeing;
+        plan.with_own_promise += followed.with_own_promise;
+        if followed.put.is_empty() && followed.remove.is_empty() {
+            return Ok(followed.of_sources);
+        }
+        let put = followed.put.iter().map(|record| record.path.clone());
+        let removed = followed.remove.iter().map(|identity| identity.path.clone());
+        let change = FileChange {
+            host: domain.to_owned(),
+            path,
+            added: followed.added,
+            updated: followed.updated,
+            removed: followed.remove.len() as u64,
+            paths: put.chain(removed).collect(),
+        };
+        if let Some(edit) = self.edit.as_deref_mut() {
+            let mut file = if urldb_files::is_there(&change.path) {
+                DomainFile::read(&change.path)?.file
+            } else {
+                DomainFile::create(&change.path, metadata)?
+            };
+            file.remove_all(&followed.remove)?;
+            file.put_all(followed.put)?;
+            edit.prepare(&file)?;
+        }
+        plan.files.push(change);
+        Ok(followed.of_sources)
+    }
+}
+
+/// The metadata of a domain file, and the records that a source has, or that the items are about.
+fn known_records(
+    path: &Path,
+    name: &Arc<str>,
+    items: &[ListItem],
+) -> anyhow::Result<(Metadata, Vec<KnownRecord>)> {
+    let mut file = DomainReader::open(path)?;
+    let metadata = file.metadata().clone();
+    let wanted = items.iter().map(|item| metadata.identity_of(&item.record));
+    let wanted: BTreeSet<RecordIdentity> = wanted.collect();
+    let paths: HashSet<&str> = items.iter().map(|item| &*item.record.path).collect();
+    let mut known = vec![];
+    while let Some(document) = file.next()? {
+        if let Some(blocked) = document.findings().iter().find(|it| hides_records(it)) {
+            anyhow::bail!(
+                "{name}:{}: {}; mend it first",
+                blocked.line,
+                blocked.message
+            );
+        }
+        let may_be_wanted = metadata.case_sensitive_paths == Some(false)
+            || document.path().is_some_and(|path| paths.contains(path));
+        if !may_be_wanted && document.sources().is_empty() {
+            continue;
+        }
+        let Some(entry) = document.to_entry() else {
+            continue;
+        };
+        let record = entry.record();
+        if !record.source.is_empty() || wanted.contains(&metadata.identity_of(record)) {
+            known.push(KnownRecord {
+                record: record.clone(),
+                location: Location::line(name, entry.line() as u64),
+            });
+        }
+    }
+    Ok((metadata, known))
+}
+
+/// Whether a record may be unknown because of the finding.
+fn hides_records(finding: &Finding) -> bool {
+    finding.is_error() && finding.code != Code::DuplicateRecord
+}
+
+/// The URLs that a source leaves out.
+fn excluded(source: &ListSource) -> anyhow::Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in &source.exclude {
+        set.add(GlobBuilder::new(pattern).literal_separator(true).build()?);
+    }
+    Ok(set.build()?)
+}
+
+/// The item, with the URL of its page where the domain has site rules.
+///
+/// # Errors
+/// A mistake, if the rules do not admit the URL, or take a URL with a promise to another page.
+fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Finding> {
+    let Some(url) = item.url() else {
+        return Ok(item);
+    };
+    let trace = rules.explain(url.as_str());
+    if trace.domain_rules.is_none() && trace.website_rules.is_none() {
+        return Ok(item);
+    }
+    let location = item.location.clone();
+    let mistake = |code, message| finding(code, &location, message);
+    match trace.outcome.and_then(|found| found.record) {
+        Ok(page) => {
+            let is_same = (&item.host, &item.record.path) == (&page.host, &page.path);
+            let states = item.record.is_static()
+                || item.record.status.is_some()
+                || item.record.redirects_to.is_some()
+                || item.record.content_type.is_some();
+            if !is_same && states {
+                let message = format!(
+                    "the site rules take {} to {page}; change the list or the rules",
+                    url.as_str()
+                );
+                return Err(mistake(Code::OtherPage, message));
+            }
+            (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
+            Ok(item)
+        }
+        Err(failure) => Err(mistake(
+            Code::NotAdmitted,
+            format!("{}: {failure}", url.as_str()),
+        )),
+    }
+}

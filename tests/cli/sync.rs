@@ -1,0 +1,412 @@
+//! Lists that stay masters: `sync`, `add-list` and `check --list`.
+
+use std::fs;
+
+use crate::hook::Repository;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, sha256};
+
+const FILE: &str = "urldb/data.test.yaml";
+
+const SUMS: &str =
+    "\n[source.sums]\nformat = \"sums\"\npath = [\"SHA256SUMS\"]\nbase = \"http://data.test/\"\n";
+
+/// A list of files, each of which has its name as its content.
+fn sums(names: &[&str]) -> String {
+    let lines = names
+        .iter()
+        .map(|name| format!("{}  {name}\n", sha256(name)));
+    lines.collect()
+}
+
+fn record(name: &str, source: &str) -> String {
+    let digest = sha256(name);
+    format!("---\n_path: /{name}\ncontent-sha256: {digest}\nsource:\n- {source}\n")
+}
+
+fn records(names: &[&str], source: &str) -> String {
+    let records: String = names.iter().map(|name| record(name, source)).collect();
+    format!("---\n{records}")
+}
+
+/// A database that follows a list of these files.
+fn synced(names: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::new(SUMS);
+    sandbox.write("SHA256SUMS", sums(names));
+    sandbox.ok("sync");
+    sandbox
+}
+
+#[test]
+fn the_database_follows_its_list() {
+    let sandbox = synced(&["a", "b"]);
+    sandbox.assert_file(FILE, &records(&["a", "b"], "sums"));
+    let before = sandbox.tree("");
+    sandbox.ok("sync").says("2 unchanged\n");
+    sandbox.ok("sync --check");
+    sandbox.ok("fmt --check");
+    sandbox.ok("lint");
+    assert_eq!(sandbox.tree(""), before);
+    // A row is new, one is changed, one is gone.
+    let changed = format!("{}  a\n{}", sha256("other"), sums(&["c"]));
+    sandbox.write("SHA256SUMS", &changed);
+    let before = sandbox.tree("urldb");
+    sandbox
+        .exits(1, "sync --check")
+        .says("urldb/data.test.yaml:1:1: not-synced: 3 records differ from their lists");
+    sandbox
+        .ok("sync -n")
+        .says("urldb/data.test.yaml: 1 added, 1 updated, 1 removed\n");
+    assert_eq!(sandbox.tree("urldb"), before);
+    sandbox.ok("sync");
+    let a = record("a", "sums").replace(&sha256("a"), &sha256("other"));
+    sandbox.assert_file(FILE, &format!("---\n{a}{}", record("c", "sums")));
+}
+
+#[test]
+fn what_people_write_stays() {
+    let sandbox = synced(&["a", "b"]);
+    let a = record("a", "sums").replace("content-sha", "categories:\n- core\ncontent-sha");
+    let a = a.replace("source:", "name: by hand\nsource:");
+    let own = "---\n_path: /own\ncontent-length: 3\n";
+    let edited = format!("---\n{a}{}{own}", record("b", "sums"));
+    sandbox.write(FILE, &edited);
+    sandbox.ok("sync").says("2 unchanged\n");
+    sandbox.assert_file(FILE, &edited);
+    // A key that the list owns is written again.
+    sandbox.write(FILE, edited.replace(&sha256("b"), &sha256("x")));
+    sandbox
+        .exits(1, "sync --check")
+        .says("not-synced: 1 record differs");
+    sandbox.ok("sync").says("1 updated, 1 unchanged");
+    sandbox.assert_file(FILE, &edited);
+    // A promise that no list states is people's, and stays when the row is gone.
+    let typed = edited.replace(
+        "source:\n- sums\n---\n_path: /own",
+        "content-type: text/csv\nsource:\n- sums\n---\n_path: /own",
+    );
+    let typed = typed.replace(
+        &format!("content-sha256: {}\ncontent-type: text/csv", sha256("b")),
+        &format!("content-sha256: {}\ncontent-type: text/csv", sha256("b")),
+    );
+    sandbox.write(FILE, &typed);
+    sandbox.ok("fmt");
+    sandbox
+        .ok("sync")
+        .says("1 record has promises that no list states");
+    sandbox.write("SHA256SUMS", sums(&["a"]));
+    sandbox.ok("sync");
+    let b = format!(
+        "---\n_path: /b\ncontent-sha256: {}\ncontent-type: text/csv\n",
+        sha256("b")
+    );
+    sandbox.assert_file(FILE, &format!("---\n{a}{b}{own}"));
+}
+
+#[test]
+fn a_record_that_people_wrote_is_never_changed() {
+    let sandbox = Sandbox::new(SUMS);
+    let digest = sha256("a");
+    let by_hand = format!(
+        "---\n---\n_path: /a\ncontent-sha256: {digest}\n---\n_path: /b\ncontent-length: 5\n"
+    );
+    sandbox.write(FILE, &by_hand);
+    sandbox.write("SHA256SUMS", sums(&["a"]));
+    sandbox.ok("sync").says(&[
+        "1 unchanged",
+        "1 record that no list made",
+        "urldb sync --adopt",
+    ]);
+    sandbox.assert_file(FILE, &by_hand);
+    let other = by_hand.replace(&digest, &sha256("x"));
+    sandbox.write(FILE, &other);
+    let mistake = "SHA256SUMS:1:1: list-contradiction: http://data.test/a has a record that no list made in \
+                   urldb/data.test.yaml:3, and `content-sha256` differs";
+    sandbox.exits(1, "sync").says(mistake);
+    sandbox.exits(1, "sync --adopt").says(mistake);
+    sandbox.assert_file(FILE, &other);
+    sandbox.write(FILE, &by_hand);
+    sandbox.ok("sync --adopt").says("1 updated");
+    sandbox.assert_file(
+        FILE,
+        &by_hand.replace("---\n_path: /b", "source:\n- sums\n---\n_path: /b"),
+    );
+}
+
+#[test]
+fn lists_that_contradict_each_other_are_named_and_the_rest_is_written() {
+    let more =
+        "[source.table]\nformat = \"table\"\npath = [\"more/*.csv\"]\ncategory = [\"more\"]\n";
+    let sandbox = Sandbox::new(&format!("{SUMS}{more}"));
+    sandbox.write("SHA256SUMS", sums(&["a", "b"]));
+    let row = |name: &str, content: &str| format!("http://data.test/{name},{}\n", sha256(content));
+    let table = |rows: &[String]| format!("url,sha256\n{}", rows.concat());
+    sandbox.write("more/1.csv", table(&[row("a", "x"), row("c", "c")]));
+    sandbox.write("more/2.csv", table(&[row("b", "b")]));
+    let mistake = "more/1.csv:2:1: list-contradiction: http://data.test/a is promised otherwise in SHA256SUMS:1";
+    sandbox.exits(1, "sync").says(mistake);
+    let in_both =
+        record("b", "sums\n- table").replace("content-sha", "categories:\n- more\ncontent-sha");
+    let c = record("c", "table").replace("content-sha", "categories:\n- more\ncontent-sha");
+    sandbox.assert_file(FILE, &format!("---\n{in_both}{c}"));
+    // The record of the contradiction is not added, and once it is there it stays.
+    sandbox.write("more/1.csv", table(&[row("a", "a"), row("c", "c")]));
+    sandbox.ok("sync");
+    let before = sandbox.tree("urldb");
+    sandbox.write("more/1.csv", table(&[row("a", "x"), row("c", "c")]));
+    sandbox.exits(1, "sync").says(mistake);
+    assert_eq!(sandbox.tree("urldb"), before);
+    // A link that moves from one source to another.
+    sandbox.write("SHA256SUMS", sums(&["a"]));
+    sandbox.write("more/1.csv", table(&[row("c", "c")]));
+    sandbox.ok("sync").says("2 updated, 1 unchanged");
+}
+
+#[test]
+fn http_and_https_of_one_path_are_one_record() {
+    let table = "[source.table]\nformat = \"table\"\npath = [\"a.csv\"]\n";
+    let sandbox = Sandbox::new(table);
+    sandbox.write(
+        "a.csv",
+        "url,size\nhttps://a.test/x,1\nhttp://a.test/x,1\nhttps://a.test/y,1\nhttps://a.test/z,1\n",
+    );
+    sandbox.ok("sync");
+    let listed = "http://a.test/x\nhttps://a.test/x\nhttps://a.test/y\nhttps://a.test/z\n";
+    assert_eq!(sandbox.ok("list").out, listed);
+    sandbox.write("a.csv", "url,size\nhttps://a.test/x,1\nhttp://a.test/x,2\n");
+    sandbox.exits(1, "sync").says(
+        "a.csv:3:1: list-contradiction: http and https of /x are promised differently in a.csv:2; one \
+         record holds one promise",
+    );
+}
+
+#[test]
+fn a_list_that_loses_most_of_its_rows_removes_nothing() {
+    let names: Vec<String> = (10..60).map(|number| format!("f{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let sandbox = synced(&names);
+    let before = sandbox.tree("urldb");
+    sandbox.write("SHA256SUMS", sums(&names[..35]));
+    sandbox
+        .exits(1, "sync")
+        .says("sums: 15 of 50 records are gone from the list; `urldb sync --force` removes them");
+    assert_eq!(sandbox.tree("urldb"), before);
+    sandbox.ok("sync --force").says("15 removed, 35 unchanged");
+    sandbox.write("SHA256SUMS", sums(&names[..28]));
+    sandbox.ok("sync").says("7 removed");
+    // The table is gone from urldb.toml.
+    sandbox.write(
+        "urldb.toml",
+        "[source.other]\nformat = \"list\"\npath = [\"urls\"]\n",
+    );
+    sandbox.write("urls", "http://other.test/\n");
+    sandbox
+        .exits(1, "sync")
+        .says("sums: 28 of 28 records are gone");
+    sandbox.ok("sync --force").says("1 added, 28 removed");
+}
+
+#[test]
+fn a_source_can_keep_its_records() {
+    let sandbox = Sandbox::new(&format!("{SUMS}on-gone = \"keep\"\n"));
+    sandbox.write("SHA256SUMS", sums(&["a", "b"]));
+    sandbox.ok("sync");
+    sandbox.write("SHA256SUMS", sums(&["a"]));
+    sandbox.ok("sync");
+    let b = record("b", "sums").replace("source:\n- sums\n", "");
+    sandbox.assert_file(FILE, &format!("---\n{}{b}", record("a", "sums")));
+}
+
+#[test]
+fn a_list_that_cannot_be_read_stops_everything() {
+    let sandbox = synced(&["a", "b"]);
+    let before = sandbox.tree("urldb");
+    let conflict = format!(
+        "<<<<<<< ours\n{}=======\n{}>>>>>>> theirs\n",
+        sums(&["a"]),
+        sums(&["b"])
+    );
+    for (content, words) in [
+        (conflict, "SHA256SUMS has a merge conflict; mend it first"),
+        ("# nothing\n".to_owned(), "no URL is in SHA256SUMS"),
+    ] {
+        sandbox.write("SHA256SUMS", content);
+        sandbox
+            .exits(2, "sync")
+            .complains(&["nothing was written", "[source.sums]", words]);
+    }
+    fs::remove_file(sandbox.path("SHA256SUMS")).unwrap();
+    sandbox
+        .exits(2, "sync")
+        .complains("there is no file SHA256SUMS");
+    assert_eq!(sandbox.tree("urldb"), before);
+    // A row that cannot be read may be the row of any record: none is removed.
+    sandbox.write(
+        "SHA256SUMS",
+        format!("{}nonsense\n{}", sums(&["a"]), sums(&["c"])),
+    );
+    sandbox
+        .exits(1, "sync")
+        .says(&["refused: SHA256SUMS:2", "1 added, 2 unchanged"]);
+    // The domain file has a conflict.
+    let text = sandbox.read(FILE);
+    sandbox.write(FILE, format!("<<<<<<< ours\n{text}"));
+    sandbox.exits(2, "sync").complains("urldb/data.test.yaml:1");
+}
+
+#[test]
+fn a_record_of_a_list_is_removed_in_the_list() {
+    let sandbox = synced(&["a", "b"]);
+    let before = sandbox.tree("urldb");
+    sandbox
+        .exits(2, "rm http://data.test/b")
+        .complains("http://data.test/b is promised in sums (SHA256SUMS:2); change it there");
+    assert_eq!(sandbox.tree("urldb"), before);
+}
+
+#[test]
+fn lists_are_found_by_patterns_and_nothing_outside_is_read() {
+    let deep = "[source.deep]\nformat = \"list\"\npath = [\"lists/*/urls\"]\nexclude = [\"http://a.test/private/**\"]\n";
+    let sandbox = Repository::of(Sandbox::new(deep));
+    sandbox.write(
+        "lists/one/urls",
+        "http://a.test/1\nhttp://a.test/private/x/y\nftp://a.test/f\n",
+    );
+    sandbox.write("lists/two/urls", "http://a.test/2\nhttp://a.test:81/\n");
+    sandbox.write("lists/two/deeper/urls", "http://a.test/3\n");
+    sandbox.write("lists/ignored/urls", "http://a.test/4\n");
+    sandbox.write(".gitignore", "ignored\n");
+    sandbox
+        .ok("sync")
+        .says(&["2 added", "left out: 1 excluded, 1 port, 1 scheme"]);
+    assert_eq!(sandbox.ok("list").out, "http://a.test/1\nhttp://a.test/2\n");
+    for (path, words) in [
+        ("/etc/hosts", "is no path below the folder of urldb.toml"),
+        ("../x", "is no path below the folder of urldb.toml"),
+    ] {
+        sandbox.write(
+            "urldb.toml",
+            format!("[source.x]\nformat = \"list\"\npath = [\"{path}\"]\n"),
+        );
+        sandbox.exits(2, "sync").complains(words);
+    }
+    sandbox.write(
+        "urldb.toml",
+        "[source.x]\nformat = \"summs\"\npath = [\"x\"]\n",
+    );
+    sandbox.exits(2, "sync").complains("did you mean \"sums\"?");
+}
+
+#[test]
+fn a_list_is_added_and_checked_without_a_database() {
+    let site = Site::with(&[("/a", "a"), ("/b", "changed")]);
+    let network = site.network_of(&["data.test"]);
+    let sandbox = Sandbox::new(&network);
+    sandbox.write("SHA256SUMS", sums(&["a", "b"]));
+    let before = sandbox.tree("");
+    let check = "check --list SHA256SUMS --base http://data.test/";
+    sandbox
+        .exits(1, check)
+        .says(&["broken[changed]: http://data.test/b", "--> SHA256SUMS:2"]);
+    let found = sandbox.exits(1, &format!("{check} --format json")).json();
+    let finding = &found["findings"][0];
+    assert_eq!(
+        (&finding["file"], &finding["line"]),
+        (&"SHA256SUMS".into(), &2.into())
+    );
+    assert!(!found.to_string().contains("data.test.yaml"));
+    // Nothing is left behind.
+    assert_eq!(sandbox.tree(""), before);
+    sandbox
+        .exits(2, "check --list SHA256SUMS")
+        .complains("names in SHA256SUMS are relative: add --base URL");
+    sandbox.write("odd", "http://data.test/a\n");
+    sandbox
+        .exits(2, "check --list odd")
+        .complains("odd: no reader knows this file: write FORMAT:PATH");
+    sandbox.ok("check --list list:odd");
+    sandbox
+        .ok("add-list -y SHA256SUMS --base http://data.test/ --name data")
+        .says(&[
+            "2 added",
+            "[source.data]",
+            "`urldb sync` writes the records",
+        ]);
+    sandbox.ok("sync");
+    // A list of a source has the options of the source.
+    sandbox
+        .exits(1, "check --list SHA256SUMS")
+        .says("--> SHA256SUMS:2");
+    sandbox
+        .exits(2, "add-list -y list:odd --name data")
+        .complains("urldb.toml has a [source.data]");
+}
+
+#[test]
+fn a_contradiction_is_a_finding_of_the_check_and_is_not_asked() {
+    let site = Site::with(&[("/a", "a"), ("/b", "b")]);
+    let network = site.network_of(&["data.test"]);
+    let sandbox = Sandbox::new(&network);
+    sandbox.write(
+        "SHA256SUMS",
+        format!("{}{}  a\n", sums(&["a", "b"]), sha256("x")),
+    );
+    sandbox
+        .exits(1, "check --list SHA256SUMS --base http://data.test/")
+        .says(&["SHA256SUMS:3", "list-contradiction", "1 of 1 URL"]);
+    assert!(site.requests().iter().all(|request| request.target == "/b"));
+}
+
+#[test]
+fn a_synced_list_is_committed_only_if_the_list_is() {
+    let sandbox = Repository::of(Sandbox::new(SUMS));
+    sandbox.git("config user.name ada");
+    sandbox.git("config user.email ada@example.test");
+    sandbox.write("SHA256SUMS", sums(&["a"]));
+    sandbox.git("add -A");
+    sandbox.git("commit -q -m lists");
+    sandbox.ok("sync --commit");
+    assert!(
+        sandbox
+            .git("log -1 --format=%s")
+            .starts_with("Follow the lists: data.test/a")
+    );
+    sandbox.write("SHA256SUMS", sums(&["a", "b"]));
+    let before = sandbox.tree("urldb");
+    sandbox
+        .exits(2, "sync --commit")
+        .complains("SHA256SUMS has uncommitted changes; commit them first");
+    assert_eq!(sandbox.tree("urldb"), before);
+    sandbox.ok("sync");
+}
+
+#[test]
+fn findings_name_the_list_and_records_that_differ_from_it() {
+    let site = Site::with(&[("/a", "a"), ("/b", "changed")]);
+    let network = site.network_of(&["data.test"]);
+    let sandbox = Sandbox::new(&format!("{network}{SUMS}"));
+    sandbox.write("SHA256SUMS", sums(&["a", "b"]));
+    sandbox.ok("sync");
+    for command in ["check", "run"] {
+        sandbox
+            .exits(1, command)
+            .says(&["http://data.test/b", "--> SHA256SUMS:2"]);
+        let found = sandbox.exits(1, &format!("{command} --format sarif")).out;
+        assert!(
+            found.contains("SHA256SUMS") && !found.contains("data.test.yaml"),
+            "{found}"
+        );
+    }
+    sandbox.write("SHA256SUMS", sums(&["a"]));
+    sandbox.exits(1, "run").says(&[
+        "--> urldb/data.test.yaml:1",
+        "not-synced",
+        "`urldb sync` writes it",
+    ]);
+    // Without the list, the database stands for it.
+    fs::remove_file(sandbox.path("SHA256SUMS")).unwrap();
+    sandbox
+        .exits(1, "check")
+        .complains("findings do not name the lists: [source.sums]: there is no file SHA256SUMS")
+        .says("--> urldb/data.test.yaml");
+}
