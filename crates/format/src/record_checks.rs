@@ -3,9 +3,9 @@
 use urldb_canon::PathError;
 use urldb_text::{Code, Finding};
 
+use crate::digest::{Algorithm, Digest};
 use crate::entry::RecordEntry;
 use crate::path_check::check_path;
-use crate::record::is_sha256;
 use crate::value::{Mapping, Value};
 
 /// Adds a finding for each wrong value of a record.
@@ -30,21 +30,7 @@ pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
             "`add` would write `{suggestion}`, and take that for another URL"
         )));
     }
-    if let Some(digest) = &record.content_sha256
-        && !is_sha256(digest)
-    {
-        let message = "`content-sha256` should be 64 lower-case hexadecimal digits";
-        let mut finding = Finding::new(Code::BadDigest, line_of("content-sha256"), message);
-        finding.help =
-            is_sha256(&digest.to_ascii_lowercase()).then(|| "write it in lower case".to_owned());
-        findings.push(finding);
-    }
-    if record.content_sha256.is_some() && record.method.as_deref() == Some("HEAD") {
-        let message = "`content-sha256` never holds for HEAD, whose response has no body";
-        let finding = Finding::new(Code::BadDigest, line_of("content-sha256"), message);
-        findings
-            .push(finding.with_help("promise `content-length` alone, or remove `method: HEAD`"));
-    }
+    check_digests(entry, line_of, findings);
     if let Some(until) = &record.mute_until
         && record.muted_until().is_none()
     {
@@ -75,6 +61,41 @@ pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
     }
 }
 
+/// Adds a finding for each digest that is none, or that no response can have.
+fn check_digests(
+    entry: &RecordEntry,
+    line_of: impl Fn(&str) -> usize,
+    findings: &mut Vec<Finding>,
+) {
+    let record = entry.record();
+    let is_head = record.method.as_deref() == Some("HEAD");
+    for algorithm in Algorithm::ALL {
+        let Some(text) = record.digest(algorithm) else {
+            continue;
+        };
+        let key = algorithm.key();
+        let is_digest = |text: &str| Digest::from_hex(algorithm, text).is_some();
+        if !is_digest(text) {
+            let mut finding = Finding::new(Code::BadDigest, line_of(key), wanted_digest(algorithm));
+            finding.help =
+                is_digest(&text.to_ascii_lowercase()).then(|| "write it in lower case".to_owned());
+            findings.push(finding);
+        }
+        if is_head {
+            let message = format!("`{key}` never holds for HEAD, whose response has no body");
+            let finding = Finding::new(Code::BadDigest, line_of(key), message);
+            let help = "promise `content-length` alone, or remove `method: HEAD`";
+            findings.push(finding.with_help(help));
+        }
+    }
+}
+
+/// The demand on the value of the key of a digest, for people.
+fn wanted_digest(algorithm: Algorithm) -> String {
+    let (key, digits) = (algorithm.key(), 2 * algorithm.length());
+    format!("`{key}` should be {digits} lower-case hexadecimal digits")
+}
+
 /// The value of `schemes`, for people.
 const SCHEMES: &str = "a list of `http` and `https`";
 
@@ -92,6 +113,10 @@ fn is_source_name(text: &str) -> bool {
 
 /// The finding for a value in `extra` whose known key does not allow it.
 fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Finding> {
+    if let Some(algorithm) = Algorithm::of_key(key) {
+        let message = format!("{}, found {}", wanted_digest(algorithm), value.kind());
+        return Some(Finding::new(Code::BadDigest, line(), message));
+    }
     let wanted = match key {
         "content-length" => {
             let message = match value {
@@ -113,13 +138,6 @@ fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Fi
                 Value::Int(number) => bad_status(&number.to_string(), line()),
                 other => bad_status(other.kind(), line()),
             });
-        }
-        "content-sha256" => {
-            let message = format!(
-                "`content-sha256` should be 64 lower-case hexadecimal digits, found {}",
-                value.kind()
-            );
-            return Some(Finding::new(Code::BadDigest, line(), message));
         }
         "categories" if *value == Value::List(Vec::new()) => return None,
         "categories" => "a list of texts",

@@ -310,6 +310,44 @@ fn a_promise_is_never_mixed_from_two_versions_of_the_bytes() {
 }
 
 #[test]
+fn further_digests_belong_to_the_same_bytes() {
+    let record = |keys: &[(&str, char)]| {
+        let mut text = "---\n---\n_path: /a\n".to_owned();
+        for (key, digit) in keys {
+            writeln!(text, "content-{key}: {digit}").unwrap();
+        }
+        text
+    };
+    // One side replaced all digests by one of another algorithm, as a list does that changed its own.
+    let base = record(&[("sha256", 'a')]);
+    let (_, conflicts) = merged(
+        &base,
+        &record(&[("sha512", 'b')]),
+        &record(&[("length", '1'), ("sha256", 'a')]),
+    );
+    let keys = ["content-length", "content-sha256", "content-sha512"];
+    let keys = keys.map(str::to_owned).to_vec();
+    assert_eq!(conflicts[0].kind, ConflictKind::Keys(keys));
+    // Two sides that only add agree if they share a digest.
+    let more = |key| record(&[(key, 'b'), ("sha256", 'a')]);
+    let both = record(&[("md5", 'b'), ("sha1", 'b'), ("sha256", 'a')]);
+    assert_eq!(clean(&base, &more("md5"), &more("sha1")), both);
+    let without = record(&[]);
+    let (_, conflicts) = merged(
+        &without,
+        &record(&[("md5", 'a')]),
+        &record(&[("sha1", 'a')]),
+    );
+    assert_eq!(conflicts.len(), 1);
+    let (_, conflicts) = merged(
+        &without,
+        &record(&[("md5", 'a')]),
+        &record(&[("length", '1')]),
+    );
+    assert_eq!(conflicts.len(), 1);
+}
+
+#[test]
 fn a_mistake_that_neither_side_has_is_a_conflict() {
     let base = "---\n---\n_path: /a\n";
     let ours = format!("{base}method: HEAD\n");
@@ -541,6 +579,43 @@ fn settled(text: &str, side: Side) -> String {
         }
     }
     rest
+}
+
+const DIGESTS: [&str; 6] = ["length", "md5", "sha1", "sha256", "sha384", "sha512"];
+
+/// Keys of bytes with values, in three versions.
+fn bytes() -> impl Strategy<Value = BTreeMap<&'static str, u8>> {
+    prop::collection::btree_map(prop::sample::select(&DIGESTS[..]), 0..2_u8, 0..5)
+}
+
+proptest! {
+    #[test]
+    fn merged_bytes_are_those_of_a_side_or_share_a_digest(base in bytes(), ours in bytes(), theirs in bytes()) {
+        let record = |keys: &BTreeMap<&str, u8>| {
+            let mut text = "---\n---\n_path: /a\n".to_owned();
+            for (key, value) in keys {
+                writeln!(text, "content-{key}: {value}").unwrap();
+            }
+            text
+        };
+        let (text, conflicts) = merged(&record(&base), &record(&ours), &record(&theirs));
+        if conflicts.is_empty() {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("content-")?.split_once(": "));
+            let merged: BTreeMap<&str, u8> = lines.map(|(key, value)| (key, value.trim_matches('\'').parse().unwrap())).collect();
+            let is_of = |side: &BTreeMap<&'static str, u8>| merged.iter().all(|(key, value)| side.get(key) == Some(value));
+            let is_shared = |key: &&str| base.contains_key(key)
+                && base.get(key) == ours.get(key) && base.get(key) == theirs.get(key);
+            let shares_digest = DIGESTS[1..].iter().any(is_shared);
+            let is_old = merged.keys().all(|key| matches!(*key, "length" | "sha256"));
+            prop_assert!(is_of(&ours) || is_of(&theirs) || shares_digest || is_old, "{}", text);
+            // A value that one side replaced never stands beside one of the other side.
+            let replaced = |side: &BTreeMap<&'static str, u8>, other: &BTreeMap<&'static str, u8>| {
+                let is_new = |key: &&str| base.get(key).is_some_and(|old| side.get(key).is_some_and(|new| new != old));
+                DIGESTS.iter().any(is_new) && !is_of(side) && !is_of(other)
+            };
+            prop_assert!(!replaced(&ours, &theirs) && !replaced(&theirs, &ours), "{}", text);
+        }
+    }
 }
 
 /// Texts of lines that matter to documents, records, comments and merges.

@@ -80,7 +80,7 @@ codes! {
         AnchorOrTag Error "anchor-or-tag" "an anchor, alias or tag, which the format does not have",
         BadCname Error "bad-cname" "a cname that is not a valid host name, or repeats the file's own",
         BadContentLength Error "bad-content-length" "a `content-length` that is not a number of bytes",
-        BadDigest Error "bad-digest" "a `content-sha256` that is not 64 lower-case hexadecimal digits, or belongs to a HEAD request",
+        BadDigest Error "bad-digest" "a digest with a wrong number of lower-case hexadecimal digits, or of a HEAD request",
         BadFileName Error "bad-file-name" "a file name that is not a host name in lower case plus `.yaml`",
         BadPath Error "bad-path" "a `_path` that no HTTP request could carry as it stands",
         BadStatus Error "bad-status" "a `status` that is not an HTTP status code",

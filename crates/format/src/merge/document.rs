@@ -6,6 +6,7 @@ use super::comments::{merge_comments, merge_lines};
 use super::matching::{RecordVersions, match_records};
 use super::values::{ValueMerge, merge_mappings};
 use super::{ConflictKind, Side};
+use crate::digest::Algorithm;
 use crate::domain_file::DomainFile;
 use crate::emit::KeyOrder;
 use crate::entry::RecordEntry;
@@ -41,7 +42,14 @@ pub(super) struct Dispute {
 }
 
 /// The keys that describe the same bytes.
-const BYTES: [&str; 2] = ["content-length", "content-sha256"];
+const BYTES: [&str; 6] = [
+    "content-length",
+    "content-md5",
+    "content-sha1",
+    "content-sha256",
+    "content-sha384",
+    "content-sha512",
+];
 
 pub(super) fn merge_files(files: [&DomainFile; 3]) -> MergedFile<'_> {
     let [base, ours, theirs] = files.map(FileComments::of);
@@ -245,7 +253,9 @@ fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
     let comments = merge_comments(layouts);
     let mixes_bytes = mixes_bytes(mappings, &ours.mapping);
     if mixes_bytes {
-        ours.conflicts.extend(BYTES.map(str::to_owned));
+        let is_promised = |key: &&str| mappings.iter().any(|side| side.get(key).is_some());
+        let keys = BYTES.into_iter().filter(is_promised);
+        ours.conflicts.extend(keys.map(str::to_owned));
         ours.conflicts.sort();
         ours.conflicts.dedup();
     }
@@ -270,24 +280,31 @@ fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
 }
 
 /// Whether the merged record promises bytes that neither side has seen: one side replaced the length
-/// or the digest, the other side gave the other of the two.
+/// or a digest, the other side gave another one of them. Two sides that add to a record agree on its bytes if
+/// they share a digest; without one, only a length and a SHA-256 come together.
 fn mixes_bytes([base, ours, theirs]: [&Mapping; 3], merged: &Mapping) -> bool {
+    let has = |side: &Mapping, key: &str| side.get(key).is_some();
     let replaces = |side: &Mapping| {
-        BYTES
-            .iter()
-            .any(|key| match (base.get(key), side.get(key)) {
-                (Some(old), Some(new)) => old != new,
-                _ => false,
-            })
+        let changes =
+            |key: &&str| has(base, key) && has(side, key) && base.get(key) != side.get(key);
+        let removes = |key: &&str| has(base, key) && !has(side, key);
+        let adds = |key: &&str| !has(base, key) && has(side, key);
+        BYTES.iter().any(changes) || BYTES.iter().any(removes) && BYTES.iter().any(adds)
     };
     let agrees = |side: &Mapping| {
         let mut promised = BYTES.iter().filter_map(|key| Some((key, merged.get(key)?)));
         promised.all(|(key, value)| side.get(key) == Some(value))
     };
-    (replaces(ours) || replaces(theirs)) && !agrees(ours) && !agrees(theirs)
+    let mut digests = BYTES.iter().filter(|key| Algorithm::of_key(key).is_some());
+    let is_shared =
+        |key: &&str| has(ours, key) && [base, theirs].map(|it| it.get(key)) == [ours.get(key); 2];
+    let shares_digest = digests.clone().any(is_shared);
+    let has_further = digests.any(|key| *key != Algorithm::Sha256.key() && has(merged, key));
+    let may_differ = replaces(ours) || replaces(theirs) || has_further && !shares_digest;
+    may_differ && !agrees(ours) && !agrees(theirs)
 }
 
-/// Gives `mapping` the length and the digest of `side`.
+/// Gives `mapping` the length and the digests of `side`.
 fn take_bytes(mapping: &mut Mapping, side: &Mapping) {
     for key in BYTES {
         mapping.remove(key);
