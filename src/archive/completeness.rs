@@ -44,7 +44,7 @@ impl fmt::Display for Missing {
 /// Whether the last response has a content: it is complete and 2xx, or the digest proves its bytes, or
 /// it is a 304. All other responses are error pages or incomplete.
 pub fn is_good(job: &Job, seen: &Observation) -> bool {
-    seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref())
+    seen.is_whole() || seen.is_not_modified() || seen.is_proven(&job.promise)
 }
 
 /// Why the archive can have only the beginning of this body, if so.

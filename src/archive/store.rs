@@ -15,7 +15,9 @@ use anyhow::Context;
 use sha2::{Digest as _, Sha256};
 use urldb_files::{Root, Spool};
 use urldb_text::sanitize;
-use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Keep, Observation};
+use urldb_verdict::{
+    Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Keep, Observation, verified_digest,
+};
 use urldb_warc::draft::{Exchange, OriginalCapture, TruncationReason};
 use urldb_warc::writer::{Packer, WriteOptions};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
@@ -166,6 +168,10 @@ impl ArchiveWriter<'_> {
         };
         let content = stored.content.map(|content| Content {
             redirects: chain,
+            fits: match seen.is_not_modified() {
+                true => content.fits.filter(|_| !job.promise.digests.is_empty()),
+                false => verified_digest(&job.promise, seen).map(|digest| digest.to_string()),
+            },
             ..content
         });
         let bad_response = bad.filter(|_| content.is_none()).and_then(|digest| {
@@ -315,6 +321,8 @@ impl ArchiveWriter<'_> {
                 end: BodyEnd::Complete,
                 cut: None,
                 decoded: None,
+                digests: vec![],
+                decoded_digests: vec![],
                 bytes: Some(spool),
             };
             let truncated = (!hop.beginning.is_whole).then_some(TruncationReason::Length);
@@ -460,6 +468,7 @@ fn content_of(hop: &Hop, digest: String, capture: Option<Capture>) -> Content {
         digest,
         etag: hop.header("etag").map(str::to_owned),
         last_modified: hop.header("last-modified").map(str::to_owned),
+        fits: None,
         redirects: None,
         capture,
     }

@@ -190,11 +190,11 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
         observed,
         ..
     } = result;
-    let is_static = promised.length.is_some() || promised.sha256.is_some();
+    let is_static = promised.is_static();
     let is_good = observed
         .status
         .is_some_and(|status| (200..300).contains(&status));
-    let is_head = result.method == "HEAD" && promised.sha256.is_none();
+    let is_head = result.method == "HEAD" && !promised.has_digest();
     let is_whole = observed.sha256.is_some() || is_head && observed.length.is_some();
     let is_acceptable = matches!(state, State::Changed | State::Redirected | State::Ok);
     // The report has the target without them, which is not what the server sends.
@@ -340,6 +340,10 @@ fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<(
         promised.sha256.as_ref(),
         observed.sha256.as_ref(),
     )?;
+    for (name, promised) in &promised.digests {
+        let observed = observed.digests.get(name);
+        show(&mut out, name, Some(promised), observed)?;
+    }
     show(
         &mut out,
         "content type",
@@ -409,6 +413,11 @@ fn renew(record: &mut Record, result: &JobResult) {
     }
     if record.content_sha256.is_some() {
         record.content_sha256.clone_from(&observed.sha256);
+    }
+    for (algorithm, digest) in &mut record.further_digests {
+        if let Some(observed) = observed.digests.get(algorithm.name()) {
+            digest.clone_from(observed);
+        }
     }
     if record.status.is_some() {
         record.status = observed.status;

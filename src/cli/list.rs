@@ -3,6 +3,7 @@
 use urldb_text::sanitize;
 
 use crate::cli::print::output;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -59,6 +60,9 @@ struct RecordLine<'a> {
     length: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<&'a str>,
+    /// Further digests by their algorithms.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    digests: BTreeMap<&'static str, &'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_type: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -176,6 +180,11 @@ fn record_line<'a>(
         line,
         length: record.content_length,
         sha256: record.content_sha256.as_deref(),
+        digests: record
+            .further_digests
+            .iter()
+            .map(|(algorithm, hex)| (algorithm.name(), hex.as_str()))
+            .collect(),
         content_type: record.content_type.as_deref(),
         categories: &record.categories,
     }

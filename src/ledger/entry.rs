@@ -1,10 +1,11 @@
 //! One document of a ledger file: the memory of one job.
 
 use anyhow::Context;
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_canon::Scheme;
-use urldb_format::{Mapping, Schema, Value};
+use urldb_format::{Digest, Mapping, Schema, Value};
 use urldb_protocol::{CertificateDates, Shown, State};
 use urldb_verdict::incident::{Mark, RunResult};
 use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
@@ -56,6 +57,10 @@ pub struct BadResponse {
 pub struct Content {
     /// Digest of the content, as `sha256:` and lower-case hex.
     pub digest: String,
+    /// The strongest digest that the record promised, as `sha512:` and lower-case hex, if the record promises
+    /// more than a SHA-256 and the content has each of its digests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fits: Option<String>,
     /// `ETag` of its response.
     pub etag: Option<String>,
     /// `Last-Modified` of its response.
@@ -153,10 +158,18 @@ impl Entry {
 }
 
 impl Content {
+    /// The SHA-256 of the content, if it was verified against this digest, the strongest of a record.
+    pub fn verified_sha256(&self, strongest: &Digest) -> Option<[u8; 32]> {
+        let fits = self.fits.as_deref()? == strongest.to_string();
+        let hex = self.digest.strip_prefix("sha256:").filter(|_| fits)?;
+        HEXLOWER.decode(hex.as_bytes()).ok()?.try_into().ok()
+    }
+
     /// The document of the file of captures.
     pub(super) fn to_mapping(&self, key: &JobKey) -> Mapping {
         let mut mapping = identity(key);
         mapping.insert("digest", self.digest.as_str());
+        put(&mut mapping, "fits", self.fits.as_deref());
         put(&mut mapping, "etag", self.etag.as_deref());
         put(&mut mapping, "last-modified", self.last_modified.as_deref());
         put(&mut mapping, "redirects", self.redirects.as_deref());
@@ -169,6 +182,7 @@ impl Content {
     pub(super) fn from_mapping(mapping: &Mapping) -> Option<Self> {
         Some(Self {
             digest: text(mapping, "digest")?,
+            fits: text(mapping, "fits"),
             etag: text(mapping, "etag"),
             last_modified: text(mapping, "last-modified"),
             redirects: text(mapping, "redirects"),

@@ -366,6 +366,7 @@ mod tests {
             digest: format!("sha256:{number}"),
             etag: None,
             last_modified: None,
+            fits: None,
             redirects: None,
             capture: None,
         };

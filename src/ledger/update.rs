@@ -221,6 +221,7 @@ mod tests {
             digest: digest.to_owned(),
             etag: None,
             last_modified: None,
+            fits: None,
             redirects: None,
             capture: Some(Capture {
                 record: format!("urn:{digest}"),

@@ -79,8 +79,13 @@ impl Sources<'_> {
     fn is_archived(&self, job: &Job, entry: Option<&Entry>) -> bool {
         let content = entry.and_then(|entry| entry.content.as_ref());
         let last = content.and_then(|content| Some((&content.digest, content.capture.as_ref()?)));
-        let Some(promised) = job.promise.sha256 else {
-            return last.is_some();
+        let promised = match (job.promise.sha256, job.promise.strongest_digest()) {
+            (Some(sha256), _) => sha256,
+            (None, Some(strongest)) => {
+                let verified = content.and_then(|content| content.verified_sha256(&strongest));
+                return verified.is_some() && last.is_some();
+            }
+            (None, None) => return last.is_some(),
         };
         let promised = urldb_warc::Digest::sha256(promised).to_string();
         let uri = match last {

@@ -1,6 +1,9 @@
 //! The knowledge of a run about one URL that is not as promised.
 
+use std::collections::BTreeMap;
+
 use data_encoding::HEXLOWER;
+use urldb_format::Digest;
 use urldb_protocol::{Evidence, Observed, Promised, State};
 use urldb_text::Shown;
 use urldb_verdict::incident::Agreement;
@@ -69,10 +72,20 @@ pub(crate) fn promised(promise: &Promise) -> Promised {
             .sha256
             .as_ref()
             .map(|digest| HEXLOWER.encode(digest)),
+        digests: digests(&promise.digests),
         content_type: promise.content_type.clone(),
         status: promise.status,
         redirects_to: promise.redirects_to.clone(),
     }
+}
+
+/// Digests in hexadecimal digits by the names of their algorithms.
+fn digests(digests: &[Digest]) -> BTreeMap<String, String> {
+    let pairs = digests.iter().map(|digest| {
+        let name = digest.algorithm().name();
+        (name.to_owned(), digest.hex().to_owned())
+    });
+    pairs.collect()
 }
 
 /// An observation, for reports.
@@ -94,6 +107,7 @@ pub(crate) fn observed(job: &Job, seen: &Observation) -> Observed {
             .or_else(|| last.and_then(urldb_verdict::observed_length))
             .or(body.map(|body| body.length)),
         sha256: served.map(|served| HEXLOWER.encode(&served.sha256)),
+        digests: served.map_or_else(BTreeMap::new, |served| digests(served.further)),
         content_type: last.and_then(|hop| hop.header("content-type")).map(shown),
         redirect_status: redirect.as_ref().map(|(status, _)| *status),
         redirect: redirect.map(|(_, target)| shown(&target)),

@@ -179,7 +179,11 @@ fn contents(record: &JobRecord, update: &StatusUpdate<'_>) -> Option<ContentPair
         verdict,
     } = &record.judged;
     let seen = observations.get(verdict.observation)?;
-    let promised = job.promise.sha256?;
+    let known = || {
+        let content = update.before?.content.as_ref()?;
+        content.verified_sha256(&job.promise.strongest_digest()?)
+    };
+    let promised = job.promise.sha256.or_else(known)?;
     let observed = seen.complete_body()?;
     if record.archived.not_archived.is_some() || job.key.request.is_some() {
         return None;
@@ -202,6 +206,7 @@ fn promise_text(promise: &Promise) -> String {
     let Promise {
         length,
         sha256,
+        digests,
         content_type,
         redirect_status,
         status,
@@ -217,6 +222,13 @@ fn promise_text(promise: &Promise) -> String {
         (
             "length ",
             length.filter(|_| sha256.is_none()).map(|it| it.to_string()),
+        ),
+        (
+            "digests ",
+            (!digests.is_empty()).then(|| {
+                let texts: Vec<String> = digests.iter().map(ToString::to_string).collect();
+                texts.join(" ")
+            }),
         ),
         ("type ", content_type.clone()),
         ("redirect-status ", redirect_status.map(|it| it.to_string())),

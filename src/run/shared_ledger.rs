@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use urldb_format::Digest;
 use urldb_verdict::{JobKey, PastRuns, Validators};
 
 use super::planner::PlannedDomain;
@@ -14,6 +15,10 @@ impl PastRuns for Ledger {
         let content = self.get(key).and_then(|entry| entry.content.as_ref());
         let digest = urldb_warc::Digest::sha256(*digest).to_string();
         content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
+    }
+
+    fn verified_sha256(&self, key: &JobKey, digest: &Digest) -> Option<[u8; 32]> {
+        self.get(key)?.content.as_ref()?.verified_sha256(digest)
     }
 
     fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
@@ -179,6 +184,10 @@ impl DerefMut for OpenLedger {
 impl PastRuns for SharedLedger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
         self.of(key).is_archived(key, digest)
+    }
+
+    fn verified_sha256(&self, key: &JobKey, digest: &Digest) -> Option<[u8; 32]> {
+        self.of(key).verified_sha256(key, digest)
     }
 
     fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {

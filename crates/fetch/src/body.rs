@@ -3,7 +3,8 @@
 use urldb_files::Spool;
 use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
 
-use crate::decode::{BodyDigests, BodyHasher, Decoder};
+use crate::decode::Decoder;
+use crate::hasher::{BodyDigests, BodyHasher};
 
 /// Bytes kept of the beginning of every HTML page, JSON and XML document.
 const PREFIX: usize = 4 << 10;
@@ -119,10 +120,9 @@ pub(crate) struct BodyReader {
 
 impl BodyReader {
     /// A reader of as many bytes as a limit allows and one more, which tells a body that is too long.
-    /// `promised` is the promised length.
-    pub(crate) fn new(limits: BodyLimits, promised: Option<u64>, decoder: Option<Decoder>) -> Self {
+    pub(crate) fn new(limits: BodyLimits, hasher: BodyHasher, decoder: Option<Decoder>) -> Self {
         Self {
-            hasher: BodyHasher::new(promised),
+            hasher,
             limits,
             spool: (limits.kept > 0).then(Spool::new),
             decoder,
@@ -196,15 +196,20 @@ impl BodyReader {
             length,
             sha256,
             compared,
+            further,
         } = self.hasher.finish();
-        let (decoded, decoded_start) = self.decoder.map(Decoder::finish).unzip();
+        let (decoded, content) = self.decoder.map(Decoder::finish).unzip();
         Body {
             length,
             sha256,
-            compared: decoded_start.unwrap_or(compared),
+            compared: content
+                .as_ref()
+                .map_or(compared, |content| content.compared),
             end,
             cut: None,
             decoded,
+            digests: further,
+            decoded_digests: content.map(|content| content.further).unwrap_or_default(),
             bytes: self.spool,
         }
     }

@@ -19,6 +19,7 @@ use crate::certificate::read_certificate;
 use crate::client::{ConnectionPool, OutgoingRequest};
 use crate::decode::Decoder;
 use crate::failure::failure_of;
+use crate::hasher::BodyHasher;
 use crate::headers::add_validators;
 use crate::hosts::HostSettings;
 use crate::limits::Limits;
@@ -133,8 +134,8 @@ impl Exchange<'_> {
         // A fresh fetch may confirm a change, and a changed body is archived.
         let is_changed = fresh || !response.status().is_success();
         let limits = BodyLimits::new(at_most, max_body, beyond, keep, is_changed);
-        let promised = self.job.promise.length;
-        let mut body = BodyReader::new(limits, promised, self.decoder(&response));
+        let hasher = BodyHasher::of(&self.job.promise);
+        let mut body = BodyReader::new(limits, hasher, self.decoder(&response));
         let result = self.read_into(&mut response, &mut body).await;
         self.body = Some(body);
         result
@@ -261,7 +262,7 @@ impl Exchange<'_> {
         if self.prefix.is_page() {
             let limit = self.settings.options.max_body.min(PAGE as u64);
             let limits = BodyLimits::new(limit, limit, 0, Keep::Nothing, false);
-            let mut page = BodyReader::new(limits, None, None);
+            let mut page = BodyReader::new(limits, BodyHasher::new(None), None);
             let end = self.read_into(&mut response, &mut page).await;
             return end.unwrap_or(BodyEnd::Broken);
         }
@@ -327,6 +328,7 @@ impl Exchange<'_> {
             &encodings.ok()?.join(","),
             self.job.promise.length,
             self.settings.options.max_body,
+            BodyHasher::of(&self.job.promise),
         )
     }
 

@@ -47,6 +47,7 @@ mod driver;
 mod exchange;
 mod failure;
 mod fetcher;
+mod hasher;
 mod headers;
 mod hosts;
 mod limited;
@@ -71,6 +72,7 @@ mod unresponsive;
 
 pub use client::LARGEST_CA_FILE;
 pub use fetcher::Fetcher;
+pub use hasher::DigestHasher;
 pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions, PromisedTargets};
 pub use policy::{AddressPolicy, ForbiddenAddress};
 pub use proxy::{InvalidMapping, Mapping, Proxy, ProxyAddress};

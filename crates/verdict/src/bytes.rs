@@ -1,11 +1,11 @@
 //! Compares the bytes of a body, or an announced length, with the promise.
 
-use data_encoding::HEXLOWER;
+use urldb_format::{Algorithm, Digest};
 use urldb_protocol::{Reason, State};
 
 use crate::coding::{self, Coding};
 use crate::job::Promise;
-use crate::observation::{Body, BodyEnd, Damage, Decoded, Hop, Observation, ServedBytes};
+use crate::observation::{Body, BodyEnd, Damage, Decoded, Hop, Observation, ServedDigests};
 use crate::verdict::{Classification, Warning};
 
 /// Compares the promised length with the `Content-Length` of a response to HEAD, which has no body.
@@ -14,7 +14,7 @@ pub(super) fn announced_length(promise: &Promise, last: &Hop) -> Classification 
         Classification::new(State::Inconclusive, Reason::NotRead, observed)
             .expecting(bytes_text(promise))
     };
-    if promise.sha256.is_some() {
+    if promise.has_digest() {
         return unknown("answers HEAD, and only a body has a digest");
     }
     let is_coded = coding::coding_of(&last.list("content-encoding")) != Some(Coding::Identity);
@@ -43,8 +43,10 @@ pub fn observed_length(last: &Hop) -> Option<u64> {
 /// The bytes as they came; but what a coding hides may be just what is promised.
 pub(super) fn promised_bytes(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classification {
     let classification = compare_bytes(promise, body);
+    let is_other = classification.state == State::Changed
+        && classification.reason != Some(Reason::DigestsDisagree);
     match coding::hidden_by(last) {
-        Some(coding) if classification.state == State::Changed => Classification::new(
+        Some(coding) if is_other => Classification::new(
             State::Unreachable,
             Reason::Protocol,
             format!("answers in the coding {coding:?}, which nobody asked for"),
@@ -61,8 +63,18 @@ pub(super) fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classific
             "the body was not read",
         );
     };
-    if let Some(classification) = promise_kept(promise, body) {
+    if let Some(classification) =
+        promise_kept(promise, body).or_else(|| contradiction(promise, body))
+    {
         return classification;
+    }
+    if promise
+        .digests
+        .iter()
+        .any(|it| body.digests_as_sent().has(it).is_none())
+    {
+        let observed = "the digests of the body were not computed";
+        return Classification::new(State::Inconclusive, Reason::NotRead, observed);
     }
     let too_large = |length: u64, when: &str| {
         let observed = format!("more than {length} bytes{when}, the most that is read");
@@ -99,41 +111,112 @@ pub(super) fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classific
         (BodyEnd::Cut, None) if is_longer(body.length) => too_long(before_the_cut, ""),
         (BodyEnd::Cut, _) => too_large(before_the_cut, ""),
         (BodyEnd::Complete, Some(Decoded::Whole { length, sha256 })) => {
-            other_bytes(promise, ServedBytes { length, sha256 }, after_decoding)
+            let further = &body.decoded_digests;
+            let served = ServedDigests {
+                length,
+                sha256,
+                further,
+            };
+            other_bytes(promise, served, after_decoding)
         }
-        (BodyEnd::Complete, None) => other_bytes(promise, body.as_sent(), ""),
+        (BodyEnd::Complete, None) => other_bytes(promise, body.digests_as_sent(), ""),
     }
 }
 
-fn other_bytes(promise: &Promise, served: ServedBytes, when: &str) -> Classification {
-    let ServedBytes { length, sha256 } = served;
-    let digest = HEXLOWER.encode(&sha256);
-    let observed = format!("{length} bytes with sha256 {digest}{when}");
-    Classification::new(State::Changed, mismatch(promise, length, &sha256), observed)
-        .expecting(bytes_text(promise))
+fn other_bytes(promise: &Promise, served: ServedDigests<'_>, when: &str) -> Classification {
+    let length = served.length;
+    let shows_sha256 = promise.sha256.is_some() || promise.digests.is_empty();
+    let sha256 = shows_sha256.then_some(&served.sha256);
+    let digests = digests_text(sha256, served.further);
+    let observed = format!("{length} bytes with {digests}{when}");
+    let reason = match served.fit(promise) {
+        Fit::Whole => None,
+        Fit::OtherLength => Some(Reason::Length),
+        Fit::OtherDigest => Some(Reason::Digest),
+        Fit::Disagreement => Some(Reason::DigestsDisagree),
+    };
+    Classification::new(State::Changed, reason, observed).expecting(bytes_text(promise))
+}
+
+/// How served bytes fit a promise of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// The length and each digest fit.
+    Whole,
+    /// The length differs, and no digest fits.
+    OtherLength,
+    /// The digests differ.
+    OtherDigest,
+    /// Some of the digests and the length fit, others do not: no bytes can keep the promise.
+    Disagreement,
+}
+
+impl ServedDigests<'_> {
+    /// Whether the bytes have this digest; `None` if their digest of its algorithm is not known.
+    fn has(&self, digest: &Digest) -> Option<bool> {
+        let mut known = self.further.iter();
+        let same = known.find(|it| it.algorithm() == digest.algorithm())?;
+        Some(same == digest)
+    }
+
+    /// Whether each promised digest fits, in this order: SHA-256, then the others.
+    fn fitting<'a>(&'a self, promise: &'a Promise) -> impl Iterator<Item = bool> + Clone + 'a {
+        let sha256 = promise.sha256.iter().map(|it| *it == self.sha256);
+        let further = promise.digests.iter().map(|it| self.has(it) == Some(true));
+        sha256.chain(further)
+    }
+
+    /// Whether the promise has a digest, and the bytes have each promised digest.
+    pub(crate) fn have_digests(&self, promise: &Promise) -> bool {
+        promise.has_digest() && self.fitting(promise).all(|fits| fits)
+    }
+
+    /// Compares length and digests with a promise. A length that differs beside a SHA-256 alone that fits is
+    /// only another length, as it was before records had further digests.
+    fn fit(&self, promise: &Promise) -> Fit {
+        let is_other_length = promise.length.is_some_and(|length| length != self.length);
+        let mut fitting = self.fitting(promise);
+        let has_misfit = fitting.clone().any(|fits| !fits);
+        let has_fit = fitting.any(|fits| fits);
+        if has_fit && (has_misfit || is_other_length && !promise.digests.is_empty()) {
+            Fit::Disagreement
+        } else if is_other_length {
+            Fit::OtherLength
+        } else if has_misfit {
+            Fit::OtherDigest
+        } else {
+            Fit::Whole
+        }
+    }
+}
+
+/// The strongest promised digest, if the promise has further ones than a SHA-256, and the bytes as sent keep it.
+pub fn verified_digest(promise: &Promise, seen: &Observation) -> Option<Digest> {
+    let body = seen.body.as_ref().filter(|_| !promise.digests.is_empty())?;
+    let is_whole = body.end == BodyEnd::Complete || body.length > 0;
+    let is_kept = is_whole && body.digests_as_sent().fit(promise) == Fit::Whole;
+    is_kept.then(|| promise.strongest_digest())?
 }
 
 /// `ok`, if the served bytes are the promised ones, as sent or decoded. A digest proves that the bytes
 /// are complete, however the connection or the coding ended; but an empty body proves nothing.
 pub(super) fn promise_kept(promise: &Promise, body: &Body) -> Option<Classification> {
-    let is_proof = promise.sha256.is_some() && body.length > 0;
+    let is_proof = promise.has_digest() && body.length > 0;
     let is_whole = body.end == BodyEnd::Complete;
-    let matches = |length, sha256: &[u8; 32]| mismatch(promise, length, sha256).is_none();
+    let as_sent = body.digests_as_sent();
     let is_as_sent = match body.end {
         BodyEnd::Complete => true,
         BodyEnd::Broken => is_proof,
         BodyEnd::Cut => false,
     };
-    let is_as_sent = is_as_sent && matches(body.length, &body.sha256);
-    let is_decoded = match body.decoded {
-        Some(Decoded::Whole { length, sha256 }) => {
-            (is_whole || is_proof) && matches(length, &sha256)
-        }
-        Some(Decoded::Damaged { length, sha256, .. }) => {
-            is_proof && length > 0 && matches(length, &sha256)
-        }
-        Some(Decoded::LongerThan(_)) | None => false,
-    };
+    let is_as_sent = is_as_sent && as_sent.fit(promise) == Fit::Whole;
+    let is_decoded = body.digests_decoded().is_some_and(|served| {
+        let is_complete = match body.decoded {
+            Some(Decoded::Whole { .. }) => is_whole || is_proof,
+            _ => is_proof && served.length > 0,
+        };
+        is_complete && served.fit(promise) == Fit::Whole
+    });
     match body.end {
         _ if !(is_as_sent || is_decoded) => None,
         BodyEnd::Broken => Some(Classification::ok().warning(Warning::FramingBroken)),
@@ -142,32 +225,62 @@ pub(super) fn promise_kept(promise: &Promise, body: &Body) -> Option<Classificat
     }
 }
 
-/// The bytes that are reported as observed: those that keep the promise, as sent or decoded; else
-/// those that a client gets after decoding. `None` if there is no body, or it is incomplete or cannot be
-/// decoded.
-pub fn observed_bytes(promise: &Promise, seen: &Observation) -> Option<ServedBytes> {
+/// `changed`, if some of the promised digests and the length fit the served bytes, and others do not. A digest that
+/// fits proves that the bytes are complete, so that no other request can have another result.
+pub(super) fn contradiction(promise: &Promise, body: &Body) -> Option<Classification> {
+    let served = contradicted(promise, body)?;
+    let digests = promise.digests.iter();
+    let digests = digests.map(|it| (it.algorithm(), served.has(it) == Some(true)));
+    let sha256 = promise.sha256.iter();
+    let sha256 = sha256.map(|it| (Algorithm::Sha256, *it == served.sha256));
+    let mut named: Vec<(Algorithm, bool)> = digests.chain(sha256).collect();
+    named.sort_unstable();
+    let mut parts = [vec![], vec![]];
+    for (algorithm, fits) in named {
+        parts[usize::from(!fits)].push(algorithm.to_string());
+    }
+    if promise.length.is_some_and(|length| length != served.length) {
+        parts[1].push("length".to_owned());
+    }
+    let [fitting, others] = parts.map(|names| names.join(", "));
+    let observed = format!(
+        "{} bytes that have the promised {fitting}, but not the promised {others}",
+        served.length
+    );
+    let reason = Reason::DigestsDisagree;
+    let classification = Classification::new(State::Changed, reason, observed);
+    Some(classification.expecting(bytes_text(promise)))
+}
+
+/// The bytes, as sent or decoded, that have one of the promised digests and not another, or not the length.
+fn contradicted<'a>(promise: &Promise, body: &'a Body) -> Option<ServedDigests<'a>> {
+    let as_sent = Some(body.digests_as_sent()).filter(|_| body.end != BodyEnd::Cut);
+    let mut forms = [as_sent, body.digests_decoded()].into_iter().flatten();
+    forms.find(|served| {
+        let is_whole = body.end == BodyEnd::Complete || served.length > 0;
+        let is_computed = promise.digests.iter().all(|it| served.has(it).is_some());
+        is_whole && is_computed && served.fit(promise) == Fit::Disagreement
+    })
+}
+
+/// The bytes that are reported as observed: those that keep the promise or contradict it in part, as sent or
+/// decoded; else those that a client gets after decoding. `None` if there is no body, or it is incomplete or
+/// cannot be decoded.
+pub fn observed_bytes<'a>(promise: &Promise, seen: &'a Observation) -> Option<ServedDigests<'a>> {
     let last = seen.last().filter(|last| last.sent.method != "HEAD")?;
     let body = seen.body.as_ref()?;
     let kept = promise.is_static() && promise_kept(promise, body).is_some();
-    let is_as_sent = mismatch(promise, body.length, &body.sha256).is_none();
+    let as_sent = body.digests_as_sent();
     match body.decoded {
-        _ if kept && is_as_sent => Some(body.as_sent()),
-        Some(Decoded::Damaged { length, sha256, .. }) if kept => {
-            Some(ServedBytes { length, sha256 })
-        }
+        _ if kept && as_sent.fit(promise) == Fit::Whole => Some(as_sent),
+        Some(Decoded::Damaged { .. }) if kept => body.digests_decoded(),
+        _ if !kept && let Some(served) = contradicted(promise, body) => Some(served),
         _ if coding::hidden_by(last).is_some() => None,
-        _ => body.served(),
+        _ if body.end != BodyEnd::Complete => None,
+        None => Some(as_sent),
+        Some(Decoded::Whole { .. }) => body.digests_decoded(),
+        Some(_) => None,
     }
-}
-
-fn mismatch(promise: &Promise, length: u64, sha256: &[u8; 32]) -> Option<Reason> {
-    if promise.length.is_some_and(|promised| promised != length) {
-        return Some(Reason::Length);
-    }
-    promise
-        .sha256
-        .is_some_and(|promised| promised != *sha256)
-        .then_some(Reason::Digest)
 }
 
 /// The classification of a body that is not complete.
@@ -180,12 +293,21 @@ pub(super) fn truncated(body: &Body, detail: &str) -> Classification {
 }
 
 fn bytes_text(promise: &Promise) -> String {
-    match (promise.length, &promise.sha256) {
-        (Some(length), Some(sha256)) => {
-            format!("{length} bytes with sha256 {}", HEXLOWER.encode(sha256))
-        }
-        (Some(length), None) => format!("{length} bytes"),
-        (None, Some(sha256)) => format!("sha256 {}", HEXLOWER.encode(sha256)),
-        (None, None) => "nothing".into(),
+    let digests = digests_text(promise.sha256.as_ref(), &promise.digests);
+    match promise.length {
+        Some(length) if promise.has_digest() => format!("{length} bytes with {digests}"),
+        Some(length) => format!("{length} bytes"),
+        None if promise.has_digest() => digests,
+        None => "nothing".into(),
     }
+}
+
+/// Digests for people, the weakest first: `md5 d41d…, sha256 e3b0…`.
+fn digests_text(sha256: Option<&[u8; 32]>, further: &[Digest]) -> String {
+    let sha256 = sha256.and_then(|bytes| Digest::new(Algorithm::Sha256, bytes));
+    let mut digests: Vec<&Digest> = further.iter().chain(&sha256).collect();
+    digests.sort_unstable();
+    let digests = digests.into_iter();
+    let texts = digests.map(|it| format!("{} {}", it.algorithm().name(), it.hex()));
+    texts.collect::<Vec<_>>().join(", ")
 }

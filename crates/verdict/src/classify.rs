@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use urldb_protocol::{Reason, State};
 
-use crate::bytes::{announced_length, compare_bytes, promise_kept, promised_bytes, truncated};
+use crate::bytes::{
+    announced_length, compare_bytes, contradiction, promise_kept, promised_bytes, truncated,
+};
 use crate::challenge::{self, ChallengeRule};
 use crate::job::Promise;
 use crate::observation::{Body, Failure, FailureKind, Hop, Observation};
@@ -93,11 +95,13 @@ pub(super) fn end_of_chain(
     challenges: &[ChallengeRule],
 ) -> Classification {
     let has_body = seen.last().is_some_and(|last| last.sent.method != "HEAD");
-    let is_kept = promise.is_static()
-        && has_body
-        && compare_bytes(promise, seen.body.as_ref()).state == State::Ok;
-    let replaces_bytes = promise.is_static() && has_body && !is_kept;
-    if !is_kept && let Some(rule) = challenge::recognize(seen, challenges, replaces_bytes) {
+    // Bytes that have one promised digest are the promised ones, and no page in their place.
+    let is_promised = promise.is_static() && has_body && {
+        let compared = compare_bytes(promise, seen.body.as_ref());
+        compared.state == State::Ok || compared.reason == Some(Reason::DigestsDisagree)
+    };
+    let replaces_bytes = promise.is_static() && has_body && !is_promised;
+    if !is_promised && let Some(rule) = challenge::recognize(seen, challenges, replaces_bytes) {
         return recognized(rule);
     }
     if replaces_bytes && page::demands_cookies(seen) {
@@ -123,7 +127,9 @@ pub(super) fn last_answer(promise: &Promise, seen: &Observation) -> Classificati
     };
     // A later failure does not matter if the head is enough, or if all promised bytes are there.
     let is_enough = seen.body.as_ref().is_some_and(|body| {
-        !seen.last().is_some_and(bytes_matter) || promise_kept(promise, body).is_some()
+        !seen.last().is_some_and(bytes_matter)
+            || promise_kept(promise, body).is_some()
+            || contradiction(promise, body).is_some()
     });
     if let Some(failure) = seen.failure.as_ref().filter(|_| !is_enough) {
         return failed(failure, seen);

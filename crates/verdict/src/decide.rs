@@ -40,7 +40,10 @@ pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Deci
             fresh: false,
         };
     };
-    let opinion = if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
+    let opinion = if last.reason == Some(Reason::DigestsDisagree) {
+        // One digest proves that the bytes are the promised ones: no other request can keep the promise.
+        Some(last_attempt(&attempts, last.clone()))
+    } else if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
         Some(opinion_of_one(last, &job.request.method, seen))
     } else if attempts.iter().any(is_content_doubt) {
         let opinion = by_votes(job, seen, &attempts, options.retries);

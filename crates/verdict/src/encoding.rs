@@ -55,6 +55,30 @@ pub(crate) mod bytes {
     }
 }
 
+/// Digests as a list of texts such as `md5:d41d…`.
+pub(crate) mod digests {
+    use urldb_format::{Algorithm, Digest};
+
+    use super::{Deserialize, Deserializer, Error, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(digests: &[Digest], to: S) -> Result<S::Ok, S::Error> {
+        let texts: Vec<String> = digests.iter().map(Digest::to_string).collect();
+        texts.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Digest>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        let digest = |text: &String| {
+            let (name, hex) = text.split_once(':')?;
+            Digest::from_hex(Algorithm::from_name(name)?, hex)
+        };
+        let digests = texts.iter().map(|text| {
+            digest(text).ok_or_else(|| D::Error::custom(format!("`{text}` is no digest")))
+        });
+        digests.collect()
+    }
+}
+
 pub(crate) mod optional_bytes {
     use super::{Deserialize, Deserializer, Encoded, Serialize, Serializer};
 

@@ -3,9 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::Record;
+use urldb_format::{Algorithm, Digest, Record};
 
 use crate::encoding;
 use crate::observation::{Hop, Observation};
@@ -140,6 +140,13 @@ pub struct Promise {
     pub length: Option<u64>,
     /// SHA-256 of the body.
     pub sha256: Option<[u8; 32]>,
+    /// Further digests of the body, the weakest first.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "encoding::digests"
+    )]
+    pub digests: Vec<Digest>,
     /// Media type of the last response.
     pub content_type: Option<String>,
     /// Status that the pseudo type `X-NNN-Redirect` names.
@@ -159,7 +166,20 @@ pub struct Promise {
 impl Promise {
     /// Whether the record promises bytes.
     pub fn is_static(&self) -> bool {
-        self.length.is_some() || self.sha256.is_some()
+        self.length.is_some() || self.has_digest()
+    }
+
+    /// Whether the record promises a digest of the body.
+    pub fn has_digest(&self) -> bool {
+        self.sha256.is_some() || !self.digests.is_empty()
+    }
+
+    /// The promised digest of the strongest algorithm.
+    pub fn strongest_digest(&self) -> Option<Digest> {
+        let sha256 = self
+            .sha256
+            .and_then(|bytes| Digest::new(Algorithm::Sha256, &bytes));
+        sha256.into_iter().chain(self.digests.iter().cloned()).max()
     }
 
     /// Whether the first response alone keeps the promise: it is the promised redirect, and nothing is promised

@@ -41,7 +41,7 @@ mod status;
 mod verdict;
 mod vote;
 
-pub use bytes::{observed_bytes, observed_length};
+pub use bytes::{observed_bytes, observed_length, verified_digest};
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use certificates::{CertificateFacts, HostCertificates, believe_known_end};
 pub use challenge::{ChallengeRule, known_challenges};
@@ -52,7 +52,7 @@ pub use decide::{Decide, Decision, agreeing, decide, decide_promise, judge, not_
 pub use job::{BodyUse, Job, JobKey, Keep, Promise, Request, Validators, is_safe_method};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
-    PAGE, Sent, ServedBytes,
+    PAGE, Sent, ServedBytes, ServedDigests,
 };
 pub use options::VerdictOptions;
 pub use plan::{

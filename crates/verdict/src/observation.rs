@@ -13,10 +13,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_files::Spool;
+use urldb_format::Digest;
 use urldb_protocol::{CertificateDates, Reason, Shown};
 use urldb_text::{REDACTED, sanitize};
 
 use crate::encoding;
+use crate::job::Promise;
 use crate::redirect::location_text;
 
 /// Most bytes of an HTML page that are kept for reading its head.
@@ -183,6 +185,20 @@ pub struct Body {
     /// knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<Decoded>,
+    /// Digests of the bytes as sent, of the algorithms that the promise has beside SHA-256.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "encoding::digests"
+    )]
+    pub digests: Vec<Digest>,
+    /// The same of the decoded bytes; of those before the damage, if the coding is damaged.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "encoding::digests"
+    )]
+    pub decoded_digests: Vec<Digest>,
     /// The bytes, if the job keeps them and the disk had room.
     #[serde(skip)]
     pub bytes: Option<Spool>,
@@ -245,6 +261,17 @@ pub struct ServedBytes {
     pub length: u64,
     /// Their SHA-256.
     pub sha256: [u8; 32],
+}
+
+/// Length and all digests of the bytes that a response serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServedDigests<'a> {
+    /// Bytes.
+    pub length: u64,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+    /// Their digests of the algorithms that the promise has beside SHA-256.
+    pub further: &'a [Digest],
 }
 
 /// A failure that ended a fetch.
@@ -387,14 +414,14 @@ impl Observation {
         is_good && self.complete_body().is_some()
     }
 
-    /// Whether the last response is a 2xx response whose bytes have this digest. The digest proves
+    /// Whether the last response is a 2xx response whose bytes have each promised digest. A digest proves
     /// that the bytes are complete, however the connection ended.
-    pub fn is_proven(&self, sha256: Option<&[u8; 32]>) -> bool {
+    pub fn is_proven(&self, promise: &Promise) -> bool {
         let is_good = self
             .last()
             .is_some_and(|last| (200..300).contains(&last.status));
         let body = self.body.as_ref().filter(|body| body.length > 0);
-        is_good && body.is_some_and(|body| sha256 == Some(&body.sha256))
+        is_good && body.is_some_and(|body| body.digests_as_sent().have_digests(promise))
     }
 
     /// Whether the last response is a 304 to a conditional request.
@@ -431,6 +458,29 @@ impl Body {
             Some(Decoded::Whole { sha256, .. } | Decoded::Damaged { sha256, .. }) => sha256,
             Some(Decoded::LongerThan(_)) | None => self.sha256,
         })
+    }
+
+    /// The bytes as sent, with all their digests.
+    pub(crate) fn digests_as_sent(&self) -> ServedDigests<'_> {
+        ServedDigests {
+            length: self.length,
+            sha256: self.sha256,
+            further: &self.digests,
+        }
+    }
+
+    /// The decoded bytes, as far as they could be decoded, with all their digests.
+    pub(crate) fn digests_decoded(&self) -> Option<ServedDigests<'_>> {
+        match self.decoded? {
+            Decoded::Whole { length, sha256 } | Decoded::Damaged { length, sha256, .. } => {
+                Some(ServedDigests {
+                    length,
+                    sha256,
+                    further: &self.decoded_digests,
+                })
+            }
+            Decoded::LongerThan(_) => None,
+        }
     }
 
     /// The bytes as sent.

@@ -328,7 +328,7 @@ pub struct UrlOverview {
 impl UrlOverview {
     /// Whether the record promises bytes.
     pub fn is_static(&self) -> bool {
-        self.promised.length.is_some() || self.promised.sha256.is_some()
+        self.promised.is_static()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The promise of a record, and the answer of the network, in the same terms.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
@@ -13,6 +15,9 @@ pub struct Promised {
     /// SHA-256 of the body, lower-case hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// Further digests of the body in lower-case hex, by their algorithms: `md5`, `sha1`, `sha384`, `sha512`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub digests: BTreeMap<String, String>,
     /// Media type, or a pseudo type such as `X-301-Redirect`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
@@ -22,6 +27,42 @@ pub struct Promised {
     /// The target that the URL must redirect to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects_to: Option<String>,
+}
+
+impl Promised {
+    /// Whether the bytes of the body are promised.
+    pub fn is_static(&self) -> bool {
+        self.length.is_some() || self.has_digest()
+    }
+
+    /// Whether a digest of the body is promised.
+    pub fn has_digest(&self) -> bool {
+        self.sha256.is_some() || !self.digests.is_empty()
+    }
+
+    /// Each promised digest with its algorithm, the weakest first.
+    pub fn all_digests(&self) -> Vec<(&str, &str)> {
+        all_digests(self.sha256.as_deref(), &self.digests)
+    }
+}
+
+impl Observed {
+    /// Each known digest with its algorithm, the weakest first.
+    pub fn all_digests(&self) -> Vec<(&str, &str)> {
+        all_digests(self.sha256.as_deref(), &self.digests)
+    }
+}
+
+fn all_digests<'a>(
+    sha256: Option<&'a str>,
+    further: &'a BTreeMap<String, String>,
+) -> Vec<(&'a str, &'a str)> {
+    let further = further.iter();
+    let further = further.map(|(name, hex)| (name.as_str(), hex.as_str()));
+    let mut digests: Vec<_> = further.chain(sha256.map(|hex| ("sha256", hex))).collect();
+    // The order of the names is that of their strengths.
+    digests.sort_unstable();
+    digests
 }
 
 /// The answer of the network; the fields correspond to [`Promised`].
@@ -40,6 +81,9 @@ pub struct Observed {
     /// SHA-256 of a complete body, lower-case hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// Further digests of a complete body in lower-case hex, by the algorithms of the promise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub digests: BTreeMap<String, String>,
     /// The content type that the server sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<Shown>,

@@ -18,6 +18,8 @@ urldb_text::named_enum! {
         ContentType = "content-type",
         /// `changed`: the digest differs, the length does not or is not promised.
         Digest = "digest",
+        /// `changed`: some of the promised digests and the length fit, others do not.
+        DigestsDisagree = "digests-disagree",
         /// `changed`: the length differs.
         Length = "length",
         /// `changed`: the status differs.
@@ -93,6 +95,7 @@ impl Reason {
         match self {
             Self::ContentType => "the content type differs",
             Self::Digest => "the bytes differ",
+            Self::DigestsDisagree => "the promised digests are not those of one file",
             Self::Length => "the length differs",
             Self::Status => "the status differs",
             Self::Unstable => "the bytes differ from request to request",

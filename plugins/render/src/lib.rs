@@ -24,6 +24,7 @@
 mod annotations;
 mod chapters;
 mod compose;
+mod digests;
 mod filters;
 mod layout;
 mod log;
@@ -52,6 +53,7 @@ pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, check_command,
     compose, kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,
 };
+pub use digests::{algorithm, digest_line};
 pub use layout::wrap;
 pub use log::{commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};

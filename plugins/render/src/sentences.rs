@@ -118,6 +118,11 @@ impl Cause<'_> {
             }
             Some(Reason::Uploading) => return self.uploading(),
             Some(Reason::SameContent) => return self.same_content(),
+            Some(Reason::DigestsDisagree) => {
+                return self
+                    .verb("has", "have")
+                    .own(" promised digests that disagree");
+            }
             _ => {}
         }
         if self.subject != Subject::Url && reason != Some(Reason::Status) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use urldb_protocol::{JobResult, Promised};
+use urldb_protocol::JobResult;
 
 /// Number of URLs with one content that are refused without `--force`.
 const MANY: usize = 3;
@@ -20,8 +20,7 @@ impl SameContent {
     pub(super) fn of<'a>(results: impl Iterator<Item = &'a JobResult>) -> Vec<Self> {
         let mut by_digest: BTreeMap<&str, Vec<&JobResult>> = BTreeMap::new();
         for result in results {
-            let Promised { length, sha256, .. } = &result.promised;
-            let is_static = length.is_some() || sha256.is_some();
+            let is_static = result.promised.is_static();
             if let Some(served) = result.observed.sha256.as_deref().filter(|_| is_static) {
                 by_digest.entry(served).or_default().push(result);
             }
@@ -29,7 +28,7 @@ impl SameContent {
         let same = by_digest.into_iter().filter_map(|(sha256, results)| {
             let promised = results
                 .iter()
-                .map(|it| (it.promised.length, &it.promised.sha256));
+                .map(|it| (it.promised.length, it.promised.all_digests()));
             let promised: BTreeSet<_> = promised.collect();
             let urls: BTreeSet<String> = results.iter().map(|it| it.url.clone()).collect();
             (promised.len() > 1 && urls.len() > 1).then(|| Self {

@@ -3,8 +3,10 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use urldb_canon::RequestUrl;
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::Record;
 use urldb_text::sanitize;
+use urldb_verdict::JobKey;
 use urldb_warc::FindingCode;
 use urldb_warc::finding::Severity;
 use urldb_warc::verify::CopiedPayload;
@@ -15,6 +17,7 @@ use super::{
 };
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
+use crate::ledger::Ledger;
 
 /// Copy the bytes of a URL out of the archive
 ///
@@ -79,8 +82,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// The SHA-256 that the record of a URL promises, if there is such a record. A file with mistakes promises
-/// nothing here: the archive must give its bytes all the same.
+/// The SHA-256 that the record of a URL promises, if there is such a record; without it, that of the content which
+/// has the further digests of the record, as far as the ledger knows. A file with mistakes promises nothing here:
+/// the archive must give its bytes all the same.
 fn promise_of(url: &str, context: &Context) -> Option<DigestPrefix> {
     let host = url::Url::parse(url).ok()?.host_str()?.to_owned();
     let key = urldb_canon::surt(url);
@@ -93,11 +97,36 @@ fn promise_of(url: &str, context: &Context) -> Option<DigestPrefix> {
             let is_it = record.request_key().is_none()
                 && RequestUrl::new(metadata.scheme_of(record), &host, &record.path)
                     .is_some_and(|it| urldb_canon::surt(it.as_str()) == key);
-            record.sha256().filter(|_| is_it)
+            is_it.then(|| promised_sha256(record, &host, metadata.scheme_of(record), context))?
         })
     });
     let digest = digests.into_iter().next()?;
     data_encoding::HEXLOWER.encode(&digest).parse().ok()
+}
+
+fn promised_sha256(
+    record: &Record,
+    host: &str,
+    scheme: Scheme,
+    context: &Context,
+) -> Option<[u8; 32]> {
+    let known = || {
+        let strongest = record.digests().max()?;
+        let key = JobKey {
+            domain: host.to_owned(),
+            path: record.path.clone(),
+            request: None,
+            alias: None,
+            scheme,
+        };
+        let ledger = Ledger::load(&context.ledger(), [host]).ok()?;
+        ledger
+            .get(&key)?
+            .content
+            .as_ref()?
+            .verified_sha256(&strongest)
+    };
+    record.sha256().or_else(known)
 }
 
 /// The promised bytes of a URL; `None` if the archive does not have them.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use urldb_format::Digest;
 use urldb_protocol::{Explanation, ExplanationKind, Reason, Shown, State};
 
 use super::bucket::BucketFault;
@@ -56,7 +57,7 @@ pub struct HostFacts {
 struct PageFacts {
     urls: u64,
     /// Two of their promises at most.
-    promises: BTreeSet<(Option<[u8; 32]>, Option<u64>)>,
+    promises: BTreeSet<(Option<[u8; 32]>, Option<u64>, Vec<Digest>)>,
     shortest: u64,
     longest: u64,
     /// Whether one of them is no home page.
@@ -279,9 +280,15 @@ impl PageFacts {
 
     fn add(&mut self, job: &Job, seen: &Observation) {
         self.urls += 1;
-        let Promise { length, sha256, .. } = job.promise;
+        let Promise {
+            length,
+            sha256,
+            digests,
+            ..
+        } = &job.promise;
         if self.promises.len() < 2 {
-            self.promises.insert((sha256, length));
+            let promise = (*sha256, *length, digests.clone());
+            self.promises.insert(promise);
         }
         if let Some(body) = seen.complete_body() {
             self.shortest = self.shortest.min(body.length);
@@ -375,7 +382,7 @@ fn may_be_other_version(judged: &JudgedJob) -> bool {
     let reason = verdict.classification.reason;
     let is_content = !matches!(
         reason,
-        Some(Reason::Uploading | Reason::ContentType | Reason::Status)
+        Some(Reason::Uploading | Reason::ContentType | Reason::Status | Reason::DigestsDisagree)
     );
     verdict.state() == State::Changed && judged.job.promise.is_static() && is_content
 }

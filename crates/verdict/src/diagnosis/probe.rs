@@ -74,7 +74,10 @@ impl ProbePlan {
         }
         self.is_over |= reason == Some(Reason::RunEnded);
         // Its own requests have shown enough.
-        let is_unsettled = matches!(reason, Some(Reason::Unstable | Reason::Uploading));
+        let is_unsettled = matches!(
+            reason,
+            Some(Reason::Unstable | Reason::Uploading | Reason::DigestsDisagree)
+        );
         let is_changed = verdict.state() == State::Changed && !is_unsettled && is_small;
         let is_wanted = (is_changed || is_denied) && job.promise.is_static();
         if !is_wanted || !is_plain {

@@ -5,7 +5,9 @@ use std::ops::AddAssign;
 use std::sync::Arc;
 
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DocumentRef, Metadata, Record, RecordEntry, RecordIdentity, lint_promise};
+use urldb_format::{
+    Algorithm, DocumentRef, Metadata, Record, RecordEntry, RecordIdentity, lint_promise,
+};
 use urldb_text::Finding;
 
 use super::options::{FileOptions, KeptBodies, PastRuns, PlanOptions};
@@ -172,14 +174,13 @@ pub(super) fn job_of(
     };
     let url = root.at_path(&record.path)?;
     let promise = promise(record, url.as_str());
-    let is_archived = promise
-        .sha256
-        .is_some_and(|digest| past.is_archived(&key, &digest));
+    let sha256 = promised_sha256(&promise, &key, past);
+    let is_archived = sha256.is_some_and(|digest| past.is_archived(&key, &digest));
     let request = Request::of(record);
     // A request that may change something is not repeated: its only response is kept.
     let is_known = is_archived && request.is_safe();
     let body = body_use(&promise, plan, is_known);
-    let digest = promise.sha256.filter(|_| !plan.rehash.is_due(&key));
+    let digest = sha256.filter(|_| !plan.rehash.is_due(&key));
     let validators = digest.and_then(|digest| past.validators(&key, &digest));
     Some(Job {
         key,
@@ -197,6 +198,18 @@ pub(super) fn job_of(
         muted: record.mute_until.is_some() && record.is_muted(plan.today()),
         validators: validators.map(Box::new),
     })
+}
+
+/// The SHA-256 of the promised content: as promised, or of a content that was verified against further digests.
+/// `None` if the content was not compared with these digests yet.
+fn promised_sha256(promise: &Promise, key: &JobKey, past: &impl PastRuns) -> Option<[u8; 32]> {
+    if promise.digests.is_empty() {
+        return promise.sha256;
+    }
+    let strongest = promise.strongest_digest()?;
+    let verified = past.verified_sha256(key, &strongest)?;
+    let is_promised = promise.sha256.is_none_or(|promised| promised == verified);
+    is_promised.then_some(verified)
 }
 
 /// The use of a body; `is_known` says that the archive holds the promised content, and that a
@@ -221,6 +234,14 @@ pub(super) fn promise(record: &Record, url: &str) -> Promise {
     Promise {
         length: record.content_length,
         sha256: record.sha256(),
+        digests: if record.further_digests.is_empty() {
+            vec![]
+        } else {
+            let digests = record.digests();
+            digests
+                .filter(|digest| digest.algorithm() != Algorithm::Sha256)
+                .collect()
+        },
         content_type: record.content_type.clone(),
         redirect_status: record.content_type.as_deref().and_then(pseudo_type),
         status: record.status,

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use urldb_format::Digest;
+
 use super::rehash::Rehash;
 use crate::job::{JobKey, Validators};
 
@@ -79,6 +81,12 @@ pub trait PastRuns {
     /// Whether the archive already holds content of this job with this digest, so that the bytes
     /// need not be kept again.
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool;
+
+    /// The SHA-256 of the content that the job last served, if that content was seen to have this digest and
+    /// each other one that the record promised then.
+    fn verified_sha256(&self, _: &JobKey, _: &Digest) -> Option<[u8; 32]> {
+        None
+    }
 
     /// Validators for a conditional request, if the job last served content with this digest.
     fn validators(&self, _: &JobKey, _: &[u8; 32]) -> Option<Validators> {

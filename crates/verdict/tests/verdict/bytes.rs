@@ -247,6 +247,8 @@ fn clone_of(seen: &Observation) -> Observation {
         body: Some(Body {
             bytes: None,
             cut: body.cut.clone(),
+            digests: body.digests.clone(),
+            decoded_digests: body.decoded_digests.clone(),
             ..*body
         }),
         ..super::seen(vec![])

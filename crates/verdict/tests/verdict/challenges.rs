@@ -431,6 +431,8 @@ fn in_place_of_bytes(answer: &Answer, length: u64) -> Classification {
         end: BodyEnd::Complete,
         cut: None,
         decoded: None,
+        digests: vec![],
+        decoded_digests: vec![],
         bytes: None,
     });
     classify(&promise, &seen, &[])

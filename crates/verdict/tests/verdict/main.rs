@@ -6,6 +6,7 @@ mod bytes;
 mod canonical;
 mod challenges;
 mod diagnosis;
+mod digests;
 mod failures;
 mod network;
 mod refusals;
@@ -88,6 +89,8 @@ fn body(length: u64, sha256: [u8; 32], end: BodyEnd) -> Observation {
         end,
         cut: None,
         decoded: None,
+        digests: vec![],
+        decoded_digests: vec![],
         bytes: None,
     };
     Observation {

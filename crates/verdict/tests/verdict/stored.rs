@@ -127,6 +127,8 @@ fn bodies() -> impl Strategy<Value = Body> {
         end,
         cut,
         decoded,
+        digests: vec![],
+        decoded_digests: vec![],
         bytes: None,
     })
 }

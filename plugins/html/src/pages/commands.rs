@@ -3,7 +3,7 @@
 use serde::Serialize;
 use urldb_protocol::Promised;
 use urldb_render::numbers::digest;
-use urldb_render::{HEADERS_ONLY, command_line, curl_words};
+use urldb_render::{HEADERS_ONLY, command_line, curl_words, digest_line};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandRow {
@@ -37,8 +37,15 @@ pub(crate) fn headers_command(purpose: &str, url: &str) -> Option<CommandRow> {
     command(purpose, &curl_words(&HEADERS_ONLY, url))
 }
 
-/// Prints the SHA-256 of what a URL serves.
-pub(crate) fn digest_command(purpose: &str, url: &str) -> Option<CommandRow> {
-    let curl = command_line(&curl_words(&["-sSL"], url))?;
-    Some(row(purpose, format!("{curl} | sha256sum")))
+/// Prints the digest of what a URL serves, of this algorithm.
+pub(crate) fn digest_command(purpose: &str, url: &str, algorithm: &str) -> Option<CommandRow> {
+    Some(row(purpose, digest_line(url, algorithm)?))
+}
+
+/// The algorithm whose digest people compare by hand: SHA-256, else the strongest of the promise.
+pub(crate) fn shown_algorithm(promised: &Promised) -> Option<&str> {
+    if promised.sha256.is_some() {
+        return Some("sha256");
+    }
+    Some(promised.all_digests().last()?.0)
 }

@@ -4,11 +4,13 @@ use jiff::Timestamp;
 use urldb_protocol::{AffectedUrl, Incident, IncidentOverview, Notice, NoticeKind, Reason, State};
 use urldb_render::numbers::number;
 use urldb_render::{
-    ack_command, bytes_in_turn, check_command, command_line, curl_words, is_unsettled, one_line,
-    url_path,
+    ack_command, algorithm, bytes_in_turn, check_command, command_line, curl_words, is_unsettled,
+    one_line, url_path,
 };
 
-use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes, row};
+use super::commands::{
+    CommandRow, command, digest_command, headers_command, promised_bytes, row, shown_algorithm,
+};
 use super::values::reason_of;
 
 /// Most states of URLs that have commands of their own beside that of the evidence.
@@ -78,11 +80,9 @@ fn of_url(incident: &Incident, affected: &AffectedUrl, urls: usize) -> Vec<Comma
         // Curl would ask otherwise.
     } else if affected.intermittent || reason == Some(Reason::Unstable) {
         rows.extend(bytes_in_turn(url).map(|line| row("Compare several answers", line)));
-    } else if is_changed && promised.is_some_and(|promised| promised.sha256.is_some()) {
-        rows.extend(digest_command(
-            &format!("See the SHA-256{of} yourself"),
-            url,
-        ));
+    } else if let Some(name) = promised.and_then(shown_algorithm).filter(|_| is_changed) {
+        let purpose = format!("See the {}{of} yourself", algorithm(name));
+        rows.extend(digest_command(&purpose, url, name));
         let first = evidence.and_then(|evidence| evidence.first_difference);
         rows.extend(first.and_then(|first| {
             let bytes = format!("+{}", first.saturating_add(1));

@@ -12,7 +12,9 @@ use urldb_render::numbers::number;
 use urldb_render::{Mark, command_line, day_in_words, one_line, status_text};
 
 use super::chapters::BoxRow;
-use super::commands::{CommandRow, command, digest_command, headers_command, promised_bytes};
+use super::commands::{
+    CommandRow, command, digest_command, headers_command, promised_bytes, shown_algorithm,
+};
 use super::incidents::IncidentRow;
 use super::url_words::{headline, path_parts, result, state_in_words, state_of};
 use super::values::{Figure, Time, bytes, date};
@@ -238,8 +240,17 @@ fn promise(url: &UrlOverview) -> Vec<FactRow> {
         (true, true) => Some("yes: the archive has the promised bytes".to_owned()),
         (true, false) => Some("no".to_owned()),
     };
+    let digest = |name| {
+        let digests = promised.all_digests();
+        let found = digests.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, hex)| one_line(hex))
+    };
     let facts = [
         fact("SHA-256", text(&promised.sha256), true),
+        fact("SHA-512", digest("sha512"), true),
+        fact("SHA-384", digest("sha384"), true),
+        fact("SHA-1", digest("sha1"), true),
+        fact("MD5", digest("md5"), true),
         fact("Length", promised.length.map(bytes), false),
         fact("Type", text(&promised.content_type), false),
         fact("Status", promised.status.map(status_text), false),
@@ -254,8 +265,9 @@ fn promise(url: &UrlOverview) -> Vec<FactRow> {
 
 fn commands(url: &UrlOverview, plain: &str, details: &UrlDetails) -> Vec<CommandRow> {
     let mut rows = vec![];
-    if url.promised.sha256.is_some() {
-        rows.extend(digest_command("Check the promise yourself", plain));
+    if let Some(algorithm) = shown_algorithm(&url.promised) {
+        let purpose = "Check the promise yourself";
+        rows.extend(digest_command(purpose, plain, algorithm));
     } else {
         rows.extend(headers_command("See the answer yourself", plain));
     }

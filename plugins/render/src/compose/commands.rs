@@ -7,6 +7,7 @@ use super::causes::Group;
 use super::notices::is_end;
 use super::scope::Scope;
 use super::urls::{domain_of, path_of, prefix};
+use crate::digests::{self, algorithm, digest_line};
 use crate::message::Command;
 use crate::numbers::digest;
 use crate::sentences::Subject;
@@ -213,8 +214,22 @@ impl Context<'_> {
         match self.group.reason() {
             Some(Reason::Status) => curl(purpose, &written("%{http_code}\\n"), url),
             Some(Reason::ContentType) => curl(purpose, &written("%{content_type}\\n"), url),
-            Some(Reason::Digest) if evidence.promised.sha256.is_some() => self.compare(),
+            Some(Reason::Digest | Reason::DigestsDisagree) if evidence.promised.has_digest() => {
+                self.see_digest()
+            }
             _ => curl(purpose, &written("%{size_download} bytes\\n"), url),
+        }
+    }
+
+    /// Shows a digest that differs.
+    fn see_digest(&self) -> Option<Command> {
+        let (differing, _) = digests::compared(&self.incident().evidence);
+        match differing.last() {
+            Some((name, _)) if *name != "sha256" => Some(Command {
+                purpose: format!("to see the {} yourself", algorithm(name)),
+                line: digest_line(&self.first.url, name)?,
+            }),
+            _ => self.compare(),
         }
     }
 

@@ -53,7 +53,7 @@ fn remark(scope: Scope<'_>) -> Option<Text> {
 pub fn kept_promises(envelope: &Envelope, results: &[JobResult]) -> Vec<KeptPromise> {
     let kept = results.iter().filter(|result| result.state == State::Ok);
     kept.map(|result| {
-        let promises_bytes = result.promised.length.is_some() || result.promised.sha256.is_some();
+        let promises_bytes = result.promised.is_static();
         KeptPromise {
             url: one_line(&result.url),
             length: result.observed.length.filter(|_| promises_bytes),

@@ -5,6 +5,7 @@ use urldb_protocol::{IncidentOverview, UrlBelief, UrlOverview};
 
 use super::page::StatusPage;
 use super::titles::Titles;
+use crate::digests::algorithm;
 use crate::message::{Fact, Tone};
 use crate::numbers::{bytes, count, digest, moment, number};
 use crate::page::{BOLD, paint, style};
@@ -113,8 +114,12 @@ fn promise(url: &UrlOverview) -> Text {
     let promised = &url.promised;
     let mut parts = vec![];
     parts.extend(promised.length.map(|length| Text::from(bytes(length))));
-    let sha256 = promised.sha256.as_deref();
-    parts.extend(sha256.map(|hex| Text::from("SHA-256\u{a0}").outside(&digest(hex))));
+    let digests = promised.all_digests().into_iter();
+    parts.extend(
+        digests.map(|(name, hex)| {
+            Text::from(format!("{}\u{a0}", algorithm(name))).outside(&digest(hex))
+        }),
+    );
     let media_type = promised.content_type.as_deref();
     parts.extend(media_type.map(|media_type| Text::new().outside(media_type)));
     parts.extend(promised.status.map(status_line));

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::Record;
+use urldb_fetch::DigestHasher;
+use urldb_format::{Algorithm, Record};
 use urldb_text::sanitize;
 use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::{CdxjLine, Digest, DigestAlgorithm};
@@ -25,6 +26,28 @@ struct PromisedFile {
     path: String,
     length: Option<u64>,
     sha256: Option<[u8; 32]>,
+    /// Further digests of the bytes.
+    digests: Vec<urldb_format::Digest>,
+}
+
+/// Writes bytes, and computes digests of them.
+struct DigestWriter<'a, W> {
+    output: &'a mut W,
+    hashers: Vec<DigestHasher>,
+}
+
+impl<W: Write> Write for DigestWriter<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes)?;
+        for hasher in &mut self.hashers {
+            hasher.update(&bytes[..written]);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
 }
 
 /// Writes the bag `target`.
@@ -78,11 +101,33 @@ impl PromisedFile {
             path: record.path.clone(),
             length: record.content_length,
             sha256: record.sha256(),
+            digests: record
+                .digests()
+                .filter(|digest| digest.algorithm() != Algorithm::Sha256)
+                .collect(),
         })
     }
 
-    fn ensure_kept(&self, length: u64, sha256: &[u8; 32]) -> anyhow::Result<()> {
-        let is_kept = self.length.is_none_or(|promised| promised == length)
+    /// Copies the bytes of a source.
+    ///
+    /// # Errors
+    /// When the source cannot be read, or has other bytes than promised.
+    fn copy(&self, source: &Payload<'_>, output: &mut bag::BagFileWriter) -> anyhow::Result<()> {
+        let algorithms = self.digests.iter().map(urldb_format::Digest::algorithm);
+        let mut writer = DigestWriter {
+            hashers: algorithms.map(DigestHasher::new).collect(),
+            output,
+        };
+        source.copy_to(&mut writer)?;
+        let DigestWriter { output, hashers } = writer;
+        let digests = hashers.into_iter().filter_map(DigestHasher::finish);
+        let has_digests = digests.eq(self.digests.iter().cloned());
+        self.ensure_kept(output.length(), &output.sha256(), has_digests)
+    }
+
+    fn ensure_kept(&self, length: u64, sha256: &[u8; 32], has_digests: bool) -> anyhow::Result<()> {
+        let is_kept = has_digests
+            && self.length.is_none_or(|promised| promised == length)
             && self.sha256.is_none_or(|promised| promised == *sha256);
         anyhow::ensure!(
             is_kept,
@@ -192,7 +237,7 @@ fn contents<'a>(
             any: false,
         })
     };
-    if promised.sha256.is_none() {
+    if promised.sha256.is_none() && promised.digests.is_empty() {
         captures.clear();
     }
     let mut known = HashSet::new();
@@ -219,10 +264,7 @@ fn add<'a>(
     let mut problem = None;
     for source in sources {
         let added = match &source {
-            Ok(payload) => bag.add(name, |output| {
-                payload.copy_to(output)?;
-                promised.ensure_kept(output.length(), &output.sha256())
-            })?,
+            Ok(payload) => bag.add(name, |output| promised.copy(payload, output))?,
             Err(_) => Ok(()),
         };
         match source.and_then(|payload| added.map(|()| payload)) {

@@ -9,6 +9,7 @@ use urldb_protocol::{
 use super::open::{OpenGroup, ip_and_port};
 use crate::compose::notices;
 use crate::compose::urls::{host_of, path_of};
+use crate::digests::{self, algorithm};
 use crate::message::Fact;
 use crate::numbers::{bytes, count, digest, moment, number};
 use crate::sentences::status_line;
@@ -63,12 +64,13 @@ impl OpenGroup<'_> {
         }
         let by_type = self.group.reason() == Some(Reason::ContentType);
         let by_status = self.group.reason() == Some(Reason::Status);
+        let (wanted, got) = digests::compared(evidence);
         let promised_text = if by_status {
             promised.status.map(status_line)
         } else {
             content(
                 promised.length,
-                promised.sha256.as_deref(),
+                &wanted,
                 promised.content_type.as_deref().filter(|_| by_type),
             )
         };
@@ -80,7 +82,7 @@ impl OpenGroup<'_> {
         } else {
             content(
                 observed.length,
-                observed.sha256.as_deref(),
+                &got,
                 observed.content_type.as_deref().filter(|_| by_type),
             )
         };
@@ -89,6 +91,12 @@ impl OpenGroup<'_> {
         facts.extend(served.map(|text| Fact::new("served", text)));
         if facts.is_empty() {
             facts.extend(self.error());
+        }
+        if self.group.reason() == Some(Reason::DigestsDisagree) {
+            let fitting = content(None, &digests::fitting(evidence), None);
+            facts.extend(fitting.map(|text| Fact::new("as promised", text)));
+            let text = "contradicts itself; correct its list";
+            facts.push(Fact::new("record", Text::from(text)));
         }
         facts.extend(self.differs());
         // The finding of this run is newer than the evidence, which may be that of the first run.
@@ -102,8 +110,7 @@ impl OpenGroup<'_> {
     /// Content that differs from request to request: the promise, and the sentence about the requests.
     fn unsettled(&self) -> Vec<Fact> {
         let evidence = self.evidence();
-        let Promised { length, sha256, .. } = &evidence.promised;
-        let promised = content(*length, sha256.as_deref(), None).filter(|_| self.is_one_url());
+        let promised = promised_content(&evidence.promised).filter(|_| self.is_one_url());
         let mut facts: Vec<Fact> = promised
             .map(|text| Fact::new("promised", text))
             .into_iter()
@@ -286,10 +293,15 @@ impl OpenGroup<'_> {
     }
 }
 
+/// The promised bytes.
+pub(super) fn promised_content(promised: &Promised) -> Option<Text> {
+    content(promised.length, &digests::promised(promised), None)
+}
+
 /// `48,120 bytes, SHA-256 59b49341821f, text/csv`: what is known of it.
 pub(super) fn content(
     length: Option<u64>,
-    sha256: Option<&str>,
+    digests: &[(&str, &str)],
     content_type: Option<&str>,
 ) -> Option<Text> {
     let mut text = Text::new();
@@ -297,12 +309,12 @@ pub(super) fn content(
     if let Some(length) = length {
         text = text.own(bytes(length));
     }
-    if let Some(sha256) = sha256 {
+    for (name, hex) in digests {
         let separator = comma(&text);
         text = text
             .own(separator)
-            .own("SHA-256\u{a0}")
-            .outside(&digest(sha256));
+            .own(format!("{}\u{a0}", algorithm(name)))
+            .outside(&digest(hex));
     }
     if let Some(content_type) = content_type {
         let separator = comma(&text);

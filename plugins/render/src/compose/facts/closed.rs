@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, Promised, Span};
 
-use super::cause::content;
+use super::cause::promised_content;
 use super::story::{run_of, runs, span_text, ways};
 use crate::compose::causes::Group;
 use crate::compose::notices;
@@ -58,7 +58,7 @@ fn accepted(group: &Group<'_>) -> Vec<Fact> {
     }
     let mut chapters = first.chapters.iter().rev();
     let last = chapters.find(|it| it.because == Some(Because::Accepted) && it.evidence.is_some());
-    let text_of = |it: &Promised| content(it.length, it.sha256.as_deref(), None);
+    let text_of = promised_content;
     let before = text_of(&first.evidence.promised);
     let Some(evidence) = last.and_then(|chapter| chapter.evidence.as_ref()) else {
         let before = before.map(|it| Text::from("changed; until then ").and(it));
@@ -82,7 +82,7 @@ fn accepted(group: &Group<'_>) -> Vec<Fact> {
 
 /// The promised bytes, which the URLs serve.
 fn served(group: &Group<'_>, promised: &Promised) -> Option<Fact> {
-    let content = content(promised.length, promised.sha256.as_deref(), None)?;
+    let content = promised_content(promised)?;
     let text = match group.urls_at_end() {
         _ if group.cause().subject == Subject::Url => content.own(", as promised"),
         1 => Text::from("the promised bytes, at 1 URL"),

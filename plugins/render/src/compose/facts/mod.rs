@@ -10,8 +10,9 @@ use urldb_protocol::{Incident, Phase, State};
 use super::causes::Group;
 use super::lookup::Lookup;
 use super::scope::Scope;
+use crate::digests;
 use crate::message::Fact;
-use cause::content;
+use cause::{content, promised_content};
 use closed::closed_facts;
 use open::OpenGroup;
 pub(super) use open::ip_and_port;
@@ -63,11 +64,12 @@ pub(crate) fn evidence_facts(incident: &Incident, envelope: &Lookup<'_>) -> Vec<
         scope: Scope::Run,
     };
     let promised = &incident.evidence.promised;
-    let promised = content(promised.length, promised.sha256.as_deref(), None);
-    let promised = promised.map(|text| Fact::new("promised", text));
+    let promised_text = promised_content(promised);
+    let served_digests = digests::served(promised, &incident.evidence.observed);
+    let promised = promised_text.map(|text| Fact::new("promised", text));
     let mut facts: Vec<Fact> = if incident.state == State::Ok {
         let observed = &incident.evidence.observed;
-        let served = content(observed.length, observed.sha256.as_deref(), None);
+        let served = content(observed.length, &served_digests, None);
         let served = served.map(|text| Fact::new("served", text.own(", as promised")));
         served.or(promised).into_iter().collect()
     } else {
