@@ -13,6 +13,7 @@
 //! - `commands`: the commands of envelopes, each with its effect.
 //! - `commit`: `--commit`, and what it leaves alone.
 //! - `diff`: two states of the database.
+//! - `digests`: promises of MD5, SHA-1, SHA-384 and SHA-512.
 //! - `clock`: clocks that step back, or were years ahead once.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
@@ -85,6 +86,7 @@ mod clock;
 mod commands;
 mod commit;
 mod diff;
+mod digests;
 mod doctor;
 mod editing;
 mod explaining;
