@@ -24,13 +24,13 @@ pub struct ListSource {
     pub categories: Vec<String>,
     /// URLs that are left out: patterns with `*`, which matches no `/`, and `**`.
     pub exclude: Vec<String>,
-    /// What becomes of a record whose item is gone.
+    /// The fate of a record whose item is gone.
     pub on_gone: OnGone,
     /// The key of a record and the name of its column, for each column of a table that has another name.
     pub columns: Vec<(String, String)>,
 }
 
-/// What becomes of a record when no list has it any more.
+/// The fate of a record when no list has it any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnGone {
     /// The record is removed.

@@ -12,7 +12,7 @@ use urldb_text::{Code, Finding};
 
 use super::groups::{Group, group_of};
 
-/// What the rules of a source say about its records.
+/// The rules of a source about its records.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceRule {
     /// Whether records stay when the list has them no more.

@@ -27,7 +27,7 @@ use crate::database::{schemes, site_rules};
 const MOST_GONE_PERCENT: u64 = 20;
 const MOST_GONE: u64 = 10;
 
-/// How the database follows its sources.
+/// Options of following.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FollowOptions {
     /// Records that no list made, and that say what a list says, get its name.
@@ -36,7 +36,7 @@ pub(crate) struct FollowOptions {
     pub(crate) force: bool,
 }
 
-/// What following the sources would change, and what it found.
+/// The changes that the lists make necessary, and the mistakes in them.
 pub(crate) struct Plan {
     pub(crate) files: Vec<FileChange>,
     pub(crate) mistakes: First<Finding>,
