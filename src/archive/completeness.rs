@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use urldb_verdict::{Body, BodyEnd, Failure, FailureKind, Job, Observation};
+use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Job, Keep, Observation};
 use urldb_warc::draft::TruncationReason;
 
 /// Most different error pages and incomplete bodies of a URL that are archived while its state lasts.
@@ -52,6 +52,18 @@ pub(super) fn missing_rest(seen: &Observation) -> Option<Missing> {
     let body = seen.body.as_ref()?;
     let (_, cause) = truncation(body, seen.failure.as_ref())?;
     Some(Missing::Rest(cause))
+}
+
+/// The part of a body that the archive lacks after the capture; `rest` is lacking if the body was kept.
+pub(super) fn missing_of(job: &Job, body: &Body, rest: Option<Missing>) -> Option<Missing> {
+    match job.body {
+        _ if body.bytes.is_some() => rest,
+        BodyUse::Hash {
+            keep: Keep::Everything,
+            ..
+        } => Some(Missing::Room),
+        _ => Some(Missing::NotKept),
+    }
 }
 
 /// Why a body is not whole: for its record, and for people.

@@ -16,13 +16,15 @@ use sha2::{Digest as _, Sha256};
 use urldb_files::{Root, Spool};
 use urldb_text::sanitize;
 use urldb_verdict::{
-    Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Keep, Observation, verified_digest,
+    Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Observation, verified_digest,
 };
 use urldb_warc::draft::{Exchange, OriginalCapture, TruncationReason};
 use urldb_warc::writer::{Packer, WriteOptions};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
-use super::completeness::{MAX_BAD_RESPONSES, Missing, is_good, missing_rest, truncation};
+use super::completeness::{
+    MAX_BAD_RESPONSES, Missing, is_good, missing_of, missing_rest, truncation,
+};
 use super::job_response::{JobResponse, bad_response_digest, fingerprint, redirects};
 use super::keys::lookup_url;
 use super::output_files::{
@@ -168,9 +170,10 @@ impl ArchiveWriter<'_> {
         };
         let content = stored.content.map(|content| Content {
             redirects: chain,
-            fits: match seen.is_not_modified() {
-                true => content.fits.filter(|_| !job.promise.digests.is_empty()),
-                false => verified_digest(&job.promise, seen).map(|digest| digest.to_string()),
+            fits: if seen.is_not_modified() {
+                content.fits.filter(|_| !job.promise.digests.is_empty())
+            } else {
+                verified_digest(&job.promise, seen).map(|digest| digest.to_string())
             },
             ..content
         });
@@ -321,8 +324,8 @@ impl ArchiveWriter<'_> {
                 end: BodyEnd::Complete,
                 cut: None,
                 decoded: None,
-                digests: vec![],
-                decoded_digests: vec![],
+                digests: Box::default(),
+                decoded_digests: Box::default(),
                 bytes: Some(spool),
             };
             let truncated = (!hop.beginning.is_whole).then_some(TruncationReason::Length);
@@ -471,18 +474,6 @@ fn content_of(hop: &Hop, digest: String, capture: Option<Capture>) -> Content {
         fits: None,
         redirects: None,
         capture,
-    }
-}
-
-/// The part of a body that the archive lacks after the capture; `rest` is lacking if the body was kept.
-fn missing_of(job: &Job, body: &Body, rest: Option<Missing>) -> Option<Missing> {
-    match job.body {
-        _ if body.bytes.is_some() => rest,
-        BodyUse::Hash {
-            keep: Keep::Everything,
-            ..
-        } => Some(Missing::Room),
-        _ => Some(Missing::NotKept),
     }
 }
 

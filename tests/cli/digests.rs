@@ -27,15 +27,12 @@ fn hex(algorithm: Algorithm, text: &[u8]) -> String {
 
 /// One document: the digests of these texts at `/a`.
 fn record(digests: &[(Algorithm, &str)]) -> String {
-    let mut text = "---\n---\n_path: /a\n".to_owned();
-    for (algorithm, body) in digests {
-        text += &format!(
-            "{}: {}\n",
-            algorithm.key(),
-            hex(*algorithm, body.as_bytes())
-        );
-    }
-    text
+    let lines = digests.iter().map(|(algorithm, body)| {
+        let digest = hex(*algorithm, body.as_bytes());
+        format!("{}: {digest}\n", algorithm.key())
+    });
+    let lines: String = lines.collect();
+    format!("---\n---\n_path: /a\n{lines}")
 }
 
 /// `example.test` with a text at `/a`, and a record that promises these digests of these texts.
@@ -139,6 +136,45 @@ fn a_contradiction_is_believed_in_the_first_run_and_told() {
     );
     sandbox.ok("run");
     assert_has(&sandbox.captures(), "fits: sha512:");
+}
+
+#[test]
+fn a_record_that_contradicts_itself_is_mended_by_accept() {
+    let all = |text| Algorithm::ALL.map(|algorithm| (algorithm, text));
+    let mut digests = all("file");
+    digests[1].1 = "other";
+    let (_site, sandbox) = world("file", &digests);
+    let ran = sandbox.exits(1, "check");
+    ran.says("sha1sum");
+    sandbox.ok("accept --yes --all");
+    sandbox.assert_file(FILE, &record(&all("file")));
+}
+
+#[test]
+fn a_shard_takes_the_digests_along() {
+    let repository = crate::hook::Repository::without_hook();
+    let site = Site::with(&[("/a", "file")]);
+    let config = repository.read("urldb.toml") + &site.network();
+    repository.write("urldb.toml", config);
+    for (wanted, code, state) in [("file", 0, "ok"), ("other", 1, "changed")] {
+        let digests = [(Algorithm::Md5, wanted), (Algorithm::Sha384, "file")];
+        repository.write(FILE, record(&digests));
+        repository.git("add .");
+        repository.git(&["commit", "-q", "-m", wanted]);
+        repository.ok(&["run", "--shard", "1/1", "--to", wanted]);
+        let asked = site.requests().len();
+        repository.exits(code, &["run", "--from", wanted]);
+        assert_eq!(
+            site.requests().len(),
+            asked,
+            "the bundle has all that is needed"
+        );
+        let ledger = repository.read("status/example.test.yaml");
+        assert_has(&ledger, &*format!("state: {state}\n"));
+        let fits = format!("fits: sha384:{}\n", hex(Algorithm::Sha384, b"file"));
+        let captures = repository.captures();
+        assert_eq!(captures.contains(&fits), state == "ok", "{captures}");
+    }
 }
 
 #[test]

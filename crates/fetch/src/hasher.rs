@@ -15,7 +15,7 @@ pub(crate) struct BodyDigests {
     /// SHA-256 of the first promised-length + 1 bytes; absent unless there are more.
     pub(crate) compared: Option<[u8; 32]>,
     /// Their digests of the algorithms that were asked for beside SHA-256.
-    pub(crate) further: Vec<Digest>,
+    pub(crate) further: Box<[Digest]>,
 }
 
 /// Computes the SHA-256 of a body, that of its beginning, and the digests of further algorithms.
@@ -149,7 +149,7 @@ mod tests {
             let further: Vec<Digest> = further.into_iter().flatten().collect();
             let mut hasher = BodyHasher::of(&Promise {
                 length: promised,
-                digests: further.clone(),
+                digests: further.clone().into(),
                 ..Promise::default()
             });
             let mut rest = &bytes[..];
@@ -169,7 +169,7 @@ mod tests {
                 length: bytes.len() as u64,
                 sha256: Sha256::digest(&bytes).into(),
                 compared,
-                further,
+                further: further.into(),
             };
             prop_assert_eq!(hasher.finish(), expected);
         }

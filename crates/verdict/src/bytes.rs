@@ -3,9 +3,10 @@
 use urldb_format::{Algorithm, Digest};
 use urldb_protocol::{Reason, State};
 
+use crate::body::{Body, BodyEnd, Damage, Decoded, ServedDigests};
 use crate::coding::{self, Coding};
 use crate::job::Promise;
-use crate::observation::{Body, BodyEnd, Damage, Decoded, Hop, Observation, ServedDigests};
+use crate::observation::{Hop, Observation};
 use crate::verdict::{Classification, Warning};
 
 /// Compares the promised length with the `Content-Length` of a response to HEAD, which has no body.
@@ -63,18 +64,8 @@ pub(super) fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classific
             "the body was not read",
         );
     };
-    if let Some(classification) =
-        promise_kept(promise, body).or_else(|| contradiction(promise, body))
-    {
+    if let Some(classification) = decided_by_digests(promise, body) {
         return classification;
-    }
-    if promise
-        .digests
-        .iter()
-        .any(|it| body.digests_as_sent().has(it).is_none())
-    {
-        let observed = "the digests of the body were not computed";
-        return Classification::new(State::Inconclusive, Reason::NotRead, observed);
     }
     let too_large = |length: u64, when: &str| {
         let observed = format!("more than {length} bytes{when}, the most that is read");
@@ -121,6 +112,21 @@ pub(super) fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classific
         }
         (BodyEnd::Complete, None) => other_bytes(promise, body.digests_as_sent(), ""),
     }
+}
+
+/// The classification of bytes that keep the promise, or contradict it in part, or were not compared with all of
+/// it.
+fn decided_by_digests(promise: &Promise, body: &Body) -> Option<Classification> {
+    let as_sent = body.digests_as_sent();
+    let not_computed = || {
+        let mut promised = promise.digests.iter();
+        let observed = "the digests of the body were not computed";
+        let is_unknown = promised.any(|digest| as_sent.has(digest).is_none());
+        is_unknown.then(|| Classification::new(State::Inconclusive, Reason::NotRead, observed))
+    };
+    promise_kept(promise, body)
+        .or_else(|| contradiction(promise, body))
+        .or_else(not_computed)
 }
 
 fn other_bytes(promise: &Promise, served: ServedDigests<'_>, when: &str) -> Classification {

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use urldb_protocol::{Reason, State};
 
+use crate::body::Body;
 use crate::bytes::{
     announced_length, compare_bytes, contradiction, promise_kept, promised_bytes, truncated,
 };
 use crate::challenge::{self, ChallengeRule};
 use crate::job::Promise;
-use crate::observation::{Body, Failure, FailureKind, Hop, Observation};
+use crate::observation::{Failure, FailureKind, Hop, Observation};
 use crate::verdict::{Classification, Warning};
 use crate::{backoff, media_type, page};
 

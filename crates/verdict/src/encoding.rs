@@ -66,7 +66,9 @@ pub(crate) mod digests {
         texts.serialize(to)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Digest>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Box<[Digest]>, D::Error> {
         let texts = Vec::<String>::deserialize(from)?;
         let digest = |text: &String| {
             let (name, hex) = text.split_once(':')?;

@@ -143,10 +143,10 @@ pub struct Promise {
     /// Further digests of the body, the weakest first.
     #[serde(
         default,
-        skip_serializing_if = "Vec::is_empty",
+        skip_serializing_if = "<[Digest]>::is_empty",
         with = "encoding::digests"
     )]
-    pub digests: Vec<Digest>,
+    pub digests: Box<[Digest]>,
     /// Media type of the last response.
     pub content_type: Option<String>,
     /// Status that the pseudo type `X-NNN-Redirect` names.
@@ -174,12 +174,17 @@ impl Promise {
         self.sha256.is_some() || !self.digests.is_empty()
     }
 
-    /// The promised digest of the strongest algorithm.
-    pub fn strongest_digest(&self) -> Option<Digest> {
+    /// Each promised digest.
+    pub fn all_digests(&self) -> impl Iterator<Item = Digest> {
         let sha256 = self
             .sha256
             .and_then(|bytes| Digest::new(Algorithm::Sha256, &bytes));
-        sha256.into_iter().chain(self.digests.iter().cloned()).max()
+        sha256.into_iter().chain(self.digests.iter().cloned())
+    }
+
+    /// The promised digest of the strongest algorithm.
+    pub fn strongest_digest(&self) -> Option<Digest> {
+        self.all_digests().max()
     }
 
     /// Whether the first response alone keeps the promise: it is the promised redirect, and nothing is promised

@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod backoff;
+mod body;
 mod bytes;
 mod canonical;
 mod certificates;
@@ -41,6 +42,7 @@ mod status;
 mod verdict;
 mod vote;
 
+pub use body::{Body, BodyEnd, Damage, Decoded, ServedBytes, ServedDigests};
 pub use bytes::{observed_bytes, observed_length, verified_digest};
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use certificates::{CertificateFacts, HostCertificates, believe_known_end};
@@ -50,10 +52,7 @@ pub use clock::{ClockVotes, WrongClock};
 pub use coding::{Coding, coding_of};
 pub use decide::{Decide, Decision, agreeing, decide, decide_promise, judge, not_asked, undecided};
 pub use job::{BodyUse, Job, JobKey, Keep, Promise, Request, Validators, is_safe_method};
-pub use observation::{
-    Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
-    PAGE, Sent, ServedBytes, ServedDigests,
-};
+pub use observation::{Beginning, Certificate, Failure, FailureKind, Hop, Observation, PAGE, Sent};
 pub use options::VerdictOptions;
 pub use plan::{
     ChangedRecords, Cnames, DomainPlan, FileOptions, InvalidShard, KeptBodies, NamedRecord,

@@ -2,10 +2,11 @@
 
 use urldb_protocol::{Reason, State};
 
+use crate::body::{Body, ServedBytes};
 use crate::challenge::ChallengeRule;
 use crate::classify::{end_of_chain, last_answer};
 use crate::job::Promise;
-use crate::observation::{Body, Observation, ServedBytes};
+use crate::observation::Observation;
 use crate::verdict::Classification;
 use crate::{coding, page};
 

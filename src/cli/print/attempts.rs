@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
+use urldb_format::Digest;
 use urldb_protocol::State;
 use urldb_text::sanitize;
 use urldb_verdict::{
@@ -168,6 +169,14 @@ fn format_hop(text: &mut String, hop: &Hop, observation: &Observation) {
     }
 }
 
+/// `, md5 d41d…` for each digest.
+fn further(digests: &[Digest]) -> String {
+    let digests = digests.iter();
+    digests
+        .map(|it| format!(", {} {}", it.algorithm().name(), it.hex()))
+        .collect()
+}
+
 fn format_body(text: &mut String, body: &Body) {
     let end = match body.end {
         BodyEnd::Complete => "whole",
@@ -176,13 +185,19 @@ fn format_body(text: &mut String, body: &Body) {
     };
     let bytes = count(body.length, "byte");
     let digest = HEXLOWER.encode(&body.sha256);
-    line(text, 4, &format!("body {end}: {bytes}, sha256 {digest}"));
+    let more = further(&body.digests);
+    line(
+        text,
+        4,
+        &format!("body {end}: {bytes}, sha256 {digest}{more}"),
+    );
     let decoded = match &body.decoded {
         Some(Decoded::Whole { length, sha256 }) => {
             format!(
-                "{}, sha256 {}",
+                "{}, sha256 {}{}",
                 count(*length, "byte"),
-                HEXLOWER.encode(sha256)
+                HEXLOWER.encode(sha256),
+                further(&body.decoded_digests)
             )
         }
         Some(Decoded::Damaged { length, damage, .. }) => {

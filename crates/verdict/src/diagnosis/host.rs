@@ -12,7 +12,7 @@ use super::content::ContentId;
 use super::moved::{self, Move, MovedUrls};
 use super::probe::HostProbes;
 use super::replaced::{self, deployment, last_modified};
-use crate::job::{Job, Promise};
+use crate::job::Job;
 use crate::observation::Observation;
 use crate::verdict::JudgedJob;
 
@@ -57,7 +57,7 @@ pub struct HostFacts {
 struct PageFacts {
     urls: u64,
     /// Two of their promises at most.
-    promises: BTreeSet<(Option<[u8; 32]>, Option<u64>, Vec<Digest>)>,
+    promises: BTreeSet<(Option<u64>, Vec<Digest>)>,
     shortest: u64,
     longest: u64,
     /// Whether one of them is no home page.
@@ -280,15 +280,9 @@ impl PageFacts {
 
     fn add(&mut self, job: &Job, seen: &Observation) {
         self.urls += 1;
-        let Promise {
-            length,
-            sha256,
-            digests,
-            ..
-        } = &job.promise;
         if self.promises.len() < 2 {
-            let promise = (*sha256, *length, digests.clone());
-            self.promises.insert(promise);
+            let digests = job.promise.all_digests().collect();
+            self.promises.insert((job.promise.length, digests));
         }
         if let Some(body) = seen.complete_body() {
             self.shortest = self.shortest.min(body.length);

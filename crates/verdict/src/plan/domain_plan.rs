@@ -235,7 +235,7 @@ pub(super) fn promise(record: &Record, url: &str) -> Promise {
         length: record.content_length,
         sha256: record.sha256(),
         digests: if record.further_digests.is_empty() {
-            vec![]
+            Box::default()
         } else {
             let digests = record.digests();
             digests

@@ -431,8 +431,8 @@ fn in_place_of_bytes(answer: &Answer, length: u64) -> Classification {
         end: BodyEnd::Complete,
         cut: None,
         decoded: None,
-        digests: vec![],
-        decoded_digests: vec![],
+        digests: Box::default(),
+        decoded_digests: Box::default(),
         bytes: None,
     });
     classify(&promise, &seen, &[])

@@ -89,8 +89,8 @@ fn body(length: u64, sha256: [u8; 32], end: BodyEnd) -> Observation {
         end,
         cut: None,
         decoded: None,
-        digests: vec![],
-        decoded_digests: vec![],
+        digests: Box::default(),
+        decoded_digests: Box::default(),
         bytes: None,
     };
     Observation {

@@ -127,8 +127,8 @@ fn bodies() -> impl Strategy<Value = Body> {
         end,
         cut,
         decoded,
-        digests: vec![],
-        decoded_digests: vec![],
+        digests: Box::default(),
+        decoded_digests: Box::default(),
         bytes: None,
     })
 }

@@ -132,8 +132,17 @@ impl Context<'_> {
         if self.first.request.is_some() {
             return vec![self.try_it("to try it yourself"), self.check_again()];
         }
-        let accept = Command::new("to accept the new file", &["urldb", "accept", url])
-            .filter(|_| self.is_acceptable());
+        let is_contradiction = self.group.reason() == Some(Reason::DigestsDisagree);
+        let purpose = if is_contradiction {
+            "to promise each digest of this file"
+        } else {
+            "to accept the new file"
+        };
+        let accept =
+            Command::new(purpose, &["urldb", "accept", url]).filter(|_| self.is_acceptable());
+        if is_contradiction {
+            return vec![self.see_digest(), accept];
+        }
         if self.scope.is_check() && accept.is_some() {
             return vec![accept];
         }
