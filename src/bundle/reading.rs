@@ -20,6 +20,7 @@ use super::manifest::{BundleFile, Manifest, OBSERVATIONS};
 use super::search::{Expected, FoundBundles};
 use crate::archive::{HashingWriter, ensure_sound};
 use crate::explain::explain;
+use crate::ledger::KnownCaptures;
 use crate::limits;
 
 /// Makes the numbers of keys independent of others by [`JobKey::spread`].
@@ -225,11 +226,15 @@ impl Bundle {
         archives(&self.manifest).map(|file| self.folder.file(&file.name))
     }
 
-    /// The line of a job; `None` if the shard did not have the job.
+    /// The line of a job of which the ledger has `known`; `None` if the shard did not have the job.
     ///
     /// # Errors
-    /// When the line cannot be read, or refers to a WARC file that the bundle does not have.
-    pub fn find(&mut self, key: &JobKey) -> anyhow::Result<Option<BundleLine>> {
+    /// When the line cannot be read, or refers to a WARC file that neither the bundle nor the ledger has.
+    pub fn find(
+        &mut self,
+        key: &JobKey,
+        known: &KnownCaptures,
+    ) -> anyhow::Result<Option<BundleLine>> {
         let number = key.spread(SALT);
         let first = self.lines.partition_point(|(other, _)| *other < number);
         let candidates = self.lines[first..].iter();
@@ -254,7 +259,9 @@ impl Bundle {
                     .binary_search_by(|it| it.name.as_str().cmp(name))
                     .is_ok()
             };
-            let unknown = line.files().find(|name| !has(name));
+            // Other redirects or digests change the facts about a content that was archived before.
+            let is_known = |name: &str| known.files().any(|file| file == name);
+            let unknown = line.files().find(|name| !has(name) && !is_known(name));
             if let Some(name) = unknown {
                 let name = sanitize(name);
                 let folder = self.folder.path().display();

@@ -40,6 +40,15 @@ pub struct KnownCaptures {
 }
 
 impl KnownCaptures {
+    /// The names of the WARC files with these captures.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let content = self.content.as_ref();
+        let capture = content.and_then(|content| content.capture.as_ref());
+        let bad = self.bad_response.as_ref();
+        let files = capture.map(|capture| &capture.file).into_iter();
+        files.chain(bad.map(|bad| &bad.file)).map(String::as_str)
+    }
+
     /// The captures of an entry; none without an entry.
     pub fn of(entry: Option<&Entry>) -> Self {
         Self {

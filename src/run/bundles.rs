@@ -101,7 +101,8 @@ impl Lines<'_> {
         let Some(bundle) = bundle.and_then(Option::as_mut) else {
             return Err(format!("{} has no bundle", name()));
         };
-        match bundle.find(&job.key) {
+        let known = self.prepared.ledger.known_captures(&job.key);
+        match bundle.find(&job.key, &known) {
             Ok(Some(line)) => Ok(line),
             Ok(None) => Err(format!("{} has no line about it", name())),
             Err(error) => {
