@@ -12,6 +12,7 @@
 //! | [`ssd3`] | catalogues |
 //! | [`list`], [`sitemap`], [`table`], [`jsonl`], [`sums`] | other lists |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
+//! | [`documents`] | the links of Markdown, HTML, `BibTeX`, CSL-JSON and notebooks |
 //!
 //! Hostile input ends in a [`ReadError`] or a notice. No reader fetches, resolves or expands
 //! anything.
@@ -20,6 +21,7 @@
 
 pub mod archive;
 pub mod bag;
+pub mod documents;
 mod escape;
 pub mod input;
 pub mod json;

@@ -4,10 +4,12 @@
 //! - `reading`: files as other programs and people write them.
 //! - `sitemap`: sitemaps and their indexes.
 //! - `archive`: WARC and CDXJ.
+//! - `documents`: the links of documents, and the output of lychee.
 #![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod archive;
 mod common;
+mod documents;
 mod reading;
 mod round_trip;
 mod sitemap;

@@ -1,0 +1,270 @@
+//! `BibTeX` and `BibLaTeX`: `url`, `doi`, `eprint` of arXiv, and `\url` in `note` and `howpublished`.
+//!
+//! The file is parsed entry by entry, so that a broken entry hides no other.
+
+use std::collections::HashMap;
+
+use biblatex::{Field, RawBibliography, RawChunk};
+
+use super::collector::{Collector, Lines, in_path};
+use crate::model::ReadError;
+
+/// The size limit of an entry, in bytes.
+const MAX_ENTRY: usize = 256 * 1024;
+
+/// The length limit of a value, in bytes.
+const MAX_VALUE: usize = 64 * 1024;
+
+/// The most lines that begin with `@` inside one entry.
+const MAX_INSIDE: usize = 8;
+
+/// Reads the references of a bibliography.
+pub(super) fn read(bytes: &[u8], collector: &mut Collector<'_, '_>) -> Result<(), ReadError> {
+    let starts = entry_starts(bytes);
+    let mut lines = Lines::new(bytes, 1);
+    let mut reader = Reader {
+        strings: HashMap::new(),
+        strings_size: 0,
+        collector,
+    };
+    let mut index = 0;
+    while let Some(&start) = starts.get(index) {
+        let line = lines.at(start);
+        let mut following = (1..=MAX_INSIDE).map(|more| {
+            let end = starts.get(index + more).copied().unwrap_or(bytes.len());
+            (more, bytes.get(start..end).unwrap_or_default())
+        });
+        // An entry may contain a line that begins with `@`.
+        let found = following.find_map(|(more, entry)| {
+            let entry = (entry.len() <= MAX_ENTRY).then(|| String::from_utf8_lossy(entry))?;
+            is_readable(&entry).map(|length| (more, entry, length))
+        });
+        if let Some((more, entry, length)) = found {
+            reader.entry(entry.get(..length).unwrap_or_default(), line)?;
+            index += more;
+        } else {
+            reader.collector.count("bad-entry", line);
+            index += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The offsets of `@` at the start of a line.
+fn entry_starts(bytes: &[u8]) -> Vec<usize> {
+    let mut starts = vec![];
+    let mut offset = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        if line.trim_ascii_start().starts_with(b"@") {
+            starts.push(offset + line.len() - line.trim_ascii_start().len());
+        }
+        offset += line.len();
+    }
+    starts
+}
+
+/// The length of the part that can be parsed, if there is one: text after an entry may hold an `@`.
+fn is_readable(text: &str) -> Option<usize> {
+    let error = match RawBibliography::parse(text) {
+        Ok(_) => return Some(text.len()),
+        Err(error) => error,
+    };
+    let end = text.get(..error.span.start)?.rfind('@')?;
+    let part = text.get(..end).filter(|part| !part.is_empty())?;
+    RawBibliography::parse(part).is_ok().then_some(end)
+}
+
+struct Reader<'c, 'a, 's> {
+    /// The abbreviations of `@string`.
+    strings: HashMap<String, String>,
+    strings_size: usize,
+    collector: &'c mut Collector<'a, 's>,
+}
+
+impl Reader<'_, '_, '_> {
+    fn entry(&mut self, text: &str, first_line: u64) -> Result<(), ReadError> {
+        let Ok(parsed) = RawBibliography::parse(text) else {
+            return Ok(());
+        };
+        for pair in &parsed.abbreviations {
+            let value = self.value(&pair.value.v);
+            self.strings_size += value.len();
+            if self.strings_size <= MAX_VALUE * MAX_INSIDE {
+                self.strings.insert(pair.key.v.to_ascii_lowercase(), value);
+            }
+        }
+        let mut lines = Lines::new(text.as_bytes(), first_line);
+        for entry in &parsed.entries {
+            let mut archive = None;
+            for pair in &entry.v.fields {
+                if ["archiveprefix", "eprinttype"].contains(&&*pair.key.v.to_ascii_lowercase()) {
+                    archive = Some(self.value(&pair.value.v));
+                }
+            }
+            for pair in &entry.v.fields {
+                let line = lines.at(pair.value.span.start);
+                let value = self.value(&pair.value.v);
+                self.field(pair.key.v, &value, archive.as_deref(), line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&self, field: &Field<'_>) -> String {
+        let mut value = String::new();
+        for chunk in field {
+            let text = match chunk.v {
+                RawChunk::Normal(text) => text,
+                RawChunk::Abbreviation(name) => {
+                    let known = self.strings.get(&name.to_ascii_lowercase());
+                    known.map(String::as_str).unwrap_or_default()
+                }
+            };
+            if value.len() + text.len() <= MAX_VALUE {
+                value.push_str(text);
+            }
+        }
+        value
+    }
+
+    fn field(
+        &mut self,
+        name: &str,
+        value: &str,
+        archive: Option<&str>,
+        line: u64,
+    ) -> Result<(), ReadError> {
+        match &*name.to_ascii_lowercase() {
+            "url" => {
+                let inside = commands(value);
+                let urls = if inside.is_empty() {
+                    vec![value]
+                } else {
+                    inside
+                };
+                for url in urls.into_iter().map(plain).filter(|url| !url.is_empty()) {
+                    self.collector.take(&url, line)?;
+                }
+            }
+            "doi" => {
+                if let Some(url) = doi(&plain(value)) {
+                    self.collector.take(&url, line)?;
+                }
+            }
+            "eprint" => {
+                let id = plain(value);
+                let id = id
+                    .get(..6)
+                    .filter(|start| start.eq_ignore_ascii_case("arxiv:"))
+                    .map_or(&*id, |_| &id[6..]);
+                let is_arxiv = match archive {
+                    Some(archive) => archive.trim().eq_ignore_ascii_case("arxiv"),
+                    None => is_arxiv_id(id),
+                };
+                if is_arxiv && !id.is_empty() {
+                    let url = format!("https://arxiv.org/abs/{}", in_path(id));
+                    self.collector.take(&url, line)?;
+                }
+            }
+            "note" | "howpublished" => {
+                for url in commands(value).into_iter().map(plain) {
+                    self.collector.take(&url, line)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The URL of a DOI, which may be written as a URL; `None` for an empty one.
+pub(super) fn doi(text: &str) -> Option<String> {
+    let text = text.trim();
+    let lower = text
+        .get(..8.min(text.len()))
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    if lower.starts_with("http://") || lower.starts_with("https://") {
+        return Some(text.to_owned());
+    }
+    let text = if lower.starts_with("doi:") {
+        text.get(4..)?.trim_start()
+    } else {
+        text
+    };
+    (!text.is_empty()).then(|| format!("https://doi.org/{}", in_path(text)))
+}
+
+/// Whether the text is an identifier of arXiv, such as `2101.00001v2`.
+fn is_arxiv_id(text: &str) -> bool {
+    let Some((month, number)) = text.split_once('.') else {
+        return false;
+    };
+    let number = number.split('v').next().unwrap_or_default();
+    let has_digits = |text: &str, lengths: &[usize]| {
+        lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    has_digits(month, &[4]) && has_digits(number, &[4, 5])
+}
+
+/// The first arguments of `\url` and `\href`.
+fn commands(text: &str) -> Vec<&str> {
+    let mut urls = vec![];
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('\\') {
+        let name = after
+            .strip_prefix("url")
+            .or_else(|| after.strip_prefix("href"));
+        let Some(argument) = name.and_then(|it| it.trim_start().strip_prefix('{')) else {
+            // The character after a backslash is escaped.
+            let mut characters = after.chars();
+            characters.next();
+            rest = characters.as_str();
+            continue;
+        };
+        let (mut depth, mut is_escaped) = (0_usize, false);
+        let end = argument.find(|next: char| {
+            if is_escaped || next == '\\' {
+                is_escaped = !is_escaped;
+                return false;
+            }
+            match next {
+                '{' => depth += 1,
+                '}' if depth == 0 => return true,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            false
+        });
+        let Some((url, after)) = end.and_then(|end| argument.split_at_checked(end)) else {
+            return urls;
+        };
+        urls.push(url);
+        rest = after;
+    }
+    urls
+}
+
+/// The text of a URL without the escapes of TeX, braces and blanks.
+fn plain(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (command, character) in [
+        ("\\textasciitilde", "~"),
+        ("\\textunderscore", "_"),
+        ("\\string", ""),
+        ("\\sim", "~"),
+    ] {
+        text = text.replace(command, character);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => plain.extend(characters.next()),
+            '{' | '}' => {}
+            blank if blank.is_whitespace() => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}

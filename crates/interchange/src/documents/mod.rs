@@ -1,0 +1,132 @@
+//! The links of documents: Markdown, HTML, `BibTeX`, CSL-JSON and notebooks, and the output of
+//! `lychee --dump`.
+//!
+//! Each use of a URL is one item. References that are no item (`mailto:`, relative paths, ports and
+//! so on) are counted by kind: one notice for each kind and file, at the first such reference. No
+//! reader opens another file.
+
+mod bare;
+mod bibtex;
+mod collector;
+mod html;
+mod json;
+pub mod lychee;
+mod markdown;
+
+use std::io::{self, BufRead, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use self::collector::{Collector, Lines};
+use crate::model::{Location, Notice, ReadError, Sink};
+
+/// The size limit of a Markdown text, in bytes. Its parser needs up to forty times as much memory.
+pub const MAX_MARKDOWN: usize = 1 << 20;
+
+/// The size limit of any other document, in bytes.
+pub const MAX_DOCUMENT: usize = 16 << 20;
+
+/// The kind of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentKind {
+    /// `CommonMark` with the extensions of GitHub.
+    Markdown,
+    /// HTML.
+    Html,
+    /// `BibTeX` and `BibLaTeX`.
+    Bibtex,
+    /// References in CSL-JSON.
+    CslJson,
+    /// A Jupyter notebook, nbformat 4.
+    Notebook,
+}
+
+/// The kind of a document, by the extension of its name; `None` if no reader knows it.
+pub fn kind_of(path: &Path) -> Option<DocumentKind> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let (stem, extension) = name.rsplit_once('.')?;
+    match extension {
+        "md" | "markdown" => Some(DocumentKind::Markdown),
+        "html" | "htm" => Some(DocumentKind::Html),
+        "bib" => Some(DocumentKind::Bibtex),
+        "ipynb" => Some(DocumentKind::Notebook),
+        "json" if stem.ends_with(".csl") => Some(DocumentKind::CslJson),
+        _ => None,
+    }
+}
+
+/// The meaning of relative references.
+#[derive(Clone, Copy)]
+pub struct DocumentOptions<'a> {
+    /// The URL of the root, which ends in `/`. Without it, relative references are counted.
+    pub base: Option<&'a str>,
+    /// The path of the document below the root, with `/`.
+    pub path: &'a str,
+    /// Whether a path below the root is in the repository.
+    pub is_local: &'a dyn Fn(&str) -> bool,
+}
+
+/// Reads the links of a document.
+///
+/// A document that is too large or broken is refused by a notice.
+///
+/// # Errors
+/// If `input` or `sink` fails.
+pub fn read(
+    input: impl BufRead,
+    kind: DocumentKind,
+    file: &Arc<str>,
+    options: &DocumentOptions<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let most = match kind {
+        DocumentKind::Markdown => MAX_MARKDOWN,
+        _ => MAX_DOCUMENT,
+    };
+    let bytes = match bounded(input, most).map_err(ReadError::input(file))? {
+        Ok(bytes) => bytes,
+        Err((code, message)) => {
+            let notice = Notice::refused(Location::line(file, 1), code, message);
+            return Ok(sink(notice.into())?);
+        }
+    };
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let mut collector = Collector::new(file, options, sink);
+    match kind {
+        DocumentKind::Markdown => {
+            let text = String::from_utf8_lossy(bytes);
+            let mut lines = Lines::new(text.as_bytes(), 1);
+            markdown::read(&text, &mut |offset, url| {
+                collector.take(url, lines.at(offset))
+            })?;
+        }
+        DocumentKind::Html => {
+            collector.set_base(html::base(bytes).as_deref());
+            let mut lines = Lines::new(bytes, 1);
+            html::read(bytes, &mut |offset, url| {
+                collector.take(url, lines.at(offset))
+            })?;
+        }
+        DocumentKind::Bibtex => bibtex::read(bytes, &mut collector)?,
+        DocumentKind::CslJson => json::read_csl(bytes, &mut collector)?,
+        DocumentKind::Notebook => json::read_notebook(bytes, &mut collector)?,
+    }
+    collector.finish()
+}
+
+/// The whole input, or the code and the message of its refusal.
+type Bounded = Result<Vec<u8>, (&'static str, String)>;
+
+fn bounded(input: impl Read, most: usize) -> io::Result<Bounded> {
+    let mut bytes = Vec::new();
+    input.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        let message = format!("the document has more than {} MiB", most >> 20);
+        return Ok(Err(("too-large", message)));
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        let message = "the document is UTF-16; save it as UTF-8".to_owned();
+        return Ok(Err(("encoding", message)));
+    }
+    Ok(Ok(bytes))
+}
