@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Job, Keep, Observation};
+use urldb_verdict::{
+    Body, BodyEnd, BodyUse, Failure, FailureKind, Job, Keep, Observation, is_proven,
+};
 use urldb_warc::draft::TruncationReason;
 
 /// Most different error pages and incomplete bodies of a URL that are archived while its state lasts.
@@ -44,7 +46,7 @@ impl fmt::Display for Missing {
 /// Whether the last response has a content: it is complete and 2xx, or the digest proves its bytes, or
 /// it is a 304. All other responses are error pages or incomplete.
 pub fn is_good(job: &Job, seen: &Observation) -> bool {
-    seen.is_whole() || seen.is_not_modified() || seen.is_proven(&job.promise)
+    seen.is_whole() || seen.is_not_modified() || is_proven(&job.promise, seen)
 }
 
 /// Why the archive can have only the beginning of this body, if so.

@@ -5,7 +5,7 @@ use urldb_files::Spool;
 use urldb_format::Digest;
 
 use crate::encoding;
-use crate::observation::Failure;
+use crate::failure::Failure;
 
 /// The body of the last response.
 #[derive(Debug, Serialize, Deserialize)]

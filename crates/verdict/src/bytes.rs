@@ -144,7 +144,7 @@ fn other_bytes(promise: &Promise, served: ServedDigests<'_>, when: &str) -> Clas
     Classification::new(State::Changed, reason, observed).expecting(bytes_text(promise))
 }
 
-/// How served bytes fit a promise of bytes.
+/// The relation of served bytes to a promise of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
     /// The length and each digest fit.
@@ -173,7 +173,7 @@ impl ServedDigests<'_> {
     }
 
     /// Whether the promise has a digest, and the bytes have each promised digest.
-    pub(crate) fn have_digests(&self, promise: &Promise) -> bool {
+    fn have_digests(&self, promise: &Promise) -> bool {
         promise.has_digest() && self.fitting(promise).all(|fits| fits)
     }
 
@@ -194,6 +194,15 @@ impl ServedDigests<'_> {
             Fit::Whole
         }
     }
+}
+
+/// Whether the last response is a 2xx response whose bytes have each promised digest. A digest proves that the
+/// bytes are complete, however the connection ended.
+pub fn is_proven(promise: &Promise, seen: &Observation) -> bool {
+    let last = seen.last();
+    let is_good = last.is_some_and(|last| (200..300).contains(&last.status));
+    let body = seen.body.as_ref().filter(|body| body.length > 0);
+    is_good && body.is_some_and(|body| body.digests_as_sent().have_digests(promise))
 }
 
 /// The strongest promised digest, if the promise has further ones than a SHA-256, and the bytes as sent keep it.

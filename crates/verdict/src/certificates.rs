@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{CertificateDates, Reason, Shown};
 
-use crate::observation::{Certificate, FailureKind, Observation};
+use crate::failure::{Certificate, FailureKind};
+use crate::observation::Observation;
 use crate::verdict::JudgedJob;
 
 /// The times before the end of a certificate at which people are warned again, in hours.

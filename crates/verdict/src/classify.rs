@@ -9,8 +9,9 @@ use crate::bytes::{
     announced_length, compare_bytes, contradiction, promise_kept, promised_bytes, truncated,
 };
 use crate::challenge::{self, ChallengeRule};
+use crate::failure::{Failure, FailureKind};
 use crate::job::Promise;
-use crate::observation::{Failure, FailureKind, Hop, Observation};
+use crate::observation::{Hop, Observation};
 use crate::verdict::{Classification, Warning};
 use crate::{backoff, media_type, page};
 

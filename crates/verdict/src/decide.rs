@@ -6,8 +6,9 @@ use urldb_protocol::{Reason, State};
 
 use crate::backoff::{backoff, retry_after};
 use crate::classify::classify;
+use crate::failure::FailureKind;
 use crate::job::{BodyUse, Job, Promise};
-use crate::observation::{FailureKind, Observation};
+use crate::observation::Observation;
 use crate::options::VerdictOptions;
 use crate::page;
 use crate::refusal::refused_to_the_end;

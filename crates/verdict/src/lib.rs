@@ -28,6 +28,7 @@ mod coding;
 mod decide;
 pub mod diagnosis;
 mod encoding;
+mod failure;
 pub mod incident;
 mod job;
 mod media_type;
@@ -43,7 +44,7 @@ mod verdict;
 mod vote;
 
 pub use body::{Body, BodyEnd, Damage, Decoded, ServedBytes, ServedDigests};
-pub use bytes::{observed_bytes, observed_length, verified_digest};
+pub use bytes::{is_proven, observed_bytes, observed_length, verified_digest};
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use certificates::{CertificateFacts, HostCertificates, believe_known_end};
 pub use challenge::{ChallengeRule, known_challenges};
@@ -51,8 +52,9 @@ pub use classify::classify;
 pub use clock::{ClockVotes, WrongClock};
 pub use coding::{Coding, coding_of};
 pub use decide::{Decide, Decision, agreeing, decide, decide_promise, judge, not_asked, undecided};
+pub use failure::{Certificate, Failure, FailureKind};
 pub use job::{BodyUse, Job, JobKey, Keep, Promise, Request, Validators, is_safe_method};
-pub use observation::{Beginning, Certificate, Failure, FailureKind, Hop, Observation, PAGE, Sent};
+pub use observation::{Beginning, Hop, Observation, PAGE, Sent};
 pub use options::VerdictOptions;
 pub use plan::{
     ChangedRecords, Cnames, DomainPlan, FileOptions, InvalidShard, KeptBodies, NamedRecord,

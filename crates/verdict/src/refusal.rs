@@ -6,8 +6,9 @@ use urldb_protocol::{Reason, State};
 
 use crate::backoff::{is_explicit_refusal, is_refusal, requested_pause};
 use crate::classify::classify;
+use crate::failure::FailureKind;
 use crate::job::Job;
-use crate::observation::{FailureKind, Observation};
+use crate::observation::Observation;
 use crate::options::VerdictOptions;
 use crate::verdict::{Classification, Verdict};
 

@@ -17,7 +17,8 @@ use sha2::{Digest, Sha256};
 use urldb_canon::Scheme;
 use urldb_protocol::State;
 
-use crate::observation::{FailureKind, Observation};
+use crate::failure::FailureKind;
+use crate::observation::Observation;
 use crate::verdict::{Classification, JudgedJob, Verdict};
 
 /// Most good answers that are not settled at once.

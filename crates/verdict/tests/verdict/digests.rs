@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use urldb_format::{Algorithm, Digest};
-use urldb_verdict::verified_digest;
+use urldb_verdict::{is_proven, verified_digest};
 
 use super::*;
 
@@ -159,12 +159,15 @@ fn a_digest_proves_bytes_however_the_connection_or_the_coding_ended() {
             ..with_digests(body(10, RIGHT, BodyEnd::Broken), &[algorithm])
         };
         assert_state(&kept, &[broken()], (State::Ok, None, true));
-        assert!(broken().is_proven(&kept));
-        assert!(!broken().is_proven(&promising(&[], &[algorithm])));
-        assert!(!broken().is_proven(&Promise {
-            length: Some(10),
-            ..Promise::default()
-        }));
+        assert!(is_proven(&kept, &broken()));
+        assert!(!is_proven(&promising(&[], &[algorithm]), &broken()));
+        assert!(!is_proven(
+            &Promise {
+                length: Some(10),
+                ..Promise::default()
+            },
+            &broken()
+        ));
         let damaged = Decoded::Damaged {
             length: 10,
             sha256: RIGHT,
@@ -204,7 +207,7 @@ fn digests_that_were_not_computed_say_nothing() {
         &[good()],
         (State::Inconclusive, Some("not-read"), false),
     );
-    assert!(!good().is_proven(&promise));
+    assert!(!is_proven(&promise, &good()));
 }
 
 #[test]
