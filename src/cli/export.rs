@@ -24,14 +24,14 @@ use crate::sync::formats::parse_base;
 #[command(after_help = "\
 Examples:
   urldb export ssd3 > catalogue.uric
-  urldb export sha256sum --base https://example.org/data/ | sha256sum -c
-  urldb export csv -c core > core.csv")]
+  urldb export sums --base https://example.org/data/ | sha256sum -c
+  urldb export table -c core > core.csv")]
 pub(super) struct Args {
     /// The format
     format: Format,
     #[command(flatten)]
     select: SelectArgs,
-    /// For `sha256sum`: name files relative to this URL; without it names begin with the host
+    /// For `sums`: name files relative to this URL; without it names begin with the host
     #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
 }
@@ -46,11 +46,11 @@ enum Format {
     /// One sitemap
     Sitemap,
     /// A table whose first row names the columns
-    Csv,
+    Table,
     /// One JSON object per line, with everything in the database
     Jsonl,
     /// Input of `sha256sum -c`
-    Sha256sum,
+    Sums,
     /// An index of the promises, by URL and digest
     Cdxj,
 }
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             jsonl::write(out, listed)?;
             Ok(true)
         })?,
-        Format::Sha256sum => lines(args, context, out, |out, listed| {
+        Format::Sums => lines(args, context, out, |out, listed| {
             let base = args
                 .base
                 .clone()
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             writer.finish()?;
             left_out
         }
-        Format::Csv => {
+        Format::Table => {
             let mut writer = table::Writer::new(out)?;
             let left_out = each(args, context, |listed, _| {
                 writer.write(listed)?;

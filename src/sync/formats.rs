@@ -1,6 +1,5 @@
 //! The reader for each format, and its input.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::{Path, PathBuf};
@@ -8,8 +7,13 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use urldb_interchange::{Sink, archive, bag, input, jsonl, list, sitemap, ssd3, sums, table};
+use urldb_interchange::{
+    ReadEvent, Sink, archive, bag, bazel_registry, conandata, input, jsonl, list, sitemap, ssd3,
+    sums, table, tfds,
+};
 use urldb_warc::index::INDEX_DIRECTORY;
+
+use urldb_interchange::table::Columns;
 
 use super::groups::Group;
 
@@ -22,14 +26,18 @@ pub enum Format {
     List,
     /// A sitemap, or an index with its sitemaps beside it; gzip too
     Sitemap,
-    /// A table whose first row names the columns
-    #[value(alias = "table")]
-    Csv,
+    /// A table (CSV, tabs, semicolons) whose first row names the columns
+    Table,
     /// Output of `urldb export jsonl`
     Jsonl,
-    /// Digests of files below --base
-    #[value(alias = "sums")]
-    Sha256sum,
+    /// Digests of files below --base: SHA256SUMS and the like, of GNU, BSD, OpenSSL and pooch
+    Sums,
+    /// Checksums of TensorFlow Datasets
+    Tfds,
+    /// source.json and attestations.json of a Bazel registry
+    BazelRegistry,
+    /// conandata.yml of Conan recipes
+    Conandata,
     /// A bag: fetch.txt and manifest-sha256.txt
     Bagit,
     /// A web archive
@@ -44,6 +52,8 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) base: Option<&'a str>,
     /// The key of a record and the name of its column, for each column of a table that has another name.
     pub(crate) columns: &'a [(String, String)],
+    /// The columns of a table without a header.
+    pub(crate) order: Option<&'a Columns>,
 }
 
 /// Reads every list; the paths are relative to `directory`.
@@ -100,6 +110,14 @@ impl Source<'_> {
         ))
     }
 
+    fn is_gzip(&self, shown: &str) -> anyhow::Result<bool> {
+        let is_gzip = input::is_gzip(&mut self.plain(shown)?);
+        if let Self::Spooled(file) = self {
+            (&*file).rewind()?;
+        }
+        is_gzip.with_context(|| format!("cannot read {shown}"))
+    }
+
     fn unpacked(&self, shown: &str) -> anyhow::Result<Box<dyn BufRead>> {
         let input = input::unpacked(self.plain(shown)?);
         input.with_context(|| format!("cannot read {shown}"))
@@ -122,25 +140,14 @@ fn read_one(
     shown: &Arc<str>,
     sink: &mut Sink<'_>,
 ) -> anyhow::Result<()> {
-    let base = || {
-        options
-            .base
-            .context("--base URL is needed: it says where the files are served")
-    };
     match options.format {
         Format::Ssd3 => ssd3::read(source.plain(shown)?, shown, sink)?,
         Format::List => list::read(source.unpacked(shown)?, shown, sink)?,
         Format::Sitemap => sitemap::read(source.path("a sitemap")?, shown, sink)?,
-        Format::Csv => {
-            let names = options
-                .columns
-                .iter()
-                .map(|(key, name)| (name.clone(), key.clone()));
-            let names: BTreeMap<String, String> = names.collect();
-            table::read(source.unpacked(shown)?, shown, &names, sink)?;
-        }
         Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
-        Format::Sha256sum => sums::read(source.unpacked(shown)?, shown, base()?, sink)?,
+        Format::Table | Format::Sums | Format::Tfds | Format::BazelRegistry | Format::Conandata => {
+            read_editable(options, source, shown, sink)?
+        }
         Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
         Format::Cdxj => {
@@ -153,6 +160,42 @@ fn read_one(
             };
             archive::read_cdxj(source.unpacked(shown)?, folder, shown, sink)?;
         }
+    }
+    Ok(())
+}
+
+/// Reads a format whose items have spans. In compressed files they have none.
+fn read_editable(
+    options: &ReadOptions<'_>,
+    source: &Source<'_>,
+    shown: &Arc<str>,
+    sink: &mut Sink<'_>,
+) -> anyhow::Result<()> {
+    let is_gzip = source.is_gzip(shown)?;
+    let sink: &mut Sink<'_> = &mut |event| match event {
+        ReadEvent::Item(mut item) if is_gzip => {
+            item.spans.clear();
+            sink(ReadEvent::Item(item))
+        }
+        other => sink(other),
+    };
+    let input = source.unpacked(shown)?;
+    match options.format {
+        Format::Table => {
+            let names = options.columns.iter();
+            let names = names.map(|(key, name)| (name.clone(), key.clone()));
+            let named = Columns::named(names.collect());
+            table::read(input, shown, options.order.unwrap_or(&named), sink)?;
+        }
+        Format::Sums => {
+            let base = options.base;
+            let base = base.context("--base URL is needed: it says where the files are served")?;
+            sums::read(input, shown, base, sink)?;
+        }
+        Format::Tfds => tfds::read(input, shown, sink)?,
+        Format::BazelRegistry => bazel_registry::read(input, shown, options.base, sink)?,
+        Format::Conandata => conandata::read(input, shown, sink)?,
+        other => anyhow::bail!("{other:?} has no spans"),
     }
     Ok(())
 }
@@ -197,7 +240,7 @@ impl Format {
 
     /// Whether the names in its files are below a base URL.
     pub(crate) fn needs_base(self) -> bool {
-        self == Self::Sha256sum
+        self == Self::Sums
     }
 
     /// The format of a file, by its name.
@@ -205,12 +248,16 @@ impl Format {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
         match (&*name, extension) {
+            ("conandata.yml", _) => Some(Self::Conandata),
+            ("source.json" | "attestations.json", _) => Some(Self::BazelRegistry),
+            ("checksums.tsv", _) => Some(Self::Tfds),
+            (_, Some("txt")) if is_in(path, "url_checksums") => Some(Self::Tfds),
             ("checksums.txt" | "registry.txt", _)
-            | (_, Some("sha256" | "sha512" | "sha384" | "sha1" | "md5")) => Some(Self::Sha256sum),
-            (_, Some("csv" | "tsv")) => Some(Self::Csv),
+            | (_, Some("sha256" | "sha512" | "sha384" | "sha1" | "md5")) => Some(Self::Sums),
+            (_, Some("csv" | "tsv")) => Some(Self::Table),
             (_, Some("jsonl")) => Some(Self::Jsonl),
             (_, Some("uric")) => Some(Self::Ssd3),
-            _ if name.contains("sums") => Some(Self::Sha256sum),
+            _ if name.contains("sums") => Some(Self::Sums),
             _ => None,
         }
     }
@@ -219,8 +266,19 @@ impl Format {
     pub(crate) fn states(self) -> &'static [Group] {
         match self {
             Self::List | Self::Sitemap => &[],
-            Self::Sha256sum | Self::Bagit | Self::Warc | Self::Cdxj => &[Group::Bytes],
-            Self::Ssd3 | Self::Csv | Self::Jsonl => Group::ALL,
+            Self::Sums
+            | Self::Tfds
+            | Self::BazelRegistry
+            | Self::Conandata
+            | Self::Bagit
+            | Self::Warc
+            | Self::Cdxj => &[Group::Bytes],
+            Self::Ssd3 | Self::Table | Self::Jsonl => Group::ALL,
         }
     }
+}
+
+/// Whether the folder of a path has the name.
+fn is_in(path: &Path, folder: &str) -> bool {
+    path.parent().is_some_and(|parent| parent.ends_with(folder))
 }

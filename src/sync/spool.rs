@@ -145,5 +145,6 @@ fn from_json(object: &Json, host: &str) -> Option<ListItem> {
         metadata: mapping("metadata").map(Metadata::from_mapping),
         spelling: text("spelling"),
         moment: text("moment"),
+        spans: vec![],
     })
 }

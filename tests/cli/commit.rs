@@ -167,7 +167,7 @@ fn nothing_written_is_no_commit() {
     repository.write(FILE, "---\n");
     let sums = format!("{}  a\n", sha256("x"));
     repository.write("list.txt", sums);
-    let import = "import sha256sum list.txt --base http://example.test/ --commit";
+    let import = "import sums list.txt --base http://example.test/ --commit";
     let first = repository.ok(import);
     assert_has(&first.err, "committed");
     let before = repository.head();
@@ -437,7 +437,7 @@ fn a_command_that_was_killed_before_its_commit_is_completed_by_the_same_command(
     let two = "http://example.test/b http://example.test/c";
     let list = format!("{two}\n").replace(' ', "\n");
     let sums = format!("{}  a\n{}  b\n", sha256("x"), sha256("y"));
-    let import = "import sha256sum sums --base http://example.test/ --keep-going";
+    let import = "import sums sums --base http://example.test/ --keep-going";
     for (command, subject) in [
         (
             "add --no-fetch http://example.test/b",

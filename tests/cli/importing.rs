@@ -105,7 +105,7 @@ fn a_dry_run_says_all_and_writes_nothing() {
     sandbox
         .exits(
             1,
-            "import sha256sum sums --base http://example.test --dry-run --verbose",
+            "import sums sums --base http://example.test --dry-run --verbose",
         )
         .says(&[
             "merged http://example.test/a\n",
@@ -124,14 +124,14 @@ fn lists_contradict_themselves_too() {
         "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,2,A\n",
     );
     sandbox
-        .exits(1, "import csv a.csv")
+        .exits(1, "import table a.csv")
         .complains("refused: a.csv:3: / is promised otherwise in a.csv:2");
     sandbox.write(
         "a.csv",
         "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,,B\n",
     );
     sandbox
-        .ok("import csv a.csv")
+        .ok("import table a.csv")
         .complains("left out: a.csv:3: / is listed in a.csv:2 already; what differs was left out");
 }
 
@@ -153,11 +153,11 @@ fn what_cannot_be_read_is_an_error_and_imports_nothing() {
             "c.uric:2: line 2 has the forbidden character 9",
         ),
         (&["sitemap", "-"], "cannot be read from standard input"),
-        (&["sha256sum", "s.xml"], "--base URL is needed"),
+        (&["sums", "s.xml"], "--base URL is needed"),
         (&["list", "absent"], "cannot read absent"),
         (&["list", "s.xml", "--max-urls", "x"], "invalid value"),
         (
-            &["csv", "s.xml", "--column", "color=Farbe"],
+            &["table", "s.xml", "--column", "color=Farbe"],
             "nothing that a column can hold",
         ),
         (&["bagit", "."], "SHA-256 manifest"),
@@ -349,7 +349,7 @@ fn digests_that_are_exported_are_checked_by_others() {
         ),
     );
     let ran = sandbox
-        .ok("export sha256sum --base http://example.test")
+        .ok("export sums --base http://example.test")
         .complains("1 record left out");
     let mut sums = Command::new("sha256sum")
         .args(["-c", "-"])

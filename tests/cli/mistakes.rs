@@ -361,9 +361,9 @@ fn no_command_names_the_url_of_another_host_for_a_path_without_slash() {
     for format in [
         "list",
         "jsonl",
-        "csv",
+        "table",
         "ssd3",
-        "sha256sum",
+        "sums",
         "cdxj",
         "sitemap",
     ] {

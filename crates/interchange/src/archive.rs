@@ -15,10 +15,12 @@ use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value as Json};
 use urldb_canon::surt;
 use urldb_files::Root;
+use urldb_format::Algorithm;
 use urldb_warc::http::{StoredBody, StoredHead};
 use urldb_warc::reader::{ReadError as WarcError, ReadErrorKind};
 use urldb_warc::{Digest, DigestAlgorithm, Header, Reader, RecordType, WarcDate};
 
+use crate::digest;
 use crate::input::{LimitedReader, LineReader, MAX_UNPACKED};
 use crate::json;
 use crate::model::{
@@ -293,7 +295,7 @@ pub fn cdxj_line(domain_record: &DomainRecord<'_>, moment: &str) -> Option<Strin
         .record
         .content_sha256
         .as_deref()
-        .and_then(crate::table::digest)?;
+        .and_then(|text| digest::parse(text, Some(Algorithm::Sha256)).ok())?;
     let url = domain_record.url();
     let key = surt(url);
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -313,7 +315,7 @@ pub fn cdxj_line(domain_record: &DomainRecord<'_>, moment: &str) -> Option<Strin
         ("url", Some(url.to_owned())),
         ("mime", Some(mime.unwrap_or("unk").to_owned())),
         ("status", Some("200".to_owned())),
-        ("digest", Some(format!("sha256:{sha256}"))),
+        ("digest", Some(sha256.to_string())),
         ("content-length", length),
     ] {
         fields.extend(value.map(|value| (name.to_owned(), Json::from(value))));

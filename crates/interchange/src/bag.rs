@@ -9,10 +9,12 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
+use urldb_format::Algorithm;
+
+use crate::digest;
 use crate::input::{self, LineReader};
 use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink};
 use crate::sums;
-use crate::table::digest;
 
 const MANIFEST: &str = "manifest-sha256.txt";
 const FETCH: &str = "fetch.txt";
@@ -47,17 +49,18 @@ pub fn read(
     for_each_line(input, &manifest, &mut |number, text| {
         let location = Location::line(&manifest, number);
         let entry = text.split_once([' ', '\t']);
-        let Some((sha256, name)) = entry.and_then(|(sum, name)| Some((digest(sum)?, name))) else {
+        let sha256 = |sum: &str| digest::parse(sum, Some(Algorithm::Sha256)).ok();
+        let Some((sha256, name)) = entry.and_then(|(sum, name)| Some((sha256(sum)?, name))) else {
             let message = "the line is not DIGEST, blanks, NAME, with a SHA-256";
             return sink(Notice::refused(location, "bad-line", message).into());
         };
         let name = decode_name(name.trim_start_matches([' ', '\t', '*']));
         if let Some(mut item) = items.remove(&name) {
-            item.record.content_sha256 = Some(sha256);
+            item.set_digest(&sha256, None);
             return sink(item.into());
         }
         if let Some(base) = base {
-            return sink(sums::item_below(base, &name, sha256, location).into());
+            return sink(sums::item_below(base, &name, &sha256, None, location).into());
         }
         without_url += 1;
         Ok(())

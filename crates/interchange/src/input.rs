@@ -3,8 +3,11 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
+
+use crate::model::{Location, ReadError};
 
 /// The size limit of a decompressed file, in bytes.
 pub const MAX_UNPACKED: u64 = 4 << 30;
@@ -25,12 +28,48 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
 /// # Errors
 /// If `input` fails. Reading fails beyond [`MAX_UNPACKED`].
 pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
-    if input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+    if is_gzip(&mut input)? {
         let unpacked = LimitedReader::new(MultiGzDecoder::new(input), MAX_UNPACKED);
         Ok(Box::new(BufReader::with_capacity(64 * 1024, unpacked)))
     } else {
         Ok(Box::new(input))
     }
+}
+
+/// Whether `input` is gzip. Consumes nothing.
+///
+/// # Errors
+/// If `input` fails.
+pub fn is_gzip(input: &mut impl BufRead) -> io::Result<bool> {
+    Ok(input.fill_buf()?.starts_with(&[0x1f, 0x8b]))
+}
+
+/// Reads a document of at most `most` bytes to its end.
+pub(crate) fn read_document(
+    input: impl Read,
+    most: u64,
+    file: &Arc<str>,
+) -> Result<String, ReadError> {
+    let mut bytes = vec![];
+    LimitedReader::new(input, most)
+        .read_to_end(&mut bytes)
+        .map_err(ReadError::input(file))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let start = error
+            .as_bytes()
+            .iter()
+            .take(error.utf8_error().valid_up_to());
+        ReadError::Malformed {
+            location: Location::line(file, line_after(start)),
+            message: "the file is not UTF-8".to_owned(),
+        }
+    })
+}
+
+/// The number of the line after these bytes of a file.
+pub(crate) fn line_after<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
+    let breaks = bytes.filter(|byte| **byte == b'\n').count();
+    1 + breaks as u64
 }
 
 /// A reader that fails after a number of bytes.
@@ -48,11 +87,6 @@ impl<R> LimitedReader<R> {
             left: most,
             most,
         }
-    }
-
-    /// Starts counting from zero again.
-    pub(crate) fn reset(&mut self) {
-        self.left = self.most;
     }
 }
 
@@ -74,6 +108,8 @@ impl<R: Read> Read for LimitedReader<R> {
 pub(crate) struct LineReader<R> {
     input: R,
     number: u64,
+    /// The bytes that are consumed.
+    consumed: u64,
     bytes: Vec<u8>,
 }
 
@@ -82,6 +118,8 @@ pub(crate) struct LineReader<R> {
 pub(crate) struct InputLine<'a> {
     /// The line number, from 1.
     pub(crate) number: u64,
+    /// The offset of its first byte.
+    pub(crate) offset: u64,
     /// The text; `Err` says why the line cannot be read.
     pub(crate) text: Result<&'a str, &'static str>,
 }
@@ -91,6 +129,7 @@ impl<R: BufRead> LineReader<R> {
         Self {
             input,
             number: 0,
+            consumed: 0,
             bytes: vec![],
         }
     }
@@ -100,6 +139,7 @@ impl<R: BufRead> LineReader<R> {
         self.bytes.clear();
         let mut is_long = false;
         let mut has_begun = false;
+        let offset = self.consumed;
         loop {
             let chunk = self.input.fill_buf()?;
             if chunk.is_empty() {
@@ -112,7 +152,9 @@ impl<R: BufRead> LineReader<R> {
             if !is_long {
                 self.bytes.extend(chunk.iter().take(length));
             }
-            self.input.consume(length + usize::from(end.is_some()));
+            let consumed = length + usize::from(end.is_some());
+            self.input.consume(consumed);
+            self.consumed += consumed as u64;
             if end.is_some() {
                 break;
             }
@@ -129,6 +171,7 @@ impl<R: BufRead> LineReader<R> {
         };
         Ok(Some(InputLine {
             number: self.number,
+            offset,
             text,
         }))
     }

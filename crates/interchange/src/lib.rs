@@ -1,5 +1,5 @@
-//! Reads and writes lists of URLs: SSD3 catalogues, plain lists, sitemaps, CSV, JSON lines,
-//! `sha256sum` files, `BagIt` bags, WARC and CDXJ.
+//! Reads and writes lists of URLs: SSD3 catalogues, plain lists, sitemaps, tables, JSON lines, lists of digests,
+//! package registries, `BagIt` bags, WARC and CDXJ.
 //!
 //! A reader streams its source and passes a [`ReadEvent`] for each URL: a [`ListItem`] with the
 //! promise that the source makes, or a [`Notice`] about input that is not imported. A writer takes
@@ -9,8 +9,11 @@
 //! |---|---|
 //! | [`model`], [`json`] | types that all formats share |
 //! | [`input`] | decompression and splitting into lines, both with size limits |
+//! | [`digest`] | the spellings of digests |
 //! | [`ssd3`] | catalogues |
-//! | [`list`], [`sitemap`], [`table`], [`jsonl`], [`sums`] | other lists |
+//! | [`list`], [`sitemap`], [`table`], [`jsonl`] | other lists |
+//! | [`sums`], [`tfds`] | lists of digests |
+//! | [`bazel_registry`], [`conandata`] | package registries |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
 //! | [`documents`] | the links of Markdown, HTML, `BibTeX`, CSL-JSON and notebooks |
 //!
@@ -21,6 +24,9 @@
 
 pub mod archive;
 pub mod bag;
+pub mod bazel_registry;
+pub mod conandata;
+pub mod digest;
 pub mod documents;
 mod escape;
 pub mod input;
@@ -32,7 +38,9 @@ pub mod sitemap;
 pub mod ssd3;
 pub mod sums;
 pub mod table;
+pub mod tfds;
 
 pub use model::{
     DomainRecord, ListItem, Location, Notice, NoticeSeverity, Position, ReadError, ReadEvent, Sink,
+    Span,
 };

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use urldb_canon::{Identity, RequestUrl, Scheme, identify};
-use urldb_format::{Mapping, Metadata, Record};
+use urldb_format::{Digest, Mapping, Metadata, Record};
 
 /// A location in a source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +46,15 @@ impl fmt::Display for Location {
     }
 }
 
+/// The position of a value of a record in a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The key of the record that holds the value, such as `content-sha256`.
+    pub key: &'static str,
+    /// The bytes of the value in the file, without quotes.
+    pub range: Range<u64>,
+}
+
 /// One URL of a source, with the data that the source has about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListItem {
@@ -62,6 +72,9 @@ pub struct ListItem {
     pub spelling: Option<String>,
     /// The time of a capture, `YYYYMMDDhhmmss`; the latest capture counts.
     pub moment: Option<String>,
+    /// The spans of values of the record, where the value stands in the file as plain text. Several items can share
+    /// a span, such as mirrors of one file. Empty for compressed input, and for formats whose values nobody edits.
+    pub spans: Vec<Span>,
 }
 
 impl ListItem {
@@ -81,6 +94,7 @@ impl ListItem {
                 metadata: None,
                 spelling: None,
                 moment: None,
+                spans: vec![],
             }),
             Err(error) => Err(Notice::refused(location, error.code(), error.to_string())),
         }
@@ -91,6 +105,24 @@ impl ListItem {
     /// The URL of the item; `None` if host and path make none.
     pub fn url(&self) -> Option<RequestUrl> {
         RequestUrl::new(self.scheme, &self.host, &self.record.path)
+    }
+
+    /// Promises a digest; `range` is its place in the file, if it has one.
+    pub(crate) fn set_digest(&mut self, digest: &Digest, range: Option<Range<u64>>) {
+        self.record.set_digest(digest);
+        self.set_span(digest.algorithm().key(), range);
+    }
+
+    /// Promises a length; `range` is its place in the file, if it has one.
+    pub(crate) fn set_length(&mut self, length: u64, range: Option<Range<u64>>) {
+        self.record.content_length = Some(length);
+        self.set_span("content-length", range);
+    }
+
+    /// Sets or removes the span of a key.
+    pub(crate) fn set_span(&mut self, key: &'static str, range: Option<Range<u64>>) {
+        self.spans.retain(|span| span.key != key);
+        self.spans.extend(range.map(|range| Span { key, range }));
     }
 
     /// Replaces the record by the one in the source. A path without a leading `/` is refused, because

@@ -1,22 +1,32 @@
-//! The format of `sha256sum`: `DIGEST  NAME`, and `SHA256 (NAME) = DIGEST`.
+//! Lists of digests: `DIGEST  NAME` of GNU coreutils, `SHA256 (NAME) = DIGEST` of BSD and OpenSSL, and
+//! `NAME DIGEST [URL]` of pooch; also in text that PGP signed.
 //!
 //! A name is the path of a file below the base URL (`http://example.org/data/`), with any
 //! characters. The writer writes only names from which the reader gets the same URL. So it leaves
 //! out URLs with a query and URLs that end in `/`.
 
 use std::io::{self, BufRead, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use urldb_canon::identify;
+use urldb_format::{Algorithm, Digest};
 
+use crate::digest::{self, Unknown};
 use crate::escape::PATH;
 use crate::input::LineReader;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
-use crate::table::digest;
+
+mod entry;
+
+use entry::Entry;
 
 /// Reads the digests of files below `base`. `base` is a URL that ends in `/`, or only `http://` or
 /// `https://` if the names begin with a host.
+///
+/// Left out are digests that no record holds: `blake2b`, `sha224`, `crc`, and `algorithm` for all others. A file
+/// whose name says `b2` has BLAKE2b, since its digests look like SHA-512.
 pub fn read(
     input: impl BufRead,
     file: &Arc<str>,
@@ -24,68 +34,150 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
+    let mut armour = Armour::None;
+    let hint = Hint::of(file);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
         let location = Location::line(file, line.number);
-        let found = match line.text {
-            Err(why) => Err(Notice::refused(location, "bad-line", why)),
-            Ok(text) if text.is_empty() || text.starts_with('#') => continue,
-            Ok(text) => match parse(text) {
-                Some((sha256, name)) => item_below(base, &name, sha256, location),
-                None => Err(Notice::refused(
-                    location,
-                    "bad-line",
-                    "the line is not DIGEST, two spaces, NAME, with a SHA-256",
-                )),
-            },
+        let text = match line.text {
+            Err(why) => {
+                sink(Notice::refused(location, "bad-line", why).into())?;
+                continue;
+            }
+            Ok(text) => text,
         };
-        sink(found.into())?;
+        let Some(skipped) = armour.skip(text) else {
+            continue;
+        };
+        let content = text.get(skipped..).unwrap_or_default();
+        let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+        if content.trim().is_empty() || content.starts_with(['#', ';']) {
+            continue;
+        }
+        let start = line.offset + (text.len() - content.len()) as u64;
+        sink(item(content, hint, start, base, location).into())?;
     }
     Ok(())
 }
 
-fn parse(line: &str) -> Option<(String, String)> {
-    let (line, is_escaped) = match line.strip_prefix('\\') {
-        Some(line) => (line, true),
-        None => (line, false),
+/// The item of a line. `start` is the offset of the line in the file.
+fn item(
+    line: &str,
+    hint: Hint,
+    start: u64,
+    base: &str,
+    location: Location,
+) -> Result<ListItem, Notice> {
+    let Some(entry) = Entry::parse(line) else {
+        let message =
+            "the line is neither DIGEST NAME, nor ALGORITHM (NAME) = DIGEST, nor NAME DIGEST";
+        return Err(Notice::refused(location, "bad-line", message));
     };
-    let (sha256, name) = if let Some(tagged) = line.strip_prefix("SHA256 (") {
-        let (name, sha256) = tagged.rsplit_once(") = ")?;
-        (sha256, name)
-    } else {
-        let (sha256, name) = line.split_once(' ')?;
-        (sha256, name.strip_prefix([' ', '*'])?)
+    let text = line.get(entry.digest.clone()).unwrap_or_default();
+    if let Some(code) = hint.code(text).or_else(|| entry.foreign_code(text)) {
+        let message = format!("records hold no digest such as that of {:?}", entry.name);
+        return Err(Notice::left_out(location, code, message));
+    }
+    let found = match entry.algorithm.as_deref() {
+        Some(name) => Algorithm::from_name(name)
+            .ok_or_else(|| Unknown::Algorithm(name.to_owned()))
+            .and_then(|algorithm| digest::parse(text, Some(algorithm))),
+        None => digest::parse(text, entry.assumed(text)),
     };
-    let name = if is_escaped {
-        unescaped(name)?
-    } else {
-        name.to_owned()
-    };
-    Some((digest(sha256)?, name))
+    let found = found.map_err(|unknown| notice(location.clone(), &unknown))?;
+    let (from, to) = (entry.digest.start as u64, entry.digest.end as u64);
+    let span = start + from..start + to;
+    match entry.url.as_deref() {
+        Some(url) => {
+            let mut item = ListItem::new(location, url)?;
+            item.set_digest(&found, Some(span));
+            Ok(item)
+        }
+        None => item_below(base, &entry.name, &found, Some(span), location),
+    }
 }
 
-/// Undoes the escapes with which GNU coreutils write names with line breaks.
-fn unescaped(name: &str) -> Option<String> {
-    let mut out = String::with_capacity(name.len());
-    let mut chars = name.chars();
-    while let Some(char) = chars.next() {
-        out.push(match char {
-            '\\' => match chars.next()? {
-                'n' => '\n',
-                'r' => '\r',
-                '\\' => '\\',
-                _ => return None,
-            },
-            other => other,
-        });
+/// The notice of a text that is no digest: left out if only its algorithm is not known.
+pub(crate) fn notice(location: Location, unknown: &Unknown) -> Notice {
+    match unknown {
+        Unknown::Algorithm(_) => Notice::left_out(location, "algorithm", unknown.to_string()),
+        _ => Notice::refused(location, "bad-digest", unknown.to_string()),
     }
-    Some(out)
+}
+
+/// The state of text that PGP signed (RFC 9580, section 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Armour {
+    /// Outside of signed text.
+    None,
+    /// The headers before the text, up to an empty line.
+    Headers,
+    /// The text, in which `- ` before a line means nothing.
+    Text,
+    /// The signature behind the text.
+    Signature,
+}
+
+impl Armour {
+    /// The number of bytes at the start of the line that are no content; `None` if none are.
+    fn skip(&mut self, line: &str) -> Option<usize> {
+        let trimmed = line.trim_end();
+        match (*self, trimmed) {
+            (Self::None, "-----BEGIN PGP SIGNED MESSAGE-----") => *self = Self::Headers,
+            (Self::None | Self::Text, "-----BEGIN PGP SIGNATURE-----") => *self = Self::Signature,
+            (Self::Signature, "-----END PGP SIGNATURE-----") => *self = Self::None,
+            (Self::Headers, "") => *self = Self::Text,
+            (Self::Headers | Self::Signature, _) => {}
+            (Self::Text, _) => return Some(if line.starts_with("- ") { 2 } else { 0 }),
+            (Self::None, _) => return Some(0),
+        }
+        None
+    }
+}
+
+/// What the name of a file says about digests without the name of an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hint {
+    None,
+    Blake2b,
+    Blake3,
+}
+
+impl Hint {
+    fn of(file: &str) -> Self {
+        let name = file.rsplit('/').next().unwrap_or_default();
+        let name = name.to_ascii_lowercase();
+        let is = |names: &[&str]| {
+            names.iter().any(|part| name.starts_with(part))
+                || name
+                    .rsplit('.')
+                    .next()
+                    .is_some_and(|extension| names.contains(&extension))
+        };
+        if is(&["b2", "b2sum", "b2sums", "blake2", "blake2b"]) {
+            Self::Blake2b
+        } else if is(&["b3", "b3sum", "b3sums", "blake3"]) {
+            Self::Blake3
+        } else {
+            Self::None
+        }
+    }
+
+    /// The code of a digest that only looks like one that records hold.
+    fn code(self, text: &str) -> Option<&'static str> {
+        match self {
+            Self::Blake2b if text.len() == 128 => Some("blake2b"),
+            Self::Blake3 if text.len() == 64 => Some("algorithm"),
+            _ => None,
+        }
+    }
 }
 
 /// The item for a file below the base, with its digest.
 pub(crate) fn item_below(
     base: &str,
     name: &str,
-    sha256: String,
+    digest: &Digest,
+    span: Option<Range<u64>>,
     location: Location,
 ) -> Result<ListItem, Notice> {
     let url = url_of(base, name).ok_or_else(|| {
@@ -93,12 +185,12 @@ pub(crate) fn item_below(
         Notice::refused(location.clone(), "bad-name", message)
     })?;
     let mut item = ListItem::new(location, &url)?;
-    item.record.content_sha256 = Some(sha256);
+    item.set_digest(digest, span);
     Ok(item)
 }
 
 /// The URL of a file below the base.
-fn url_of(base: &str, name: &str) -> Option<String> {
+pub(crate) fn url_of(base: &str, name: &str) -> Option<String> {
     let name = name.strip_prefix("./").unwrap_or(name);
     let is_apart = |segment: &str| matches!(segment, "" | "." | "..");
     if name.split('/').any(is_apart) {
@@ -119,20 +211,18 @@ fn name_of(base: &str, url: &str) -> Option<String> {
     (back.to_string() == url).then_some(name)
 }
 
-/// Writes a line; false if the record has no digest, or its URL has no name below the base.
+/// Writes a line; false if the record has no SHA-256, or its URL has no name below the base.
 pub fn write(
     output: &mut impl Write,
     base: &str,
     domain_record: &DomainRecord<'_>,
 ) -> io::Result<bool> {
-    let sha256 = domain_record
-        .record
-        .content_sha256
-        .as_deref()
-        .and_then(digest);
+    let sha256 = domain_record.record.content_sha256.as_deref();
+    let sha256 = sha256.and_then(|text| digest::parse(text, Some(Algorithm::Sha256)).ok());
     let (Some(sha256), Some(name)) = (sha256, name_of(base, domain_record.url())) else {
         return Ok(false);
     };
+    let sha256 = sha256.hex();
     if name.contains(['\\', '\n', '\r']) {
         let name = name
             .replace('\\', "\\\\")

@@ -1,18 +1,25 @@
-//! CSV with named columns (RFC 4180).
+//! Tables with named columns: CSV (RFC 4180), and the same with tabs or semicolons.
 //!
 //! A column has the name of a key of the record. `url` is the URL, and `category` means `categories`.
-//! `extra` and `metadata` hold, as JSON, the keys that have no column.
+//! `digest` is a digest in any spelling. `extra` and `metadata` hold, as JSON, the keys that have no column.
 
-use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read as _, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use urldb_format::{Mapping, Metadata, Value};
+use urldb_format::{Algorithm, Digest, Mapping, Metadata, Value};
 
-use crate::input::LimitedReader;
+use crate::digest;
 use crate::json;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
+
+mod columns;
+mod rows;
+
+pub use columns::{Columns, is_column};
+
+use rows::{Cell, Row, Rows};
 
 /// The columns that the writer writes between `url` and `extra`.
 const COLUMNS: [&str; 6] = [
@@ -24,162 +31,174 @@ const COLUMNS: [&str; 6] = [
     "description",
 ];
 
-/// Further columns that the reader accepts; their values are a text or a number.
-const ALSO: [&str; 4] = ["method", "status", "redirects-to", "request-body"];
-
-/// Names that other programs use for columns.
-const ALIASES: [(&str, &str); 8] = [
-    ("uri", "url"),
-    ("loc", "url"),
-    ("length", "content-length"),
-    ("size", "content-length"),
-    ("sha256", "content-sha256"),
-    ("type", "content-type"),
-    ("category", "categories"),
-    ("title", "name"),
-];
-
 /// The separator between the categories of a record.
 const SEPARATOR: char = ';';
 
-/// The size limit of a row, in bytes: a quote that is never closed would extend to the end of file.
-const MAX_ROW: u64 = 1 << 24;
-
-/// Reads a table whose first row names the columns. `names` maps further names of columns to keys.
+/// Reads a table whose first row names the columns, unless `columns` says their order. Tab, comma or semicolon
+/// separate the cells, by the first row, which may begin with `# `.
 ///
 /// # Errors
 /// [`ReadError::Malformed`] if no column is `url`, a row is too long, or `input` fails.
 pub fn read(
-    input: impl BufRead,
+    mut input: impl BufRead,
     file: &Arc<str>,
-    names: &BTreeMap<String, String>,
+    columns: &Columns,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    // Rows end in LF only: with CRLF the csv crate would count a line too late.
-    let mut rows = csv::ReaderBuilder::new()
-        .flexible(true)
-        .terminator(csv::Terminator::Any(b'\n'))
-        .from_reader(LimitedReader::new(input, MAX_ROW));
-    let head = rows
-        .headers()
-        .map_err(|error| malformed(&error, file))?
-        .clone();
-    let columns: Vec<Option<String>> = head.iter().map(|name| column(name, names)).collect();
-    if !columns.iter().flatten().any(|column| column == "url") {
+    let first = rows::first_line(&mut input).map_err(ReadError::input(file))?;
+    let delimiter = columns.delimiter(&first);
+    let mut rows = Rows::new(io::Cursor::new(first).chain(input), delimiter);
+    let malformed = |line: u64, message: String| ReadError::Malformed {
+        location: Location::line(file, line),
+        message,
+    };
+    let mut row = Row::default();
+    let keys = if let Some(keys) = columns.order() {
+        keys
+    } else {
+        next(&mut rows, &mut row, file)?;
+        columns.of_header(&row, &mut |name| {
+            let message =
+                format!("the column {name:?} is not taken; --column KEY=NAME says what it holds");
+            Ok(sink(
+                Notice::left_out(Location::line(file, row.line), "unknown-column", message).into(),
+            )?)
+        })?
+    };
+    if !keys.iter().flatten().any(|key| *key == "url") {
         let message =
             "the first row names no column `url`; --column url=NAME says which it is".to_owned();
-        return Err(ReadError::Malformed {
-            location: Location::line(file, 1),
-            message,
-        });
+        return Err(malformed(1, message));
     }
-    for (name, _) in head
-        .iter()
-        .zip(&columns)
-        .filter(|(_, column)| column.is_none())
-    {
-        let message =
-            format!("the column {name:?} is not taken; --column KEY=NAME says what it holds");
-        sink(Notice::left_out(Location::line(file, 1), "unknown-column", message).into())?;
-    }
-    let mut row = csv::StringRecord::new();
-    while rows
-        .read_record(&mut row)
-        .map_err(|error| malformed(&error, file))?
-    {
-        let location = Location::line(file, row.position().map_or(0, csv::Position::line));
-        if row.iter().all(|cell| cell.trim().is_empty()) {
+    while next(&mut rows, &mut row, file)? {
+        let location = Location::line(file, row.line);
+        if row.cells.iter().all(|cell| cell.text.trim().is_empty()) {
             continue;
         }
-        let last = row.len().saturating_sub(1);
-        let cells = row.iter().enumerate().map(|(index, cell)| {
-            let ends_row = index == last;
-            cell.strip_suffix('\r').filter(|_| ends_row).unwrap_or(cell)
-        });
-        let cells = columns.iter().zip(cells);
-        let cells = cells.filter_map(|(column, cell)| Some((column.as_deref()?, cell)));
+        let cells = keys.iter().zip(&row.cells);
+        let cells = cells.filter_map(|(key, cell)| Some(((*key)?, cell)));
         sink(parse(cells, &location).into())?;
-        rows.get_mut().reset();
     }
     Ok(())
 }
 
-fn malformed(error: &csv::Error, file: &Arc<str>) -> ReadError {
-    ReadError::Malformed {
-        location: Location::line(file, error.position().map_or(1, csv::Position::line)),
+/// Reads the next row; false at the end.
+fn next(rows: &mut Rows<impl BufRead>, row: &mut Row, file: &Arc<str>) -> Result<bool, ReadError> {
+    let found = rows.next(row);
+    found.map_err(|error| ReadError::Malformed {
+        location: Location::line(file, row.line),
         message: error.to_string(),
-    }
+    })
 }
 
-fn column(name: &str, names: &BTreeMap<String, String>) -> Option<String> {
-    let name = name.trim().trim_start_matches('\u{feff}');
-    let lower = name.to_ascii_lowercase();
-    let alias = ALIASES
-        .iter()
-        .find(|(alias, _)| *alias == lower)
-        .map(|(_, key)| (*key).to_owned());
-    let key = names.get(name).cloned().or(alias).unwrap_or(lower);
-    is_column(&key).then_some(key)
-}
-
-/// Whether a column can have this name.
-pub fn is_column(key: &str) -> bool {
-    COLUMNS.contains(&key) || ALSO.contains(&key) || ["url", "extra", "metadata"].contains(&key)
+/// The values of a row that have a place in the file.
+#[derive(Default)]
+struct Placed<'a> {
+    url: &'a str,
+    digests: Vec<(Digest, Option<Range<u64>>)>,
+    length: Option<(u64, Option<Range<u64>>)>,
+    spans: Vec<(&'static str, Option<Range<u64>>)>,
 }
 
 fn parse<'a>(
-    cells: impl Iterator<Item = (&'a str, &'a str)>,
+    cells: impl Iterator<Item = (&'static str, &'a Cell)>,
     location: &Location,
 ) -> Result<ListItem, Notice> {
     let refused = |why: &str| Notice::refused(location.clone(), "bad-cell", why);
-    let (mut url, mut document, mut metadata) = ("", Mapping::new(), None);
-    for (column, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+    let (mut placed, mut document, mut metadata) = (Placed::default(), Mapping::new(), None);
+    let mut extra = Mapping::new();
+    for (column, cell) in cells.filter(|(_, cell)| !cell.text.is_empty()) {
+        let (text, span) = (cell.text.as_str(), cell.span());
         match column {
-            "url" => url = cell,
-            "extra" => parse_object(cell)
-                .map_err(refused)?
-                .into_iter()
-                .for_each(|(key, value)| {
-                    document.insert(key, value);
-                }),
+            "url" => placed.url = text,
+            "extra" => extra = parse_object(text).map_err(refused)?,
             "metadata" => {
-                metadata = Some(Metadata::from_mapping(parse_object(cell).map_err(refused)?));
+                metadata = Some(Metadata::from_mapping(parse_object(text).map_err(refused)?));
             }
             "categories" => {
-                let categories = cell
+                let categories = text
                     .split(SEPARATOR)
                     .map(str::trim)
                     .filter(|text| !text.is_empty());
-                document.insert(
-                    "categories",
-                    Value::List(categories.map(Value::from).collect()),
-                );
+                document.insert(column, Value::List(categories.map(Value::from).collect()));
             }
             "content-length" | "status" => {
-                let number = cell.parse::<u64>();
+                let Some((text, span)) = cell.trimmed() else {
+                    continue;
+                };
+                let number = text.parse::<u64>();
                 let number =
-                    number.map_err(|_| refused(&format!("{column} is not a number: {cell}")))?;
-                document.insert(column, number);
+                    number.map_err(|_| refused(&format!("{column} is not a number: {text}")))?;
+                if column == "status" {
+                    document.insert(column, number);
+                    placed.spans.push((column, span));
+                } else {
+                    placed.length = Some((number, span));
+                }
             }
-            "content-sha256" => {
-                document.insert(
-                    column,
-                    digest(cell)
-                        .ok_or_else(|| refused("the SHA-256 is not of 64 hexadecimal digits"))?,
-                );
-            }
-            _ => drop(document.insert(column, cell)),
+            "digest" => add_digests(cell, None, &mut placed).map_err(|why| refused(&why))?,
+            _ => match Algorithm::of_key(column) {
+                Some(algorithm) => {
+                    add_digests(cell, Some(algorithm), &mut placed).map_err(|why| refused(&why))?;
+                }
+                None => {
+                    document.insert(column, text);
+                    placed.spans.push((column, span));
+                }
+            },
         }
     }
-    let mut item = ListItem::new(location.clone(), url)?;
+    // A column counts more than the same key in `extra`.
+    for (key, value) in extra.iter() {
+        if document.get(key).is_none() {
+            document.insert(key, value.clone());
+        }
+    }
+    let mut item = ListItem::new(location.clone(), placed.url)?;
     item.metadata = metadata;
-    item.with_record(document)
+    item = item.with_record(document)?;
+    for (key, span) in placed.spans {
+        if matches!(key, "content-type" | "status" | "redirects-to") {
+            item.set_span(key, span);
+        }
+    }
+    if let Some((length, span)) = placed.length {
+        item.set_length(length, span);
+    }
+    for (digest, span) in placed.digests {
+        item.set_digest(&digest, span);
+    }
+    Ok(item)
 }
 
-/// Converts a SHA-256 in hexadecimal digits of either case to the form of the database.
-pub(crate) fn digest(text: &str) -> Option<String> {
-    let digest = text.to_ascii_lowercase();
-    urldb_format::is_sha256(&digest).then_some(digest)
+/// Adds the digests of a cell: one, or several in the spelling of subresource integrity.
+fn add_digests(
+    cell: &Cell,
+    assumed: Option<Algorithm>,
+    placed: &mut Placed<'_>,
+) -> Result<(), String> {
+    let Some((text, span)) = cell.trimmed() else {
+        return Ok(());
+    };
+    let place = |range: Range<usize>| {
+        let start = span.as_ref()?.start;
+        Some(start + range.start as u64..start + range.end as u64)
+    };
+    if let Some(algorithm) = assumed {
+        let digest = digest::parse(text, assumed)
+            .map_err(|unknown| format!("{algorithm} of {}: {unknown}", placed.url))?;
+        placed.digests.push((digest, place(0..text.len())));
+        return Ok(());
+    }
+    let list = digest::parse_all(text);
+    if let Some(unknown) = list.unknown.first() {
+        return Err(unknown.to_string());
+    }
+    let digests = list.digests.into_iter();
+    placed
+        .digests
+        .extend(digests.map(|(digest, range)| (digest, place(range))));
+    Ok(())
 }
 
 fn parse_object(text: &str) -> Result<Mapping, &'static str> {
@@ -239,7 +258,11 @@ fn cell(object: Map<String, Json>, even_empty: bool) -> String {
 fn take(rest: &mut Mapping, column: &str) -> Option<String> {
     let text = match (column, rest.get(column)?) {
         ("content-length", Value::Int(length)) => length.to_string(),
-        ("content-sha256", Value::Text(text)) => digest(text).filter(|same| same == text)?,
+        ("content-sha256", Value::Text(text)) => {
+            let same = |digest: &Digest| digest.hex() == text;
+            let digest = digest::parse(text, Some(Algorithm::Sha256)).ok();
+            digest.filter(same)?.hex().to_owned()
+        }
         ("categories", Value::List(items)) => {
             let plain =
                 |text: &&str| !text.is_empty() && text.trim() == *text && !text.contains(SEPARATOR);

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::rules::SiteRules;
+use urldb_interchange::table::Columns;
 use urldb_interchange::{ListItem, Notice, ReadEvent};
 
 use self::report::ImportReport;
@@ -33,9 +34,9 @@ use crate::sync::spool::Spool;
 Examples:
   urldb import list urls.txt --static
   urldb import sitemap sitemap-index.xml.gz --dry-run
-  urldb import csv links.csv --commit -m 'Promise the links of the paper'
-  urldb import sha256sum SHA256SUMS --base https://example.org/data/
-  urldb import csv links.csv --column url=Link --column name=Title
+  urldb import table links.csv --commit -m 'Promise the links of the paper'
+  urldb import sums SHA256SUMS --base https://example.org/data/
+  urldb import table links.csv --column url=Link --column name=Title
   urldb import warc crawl.warc.gz -c crawled")]
 pub(super) struct Args {
     /// The format of the files
@@ -55,12 +56,15 @@ pub(super) struct Args {
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// The URL of the folder with the files of `sha256sum` and `bagit`; `http://` if names begin with a host
+    /// The URL of the folder with the files of `sums`, `bazel-registry` and `bagit`; `http://` if names begin with a host
     #[arg(long, value_name = "URL", value_parser = formats::parse_base)]
     base: Option<String>,
-    /// Name of the `csv` column for a KEY: `url`, or the key of a record
+    /// Name of the `table` column for a KEY: `url`, or the key of a record
     #[arg(long = "column", value_name = "KEY=NAME", value_parser = formats::parse_column)]
     columns: Vec<(String, String)>,
+    /// The columns of a `table` without a header: a key or `-` for each, such as url,-,content-sha256
+    #[arg(long = "columns", value_name = "KEYS", conflicts_with = "columns", value_parser = Columns::in_order)]
+    order: Option<Columns>,
     /// Refuse a list of more URLs than this
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_urls: u64,
@@ -120,6 +124,7 @@ fn read(
         format: args.format,
         base: args.base.as_deref(),
         columns: &args.columns,
+        order: args.order.as_ref(),
     };
     formats::read(&args.files, &options, &context.directory, &mut |found| {
         match found {

@@ -7,6 +7,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use urldb_format::Value;
+use urldb_interchange::table::Columns;
 use urldb_interchange::{NoticeSeverity, ReadError, bag, input, jsonl, list, sums, table};
 
 use crate::common::{Taken, digest};
@@ -36,7 +37,7 @@ fn rows(text: &str, names: &[(&str, &str)]) -> (Taken, Result<(), ReadError>) {
         .iter()
         .map(|(name, key)| ((*name).to_owned(), (*key).to_owned()))
         .collect();
-    Taken::with_result(|sink| table::read(text.as_bytes(), &"t.csv".into(), &names, sink))
+    Taken::with_result(|sink| table::read(text.as_bytes(), &"t.csv".into(), &Columns::named(names), sink))
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! What a writer writes, its reader reads, as far as the format can hold it.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use urldb_format::{Mapping, Metadata, Record, Value};
 use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, sums, table};
@@ -58,7 +56,7 @@ proptest! {
         // A path that no URL can have keeps the record from being domain_record by its URL.
         if urldb_canon::identify(domain_record.url()).is_ok() {
             let stated = domain_record.stated_metadata(domain_record.scheme()).map(Metadata::to_mapping);
-            let from_rows = Taken::of(|sink| table::read(&rows[..], &"t".into(), &BTreeMap::new(), sink));
+            let from_rows = Taken::of(|sink| table::read(&rows[..], &"t".into(), &table::Columns::default(), sink));
             let from_lines = Taken::of(|sink| jsonl::read(&lines[..], &"j".into(), sink));
             for taken in [from_rows, from_lines] {
                 prop_assert_eq!(taken.items.len(), 1, "{:?} {}", taken, String::from_utf8_lossy(&rows));

@@ -1,0 +1,268 @@
+//! The files of a Bazel registry: `modules/MODULE/VERSION/source.json` and the `attestations.json` beside it.
+//!
+//! `url` and each of `mirror_urls` have the digests of `integrity`. Patches and overlays are files of the registry,
+//! so they have URLs only below a base.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use urldb_format::Digest;
+
+use crate::digest;
+use crate::input::read_document;
+use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::sums::{notice, url_of};
+
+/// The size limit of a file. Real ones have some hundred bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Reads one file of a registry. `base` is the URL of the registry, with a final `/`; `file` ends in
+/// `MODULE/VERSION/source.json`.
+///
+/// Left out are sources that are no archive (`git`, `local`), patches and overlays without a base (`relative`),
+/// and digests of which any may match (`several-digests`).
+///
+/// # Errors
+/// [`ReadError::Malformed`] if the file is no JSON object, [`ReadError::Input`] if it is larger than 1 MiB.
+pub fn read(
+    input: impl Read,
+    file: &Arc<str>,
+    base: Option<&str>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let text = read_document(input, MAX_FILE, file)?;
+    // Some editors on Windows write a byte order mark.
+    let json = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let object: Object<'_> = serde_json::from_str(json).map_err(|error| ReadError::Malformed {
+        location: Location::line(file, error.line() as u64),
+        message: error.to_string(),
+    })?;
+    let mut reader = Reader {
+        text: &text,
+        file,
+        base,
+        sink,
+        breaks: text.match_indices('\n').map(|(at, _)| at).collect(),
+    };
+    match object.get("attestations") {
+        Some(attestations) => reader.attestations(attestations),
+        None => reader.source(&object),
+    }
+}
+
+type Object<'a> = BTreeMap<String, &'a RawValue>;
+
+struct Reader<'a, 'b> {
+    text: &'a str,
+    file: &'a Arc<str>,
+    base: Option<&'a str>,
+    sink: &'a mut Sink<'b>,
+    /// The offsets of the line breaks.
+    breaks: Vec<usize>,
+}
+
+/// The digests that a file has for a URL, each with its place.
+type Digests = Vec<(Digest, Option<Range<u64>>)>;
+
+impl<'a> Reader<'a, '_> {
+    fn attestations(&mut self, all: &'a RawValue) -> Result<(), ReadError> {
+        let Some(all) = object(all) else {
+            return self.refuse(all, "bad-value", "`attestations` is no object");
+        };
+        for attestation in in_order(&all) {
+            let Some(fields) = object(attestation.1) else {
+                self.refuse(attestation.1, "bad-value", "the attestation is no object")?;
+                continue;
+            };
+            self.download(&fields, attestation.1)?;
+        }
+        Ok(())
+    }
+
+    fn source(&mut self, source: &Object<'a>) -> Result<(), ReadError> {
+        let kind = source
+            .get("type")
+            .map(|raw| text_of(raw).unwrap_or_default());
+        match kind.as_deref() {
+            None | Some("archive") => {
+                let first = in_order(source).first().map(|(_, raw)| *raw);
+                if let Some(first) = source.get("url").copied().or(first) {
+                    self.download(source, first)?;
+                } else {
+                    let location = Location::line(self.file, 1);
+                    (self.sink)(Notice::refused(location, "no-url", "there is no `url`").into())?;
+                }
+            }
+            Some(kind) => {
+                let code = match kind {
+                    "git_repository" => "git",
+                    "local_path" => "local",
+                    _ => "type",
+                };
+                let raw = source.get("type").copied();
+                let location = self.location(raw);
+                let message = format!("the source is a {kind}, not an archive");
+                (self.sink)(Notice::left_out(location, code, message).into())?;
+            }
+        }
+        for (key, folder) in [("patches", "patches"), ("overlay", "overlay")] {
+            if let Some(files) = source.get(key) {
+                self.registry_files(files, folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A URL and its mirrors, with one `integrity`. `place` is where messages point if there is no URL.
+    fn download(&mut self, fields: &Object<'a>, place: &'a RawValue) -> Result<(), ReadError> {
+        let digests = match fields.get("integrity") {
+            Some(raw) => match self.integrity(raw)? {
+                Some(digests) => digests,
+                None => return Ok(()),
+            },
+            None => vec![],
+        };
+        match fields.get("url") {
+            Some(url) => self.item(url, &digests)?,
+            None => self.refuse(place, "no-url", "there is no `url`")?,
+        }
+        let Some(mirrors) = fields.get("mirror_urls").filter(|raw| !is_null(raw)) else {
+            return Ok(());
+        };
+        match serde_json::from_str::<Vec<&RawValue>>(mirrors.get()) {
+            Ok(mirrors) => mirrors
+                .into_iter()
+                .try_for_each(|url| self.item(url, &digests)),
+            Err(_) => self.refuse(mirrors, "bad-value", "`mirror_urls` is no list"),
+        }
+    }
+
+    fn item(&mut self, raw: &'a RawValue, digests: &Digests) -> Result<(), ReadError> {
+        let Some(url) = text_of(raw) else {
+            return self.refuse(raw, "bad-value", "the URL is no text");
+        };
+        let location = self.location(Some(raw));
+        let item = ListItem::new(location, &url).map(|item| with_digests(item, digests));
+        Ok((self.sink)(item.into())?)
+    }
+
+    /// Patches or overlays: the digest of each name.
+    fn registry_files(&mut self, raw: &'a RawValue, folder: &str) -> Result<(), ReadError> {
+        if is_null(raw) {
+            return Ok(());
+        }
+        let Some(files) = object(raw) else {
+            return self.refuse(raw, "bad-value", &format!("`{folder}` is no object"));
+        };
+        for (name, raw) in in_order(&files) {
+            let location = self.location(Some(raw));
+            let Some(base) = self.base else {
+                let message = format!("{folder}/{name} has a URL only below a base");
+                (self.sink)(Notice::left_out(location, "relative", message).into())?;
+                continue;
+            };
+            let Some(digests) = self.integrity(raw)? else {
+                continue;
+            };
+            let path = folder_of(self.file).map(|it| format!("{it}/{folder}/{name}"));
+            let item = match path.and_then(|path| url_of(base, &path)) {
+                Some(url) => ListItem::new(location, &url).map(|it| with_digests(it, &digests)),
+                None => {
+                    let message = format!("{name:?} is not the name of a file below the base");
+                    Err(Notice::refused(location, "bad-name", message))
+                }
+            };
+            (self.sink)(item.into())?;
+        }
+        Ok(())
+    }
+
+    /// The digests of an `integrity`; `None` if a notice refused it. An empty one has none.
+    fn integrity(&mut self, raw: &'a RawValue) -> Result<Option<Digests>, ReadError> {
+        if is_null(raw) {
+            return Ok(Some(vec![]));
+        }
+        let Some(text) = text_of(raw) else {
+            self.refuse(raw, "bad-digest", "the digest is no text")?;
+            return Ok(None);
+        };
+        let list = digest::parse_all(&text);
+        for unknown in &list.unknown {
+            let notice = notice(self.location(Some(raw)), unknown);
+            let is_refused = !matches!(unknown, digest::Unknown::Algorithm(_));
+            (self.sink)(notice.into())?;
+            if is_refused {
+                return Ok(None);
+            }
+        }
+        for algorithm in &list.ambiguous {
+            let message =
+                format!("there are several values for {algorithm}, of which any may match");
+            let location = self.location(Some(raw));
+            (self.sink)(Notice::left_out(location, "several-digests", message).into())?;
+        }
+        // In text with escapes the bytes of the file are others.
+        let is_plain = raw.get().get(1..raw.get().len() - 1) == Some(&*text);
+        let start = self.offset(raw) + 1;
+        let place = |range: Range<usize>| (start + range.start) as u64..(start + range.end) as u64;
+        let digests = list.digests.into_iter();
+        let digests = digests.map(|(digest, range)| (digest, is_plain.then(|| place(range))));
+        Ok(Some(digests.collect()))
+    }
+
+    fn refuse(&mut self, raw: &RawValue, code: &str, why: &str) -> Result<(), ReadError> {
+        let notice = Notice::refused(self.location(Some(raw)), code, why);
+        Ok((self.sink)(notice.into())?)
+    }
+
+    /// The offset of a value in the file: a raw value is a part of the text.
+    fn offset(&self, raw: &RawValue) -> usize {
+        raw.get().as_ptr().addr() - self.text.as_ptr().addr()
+    }
+
+    /// The location of a value; the first line without one.
+    fn location(&self, raw: Option<&RawValue>) -> Location {
+        let offset = raw.map_or(0, |raw| self.offset(raw));
+        let before = self.breaks.partition_point(|at| *at < offset);
+        Location::line(self.file, 1 + before as u64)
+    }
+}
+
+fn with_digests(mut item: ListItem, digests: &Digests) -> ListItem {
+    for (digest, place) in digests {
+        item.set_digest(digest, place.clone());
+    }
+    item
+}
+
+fn is_null(raw: &RawValue) -> bool {
+    raw.get() == "null"
+}
+
+fn text_of(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn object(raw: &RawValue) -> Option<Object<'_>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// The fields of an object as they stand in the file.
+fn in_order<'a>(object: &Object<'a>) -> Vec<(String, &'a RawValue)> {
+    let mut fields: Vec<_> = object
+        .iter()
+        .map(|(key, raw)| (key.clone(), *raw))
+        .collect();
+    fields.sort_by_key(|(_, raw)| raw.get().as_ptr().addr());
+    fields
+}
+
+/// `modules/MODULE/VERSION`, from the path of a file.
+fn folder_of(file: &str) -> Option<String> {
+    let mut parts = file.rsplit('/').skip(1);
+    let (version, module) = (parts.next()?, parts.next()?);
+    Some(format!("modules/{module}/{version}"))
+}

@@ -1,0 +1,195 @@
+//! `conandata.yml` of Conan recipes: every mapping with `url`, at any depth, and its digests.
+//!
+//! `url` is a text or a list of mirrors. `sha256`, `sha1` and `md5` are digests, and so are `sha384` and `sha512`.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use urldb_format::{Algorithm, Digest};
+
+use crate::digest;
+use crate::input::read_document;
+use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::sums::notice;
+
+mod tree;
+
+use tree::{Child, Mapping, Node, Scalar};
+
+/// The size limit of a file. Real ones have at most 25 kB. The nodes of a file take up to a hundred times
+/// its size in memory.
+const MAX_FILE: u64 = 256 << 10;
+
+/// The number of values that aliases may repeat in a file.
+const MAX_REPEATED: u32 = 10_000;
+
+/// The longest chain of merged mappings.
+const MAX_MERGES: u32 = 16;
+
+/// Reads the data of a recipe.
+///
+/// Left out are git repositories (`git`), mappings whose `url` is null (`no-url`), and digests of other algorithms
+/// (`algorithm`).
+///
+/// # Errors
+/// [`ReadError::Malformed`] if the file is no YAML, is nested too deeply, or repeats too much by aliases;
+/// [`ReadError::Input`] if it is larger than 256 KiB.
+pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let text = read_document(input, MAX_FILE, file)?;
+    let documents = tree::parse(&text, file)?;
+    let mut reader = Reader {
+        file,
+        sink,
+        repeated: MAX_REPEATED,
+    };
+    documents
+        .iter()
+        .try_for_each(|document| reader.walk(document))
+}
+
+struct Reader<'a, 'b> {
+    file: &'a Arc<str>,
+    sink: &'a mut Sink<'b>,
+    /// The number of values that aliases may still repeat.
+    repeated: u32,
+}
+
+/// The digests of a mapping, each with the scalar that holds it.
+type Digests<'a> = Vec<(Digest, &'a Scalar)>;
+
+impl Reader<'_, '_> {
+    /// Visits the mappings of a node. What an alias repeats was visited at its anchor.
+    fn walk(&mut self, node: &Node) -> Result<(), ReadError> {
+        match node {
+            Node::Mapping(mapping) => {
+                if let Some(url) = self.find(mapping, "url", 0)? {
+                    self.source(mapping, url)?;
+                }
+                let values = mapping.values().filter(|child| !child.is_alias);
+                values
+                    .into_iter()
+                    .try_for_each(|child| self.walk(&child.node))
+            }
+            Node::List(items) => {
+                let mut items = items.iter().filter(|child| !child.is_alias);
+                items.try_for_each(|child| self.walk(&child.node))
+            }
+            Node::Scalar(_) => Ok(()),
+        }
+    }
+
+    /// The value of a key, also in the mappings that `<<` merges.
+    fn find<'n>(
+        &mut self,
+        mapping: &'n Mapping,
+        key: &str,
+        depth: u32,
+    ) -> Result<Option<&'n Child>, ReadError> {
+        if let Some(child) = mapping.get(key) {
+            return Ok(Some(child));
+        }
+        let Some(merged) = mapping.get("<<").filter(|_| depth < MAX_MERGES) else {
+            return Ok(None);
+        };
+        let merged = match &*merged.node {
+            Node::List(items) => items.iter().collect(),
+            _ => vec![merged],
+        };
+        for child in merged {
+            self.repeat(mapping.line)?;
+            if let Node::Mapping(mapping) = &*child.node
+                && let Some(found) = self.find(mapping, key, depth + 1)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Counts a value that an alias repeats.
+    fn repeat(&mut self, line: u64) -> Result<(), ReadError> {
+        let left = self.repeated.checked_sub(1);
+        self.repeated = left.ok_or_else(|| ReadError::Malformed {
+            location: Location::line(self.file, line),
+            message: format!("aliases repeat more than {MAX_REPEATED} values"),
+        })?;
+        Ok(())
+    }
+
+    /// A mapping with `url`.
+    fn source(&mut self, mapping: &Mapping, url: &Child) -> Result<(), ReadError> {
+        let urls: Vec<&Child> = match &*url.node {
+            Node::Scalar(_) => vec![url],
+            Node::List(items) => items.iter().collect(),
+            // A level between, called `url`.
+            Node::Mapping(_) => return Ok(()),
+        };
+        let commit = self.find(mapping, "commit", 0)?;
+        let is_git = commit.is_some_and(|child| child.node.text().is_some_and(|it| !it.is_null()));
+        let digests = if is_git {
+            Some(vec![])
+        } else {
+            self.digests(mapping)?
+        };
+        let Some(digests) = digests else {
+            return Ok(());
+        };
+        for child in urls {
+            if url.is_alias || child.is_alias {
+                self.repeat(mapping.line)?;
+            }
+            // Lists and mappings among the mirrors are levels between.
+            let Node::Scalar(url) = &*child.node else {
+                continue;
+            };
+            let location = Location::line(self.file, url.line);
+            let item = if is_git {
+                let message = format!("{} is a git repository", url.text);
+                Err(Notice::left_out(location, "git", message))
+            } else if url.is_null() {
+                Err(Notice::left_out(location, "no-url", "`url` is empty"))
+            } else {
+                ListItem::new(location, url.text.trim()).map(|mut item| {
+                    for (digest, scalar) in &digests {
+                        item.set_digest(digest, scalar.span.clone());
+                    }
+                    item
+                })
+            };
+            (self.sink)(item.into())?;
+        }
+        Ok(())
+    }
+
+    /// The digests of a mapping; `None` if one is refused.
+    fn digests<'n>(&mut self, mapping: &'n Mapping) -> Result<Option<Digests<'n>>, ReadError> {
+        let mut digests = vec![];
+        for algorithm in Algorithm::ALL {
+            let Some(child) = self.find(mapping, algorithm.name(), 0)? else {
+                continue;
+            };
+            let Some(scalar) = child.node.text() else {
+                let location = Location::line(self.file, mapping.line);
+                let message = format!("`{}` is no text", algorithm.name());
+                (self.sink)(Notice::refused(location, "bad-digest", message).into())?;
+                return Ok(None);
+            };
+            if scalar.is_null() {
+                continue;
+            }
+            match digest::parse(&scalar.text, Some(algorithm)) {
+                Ok(digest) => digests.push((digest, scalar)),
+                Err(unknown) => {
+                    let location = Location::line(self.file, scalar.line);
+                    let notice = notice(location, &unknown);
+                    let is_refused = !matches!(unknown, digest::Unknown::Algorithm(_));
+                    (self.sink)(notice.into())?;
+                    if is_refused {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some(digests))
+    }
+}

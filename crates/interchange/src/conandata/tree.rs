@@ -1,0 +1,236 @@
+//! The nodes of a YAML file, with the places of its scalars.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span as Marks};
+
+use crate::model::{Location, ReadError};
+
+/// The depth limit of nested values.
+const MAX_DEPTH: usize = 64;
+
+/// A node.
+#[derive(Debug)]
+pub(super) enum Node {
+    Scalar(Scalar),
+    List(Vec<Child>),
+    Mapping(Mapping),
+}
+
+/// A scalar.
+#[derive(Debug)]
+pub(super) struct Scalar {
+    pub(super) text: String,
+    is_plain: bool,
+    /// The line in the file, from 1.
+    pub(super) line: u64,
+    /// The bytes in the file, if they are the text.
+    pub(super) span: Option<Range<u64>>,
+}
+
+/// A mapping.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    pairs: Vec<(Child, Child)>,
+    /// The line in the file, from 1.
+    pub(super) line: u64,
+}
+
+/// A node in a list or a mapping.
+#[derive(Debug, Clone)]
+pub(super) struct Child {
+    pub(super) node: Rc<Node>,
+    /// Whether an alias repeats a node that stands elsewhere.
+    pub(super) is_alias: bool,
+}
+
+impl Node {
+    pub(super) fn text(&self) -> Option<&Scalar> {
+        match self {
+            Self::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+}
+
+impl Scalar {
+    /// Whether there is no value: null, or a text without content.
+    pub(super) fn is_null(&self) -> bool {
+        let is_word = matches!(&*self.text, "null" | "Null" | "NULL" | "~");
+        self.text.trim().is_empty() || self.is_plain && is_word
+    }
+}
+
+impl Mapping {
+    /// The value of a key. The last of several counts, as in Python.
+    pub(super) fn get(&self, key: &str) -> Option<&Child> {
+        let is_key = |child: &Child| child.node.text().is_some_and(|scalar| scalar.text == key);
+        let mut pairs = self.pairs.iter().rev();
+        pairs
+            .find(|(child, _)| is_key(child))
+            .map(|(_, value)| value)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &Child> {
+        self.pairs.iter().map(|(_, value)| value)
+    }
+}
+
+/// The documents of a file.
+///
+/// # Errors
+/// [`ReadError::Malformed`] if the text is no YAML, or is nested too deeply.
+pub(super) fn parse(text: &str, file: &Arc<str>) -> Result<Vec<Rc<Node>>, ReadError> {
+    let malformed = |line: usize, message: &str| ReadError::Malformed {
+        location: Location::line(file, line as u64),
+        message: message.to_owned(),
+    };
+    let of_parser = |error: ScanError| malformed(error.marker().line(), error.info());
+    let mut builder = Builder::new(text);
+    for event in Parser::new_from_str(text) {
+        let (event, marks) = event.map_err(of_parser)?;
+        if builder.open.len() > MAX_DEPTH {
+            return Err(malformed(
+                marks.start.line(),
+                "values are nested too deeply",
+            ));
+        }
+        builder.take(event, marks);
+    }
+    Ok(builder.documents)
+}
+
+/// A list or a mapping whose end is not read yet.
+struct Open {
+    anchor: usize,
+    line: u64,
+    is_mapping: bool,
+    children: Vec<Child>,
+}
+
+struct Builder<'a> {
+    positions: Positions<'a>,
+    open: Vec<Open>,
+    anchors: BTreeMap<usize, Rc<Node>>,
+    documents: Vec<Rc<Node>>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            positions: Positions {
+                text,
+                offsets: text.char_indices().map(|(at, _)| at).collect(),
+            },
+            open: vec![],
+            anchors: BTreeMap::new(),
+            documents: vec![],
+        }
+    }
+
+    fn take(&mut self, event: Event<'_>, marks: Marks) {
+        let line = marks.start.line() as u64;
+        match event {
+            Event::Scalar(text, style, anchor, _) => {
+                let scalar = Scalar {
+                    span: self.positions.span(marks.start.index(), style, &text),
+                    is_plain: style == ScalarStyle::Plain,
+                    text: text.into_owned(),
+                    line,
+                };
+                self.close(Node::Scalar(scalar), anchor);
+            }
+            Event::SequenceStart(anchor, _) => self.begin(anchor, line, false),
+            Event::MappingStart(anchor, _) => self.begin(anchor, line, true),
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(open) = self.open.pop() else {
+                    return;
+                };
+                let anchor = open.anchor;
+                self.close(open.node(), anchor);
+            }
+            Event::Alias(anchor) => {
+                // A node that contains itself has no value here.
+                let known = self.anchors.get(&anchor).cloned();
+                let node = known.unwrap_or_else(|| Rc::new(Node::List(vec![])));
+                self.add(Child {
+                    node,
+                    is_alias: true,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, anchor: usize, line: u64, is_mapping: bool) {
+        self.open.push(Open {
+            anchor,
+            line,
+            is_mapping,
+            children: vec![],
+        });
+    }
+
+    fn close(&mut self, node: Node, anchor: usize) {
+        let node = Rc::new(node);
+        if anchor > 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        self.add(Child {
+            node,
+            is_alias: false,
+        });
+    }
+
+    fn add(&mut self, child: Child) {
+        match self.open.last_mut() {
+            Some(open) => open.children.push(child),
+            None => self.documents.push(child.node),
+        }
+    }
+}
+
+impl Open {
+    fn node(self) -> Node {
+        if !self.is_mapping {
+            return Node::List(self.children);
+        }
+        let mut children = self.children.into_iter();
+        let mut pairs = vec![];
+        while let (Some(key), Some(value)) = (children.next(), children.next()) {
+            pairs.push((key, value));
+        }
+        Node::Mapping(Mapping {
+            pairs,
+            line: self.line,
+        })
+    }
+}
+
+/// Converts positions in characters to bytes.
+struct Positions<'a> {
+    text: &'a str,
+    /// The offset of each character.
+    offsets: Vec<usize>,
+}
+
+impl Positions<'_> {
+    /// The bytes of a scalar, if they are its text: without escapes and line breaks.
+    fn span(&self, start: usize, style: ScalarStyle, value: &str) -> Option<Range<u64>> {
+        let start = *self.offsets.get(start)?;
+        let quote = match style {
+            ScalarStyle::Plain => "",
+            ScalarStyle::SingleQuoted => "'",
+            ScalarStyle::DoubleQuoted => "\"",
+            _ => return None,
+        };
+        let rest = self.text.get(start..)?.strip_prefix(quote)?;
+        let behind = rest.strip_prefix(value)?;
+        let start = start + quote.len();
+        let is_whole = !value.is_empty() && behind.starts_with(quote);
+        is_whole.then(|| start as u64..(start + value.len()) as u64)
+    }
+}

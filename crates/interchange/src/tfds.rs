@@ -1,0 +1,64 @@
+//! The checksums of TensorFlow Datasets (`url_checksums/*.txt`, `checksums.tsv`): `URL⇥LENGTH⇥SHA-256⇥NAME`.
+//!
+//! Older files have blanks and no name. Their last two words are the length and the digest, since a URL may
+//! contain blanks.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use urldb_format::Algorithm;
+
+use crate::digest;
+use crate::input::LineReader;
+use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::sums::notice;
+
+/// Reads a list of checksums.
+pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut lines = LineReader::new(input);
+    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+        let location = Location::line(file, line.number);
+        let found = match line.text {
+            Err(why) => Err(Notice::refused(location, "bad-line", why)),
+            Ok(text) if text.trim().is_empty() || text.trim_start().starts_with('#') => continue,
+            Ok(text) => parse(text, line.offset, location),
+        };
+        sink(found.into())?;
+    }
+    Ok(())
+}
+
+/// The item of a line. `start` is the offset of the line in the file.
+fn parse(line: &str, start: u64, location: Location) -> Result<ListItem, Notice> {
+    let Some((url, length, sha256)) = fields(line) else {
+        let message = "the line is not URL, length, SHA-256";
+        return Err(Notice::refused(location, "bad-line", message));
+    };
+    let span = |part: &str| {
+        let at = start + (part.as_ptr().addr() - line.as_ptr().addr()) as u64;
+        Some(at..at + part.len() as u64)
+    };
+    let number = length.parse().map_err(|_| {
+        let message = format!("the length is not a number: {length}");
+        Notice::refused(location.clone(), "bad-line", message)
+    })?;
+    let found = digest::parse(sha256, Some(Algorithm::Sha256));
+    let found = found.map_err(|unknown| notice(location.clone(), &unknown))?;
+    let mut item = ListItem::new(location, url)?;
+    item.set_length(number, span(length));
+    item.set_digest(&found, span(sha256));
+    Ok(item)
+}
+
+/// URL, length and digest.
+fn fields(line: &str) -> Option<(&str, &str, &str)> {
+    let line = line.trim();
+    let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+    if line.contains('\t') {
+        let mut fields = line.split('\t').map(str::trim);
+        return Some((fields.next()?, fields.next()?, fields.next()?));
+    }
+    let (rest, digest) = line.rsplit_once(char::is_whitespace)?;
+    let (url, length) = rest.trim_end().rsplit_once(char::is_whitespace)?;
+    Some((url.trim_end(), length, digest))
+}
