@@ -30,7 +30,7 @@ pub enum Format {
     Table,
     /// Output of `urldb export jsonl`
     Jsonl,
-    /// Digests of files below --base: SHA256SUMS and the like, of GNU, BSD, OpenSSL and pooch
+    /// Digests of files below --base, such as SHA256SUMS or registry.txt
     Sums,
     /// Checksums of TensorFlow Datasets
     Tfds,

@@ -195,15 +195,7 @@ fn the_real_database_goes_through_each_format_as_far_as_it_can() {
     for (file, name) in database.files().iter().zip(&names) {
         original.write(name, std::fs::read(file).unwrap());
     }
-    for format in [
-        "ssd3",
-        "jsonl",
-        "table",
-        "list",
-        "sitemap",
-        "sums",
-        "cdxj",
-    ] {
+    for format in ["ssd3", "jsonl", "table", "list", "sitemap", "sums", "cdxj"] {
         let copy = Sandbox::new("");
         let list = original.ok(&["export", format]).out;
         copy.write("list", &list);

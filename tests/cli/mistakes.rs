@@ -358,15 +358,7 @@ fn no_command_names_the_url_of_another_host_for_a_path_without_slash() {
         assert_eq!(list.out.lines().count(), 1, "{list:#?}");
         list.complains(&warnings).says("http://a.test/good");
     }
-    for format in [
-        "list",
-        "jsonl",
-        "table",
-        "ssd3",
-        "sums",
-        "cdxj",
-        "sitemap",
-    ] {
+    for format in ["list", "jsonl", "table", "ssd3", "sums", "cdxj", "sitemap"] {
         let export = sandbox.ok(&["export", format]);
         assert!(!export.out.contains("other.test"), "{format}: {export:#?}");
         assert!(export.out.contains("good"), "{format}: {export:#?}");

@@ -73,7 +73,8 @@ fn item(
         return Err(Notice::refused(location, "bad-line", message));
     };
     let text = line.get(entry.digest.clone()).unwrap_or_default();
-    if let Some(code) = hint.code(text).or_else(|| entry.foreign_code(text)) {
+    let hinted = hint.code(text).filter(|_| entry.algorithm.is_none());
+    if let Some(code) = hinted.or_else(|| entry.foreign_code(text)) {
         let message = format!("records hold no digest such as that of {:?}", entry.name);
         return Err(Notice::left_out(location, code, message));
     }

@@ -91,114 +91,134 @@ fn next(rows: &mut Rows<impl BufRead>, row: &mut Row, file: &Arc<str>) -> Result
     })
 }
 
-/// The values of a row that have a place in the file.
-#[derive(Default)]
-struct Placed<'a> {
-    url: &'a str,
-    digests: Vec<(Digest, Option<Range<u64>>)>,
-    length: Option<(u64, Option<Range<u64>>)>,
-    spans: Vec<(&'static str, Option<Range<u64>>)>,
-}
-
 fn parse<'a>(
     cells: impl Iterator<Item = (&'static str, &'a Cell)>,
     location: &Location,
 ) -> Result<ListItem, Notice> {
-    let refused = |why: &str| Notice::refused(location.clone(), "bad-cell", why);
-    let (mut placed, mut document, mut metadata) = (Placed::default(), Mapping::new(), None);
-    let mut extra = Mapping::new();
+    let mut values = RowValues::default();
     for (column, cell) in cells.filter(|(_, cell)| !cell.text.is_empty()) {
-        let (text, span) = (cell.text.as_str(), cell.span());
+        let taken = values.take(column, cell);
+        taken.map_err(|why| Notice::refused(location.clone(), "bad-cell", why))?;
+    }
+    values.item(location)
+}
+
+/// The values of a row.
+#[derive(Default)]
+struct RowValues<'a> {
+    url: &'a str,
+    document: Mapping,
+    /// The keys that have no column.
+    extra: Mapping,
+    metadata: Option<Metadata>,
+    digests: Vec<(Digest, Option<Range<u64>>)>,
+    length: Option<(u64, Option<Range<u64>>)>,
+    /// The places of other values.
+    spans: Vec<(&'static str, Option<Range<u64>>)>,
+}
+
+impl<'a> RowValues<'a> {
+    /// Takes a cell that is not empty.
+    ///
+    /// # Errors
+    /// A text that says why the cell holds no value of its column.
+    fn take(&mut self, column: &'static str, cell: &'a Cell) -> Result<(), String> {
+        let text = cell.text.as_str();
         match column {
-            "url" => placed.url = text,
-            "extra" => extra = parse_object(text).map_err(refused)?,
-            "metadata" => {
-                metadata = Some(Metadata::from_mapping(parse_object(text).map_err(refused)?));
-            }
+            "url" => self.url = text.trim(),
+            "extra" => self.extra = parse_object(text)?,
+            "metadata" => self.metadata = Some(Metadata::from_mapping(parse_object(text)?)),
             "categories" => {
                 let categories = text
                     .split(SEPARATOR)
                     .map(str::trim)
                     .filter(|text| !text.is_empty());
-                document.insert(column, Value::List(categories.map(Value::from).collect()));
+                let categories = Value::List(categories.map(Value::from).collect());
+                self.document.insert(column, categories);
             }
-            "content-length" | "status" => {
-                let Some((text, span)) = cell.trimmed() else {
-                    continue;
-                };
-                let number = text.parse::<u64>();
-                let number =
-                    number.map_err(|_| refused(&format!("{column} is not a number: {text}")))?;
-                if column == "status" {
-                    document.insert(column, number);
-                    placed.spans.push((column, span));
-                } else {
-                    placed.length = Some((number, span));
-                }
-            }
-            "digest" => add_digests(cell, None, &mut placed).map_err(|why| refused(&why))?,
+            "content-length" | "status" => self.take_number(column, cell)?,
+            "digest" => self.take_digests(cell)?,
             _ => match Algorithm::of_key(column) {
-                Some(algorithm) => {
-                    add_digests(cell, Some(algorithm), &mut placed).map_err(|why| refused(&why))?;
-                }
+                Some(algorithm) => self.take_digest(algorithm, cell)?,
                 None => {
-                    document.insert(column, text);
-                    placed.spans.push((column, span));
+                    self.document.insert(column, text);
+                    self.spans.push((column, cell.span()));
                 }
             },
         }
+        Ok(())
     }
-    // A column counts more than the same key in `extra`.
-    for (key, value) in extra.iter() {
-        if document.get(key).is_none() {
-            document.insert(key, value.clone());
-        }
-    }
-    let mut item = ListItem::new(location.clone(), placed.url)?;
-    item.metadata = metadata;
-    item = item.with_record(document)?;
-    for (key, span) in placed.spans {
-        if matches!(key, "content-type" | "status" | "redirects-to") {
-            item.set_span(key, span);
-        }
-    }
-    if let Some((length, span)) = placed.length {
-        item.set_length(length, span);
-    }
-    for (digest, span) in placed.digests {
-        item.set_digest(&digest, span);
-    }
-    Ok(item)
-}
 
-/// Adds the digests of a cell: one, or several in the spelling of subresource integrity.
-fn add_digests(
-    cell: &Cell,
-    assumed: Option<Algorithm>,
-    placed: &mut Placed<'_>,
-) -> Result<(), String> {
-    let Some((text, span)) = cell.trimmed() else {
-        return Ok(());
-    };
-    let place = |range: Range<usize>| {
-        let start = span.as_ref()?.start;
-        Some(start + range.start as u64..start + range.end as u64)
-    };
-    if let Some(algorithm) = assumed {
-        let digest = digest::parse(text, assumed)
-            .map_err(|unknown| format!("{algorithm} of {}: {unknown}", placed.url))?;
-        placed.digests.push((digest, place(0..text.len())));
-        return Ok(());
+    fn take_number(&mut self, column: &'static str, cell: &Cell) -> Result<(), String> {
+        let Some((text, span)) = cell.trimmed() else {
+            return Ok(());
+        };
+        let number = text.parse::<u64>();
+        let number = number.map_err(|_| format!("{column} is not a number: {text}"))?;
+        if column == "status" {
+            self.document.insert(column, number);
+            self.spans.push((column, span));
+        } else {
+            self.length = Some((number, span));
+        }
+        Ok(())
     }
-    let list = digest::parse_all(text);
-    if let Some(unknown) = list.unknown.first() {
-        return Err(unknown.to_string());
+
+    /// Takes the digest of a column that names its algorithm.
+    fn take_digest(&mut self, algorithm: Algorithm, cell: &Cell) -> Result<(), String> {
+        if let Some((text, span)) = cell.trimmed() {
+            let digest = digest::parse(text, Some(algorithm));
+            let digest = digest.map_err(|unknown| format!("{algorithm}: {unknown}"))?;
+            self.digests.push((digest, span));
+        }
+        Ok(())
     }
-    let digests = list.digests.into_iter();
-    placed
-        .digests
-        .extend(digests.map(|(digest, range)| (digest, place(range))));
-    Ok(())
+
+    /// Takes digests in any spelling.
+    fn take_digests(&mut self, cell: &Cell) -> Result<(), String> {
+        let Some((text, span)) = cell.trimmed() else {
+            return Ok(());
+        };
+        let list = digest::parse_all(text);
+        if let Some(unknown) = list.unknown.first() {
+            return Err(unknown.to_string());
+        }
+        if let Some(algorithm) = list.ambiguous.first() {
+            return Err(format!(
+                "there are several values for {algorithm}, of which any may match"
+            ));
+        }
+        for (digest, range) in list.digests {
+            let start = span.as_ref().map(|span| span.start);
+            let place = start.map(|at| at + range.start as u64..at + range.end as u64);
+            self.digests.push((digest, place));
+        }
+        Ok(())
+    }
+
+    fn item(mut self, location: &Location) -> Result<ListItem, Notice> {
+        // A column counts more than the same key in `extra`.
+        for (key, value) in self.extra.iter() {
+            if self.document.get(key).is_none() {
+                self.document.insert(key, value.clone());
+            }
+        }
+        let mut item = ListItem::new(location.clone(), self.url)?;
+        item.metadata = self.metadata;
+        item = item.with_record(self.document)?;
+        for (key, span) in self.spans {
+            if matches!(key, "content-type" | "status" | "redirects-to") {
+                item.set_span(key, span);
+            }
+        }
+        if let Some((length, span)) = self.length {
+            item.set_length(length, span);
+        }
+        for (digest, span) in self.digests {
+            item.set_digest(&digest, span);
+        }
+        Ok(item)
+    }
 }
 
 fn parse_object(text: &str) -> Result<Mapping, &'static str> {

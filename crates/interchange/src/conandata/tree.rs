@@ -227,10 +227,20 @@ impl Positions<'_> {
             ScalarStyle::DoubleQuoted => "\"",
             _ => return None,
         };
-        let rest = self.text.get(start..)?.strip_prefix(quote)?;
+        let content = without_properties(self.text.get(start..)?);
+        let rest = content.strip_prefix(quote)?;
         let behind = rest.strip_prefix(value)?;
-        let start = start + quote.len();
+        let start = self.text.len() - rest.len();
         let is_whole = !value.is_empty() && behind.starts_with(quote);
         is_whole.then(|| start as u64..(start + value.len()) as u64)
     }
+}
+
+/// The text of a scalar behind its anchor and its tag.
+fn without_properties(mut text: &str) -> &str {
+    while text.starts_with(['&', '!']) {
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        text = text.get(end..).unwrap_or_default().trim_start();
+    }
+    text
 }

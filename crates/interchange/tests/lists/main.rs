@@ -5,11 +5,17 @@
 //! - `sitemap`: sitemaps and their indexes.
 //! - `archive`: WARC and CDXJ.
 //! - `documents`: the links of documents, and the output of lychee.
+//! - `digests`: the spellings of digests.
+//! - `spans`: the places of values.
+//! - `trees`: thousands of entries, against a count in Python (`count.py`).
 #![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod archive;
 mod common;
 mod documents;
+mod digests;
 mod reading;
 mod round_trip;
 mod sitemap;
+mod spans;
+mod trees;

@@ -37,7 +37,14 @@ fn rows(text: &str, names: &[(&str, &str)]) -> (Taken, Result<(), ReadError>) {
         .iter()
         .map(|(name, key)| ((*name).to_owned(), (*key).to_owned()))
         .collect();
-    Taken::with_result(|sink| table::read(text.as_bytes(), &"t.csv".into(), &Columns::named(names), sink))
+    Taken::with_result(|sink| {
+        table::read(
+            text.as_bytes(),
+            &"t.csv".into(),
+            &Columns::named(names),
+            sink,
+        )
+    })
 }
 
 #[test]
@@ -144,7 +151,7 @@ fn digests_are_of_files_below_the_base() {
         [
             "SHA256SUMS:5 bad-name",
             "SHA256SUMS:6 bad-name",
-            "SHA256SUMS:7 bad-line"
+            "SHA256SUMS:7 bad-digest"
         ]
     );
 }

@@ -1,0 +1,239 @@
+"""Counts the items and notices of a tree of lists, for trees.rs: an implementation that shares no code with the readers.
+
+Usage: count.py FORMAT DIRECTORY. Prints one line for each item and each notice. Exits with 77 without PyYAML.
+"""
+
+import base64
+import csv
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+LENGTHS = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha512"}
+ORDER = ["md5", "sha1", "sha256", "sha384", "sha512"]
+BYTES = {name: length // 2 for length, name in LENGTHS.items()}
+
+
+def item(url, digests, length=None):
+    if url.startswith("ftp:"):
+        print("refused scheme")
+        return
+    parts = [url] + ([f"length={length}"] if length is not None else [])
+    print(" ".join(parts + [f"{name}={digests[name]}" for name in ORDER if name in digests]))
+
+
+def hexadecimal(text, name):
+    """The digest in lower case; None if it is none of the algorithm."""
+    return text.lower() if re.fullmatch(rf"[0-9a-fA-F]{{{2 * BYTES[name]}}}", text) else None
+
+
+def below(base, name, digests):
+    name = name.removeprefix("./")
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        print("refused bad-name")
+    else:
+        item(base + quote(name, safe="!$&'()*+,;=:@/-._~"), digests)
+
+
+def sums(path, text):
+    body, state = [], "plain"
+    for line in text.removeprefix("\ufeff").split("\n"):
+        line = line.removesuffix("\r")
+        if line == "-----BEGIN PGP SIGNED MESSAGE-----":
+            state = "headers"
+        elif line == "-----BEGIN PGP SIGNATURE-----":
+            state = "signature"
+        elif state == "headers":
+            state = "text" if not line else state
+        elif state in ("plain", "text"):
+            body.append(line.removeprefix("- ") if state == "text" else line)
+    for line in body:
+        if line.strip() and line[0] not in "#;":
+            digest_of_file(line, path.name)
+
+
+def digest_of_file(line, file):
+    if match := re.fullmatch(r"(\\?)([0-9a-fA-F]+) [ *](.+)", line):
+        escaped, digest, name = match.groups()
+        if len(digest) in LENGTHS or len(digest) == 56:
+            if len(digest) == 56:
+                print("left out sha224")
+            elif len(digest) == 128 and file == "B2SUMS":
+                print("left out blake2b")
+            else:
+                if escaped:
+                    name = name.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
+                below("http://a.test/", name, {LENGTHS[len(digest)]: digest.lower()})
+            return
+    if match := re.fullmatch(r"([A-Za-z0-9-]+) ?\((.*)\) ?= ?([0-9a-fA-F]+)", line):
+        name = match[1].lower().replace("-", "").replace("sha2512", "sha512")
+        if name in BYTES:
+            digest = hexadecimal(match[3], name)
+            if digest is None:
+                print("refused bad-digest")
+            else:
+                below("http://a.test/", match[2], {name: digest})
+        else:
+            print("left out", name if name in ("blake2b", "sha224") else "algorithm")
+        return
+    if re.fullmatch(r"\d+ \d+ .+", line):
+        print("left out crc")
+        return
+    words = shlex.split(line)
+    if len(words) not in (2, 3):
+        print("refused bad-line")
+        return
+    name, _, digest = words[1].rpartition(":")
+    if name and name not in BYTES:
+        print("left out algorithm")
+    elif not name and len(digest) == 8:
+        print("left out crc")
+    elif file == "B2SUMS" and len(words[1]) == 128:
+        print("left out blake2b")
+    elif (found := hexadecimal(digest, name or "sha256")) is None:
+        print("refused bad-digest")
+    elif len(words) == 3:
+        item(words[2], {name or "sha256": found})
+    else:
+        below("http://a.test/", words[0], {name or "sha256": found})
+
+
+def table(path, text):
+    delimiter = next(mark for mark in "\t;," if mark in text.split("\n")[0])
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    print("left out", "unknown-column")
+    next(rows)
+    for row in rows:
+        if not row:
+            continue
+        url, size, sha256, md5, _, sha512 = (cell.strip() for cell in row)
+        cells = {"sha256": sha256, "md5": md5, "sha512": sha512}
+        found = {name: hexadecimal(cell, name) for name, cell in cells.items() if cell}
+        if None in found.values() or size and not size.isdigit():
+            print("refused bad-cell")
+        else:
+            item(url, found, size or None)
+
+
+def tfds(path, text):
+    for line in text.split("\n"):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        fields = line.split("\t") if "\t" in line else line.rsplit(maxsplit=2)
+        if len(fields) < 3 or not fields[1].isdigit():
+            print("refused bad-line")
+        elif (digest := hexadecimal(fields[2], "sha256")) is None:
+            print("refused bad-digest")
+        else:
+            item(fields[0], {"sha256": digest}, fields[1])
+
+
+def integrity(text):
+    """The digests of an integrity; None if a word is no digest."""
+    found = {}
+    for word in (text or "").split():
+        name, _, value = word.partition("-")
+        if name == "sha224":
+            print("left out algorithm")
+        elif name not in BYTES:
+            print("refused bad-digest")
+            return None
+        else:
+            found.setdefault(name, []).append(base64.b64decode(value.partition("?")[0]).hex())
+    for name, values in found.items():
+        if len(values) > 1:
+            print("left out several-digests")
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def bazel(path, text, base):
+    data = json.loads(text)
+    for attestation in data.get("attestations", {}).values():
+        digests = integrity(attestation["integrity"])
+        if digests is not None:
+            item(attestation["url"], digests)
+    if "attestations" in data:
+        return
+    kind = data.get("type", "archive")
+    if kind != "archive":
+        print("left out", {"git_repository": "git", "local_path": "local"}[kind])
+    elif (digests := integrity(data.get("integrity"))) is not None:
+        if "url" in data:
+            item(data["url"], digests)
+        else:
+            print("refused no-url")
+        for url in data.get("mirror_urls", []):
+            item(url, digests)
+    for folder in ("patches", "overlay"):
+        for name, value in data[folder].items():
+            if base is None:
+                print("left out relative")
+            elif (digests := integrity(value)) is not None:
+                below(base, "/".join(path.parts[-4:-1] + (folder, name)), digests)
+
+
+def conandata(path, text):
+    import yaml
+
+    seen = set()
+
+    def walk(node):
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        if isinstance(node, list):
+            for child in node:
+                walk(child)
+        if isinstance(node, dict):
+            if "url" in node:
+                source(node)
+            for child in node.values():
+                walk(child)
+
+    def source(node):
+        urls = node["url"] if isinstance(node["url"], list) else [node["url"]]
+        if node.get("commit"):
+            for _ in urls:
+                print("left out git")
+            return
+        digests = {name: hexadecimal(node[name], name) for name in ORDER if node.get(name)}
+        if None in digests.values():
+            print("refused bad-digest")
+            return
+        for url in urls:
+            if url is None:
+                print("left out no-url")
+            else:
+                item(url, digests)
+
+    # Digests such as 1e5… are text.
+    walk(yaml.safe_load(text))
+
+
+FORMATS = {
+    "sums": sums,
+    "table": table,
+    "tfds": tfds,
+    "bazel-registry": lambda path, text: bazel(path, text, None),
+    "bazel-registry-base": lambda path, text: bazel(path, text, "https://r.test/"),
+    "conandata": conandata,
+}
+
+
+def main():
+    if sys.argv[1] == "conandata":
+        try:
+            import yaml  # noqa: F401
+        except ImportError:
+            sys.exit(77)
+    for path in sorted(Path(sys.argv[2]).rglob("*")):
+        if path.is_file():
+            FORMATS[sys.argv[1]](path, path.read_bytes().decode())
+
+
+main()

@@ -1,0 +1,428 @@
+//! Trees of thousands of entries with every edge of the formats, against an independent count in Python.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
+
+use urldb_format::Algorithm;
+use urldb_interchange::table::Columns;
+use urldb_interchange::{
+    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, conandata, sums, table, tfds,
+};
+
+/// Files of a tree.
+const FILES: u64 = 300;
+
+/// Entries of a file.
+const ENTRIES: u64 = 20;
+
+/// Deterministic numbers (xorshift64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        self.next() % most
+    }
+
+    fn hex(&mut self, digits: usize) -> String {
+        let mut text = String::new();
+        while text.len() < digits {
+            write!(text, "{:016x}", self.next()).unwrap();
+        }
+        text.truncate(digits);
+        // A digest has a letter, so that it is no number.
+        text.replace_range(..1, "a");
+        if self.below(4) == 0 {
+            text.to_uppercase()
+        } else {
+            text
+        }
+    }
+
+    /// Subresource integrity of zero to three values, or what is none.
+    fn integrity(&mut self) -> String {
+        let base64 = |bytes: usize, first: char| {
+            let length = bytes.div_ceil(3) * 4;
+            let padding = (3 - bytes % 3) % 3;
+            format!(
+                "{first}{}{}",
+                "A".repeat(length - padding - 1),
+                "=".repeat(padding)
+            )
+        };
+        let first = char::from(b'B' + u8::try_from(self.below(20)).unwrap());
+        let sha256 = format!("sha256-{}", base64(32, first));
+        match self.below(9) {
+            0 => String::new(),
+            1 => format!("sha384-{}", base64(48, first)),
+            2 => format!("{sha256} sha512-{}", base64(64, first)),
+            3 => format!(
+                "{sha256} sha256-{} sha384-{}",
+                base64(32, 'Z'),
+                base64(48, first)
+            ),
+            4 => "unknown".to_owned(),
+            5 => format!("{sha256} sha224-{}", base64(28, first)),
+            6 => format!("{sha256}?ct=x"),
+            _ => sha256,
+        }
+    }
+}
+
+/// An item or a notice in one line.
+fn line(event: &ReadEvent) -> String {
+    match event {
+        ReadEvent::Item(item) => {
+            let mut line = item.url().unwrap().to_string();
+            if let Some(length) = item.record.content_length {
+                write!(line, " length={length}").unwrap();
+            }
+            for algorithm in Algorithm::ALL {
+                if let Some(digest) = item.record.digest(algorithm) {
+                    write!(line, " {}={digest}", algorithm.name()).unwrap();
+                }
+            }
+            line
+        }
+        ReadEvent::Notice(notice) => {
+            let word = match notice.severity {
+                NoticeSeverity::Refused => "refused",
+                NoticeSeverity::LeftOut => "left out",
+                NoticeSeverity::Remark => "remark",
+            };
+            format!("{word} {}", notice.code)
+        }
+    }
+}
+
+type Read<'a> = &'a dyn Fn(&[u8], &Path, &mut Sink<'_>) -> Result<(), ReadError>;
+
+/// Compares what `read` finds in the files with what the script finds.
+fn compare(format: &str, files: &[(PathBuf, String)], read: Read<'_>) {
+    let tree = tempfile::tempdir().unwrap();
+    let mut found = vec![];
+    for (path, text) in files {
+        let path = tree.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        let result = read(text.as_bytes(), &path, &mut |event| {
+            found.push(line(&event));
+            Ok(())
+        });
+        result.unwrap_or_else(|error| panic!("{error}"));
+    }
+    found.sort();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lists/count.py");
+    let counted = Command::new("python3")
+        .arg(script)
+        .arg(format)
+        .arg(tree.path())
+        .output();
+    let counted = match counted {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            eprintln!("skipped: there is no python3");
+            return;
+        }
+        other => other.unwrap(),
+    };
+    if counted.status.code() == Some(77) {
+        eprintln!("skipped: python3 has no PyYAML");
+        return;
+    }
+    assert!(
+        counted.status.success(),
+        "{}",
+        String::from_utf8_lossy(&counted.stderr)
+    );
+    let text = String::from_utf8(counted.stdout).unwrap();
+    let mut counted: Vec<&str> = text.lines().collect();
+    counted.sort_unstable();
+    assert!(found.len() > 3000, "{} lines", found.len());
+    for (number, (found, counted)) in found.iter().zip(&counted).enumerate() {
+        assert_eq!(found, counted, "line {number} of {format}");
+    }
+    assert_eq!(found.len(), counted.len());
+}
+
+/// A tree of `FILES` files of `ENTRIES` entries each.
+fn tree(
+    name: &dyn Fn(u64) -> String,
+    head: &dyn Fn(u64) -> String,
+    entry: &mut dyn FnMut(u64, u64) -> String,
+) -> Vec<(PathBuf, String)> {
+    let file = |number| {
+        let mut text = head(number);
+        for index in 0..ENTRIES {
+            text.push_str(&entry(number, index));
+        }
+        (PathBuf::from(name(number)), text)
+    };
+    (0..FILES).map(file).collect()
+}
+
+#[test]
+fn lists_of_digests() {
+    let mut numbers = Numbers(1);
+    let name = |number| match number % 5 {
+        0 => format!("{number}/B2SUMS"),
+        1 => format!("{number}/registry.txt"),
+        _ => format!("{number}/SHA256SUMS"),
+    };
+    let signed = "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n";
+    let head = |number| {
+        if number % 3 == 0 {
+            signed.to_owned()
+        } else {
+            "\u{feff}# list\n\n".to_owned()
+        }
+    };
+    let mut files = tree(&name, &head, &mut |file, index| {
+        let name = format!("{file}-{index}");
+        let sha256 = numbers.hex(64);
+        let digits = [32, 40, 56, 64, 96, 128][usize::try_from(numbers.below(6)).unwrap()];
+        let any = numbers.hex(digits);
+        match numbers.below(20) {
+            0 | 1 => format!("{any}  {name}\n"),
+            2 => format!("{any} *./{name}\r\n"),
+            3 => format!("\\{sha256}  {name}\\n\\\\\n"),
+            4 => format!("SHA256 ({name} (1)) = {sha256}\n"),
+            5 => format!("SHA2-512({name})= {}\n", numbers.hex(128)),
+            6 => format!("BLAKE2b ({name}) = {}\n", numbers.hex(128)),
+            7 => format!("SHA224 ({name}) = {}\n", numbers.hex(56)),
+            8 => format!("SM3 ({name}) = {sha256}\n"),
+            9 => format!(
+                "{} {} {name}\n",
+                numbers.below(4_000_000_000),
+                numbers.below(9999)
+            ),
+            10 => format!("{name} sha256:{sha256}\n"),
+            11 => format!("{name} {sha256} https://b.test/{name}\n"),
+            12 => format!("\"{name} x\" md5:{}\n", numbers.hex(32)),
+            13 => format!("{name} xxh64:{}\n", numbers.hex(16)),
+            14 => format!("{name} {}\n", numbers.hex(8)),
+            15 => format!("# {sha256}  {name}\n; {sha256}\n\n"),
+            16 => format!("{sha256}  ../{name}\n"),
+            17 => format!("{name}\n"),
+            18 => format!("MD5 ({name}) = {sha256}\n"),
+            _ => format!("- {sha256}\n"),
+        }
+    });
+    for (_, text) in &mut files {
+        if text.starts_with('-') {
+            text.push_str(
+                "-----BEGIN PGP SIGNATURE-----\n\nabc def\n-----END PGP SIGNATURE-----\n",
+            );
+        }
+    }
+    compare("sums", &files, &|bytes, path, sink| {
+        sums::read(
+            bytes,
+            &path.display().to_string().into(),
+            "http://a.test/",
+            sink,
+        )
+    });
+}
+
+#[test]
+fn tables() {
+    let mut numbers = Numbers(2);
+    let delimiter = |number: u64| [",", "\t", ";"][usize::try_from(number % 3).unwrap()];
+    let head = |number| {
+        let names = [
+            "# Upstream URL",
+            "Size",
+            "sha-256",
+            "MD5 sum",
+            "Owner",
+            "SHA512",
+        ];
+        format!("{}\n", names.join(delimiter(number)))
+    };
+    let files = tree(
+        &|number| format!("{number}.csv"),
+        &head,
+        &mut |file, index| {
+            let url = match numbers.below(8) {
+                0 => format!("ftp://a.test/{file}"),
+                1 => "https://a.test/twice".to_owned(),
+                2 => format!("\"https://a.test/{file}/{index}\""),
+                _ => format!("http://a.test/{file}/{index}"),
+            };
+            let mut cell = |digits: usize| match numbers.below(6) {
+                0 => String::new(),
+                1 => format!("\" {} \"", numbers.hex(digits)),
+                2 if numbers.below(9) == 0 => "word".to_owned(),
+                _ => numbers.hex(digits),
+            };
+            let (sha256, md5, sha512) = (cell(64), cell(32), cell(128));
+            let size = match numbers.below(10) {
+                0 => String::new(),
+                1 => "many".to_owned(),
+                _ => numbers.below(1 << 40).to_string(),
+            };
+            let row = [
+                url,
+                size,
+                sha256,
+                md5,
+                "\"a \"\"b\"\"\n\"".to_owned(),
+                sha512,
+            ];
+            format!(
+                "{}{}",
+                row.join(delimiter(file)),
+                ["\n", "\r\n", "\n\n"][usize::try_from(numbers.below(3)).unwrap()]
+            )
+        },
+    );
+    compare("table", &files, &|bytes, path, sink| {
+        table::read(
+            bytes,
+            &path.display().to_string().into(),
+            &Columns::default(),
+            sink,
+        )
+    });
+}
+
+#[test]
+fn checksums_of_tfds() {
+    let mut numbers = Numbers(3);
+    let name = |number| format!("url_checksums/{number}.txt");
+    let files = tree(
+        &name,
+        &|_| "# checksums\n".to_owned(),
+        &mut |file, index| {
+            let url = format!("http://a.test/{file}/{index}");
+            let (size, sha256) = (numbers.below(1 << 40), numbers.hex(64));
+            match numbers.below(8) {
+                0 => format!("{url} {size} {sha256}\n"),
+                1 => format!("{url}  {size}  {sha256}  \r\n"),
+                2 => format!("{url}\t{size}\t{sha256}\t\n"),
+                3 => format!("{url}\t{size}\n"),
+                4 => format!("{url} {size} {}\n\n", numbers.hex(63)),
+                5 => format!("# {url}\n{url}\tx\t{sha256}\tname\n"),
+                6 => format!("{url}/a%20b {size} {sha256}\n"),
+                _ => format!("{url}\t{size}\t{sha256}\tname {index}\n"),
+            }
+        },
+    );
+    compare("tfds", &files, &|bytes, path, sink| {
+        tfds::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+#[test]
+fn bazel_registries() {
+    let mut numbers = Numbers(4);
+    let mut files = vec![];
+    for number in 0..FILES * ENTRIES / 4 {
+        let folder = format!("modules/m{number}/1.{number}");
+        let url = format!("http://a.test/{number}");
+        let files_of = |key: &str, numbers: &mut Numbers| {
+            let files = (0..numbers.below(3))
+                .map(|it| format!("\"{key}{it}\": \"{}\"", numbers.integrity()));
+            files.collect::<Vec<_>>().join(", ")
+        };
+        let mut fields = vec!["\"docs_url\": \"https://x.test/{TAG}\"".to_owned()];
+        match numbers.below(8) {
+            0 => fields
+                .push("\"type\": \"git_repository\", \"remote\": \"https://x.test/\"".to_owned()),
+            1 => fields.push("\"type\": \"local_path\"".to_owned()),
+            2 => fields.push(format!("\"type\": \"archive\", \"url\": \"{url}\"")),
+            3 => {}
+            _ => fields.push(format!("\"url\": \"{url}\"")),
+        }
+        match numbers.below(4) {
+            0 => {}
+            1 => fields.push("\"integrity\": null".to_owned()),
+            _ => fields.push(format!("\"integrity\": \"{}\"", numbers.integrity())),
+        }
+        if numbers.below(3) == 0 {
+            fields.push(format!("\"mirror_urls\": [\"{url}/b\", \"{url}/c\"]"));
+        }
+        fields.push(format!("\"patches\": {{{}}}", files_of("p", &mut numbers)));
+        fields.push(format!("\"overlay\": {{{}}}", files_of("o/", &mut numbers)));
+        files.push((
+            PathBuf::from(format!("{folder}/source.json")),
+            format!("{{{}}}", fields.join(",\n")),
+        ));
+        if numbers.below(4) == 0 {
+            let attestation = format!(
+                "{{\"url\": \"{url}/x.jsonl\", \"integrity\": \"{}\"}}",
+                numbers.integrity()
+            );
+            let text = format!(
+                "{{\"mediaType\": \"x\", \"attestations\": {{\"a\": {attestation}, \"b\": {attestation}}}}}"
+            );
+            files.push((PathBuf::from(format!("{folder}/attestations.json")), text));
+        }
+    }
+    for base in [None, Some("https://r.test/")] {
+        let format = if base.is_some() {
+            "bazel-registry-base"
+        } else {
+            "bazel-registry"
+        };
+        compare(format, &files, &|bytes, path, sink| {
+            bazel_registry::read(bytes, &path.display().to_string().into(), base, sink)
+        });
+    }
+}
+
+#[test]
+fn conan_recipes() {
+    let mut numbers = Numbers(5);
+    let name = |number| format!("recipes/{number}/all/conandata.yml");
+    let head = |number| {
+        format!(
+            "# \u{e9}\nbase: &base\n  url: http://a.test/base/{number}\n  sha1: {}\nsources:\n",
+            "b".repeat(40)
+        )
+    };
+    let files = tree(&name, &head, &mut |file, index| {
+        let key = format!("  \"1.{index}\":\n");
+        let url = format!("http://a.test/{file}/{index}");
+        let (sha256, md5) = (numbers.hex(64), numbers.hex(32));
+        let one = match numbers.below(14) {
+            0 => format!("    url: [{url}, '{url}/b']\n    sha256: {sha256}\n"),
+            1 => format!(
+                "    url:\n      - {url}\n      - \"{url}/b\"\n    sha256: '{sha256}'\n    md5: {md5}\n"
+            ),
+            2 => format!("    x64:\n      gcc:\n        url: {url}\n        sha256: {sha256}\n"),
+            3 => format!(
+                "    - url: {url}\n      sha256: null\n    - url: {url}/b\n      sha256:\n      md5: ~\n"
+            ),
+            4 => format!("    url: {url}\n    sha256: word\n"),
+            5 => format!("    url: {url}\n    commit: {}\n", numbers.hex(40)),
+            6 => "    url: ~\n    sha256: null\n".to_owned(),
+            7 => format!("    <<: *base\n    sha256: {sha256}\n"),
+            8 => format!(
+                "    url: &u{index} {url}\n    sha256: &s{index} {sha256}\n  \"2.{index}\":\n    url: *u{index}\n    sha256: *s{index}\n"
+            ),
+            9 => "    *base\n".to_owned(),
+            10 => format!(
+                "    url: http://a.test/twice\n    sha1: {}\n",
+                numbers.hex(40)
+            ),
+            11 => format!("    url: ftp://a.test/{file}\n    sha256: {sha256}\n"),
+            12 => format!(
+                "    patches:\n      - patch_file: patches/x.patch\n        sha256: {sha256}\n"
+            ),
+            _ => format!("    url: >-\n      {url}\n    sha256: \"{sha256}\" # comment\n"),
+        };
+        format!("{key}{one}")
+    });
+    compare("conandata", &files, &|bytes, path, sink| {
+        conandata::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
