@@ -168,12 +168,11 @@ impl<'a> Reader<'a, '_> {
                 continue;
             };
             let path = folder_of(self.file).map(|it| format!("{it}/{folder}/{name}"));
-            let item = match path.and_then(|path| url_of(base, &path)) {
-                Some(url) => ListItem::new(location, &url).map(|it| with_digests(it, &digests)),
-                None => {
-                    let message = format!("{name:?} is not the name of a file below the base");
-                    Err(Notice::refused(location, "bad-name", message))
-                }
+            let item = if let Some(url) = path.and_then(|path| url_of(base, &path)) {
+                ListItem::new(location, &url).map(|it| with_digests(it, &digests))
+            } else {
+                let message = format!("{name:?} is not the name of a file below the base");
+                Err(Notice::refused(location, "bad-name", message))
             };
             (self.sink)(item.into())?;
         }

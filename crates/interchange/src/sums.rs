@@ -26,7 +26,7 @@ use entry::Entry;
 /// `https://` if the names begin with a host.
 ///
 /// Left out are digests that no record holds: `blake2b`, `sha224`, `crc`, and `algorithm` for all others. A file
-/// whose name says `b2` has BLAKE2b, since its digests look like SHA-512.
+/// whose name says `b2` has `BLAKE2b`, since its digests look like SHA-512.
 pub fn read(
     input: impl BufRead,
     file: &Arc<str>,

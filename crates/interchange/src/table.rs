@@ -138,13 +138,13 @@ impl<'a> RowValues<'a> {
             }
             "content-length" | "status" => self.take_number(column, cell)?,
             "digest" => self.take_digests(cell)?,
-            _ => match Algorithm::of_key(column) {
-                Some(algorithm) => self.take_digest(algorithm, cell)?,
-                None => {
-                    self.document.insert(column, text);
-                    self.spans.push((column, cell.span()));
+            _ => {
+                if let Some(algorithm) = Algorithm::of_key(column) {
+                    return self.take_digest(algorithm, cell);
                 }
-            },
+                self.document.insert(column, text);
+                self.spans.push((column, cell.span()));
+            }
         }
         Ok(())
     }

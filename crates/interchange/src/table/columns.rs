@@ -111,13 +111,13 @@ impl Columns {
     }
 
     fn key(&self, name: &str) -> Option<&'static str> {
-        let mut names = self.names.iter();
-        let named = self.names.get(name);
-        let named = named.or_else(|| {
-            let found = names.find(|(other, _)| plain(other) == plain(name));
+        let exact = self.names.get(name);
+        let chosen = exact.or_else(|| {
+            let mut others = self.names.iter();
+            let found = others.find(|(other, _)| plain(other) == plain(name));
             found.map(|(_, key)| key)
         });
-        key_of(named.map_or(name, String::as_str))
+        key_of(chosen.map_or(name, String::as_str))
     }
 
     /// The separator of cells: the one by which the first line has the most columns that are known.
@@ -127,13 +127,11 @@ impl Columns {
             if Rows::new(line, delimiter).next(&mut row).is_err() {
                 return 0;
             }
-            match &self.order {
-                Some(order) => usize::from(order.len() == row.cells.len()),
-                None => {
-                    let keys = self.of_header(&row, &mut |_| Ok(())).unwrap_or_default();
-                    keys.iter().flatten().count()
-                }
+            if let Some(order) = &self.order {
+                return usize::from(order.len() == row.cells.len());
             }
+            let keys = self.of_header(&row, &mut |_| Ok(())).unwrap_or_default();
+            keys.iter().flatten().count()
         };
         let [first, others @ ..] = DELIMITERS;
         let mut best = (first, known(first));

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 
+use crate::input::line_after;
+
 /// The size limit of a row, in bytes: a quote that is never closed would extend to the end of file.
 const MAX_ROW: usize = 1 << 24;
 
@@ -114,7 +116,7 @@ impl<R: BufRead> Rows<R> {
             let consumed = chunk.get(..read).unwrap_or_default();
             field.raw.extend(consumed);
             field.text.extend(buffer.iter().take(written));
-            self.line += consumed.iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.line += line_after(consumed.iter()) - 1;
             self.offset += read as u64;
             self.input.consume(read);
             *length += read;
