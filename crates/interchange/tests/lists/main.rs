@@ -12,8 +12,8 @@
 
 mod archive;
 mod common;
-mod documents;
 mod digests;
+mod documents;
 mod reading;
 mod round_trip;
 mod sitemap;
