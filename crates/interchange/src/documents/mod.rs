@@ -20,11 +20,11 @@ use std::sync::Arc;
 use self::collector::{Collector, Lines};
 use crate::model::{Location, Notice, ReadError, Sink};
 
-/// The size limit of a Markdown text, in bytes. Its parser needs up to forty times as much memory.
-pub const MAX_MARKDOWN: usize = 1 << 20;
+/// The size limit of a Markdown text, in bytes. Its parser needs up to a hundred times as much memory.
+pub const MAX_MARKDOWN: usize = 512 << 10;
 
 /// The size limit of any other document, in bytes.
-pub const MAX_DOCUMENT: usize = 16 << 20;
+pub const MAX_DOCUMENT: usize = 8 << 20;
 
 /// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn bounded(input: impl Read, most: usize) -> io::Result<Bounded> {
     let mut bytes = Vec::new();
     input.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > most {
-        let message = format!("the document has more than {} MiB", most >> 20);
+        let message = format!("the document has more than {} KiB", most >> 10);
         return Ok(Err(("too-large", message)));
     }
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {

@@ -5,6 +5,8 @@
 //! - `sitemap`: sitemaps and their indexes.
 //! - `archive`: WARC and CDXJ.
 //! - `documents`: the links of documents, and the output of lychee.
+//! - `documents_corpus`: generated documents, against an independent count.
+//! - `documents_hostile`: documents that cost much or are damaged.
 //! - `digests`: the spellings of digests.
 //! - `spans`: the places of values.
 //! - `trees`: thousands of entries, against a count in Python (`count.py`).
@@ -14,6 +16,8 @@ mod archive;
 mod common;
 mod digests;
 mod documents;
+mod documents_corpus;
+mod documents_hostile;
 mod reading;
 mod round_trip;
 mod sitemap;
