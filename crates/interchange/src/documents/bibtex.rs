@@ -67,9 +67,8 @@ fn entry_starts(bytes: &[u8]) -> Vec<usize> {
 
 /// The length of the part that can be parsed, if there is one: text after an entry may hold an `@`.
 fn is_readable(text: &str) -> Option<usize> {
-    let error = match RawBibliography::parse(text) {
-        Ok(_) => return Some(text.len()),
-        Err(error) => error,
+    let Err(error) = RawBibliography::parse(text) else {
+        return Some(text.len());
     };
     let end = text.get(..error.span.start)?.rfind('@')?;
     let part = text.get(..end).filter(|part| !part.is_empty())?;

@@ -50,7 +50,10 @@ pub fn kind_of(path: &Path) -> Option<DocumentKind> {
         "html" | "htm" => Some(DocumentKind::Html),
         "bib" => Some(DocumentKind::Bibtex),
         "ipynb" => Some(DocumentKind::Notebook),
-        "json" if stem.ends_with(".csl") => Some(DocumentKind::CslJson),
+        "json" => {
+            let (_, inner) = stem.rsplit_once('.')?;
+            (inner == "csl").then_some(DocumentKind::CslJson)
+        }
         _ => None,
     }
 }
