@@ -21,6 +21,7 @@ use crate::sync::{FollowOptions, follow_sources};
 #[command(after_help = "\
 Examples:
   urldb add-list data/SHA256SUMS --base https://data.example.org/
+  urldb add-list docs/                    the links of documents
   urldb add-list table:links.txt --name paper
   urldb add-list -y data/registry.txt --base https://data.example.org/ && urldb sync")]
 pub(super) struct Args {
@@ -87,7 +88,9 @@ impl ListArg {
             "there is no {}",
             path.display()
         );
-        let format = format.or_else(|| Format::of_name(&path));
+        let is_folder = urldb_files::is_folder(&path);
+        let of_folder = is_folder.then_some(Format::Links);
+        let format = format.or(of_folder).or_else(|| Format::of_name(&path));
         let format = format
             .with_context(|| format!("{name}: no reader knows this file: write FORMAT:PATH"))?;
         anyhow::ensure!(

@@ -27,7 +27,7 @@ pub(crate) struct SourceFiles {
 pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<SourceFiles> {
     let mut found = SourceFiles::default();
     for pattern in &source.path {
-        find(root, pattern, &mut found)?;
+        find(root, pattern, source.format.is_document(), &mut found)?;
     }
     anyhow::ensure!(
         !found.files.is_empty(),
@@ -38,7 +38,12 @@ pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<Sourc
 }
 
 /// Adds the files of one pattern.
-fn find(root: &Root, pattern: &str, found: &mut SourceFiles) -> anyhow::Result<()> {
+fn find(
+    root: &Root,
+    pattern: &str,
+    are_documents: bool,
+    found: &mut SourceFiles,
+) -> anyhow::Result<()> {
     let start = fixed_part(pattern);
     if start == Path::new(pattern) {
         let path = root.path().join(&start);
@@ -52,7 +57,11 @@ fn find(root: &Root, pattern: &str, found: &mut SourceFiles) -> anyhow::Result<(
             !is_repository(&path) || start.as_os_str().is_empty(),
             "{pattern} is a submodule: run urldb in it, or copy the list"
         );
-        return walk(root, &start, |_| true, found);
+        anyhow::ensure!(
+            are_documents,
+            "{pattern} is a folder; name the files in it, such as {pattern}/*.csv"
+        );
+        return walk(root, &start, is_document, found);
     }
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
     let matcher = glob.context("a path of the source")?.compile_matcher();
@@ -115,6 +124,27 @@ fn walk(
         }
     }
     Ok(())
+}
+
+/// The documents in a folder that git does not ignore, in the order of their names.
+///
+/// # Errors
+/// When a folder cannot be read, or no document is there.
+pub(crate) fn documents_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let root = Root::new(folder, "the folder of documents");
+    let mut found = SourceFiles::default();
+    walk(&root, Path::new(""), is_document, &mut found)?;
+    anyhow::ensure!(
+        !found.files.is_empty(),
+        "there is no document in {}",
+        folder.display()
+    );
+    Ok(found.files.iter().map(|file| folder.join(file)).collect())
+}
+
+/// Whether a reader of documents knows the file.
+fn is_document(path: &Path) -> bool {
+    urldb_interchange::documents::kind_of(path).is_some()
 }
 
 /// Whether the folder is the work tree of a repository.

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::{
     ReadEvent, Sink, archive, bag, bazel_registry, conandata, input, jsonl, list, sitemap, ssd3,
     sums, table, tfds,
@@ -44,6 +45,10 @@ pub enum Format {
     Warc,
     /// The index of a web archive, which is read too if it lies beside it
     Cdxj,
+    /// Links of Markdown, HTML, `.bib`, `.csl.json` and notebooks, or of a folder with them
+    Links,
+    /// Output of `lychee --dump`
+    Lychee,
 }
 
 pub(crate) struct ReadOptions<'a> {
@@ -69,6 +74,12 @@ pub(crate) fn read(
         if file.as_os_str() == "-" {
             let stdin = spooled(io::stdin().lock())?;
             read_one(options, &stdin, &"standard input".into(), sink)?;
+        } else if options.format == Format::Links && urldb_files::is_folder(&path) {
+            for document in super::files::documents_in(&path)? {
+                let shown = file.join(document.strip_prefix(&path).unwrap_or(&document));
+                let shown: Arc<str> = shown.display().to_string().into();
+                read_one(options, &Source::File(&document), &shown, sink)?;
+            }
         } else {
             read_one(options, &Source::File(&path), &shown, sink)?;
         }
@@ -160,6 +171,8 @@ fn read_one(
             };
             archive::read_cdxj(source.unpacked(shown)?, folder, shown, sink)?;
         }
+        Format::Links => read_links(options, source, shown, sink)?,
+        Format::Lychee => lychee::read(source.unpacked(shown)?, shown, sink)?,
     }
     Ok(())
 }
@@ -200,6 +213,43 @@ fn read_editable(
     Ok(())
 }
 
+/// Reads a document. Relative references resolve against its path below the folder that `shown` is
+/// relative to.
+fn read_links(
+    options: &ReadOptions<'_>,
+    source: &Source<'_>,
+    shown: &Arc<str>,
+    sink: &mut Sink<'_>,
+) -> anyhow::Result<()> {
+    let path = source.path("a document")?;
+    let kind = documents::kind_of(path).with_context(|| {
+        format!("{shown} is no document that urldb reads: .md, .markdown, .html, .htm, .bib, .ipynb, .csl.json")
+    })?;
+    let name: PathBuf = Path::new(&**shown).components().collect();
+    let (root, name) = if is_below(&name) && path.ends_with(&name) {
+        (path.ancestors().nth(name.components().count()), name)
+    } else {
+        (
+            path.parent(),
+            path.file_name().map(PathBuf::from).unwrap_or_default(),
+        )
+    };
+    let root = root.unwrap_or(Path::new(""));
+    let document = DocumentOptions {
+        base: options.base,
+        path: &name.to_string_lossy(),
+        is_local: &|below| is_below(Path::new(below)) && urldb_files::is_there(&root.join(below)),
+    };
+    documents::read(source.plain(shown)?, kind, shown, &document, sink)?;
+    Ok(())
+}
+
+/// Whether the path cannot lead out of a folder.
+fn is_below(path: &Path) -> bool {
+    path.components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
 /// `--base`: a folder's URL, or a scheme alone.
 pub(crate) fn parse_base(text: &str) -> Result<String, String> {
     if matches!(text, "http://" | "https://") {
@@ -235,7 +285,7 @@ pub(crate) fn parse_column(text: &str) -> Result<(String, String), String> {
 impl Format {
     /// Whether its files are documents, whose links promise only that they can be fetched.
     pub(crate) fn is_document(self) -> bool {
-        false
+        matches!(self, Self::Links | Self::Lychee)
     }
 
     /// Whether the names in its files are below a base URL.
@@ -258,14 +308,14 @@ impl Format {
             (_, Some("jsonl")) => Some(Self::Jsonl),
             (_, Some("uric")) => Some(Self::Ssd3),
             _ if name.contains("sums") => Some(Self::Sums),
-            _ => None,
+            _ => documents::kind_of(path).map(|_| Self::Links),
         }
     }
 
     /// The groups of keys that items of the format can state.
     pub(crate) fn states(self) -> &'static [Group] {
         match self {
-            Self::List | Self::Sitemap => &[],
+            Self::List | Self::Sitemap | Self::Links | Self::Lychee => &[],
             Self::Sums
             | Self::Tfds
             | Self::BazelRegistry

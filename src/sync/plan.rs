@@ -270,7 +270,7 @@ impl<'a> Reading<'a> {
         match notice.severity {
             NoticeSeverity::Remark => {}
             NoticeSeverity::Refused if !is_other => self.plan.refused.push(notice),
-            _ => *self.plan.left_out.entry(notice.code).or_default() += 1,
+            _ => *self.plan.left_out.entry(notice.code).or_default() += notice.count,
         }
     }
 

@@ -167,6 +167,8 @@ pub struct Notice {
     pub code: String,
     /// A description for people.
     pub message: String,
+    /// The number of entries that the notice is about.
+    pub count: u64,
     /// The section of the format's specification, where it has sections.
     pub section: Option<&'static str>,
 }
@@ -183,6 +185,7 @@ impl Notice {
             severity,
             code: code.to_owned(),
             message: message.into(),
+            count: 1,
             section: None,
         }
     }
@@ -195,6 +198,12 @@ impl Notice {
     /// A notice of an entry that was left out.
     pub fn left_out(location: Location, code: &str, message: impl Into<String>) -> Self {
         Self::new(location, NoticeSeverity::LeftOut, code, message)
+    }
+
+    /// The same notice about so many entries.
+    #[must_use]
+    pub(crate) fn of(self, count: u64) -> Self {
+        Self { count, ..self }
     }
 
     /// A notice without effect on the import.

@@ -37,11 +37,12 @@ Examples:
   urldb import table links.csv --commit -m 'Promise the links of the paper'
   urldb import sums SHA256SUMS --base https://example.org/data/
   urldb import table links.csv --column url=Link --column name=Title
+  urldb import links docs README.md --base https://example.org/
   urldb import warc crawl.warc.gz -c crawled")]
 pub(super) struct Args {
     /// The format of the files
     format: Format,
-    /// Files; `-` is standard input. For `bagit`, the folder of the bag
+    /// Files; `-` is standard input. For `bagit`, the folder of the bag; for `links`, also folders
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Show what would be added, merged and refused; write nothing
@@ -56,7 +57,7 @@ pub(super) struct Args {
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// The URL of the folder with the files of `sums`, `bazel-registry` and `bagit`; `http://` if names begin with a host
+    /// The URL of the folder with the files of `sums`, `bazel-registry` and `bagit`, or with the documents of `links`; `http://` if names begin with a host
     #[arg(long, value_name = "URL", value_parser = formats::parse_base)]
     base: Option<String>,
     /// Name of the `table` column for a KEY: `url`, or the key of a record

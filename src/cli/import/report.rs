@@ -53,7 +53,7 @@ impl ImportReport {
             NoticeSeverity::Remark if self.verbose => (0, paint(DIM, "note:")),
             NoticeSeverity::Remark => return,
             NoticeSeverity::LeftOut => {
-                self.left_out += 1;
+                self.left_out += notice.count;
                 (self.left_out, paint(style::WARN, "left out:"))
             }
             NoticeSeverity::Refused => {

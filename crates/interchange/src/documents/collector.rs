@@ -7,7 +7,7 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
 
-use super::DocumentOptions;
+use super::options::DocumentOptions;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 
 /// The length limit of a URL, in bytes.
@@ -146,7 +146,8 @@ impl<'a, 's> Collector<'a, 's> {
             let verb = if *count == 1 { "is" } else { "are" };
             let message = format!("{count} {verb} no URL to watch: {}", description(kind));
             let location = Location::line(self.file, *line);
-            (self.sink)(Notice::left_out(location, kind, message).into())?;
+            let notice = Notice::left_out(location, kind, message).of(*count);
+            (self.sink)(notice.into())?;
         }
         Ok(())
     }

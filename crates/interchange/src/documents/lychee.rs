@@ -4,8 +4,8 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use super::DocumentOptions;
 use super::collector::Collector;
+use super::options::DocumentOptions;
 use crate::input::LineReader;
 use crate::model::{ReadError, Sink};
 

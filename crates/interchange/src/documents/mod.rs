@@ -12,12 +12,14 @@ mod html;
 mod json;
 pub mod lychee;
 mod markdown;
+mod options;
 
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use self::collector::{Collector, Lines};
+pub use self::options::DocumentOptions;
 use crate::model::{Location, Notice, ReadError, Sink};
 
 /// The size limit of a Markdown text, in bytes. Its parser needs up to a hundred times as much memory.
@@ -56,17 +58,6 @@ pub fn kind_of(path: &Path) -> Option<DocumentKind> {
         }
         _ => None,
     }
-}
-
-/// The meaning of relative references.
-#[derive(Clone, Copy)]
-pub struct DocumentOptions<'a> {
-    /// The URL of the root, which ends in `/`. Without it, relative references are counted.
-    pub base: Option<&'a str>,
-    /// The path of the document below the root, with `/`.
-    pub path: &'a str,
-    /// Whether a path below the root is in the repository.
-    pub is_local: &'a dyn Fn(&str) -> bool,
 }
 
 /// Reads the links of a document.
