@@ -37,7 +37,7 @@ pub enum Unknown {
     Spelling,
 }
 
-/// How the bytes of a digest are written.
+/// The spelling of the bytes of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     Hex,

@@ -135,7 +135,7 @@ impl Armour {
     }
 }
 
-/// What the name of a file says about digests without the name of an algorithm.
+/// The algorithm of digests that do not name theirs, by the name of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hint {
     None,

@@ -330,7 +330,12 @@ mod tests {
         let warnings = Warning::ALL.map(Warning::as_str).into_iter();
         let mistakes = Code::ALL.iter();
         let mistakes = mistakes
-            .filter(|code| code.subject() == urldb_text::Subject::DomainFile)
+            .filter(|code| {
+                matches!(
+                    code.subject(),
+                    urldb_text::Subject::DomainFile | urldb_text::Subject::List
+                )
+            })
             .map(|code| code.as_str());
         let codes = states.chain(warnings).chain(mistakes);
         for code in codes.chain([crate::report::ALIAS_DIFFERS]) {

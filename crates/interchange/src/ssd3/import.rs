@@ -89,6 +89,7 @@ fn notice(found: LineFault, file: &Arc<str>) -> Notice {
         },
         code: fault.to_string(),
         message: found.message,
+        count: 1,
         section: Some(fault.section()),
     }
 }

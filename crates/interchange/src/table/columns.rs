@@ -46,7 +46,7 @@ const ALIASES: [(&str, &str); 19] = [
 /// The separators of cells.
 const DELIMITERS: [u8; 3] = [b',', b'\t', b';'];
 
-/// What the columns of a table hold.
+/// The keys that the columns of a table hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Columns {
     names: BTreeMap<String, String>,
