@@ -165,9 +165,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         return Ok(exit);
     }
     let file = context.config.root.join(FILE_NAME);
-    let before = match urldb_files::is_there(&file) {
-        true => urldb_files::read_to_string(&file, crate::limits::SETTINGS)?,
-        false => String::new(),
+    let before = if urldb_files::is_there(&file) {
+        urldb_files::read_to_string(&file, crate::limits::SETTINGS)?
+    } else {
+        String::new()
     };
     let gap = match &*before {
         "" => "",

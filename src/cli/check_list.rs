@@ -1,7 +1,5 @@
 //! `urldb check --list`: a list in place of the database.
 
-use std::fs;
-
 use anyhow::Context as _;
 use tempfile::TempDir;
 use urldb_interchange::{Notice, Position};
@@ -14,6 +12,7 @@ use super::print::style;
 use crate::config::Database;
 use crate::database::edit::Edit;
 use crate::database::mistakes::mistakes;
+use crate::limits;
 use crate::run::CheckedLists;
 use crate::sync::{FollowOptions, Plan, follow_sources};
 
@@ -26,6 +25,10 @@ pub(super) struct ListDatabase {
 
 impl ListDatabase {
     /// Makes records of a list. From now on, `context` has these records in place of its database.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a folder of its own, among temporary files"
+    )]
     pub(super) fn new(list: &ListArg, context: &mut Context) -> anyhow::Result<Self> {
         let (name, source) = list.source(context)?;
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
@@ -38,8 +41,10 @@ impl ListDatabase {
         for file in rules.files().unwrap_or_default() {
             let copy = config.rules_root();
             copy.make()?;
-            fs::copy(file.path(), copy.path().join(file.name()))
-                .context("cannot copy site rules")?;
+            let rules = file
+                .read(limits::SITE_RULES)
+                .context("cannot read site rules")?;
+            copy.file(file.name()).replace(&rules)?;
         }
         let mut edit = Edit::begin(folder.path())?;
         let plan = follow_sources(config, FollowOptions::default(), Some(&mut edit))?;

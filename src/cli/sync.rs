@@ -27,6 +27,7 @@ Examples:
   urldb sync -n          what would change
   urldb sync --commit
   urldb sync --check     in a hook, or for a pull request")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of the command line")]
 pub(super) struct Args {
     /// Show what would change; write nothing
     #[arg(short = 'n', long)]
@@ -67,20 +68,20 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     if commit.is_some() {
         ensure_committed(&plan.lists, context)?;
     }
-    let mut exit = print(&plan, args.check, context)?;
+    let mut code = print(&plan, args.check, context)?;
     if args.check && !plan.files.is_empty() {
-        exit = ExitCode::Findings;
+        code = ExitCode::Findings;
     }
     let Some(edit) = edit.filter(|_| plan.gone.is_empty()) else {
-        return Ok(exit);
+        return Ok(code);
     };
     let changed = changed(&plan);
     let written = edit.commit()?;
     if let Some(commit) = commit {
         let subject = || format!("Follow the lists: {}", changed.phrase());
-        commit.finish(&written, subject, exit, context)?;
+        commit.finish(&written, subject, code, context)?;
     }
-    Ok(exit)
+    Ok(code)
 }
 
 /// Prints mistakes, changes and counts.

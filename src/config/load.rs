@@ -217,22 +217,8 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
             .section("owners")
             .map(|section| owners(&section))
             .unwrap_or_default(),
-        sources: top
-            .named_sections("source")
-            .into_iter()
-            .filter_map(|(name, section)| {
-                let source = source::source(&name, section)?;
-                Some((name, source))
-            })
-            .collect(),
-        notifiers: top
-            .named_sections("notify")
-            .into_iter()
-            .filter_map(|(name, section)| {
-                let notify = notify::notifier(&name, section)?;
-                Some((name, notify))
-            })
-            .collect(),
+        sources: named(&top, "source", source::source),
+        notifiers: named(&top, "notify", notify::notifier),
         without_effect: (!removed.is_empty()).then(|| line_of(&removed)),
         lines: BTreeMap::new(),
     };
@@ -244,6 +230,20 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
     } else {
         Err(findings)
     }
+}
+
+/// The sections `[key.NAME]`, each read by `read`.
+fn named<'a, T>(
+    top: &Section<'a>,
+    key: &'static str,
+    read: impl Fn(&str, Section<'a>) -> Option<T>,
+) -> BTreeMap<String, T> {
+    let sections = top.named_sections(key).into_iter();
+    let read = sections.filter_map(|(name, section)| {
+        let value = read(&name, section)?;
+        Some((name, value))
+    });
+    read.collect()
 }
 
 fn git(section: Section<'_>) -> Git {

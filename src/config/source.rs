@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use clap::ValueEnum as _;
+use clap::ValueEnum;
 use urldb_text::nearest;
 
 use super::section::Section;
@@ -84,7 +84,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 fn format_of(name: &str) -> Result<Format, String> {
     let known = Format::value_variants()
         .iter()
-        .filter_map(|it| it.to_possible_value());
+        .filter_map(ValueEnum::to_possible_value);
     let names: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
     Format::from_str(name, false).map_err(|_| {
         let near = nearest(name, names.iter().map(String::as_str));

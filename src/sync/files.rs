@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use globset::GlobBuilder;
@@ -92,10 +93,15 @@ fn walk(
         return Ok(());
     }
     let base = folder.clone();
+    let repositories = Arc::new(Mutex::new(BTreeSet::new()));
+    let apart = Arc::clone(&repositories);
     let is_inside = move |entry: &DirEntry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entry.file_name() != ".git"
-            && (!is_folder || entry.path() == base || !is_repository(entry.path()))
+        let is_apart = is_folder && entry.path() != base && is_repository(entry.path());
+        if is_apart && let Ok(mut apart) = apart.lock() {
+            apart.insert(entry.path().to_owned());
+        }
+        entry.file_name() != ".git" && !is_apart
     };
     let walk = WalkBuilder::new(&folder)
         .hidden(false)
@@ -113,16 +119,14 @@ fn walk(
             .unwrap_or(entry.path());
         if kind.is_some_and(|kind| kind.is_file()) && wants(name) {
             found.files.insert(name.to_owned());
-        } else if kind.is_some_and(|kind| kind.is_dir()) {
-            let below = std::fs::read_dir(entry.path());
-            let below = below.into_iter().flatten().flatten().map(|it| it.path());
-            let is_apart = |path: &PathBuf| urldb_files::is_folder(path) && is_repository(path);
-            let repositories = below.filter(is_apart);
-            let names =
-                repositories.filter_map(|it| Some(it.strip_prefix(root.path()).ok()?.to_owned()));
-            found.submodules.extend(names);
         }
     }
+    let mut apart = repositories
+        .lock()
+        .map_err(|_| anyhow::anyhow!("a walk ended"))?;
+    let apart = std::mem::take(&mut *apart).into_iter();
+    let names = apart.map(|path| path.strip_prefix(root.path()).unwrap_or(&path).to_owned());
+    found.submodules.extend(names);
     Ok(())
 }
 

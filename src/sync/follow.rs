@@ -85,7 +85,7 @@ pub(crate) fn follow(
                 followed.added += 1;
                 followed.put.push(record);
             }
-            Err(mistake) => followed.contradict(identity, mistake),
+            Err(mistake) => followed.contradict(identity, *mistake),
         }
     }
     followed
@@ -108,7 +108,7 @@ fn claims(metadata: &Metadata, items: Vec<ListItem>) -> BTreeMap<RecordIdentity,
 }
 
 /// The record that all items together state.
-fn combined(metadata: &Metadata, items: &[ListItem]) -> Result<Record, Finding> {
+fn combined(metadata: &Metadata, items: &[ListItem]) -> Result<Record, Box<Finding>> {
     let mut stated = Mapping::new();
     let mut first_of: BTreeMap<String, &ListItem> = BTreeMap::new();
     let (mut schemes, mut sources, mut categories) = (vec![], vec![], vec![]);
@@ -126,7 +126,7 @@ fn combined(metadata: &Metadata, items: &[ListItem]) -> Result<Record, Finding> 
                 }
                 // One of several paths that differ in case, or of several names, is as good as the other.
                 Some(known) if *known == value || !is_promise(&key) => {}
-                Some(_) => return Err(contradiction(first_of[&key], item, &key)),
+                Some(_) => return Err(Box::new(contradiction(first_of[&key], item, &key))),
             }
         }
     }
@@ -185,7 +185,7 @@ impl Followed {
     ) {
         let claim = match combined(metadata, items) {
             Ok(claim) => claim,
-            Err(mistake) => return self.contradict(identity, mistake),
+            Err(mistake) => return self.contradict(identity, *mistake),
         };
         let mut record = known.record.clone();
         if record.source.is_empty() {
@@ -195,11 +195,11 @@ impl Followed {
             }
             self.agreeing += 1;
             if adopt {
-                record = owned(metadata, record, claim);
+                record = owned(metadata, &record, &claim);
             }
         } else {
             self.with_own_promise += u64::from(has_own_promise(&record, &claim));
-            record = owned(metadata, record, claim);
+            record = owned(metadata, &record, &claim);
         }
         if record == known.record {
             self.unchanged += 1;
@@ -264,10 +264,10 @@ fn has_own_promise(record: &Record, claim: &Record) -> bool {
 }
 
 /// The record with the keys that the lists own.
-fn owned(metadata: &Metadata, record: Record, claim: Record) -> Record {
-    let stated = groups_of(&claim);
+fn owned(metadata: &Metadata, record: &Record, claim: &Record) -> Record {
+    let stated = groups_of(claim);
     let is_owned = |key: &str| group_of(key).is_some_and(|group| stated.contains(&group));
-    let (schemes, source) = (metadata.schemes_of(&claim), claim.source.clone());
+    let (schemes, source) = (metadata.schemes_of(claim), claim.source.clone());
     let mut categories = record.categories.clone();
     categories.extend(claim.categories.iter().cloned());
     let kept = record

@@ -157,7 +157,7 @@ fn read_one(
         Format::Sitemap => sitemap::read(source.path("a sitemap")?, shown, sink)?,
         Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
         Format::Table | Format::Sums | Format::Tfds | Format::BazelRegistry | Format::Conandata => {
-            read_editable(options, source, shown, sink)?
+            read_editable(options, source, shown, sink)?;
         }
         Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
@@ -197,8 +197,8 @@ fn read_editable(
         Format::Table => {
             let names = options.columns.iter();
             let names = names.map(|(key, name)| (name.clone(), key.clone()));
-            let named = Columns::named(names.collect());
-            table::read(input, shown, options.order.unwrap_or(&named), sink)?;
+            let with_header = Columns::named(names.collect());
+            table::read(input, shown, options.order.unwrap_or(&with_header), sink)?;
         }
         Format::Sums => {
             let base = options.base;

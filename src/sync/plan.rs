@@ -258,7 +258,7 @@ impl<'a> Reading<'a> {
         match page_of(&self.rules, item) {
             Ok(item) => self.spool.push(&item),
             Err(mistake) => {
-                self.plan.mistakes.push(mistake);
+                self.plan.mistakes.push(*mistake);
                 Ok(())
             }
         }
@@ -460,7 +460,7 @@ fn excluded(source: &ListSource) -> anyhow::Result<GlobSet> {
 ///
 /// # Errors
 /// A mistake, if the rules do not admit the URL, or take a URL with a promise to another page.
-fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Finding> {
+fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Box<Finding>> {
     let Some(url) = item.url() else {
         return Ok(item);
     };
@@ -469,7 +469,7 @@ fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Finding> {
         return Ok(item);
     }
     let location = item.location.clone();
-    let mistake = |code, message| finding(code, &location, message);
+    let mistake = |code, message| Box::new(finding(code, &location, message));
     match trace.outcome.and_then(|found| found.record) {
         Ok(page) => {
             let is_same = (&item.host, &item.record.path) == (&page.host, &page.path);

@@ -171,10 +171,11 @@ fn format_hop(text: &mut String, hop: &Hop, observation: &Observation) {
 
 /// `, md5 d41d…` for each digest.
 fn further(digests: &[Digest]) -> String {
-    let digests = digests.iter();
-    digests
-        .map(|it| format!(", {} {}", it.algorithm().name(), it.hex()))
-        .collect()
+    let mut text = String::new();
+    for digest in digests {
+        let _ = write!(text, ", {} {}", digest.algorithm().name(), digest.hex());
+    }
+    text
 }
 
 fn format_body(text: &mut String, body: &Body) {

@@ -205,12 +205,13 @@ proptest! {
             let sha256 = source.spelled(Algorithm::Sha256);
             let md5 = source.spelled(Algorithm::Md5);
             let quote = ["", "'", "\""][usize::from(source.form / 3) % 3];
-            text.push_str(&match source.form / 9 % 4 {
+            let entry = match source.form / 9 % 4 {
                 0 => format!("  \"1.{index}\":\n    url: http://a.test/{name}\n    sha256: {quote}{sha256}{quote} # x\n    md5: {quote}{md5}{quote}\n"),
                 1 => format!("  2.{index}: {{url: ['http://a.test/{name}'], sha256: \"{sha256}\", md5: '{md5}'}}\n"),
                 2 => format!("  3.{index}:\n    linux:\n      - url:\n          - http://a.test/{name}\n        sha256: {quote}{sha256}{quote}\n        md5: !!str &a{index} {quote}{md5}{quote}\n"),
                 _ => format!("  4.{index}:\n    url: \"http://a.test/\u{e9}{name}\"\n    md5: {quote}{md5}{quote}\n    sha256: &b{index}\n      {quote}{sha256}{quote}\n"),
-            });
+            };
+            text.push_str(&entry);
         }
         let read = |bytes: &[u8]| Taken::of(|sink| conandata::read(bytes, &"conandata.yml".into(), sink));
         check(&text, 2 * sources.len(), &read)?;

@@ -444,9 +444,10 @@ pub(super) fn incidents(number: u64) -> String {
 /// Such a number of mistakes; in lists, if all mistakes of the envelope are.
 pub(super) fn mistakes_in_files(number: u64, envelope: &Envelope) -> String {
     let are_of_lists = envelope.mistakes.iter().all(Mistake::is_of_list);
-    let (one, many) = match are_of_lists && !envelope.mistakes.is_empty() {
-        true => ("about a list", "about lists"),
-        false => ("in a domain file", "in domain files"),
+    let (one, many) = if are_of_lists && !envelope.mistakes.is_empty() {
+        ("about a list", "about lists")
+    } else {
+        ("in a domain file", "in domain files")
     };
     match number {
         1 => format!("1\u{a0}mistake {one}"),
