@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_format::{DomainFile, Record, RecordIdentity};
+use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
 use urldb_protocol::{JobResult, Reason, State};
 use urldb_text::{REDACTED, Shown, sanitize};
 use urldb_verdict::{JudgedJob, NamedRecord};
@@ -17,6 +17,7 @@ use super::Context;
 use super::args::{ChangedUrls, CommitArgs, TargetArgs, UncommittedChanges};
 use super::print::progress::ProgressLine;
 use super::print::style::{self, BAD, GOOD, paint};
+use super::sync::ListedRecords;
 use same_content::SameContent;
 
 use crate::ambient::Ambient;
@@ -90,6 +91,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         }
     }
     counts.refused += refuse_same_content(&mut acceptable, args.force);
+    counts.refused += refuse_listed(&mut acceptable, context)?;
     for (result, identity) in &acceptable {
         show_both(result, args, context)?;
         if args.yes || output::is_wanted("accept?")? {
@@ -139,6 +141,33 @@ fn refuse_same_content(acceptable: &mut Vec<(JobResult, RecordIdentity)>, force:
         !is_refused
     });
     (before - acceptable.len()) as u64
+}
+
+/// Warns of records that lists own; removes and counts them.
+fn refuse_listed(
+    acceptable: &mut Vec<(JobResult, RecordIdentity)>,
+    context: &Context,
+) -> anyhow::Result<u64> {
+    if context.config.sources.is_empty() {
+        return Ok(0);
+    }
+    let listed = ListedRecords::new(context);
+    let mut kept = vec![];
+    let before = acceptable.len();
+    for (result, identity) in acceptable.drain(..) {
+        let host = urldb_format::host_of(Path::new(&result.file));
+        let path = context.domain_file(&host);
+        let file = DomainFile::read_for_edit(path, &*identity.path..=&*identity.path)?;
+        let record = file.get(&identity).map(RecordEntry::record);
+        match record.filter(|record| !record.source.is_empty()) {
+            Some(record) => {
+                style::print_warning(listed.sentence(&host, file.metadata(), record));
+            }
+            None => kept.push((result, identity)),
+        }
+    }
+    *acceptable = kept;
+    Ok((before - acceptable.len()) as u64)
 }
 
 /// Whether the answer is a page that other URLs of the host serve too, as far as a page that names its URL can be told.

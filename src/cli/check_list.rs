@@ -25,13 +25,9 @@ pub(super) struct ListDatabase {
 
 impl ListDatabase {
     /// Makes records of a list. From now on, `context` has these records in place of its database.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a folder of its own, among temporary files"
-    )]
     pub(super) fn new(list: &ListArg, context: &mut Context) -> anyhow::Result<Self> {
         let (name, source) = list.source(context)?;
-        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
         let rules = context.config.rules_root();
         let config = &mut context.config;
         config.database = Database {

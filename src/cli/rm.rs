@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
+use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 use urldb_verdict::Selection;
 
@@ -14,6 +14,7 @@ use super::args::{
     find_records_for_edit,
 };
 use super::print::style;
+use super::sync::ListedRecords;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
@@ -90,21 +91,6 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// The refusal to remove a record that a list would bring back.
-fn listed(host: &str, metadata: &Metadata, record: &Record, context: &Context) -> anyhow::Error {
-    let url = RequestUrl::new(metadata.scheme_of(record), host, &record.path);
-    let url = url.map_or_else(|| format!("{host}{}", record.path), String::from);
-    let sources = record.source.join(" and ");
-    let request = record.request_key();
-    let locations = crate::sync::locations(&context.config);
-    let place = locations.ok().and_then(|locations| {
-        let (file, line) = locations.of(host, &record.path, request.as_deref())?;
-        Some(format!(" ({file}:{line})"))
-    });
-    let place = place.unwrap_or_default();
-    anyhow::anyhow!("{url} is promised in {sources}{place}; change it there, then `urldb sync`")
-}
-
 /// Removes the selected records from their domain files, of which `read` may be one; without `edit`, only lists
 /// them.
 fn remove(
@@ -131,7 +117,8 @@ fn remove(
         let selected: Vec<&Record> = selected.collect();
         let metadata = file.metadata();
         if let Some(record) = selected.iter().find(|record| !record.source.is_empty()) {
-            return Err(listed(&host, metadata, record, context));
+            let sentence = ListedRecords::new(context).sentence(&host, metadata, record);
+            anyhow::bail!("{sentence}");
         }
         let schemes = selected
             .iter()

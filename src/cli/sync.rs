@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use urldb_canon::RequestUrl;
+use urldb_format::{Metadata, Record};
 use urldb_text::{Finding, Severity, sanitize};
 
 use super::Context;
@@ -15,7 +17,7 @@ use super::print::style::{BAD, count, paint};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::git::{GitEnv, Repository};
-use crate::sync::{FollowOptions, Plan, follow_sources};
+use crate::sync::{FollowOptions, ListLocations, Plan, follow_sources, locations};
 
 /// Bring the records into step with the lists that `[source.NAME]` in urldb.toml names
 ///
@@ -223,4 +225,32 @@ fn ensure_committed(lists: &BTreeSet<PathBuf>, context: &Context) -> anyhow::Res
         );
     }
     Ok(())
+}
+
+/// The records that lists own, and that commands do not change: `urldb sync` would undo it.
+pub(super) struct ListedRecords {
+    locations: Option<ListLocations>,
+}
+
+impl ListedRecords {
+    /// Reads the lists. One that cannot be read has no places.
+    pub(super) fn new(context: &Context) -> Self {
+        Self {
+            locations: locations(&context.config).ok(),
+        }
+    }
+
+    /// The sentence about a record with sources, and its place in a list.
+    pub(super) fn sentence(&self, host: &str, metadata: &Metadata, record: &Record) -> String {
+        let url = RequestUrl::new(metadata.scheme_of(record), host, &record.path);
+        let url = url.map_or_else(|| format!("{host}{}", record.path), String::from);
+        let request = record.request_key();
+        let locations = self.locations.as_ref();
+        let place = locations.and_then(|all| all.of(host, &record.path, request.as_deref()));
+        let place = place.map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"));
+        let sources = record.source.join(" and ");
+        let text =
+            format!("{url} is promised in {sources}{place}; change it there, then `urldb sync`");
+        sanitize(&text).into_owned()
+    }
 }

@@ -251,12 +251,22 @@ fn a_list_that_cannot_be_read_stops_everything() {
 }
 
 #[test]
-fn a_record_of_a_list_is_removed_in_the_list() {
+fn a_record_of_a_list_is_changed_in_the_list() {
     let sandbox = synced(&["a", "b"]);
     let before = sandbox.tree("urldb");
+    let sentence = "http://data.test/b is promised in sums (SHA256SUMS:2); change it there";
     sandbox
         .exits(2, "rm http://data.test/b")
-        .complains("http://data.test/b is promised in sums (SHA256SUMS:2); change it there");
+        .complains(sentence);
+    assert_eq!(sandbox.tree("urldb"), before);
+    // An acceptance would be undone too.
+    let site = Site::with(&[("/a", "a"), ("/b", "changed")]);
+    let network = site.network_of(&["data.test"]);
+    sandbox.write("urldb.toml", format!("{network}{SUMS}"));
+    sandbox
+        .exits(1, "accept --all --yes")
+        .complains(sentence)
+        .says("refused 1, as promised 1");
     assert_eq!(sandbox.tree("urldb"), before);
 }
 
@@ -405,4 +415,124 @@ fn findings_name_the_list_and_records_that_differ_from_it() {
         .exits(1, "check")
         .complains("findings do not name the lists: [source.sums]: there is no file SHA256SUMS")
         .says("--> urldb/data.test.yaml");
+}
+
+#[test]
+fn links_of_documents_are_followed_with_each_use() {
+    let site = Site::with(&[("/a", "a")]);
+    let network = site.network_of(&["a.test", "docs.test"]);
+    let sandbox = Repository::of(Sandbox::new(&network));
+    sandbox.write(
+        "docs/one.md",
+        "# One\n\n[a](https://x.test/a#part) and <http://a.test/a>\n`http://code.test/`\n",
+    );
+    sandbox.write(
+        "docs/deep/two.md",
+        "\n\n\nhttp://a.test/gone and [local](../one.md) [mail](mailto:a@b.test)\n",
+    );
+    sandbox.write("docs/page.html", "<a href=http://a.test/gone>x</a>\n");
+    sandbox.write("docs/notes.txt", "http://not.test/\n");
+    // Without a set-up; a URL of an unmapped host would be asked, so the check names one host.
+    let found = sandbox.exits(1, "check --list docs/ -d a.test");
+    let found = found.says(&[
+        "http://a.test/gone",
+        "--> docs/deep/two.md:4",
+        "2 of 3 URLs",
+    ]);
+    assert!(!found.out.contains("code.test") && !found.out.contains("not.test"));
+    sandbox.ok("add-list -y docs/").says(&[
+        "3 added",
+        "left out: 1 mailto, 1 relative",
+        "[source.docs]",
+        "format = \"links\"",
+        "path = [\"docs\"]",
+    ]);
+    sandbox.ok("sync");
+    let listed = "http://a.test/a\nhttp://a.test/gone\nhttps://x.test/a\n";
+    assert_eq!(sandbox.ok("list").out, listed);
+    sandbox.ok("sync").says("3 unchanged");
+    // One of two uses is gone; then the other.
+    sandbox.write("docs/page.html", "<p>\n");
+    sandbox.ok("sync").says("3 unchanged");
+    sandbox.write("docs/deep/two.md", "nothing\n");
+    sandbox.ok("sync").says("1 removed, 2 unchanged");
+    // Conflict markers in a document are text; git's index counts.
+    sandbox.write(
+        "docs/one.md",
+        "<<<<<<< ours\nhttp://a.test/a\n=======\n>>>>>>> theirs\n",
+    );
+    sandbox.ok("sync").says("1 removed, 1 unchanged");
+}
+
+#[test]
+fn lists_of_registries_are_followed() {
+    let sandbox = Sandbox::new("");
+    let digest = sha256("x");
+    let conan = format!(
+        "sources:\n  \"1.0\":\n    url: [\"https://a.test/x.tgz\", \"https://b.test/x.tgz\"]\n    sha256: \"{}\"\n",
+        digest.to_uppercase()
+    );
+    sandbox.write("recipes/x/all/conandata.yml", conan);
+    sandbox.write(
+        "modules/m/1/source.json",
+        "{\"url\": \"https://a.test/m.tgz\", \"integrity\": \"sha512-xYKvKXAvjrZMuHPoS5wHKyo9WyT9Vw2r9Y5IpFvb1gbZwBn3hfKuk0jGT2eQ5mQO1Y5OTt9NUhz8zjRlnzVXiw==\"}\n",
+    );
+    sandbox.write(
+        "url_checksums/d.txt",
+        format!("https://c.test/d.zip\t7\t{digest}\td.zip\n"),
+    );
+    sandbox.write(
+        "urldb.toml",
+        "[source.conan]\nformat = \"conandata\"\npath = [\"recipes/*/*/conandata.yml\"]\n\
+         [source.bazel]\nformat = \"bazel-registry\"\npath = [\"modules/*/*/source.json\"]\n\
+         [source.tfds]\nformat = \"tfds\"\npath = [\"url_checksums/*.txt\"]\n",
+    );
+    sandbox.ok("sync").says("4 added\n");
+    let a = sandbox.read("urldb/a.test.yaml");
+    assert!(
+        a.contains("_path: /m.tgz\ncontent-sha512: c582af")
+            && a.contains(&format!("content-sha256: {digest}")),
+        "{a}"
+    );
+    let c = format!("content-length: 7\ncontent-sha256: {digest}\nsource:\n- tfds\n");
+    assert!(sandbox.read("urldb/c.test.yaml").contains(&c));
+    sandbox.ok("lint");
+    sandbox.ok("fmt --check");
+    sandbox.ok("sync").says("4 unchanged");
+}
+
+#[test]
+fn strangers_bring_lists_and_nothing_else() {
+    let site = Site::with(&[("/a", "a"), ("/b", "changed")]);
+    let sandbox = synced(&["a", "b"]);
+    let map = site.map("data.test");
+    let notifier = "[notify.evil]\ntype = \"command\"\ncommand = [\"touch\", \"executed\"]\n";
+    let outside = "[source.outside]\nformat = \"list\"\npath = [\"link\"]\n";
+    sandbox.write("urldb.toml", format!("{SUMS}{notifier}"));
+    let check = ["check", "--untrusted", "--map", &map];
+    sandbox
+        .exits(1, &check)
+        .complains("these keys of urldb.toml have no effect with --untrusted: notify.evil")
+        .says(&["--> SHA256SUMS:2", "1 of 2 URLs"]);
+    let list = [
+        "check",
+        "--untrusted",
+        "--list",
+        "SHA256SUMS",
+        "--map",
+        &map,
+    ];
+    sandbox.exits(1, &list).says("--> SHA256SUMS:2");
+    assert!(!sandbox.path("executed").exists());
+    // A list is a file of the repository.
+    let secret = sandbox.path("../secret");
+    fs::write(&secret, "http://data.test/secret\n").unwrap();
+    std::os::unix::fs::symlink(&secret, sandbox.path("link")).unwrap();
+    sandbox.write("urldb.toml", format!("{SUMS}{outside}"));
+    let ran = sandbox
+        .exits(1, &check)
+        .complains("findings do not name the lists: [source.outside]");
+    assert!(!format!("{ran:?}").contains("data.test/secret"));
+    let list = ["check", "--untrusted", "--list", "list:link", "--map", &map];
+    sandbox.exits(2, &list).complains("link");
 }
