@@ -423,42 +423,42 @@ fn links_of_documents_are_followed_with_each_use() {
     let network = site.network_of(&["a.test", "docs.test"]);
     let sandbox = Repository::of(Sandbox::new(&network));
     sandbox.write(
-        "docs/one.md",
+        "pages/one.md",
         "# One\n\n[a](https://x.test/a#part) and <http://a.test/a>\n`http://code.test/`\n",
     );
     sandbox.write(
-        "docs/deep/two.md",
+        "pages/deep/two.md",
         "\n\n\nhttp://a.test/gone and [local](../one.md) [mail](mailto:a@b.test)\n",
     );
-    sandbox.write("docs/page.html", "<a href=http://a.test/gone>x</a>\n");
-    sandbox.write("docs/notes.txt", "http://not.test/\n");
+    sandbox.write("pages/page.html", "<a href=http://a.test/gone>x</a>\n");
+    sandbox.write("pages/notes.txt", "http://not.test/\n");
     // Without a set-up; a URL of an unmapped host would be asked, so the check names one host.
-    let found = sandbox.exits(1, "check --list docs/ -d a.test");
+    let found = sandbox.exits(1, "check --list pages/ -d a.test");
     let found = found.says(&[
         "http://a.test/gone",
-        "--> docs/deep/two.md:4",
+        "--> pages/deep/two.md:4",
         "2 of 3 URLs",
     ]);
     assert!(!found.out.contains("code.test") && !found.out.contains("not.test"));
-    sandbox.ok("add-list -y docs/").says(&[
+    sandbox.ok("add-list -y pages/").says(&[
         "3 added",
         "left out: 1 mailto, 1 relative",
-        "[source.docs]",
+        "[source.pages]",
         "format = \"links\"",
-        "path = [\"docs\"]",
+        "path = [\"pages\"]",
     ]);
     sandbox.ok("sync");
     let listed = "http://a.test/a\nhttp://a.test/gone\nhttps://x.test/a\n";
     assert_eq!(sandbox.ok("list").out, listed);
     sandbox.ok("sync").says("3 unchanged");
     // One of two uses is gone; then the other.
-    sandbox.write("docs/page.html", "<p>\n");
+    sandbox.write("pages/page.html", "<p>\n");
     sandbox.ok("sync").says("3 unchanged");
-    sandbox.write("docs/deep/two.md", "nothing\n");
+    sandbox.write("pages/deep/two.md", "nothing\n");
     sandbox.ok("sync").says("1 removed, 2 unchanged");
     // Conflict markers in a document are text; git's index counts.
     sandbox.write(
-        "docs/one.md",
+        "pages/one.md",
         "<<<<<<< ours\nhttp://a.test/a\n=======\n>>>>>>> theirs\n",
     );
     sandbox.ok("sync").says("1 removed, 1 unchanged");

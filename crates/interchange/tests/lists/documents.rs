@@ -11,7 +11,7 @@ use crate::common::Taken;
 
 const ALONE: DocumentOptions<'_> = DocumentOptions {
     base: None,
-    path: "docs/a.md",
+    path: "pages/a.md",
     is_local: &|_| false,
 };
 
@@ -165,15 +165,15 @@ fn other_references_are_counted_by_kind() {
 fn relative_references_resolve_against_the_base_and_the_path() {
     let options = DocumentOptions {
         base: Some("https://a.test/site/"),
-        path: "docs/a#b.md",
-        is_local: &|path| ["docs/there.md", "docs/a#b.md", "x y", "folder/"].contains(&path),
+        path: "pages/a#b.md",
+        is_local: &|path| ["pages/there.md", "pages/a#b.md", "x y", "folder/"].contains(&path),
     };
     let text = "[a](there.md#part) [b](away.md?q#part) [c](../x%20y) [d](/site/folder/) [e](/other) [f](#part) [g](../../up)";
     let taken = links(DocumentKind::Markdown, text.as_bytes(), &options);
     assert_eq!(
         taken.urls(),
         [
-            "https://a.test/site/docs/away.md?q",
+            "https://a.test/site/pages/away.md?q",
             "https://a.test/other",
             "https://a.test/up",
         ]
@@ -299,7 +299,7 @@ fn broken_and_large_documents_are_refused() {
 
 #[test]
 fn lychee_dumps_have_sources_or_none() {
-    let text = "https://a.test/1 (docs/a (1).md)\nhttps://a.test/2\nmailto:a@a.test (x)\n\nhttps://a.test/3 (x) [excluded]\nfile:///x (y)\n";
+    let text = "https://a.test/1 (pages/a (1).md)\nhttps://a.test/2\nmailto:a@a.test (x)\n\nhttps://a.test/3 (x) [excluded]\nfile:///x (y)\n";
     let taken = Taken::of(|sink| lychee::read(text.as_bytes(), &"d".into(), sink));
     assert_eq!(lines(&taken), ["1 https://a.test/1", "2 https://a.test/2"]);
     assert_eq!(
