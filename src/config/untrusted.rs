@@ -19,7 +19,7 @@ pub const TRUSTED_KEYS: [&str; 11] = [
     "check.promised-targets",
     "check.rehash-every",
     "lint.keys",
-    "source",
+    "source.*",
 ];
 
 /// Most names of keys in a message, and most characters of each: strangers choose both.
