@@ -13,6 +13,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use urldb::bundle::{BundleLine, Bundles, Expected};
+use urldb::ledger::KnownCaptures;
 use urldb_verdict::Selection;
 
 /// The digest of the inputs of all bundles.
@@ -98,7 +99,7 @@ fn read_observations(bytes: &[u8]) {
         let again: BundleLine = serde_json::from_str(&text).expect("what was written can be read");
         assert_eq!(serde_json::to_string(&again).expect("JSON"), text);
         // A line that names an archive file which the bundle does not have is an error.
-        if let Ok(found) = bundle.find(&line.key) {
+        if let Ok(found) = bundle.find(&line.key, &KnownCaptures::default()) {
             assert_eq!(found.expect("the line").key, line.key);
         }
     }
