@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use tempfile::TempDir;
-use urldb_interchange::{Notice, Position};
+use urldb_interchange::Notice;
 use urldb_protocol::{Mistake, Shown};
 use urldb_text::{Finding, Severity};
 
@@ -83,14 +83,10 @@ pub(super) fn of_finding(finding: &Finding) -> Vec<Mistake> {
 
 /// A line of a list that cannot be read.
 fn of_notice(notice: &Notice) -> Mistake {
-    let line = match notice.location.at {
-        Position::Line(line) => usize::try_from(line).unwrap_or(usize::MAX),
-        Position::Byte(_) => 1,
-    };
     Mistake {
         code: notice.code.clone(),
         file: notice.location.file.to_string(),
-        line,
+        line: notice.location.line_number(),
         column: 1,
         message: Shown::new(&notice.message, Shown::LONGEST),
         help: None,

@@ -13,7 +13,7 @@ use super::Context;
 use super::args::{ChangedUrls, CommitArgs};
 use super::print::findings::write_finding;
 use super::print::output;
-use super::print::style::{BAD, count, paint};
+use super::print::style::{BAD, count, paint, sum};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::git::{GitEnv, Repository};
@@ -181,19 +181,6 @@ fn write_counts(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
         )?;
     }
     Ok(())
-}
-
-/// `3 added, 1 updated`: the numbers above zero.
-fn sum(parts: &[(u64, &str)]) -> String {
-    let parts = parts.iter().filter(|(number, _)| *number > 0);
-    let parts: Vec<String> = parts
-        .map(|(number, what)| format!("{number} {what}"))
-        .collect();
-    if parts.is_empty() {
-        "nothing".to_owned()
-    } else {
-        parts.join(", ")
-    }
 }
 
 /// The URLs that change, for the subject of a commit.

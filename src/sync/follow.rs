@@ -7,7 +7,7 @@ use std::path::Path;
 
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Metadata, Record, RecordIdentity};
-use urldb_interchange::{ListItem, Location, Position};
+use urldb_interchange::{ListItem, Location};
 use urldb_text::{Code, Finding};
 
 use super::groups::{Group, group_of};
@@ -220,13 +220,15 @@ impl Followed {
             return;
         }
         let names = std::mem::take(&mut record.source);
-        let mut rules = names.iter().map(|name| rules.get(name));
-        let stays = rules.clone().flatten().any(|rule| rule.keeps)
-            || groups_of(&record).iter().any(|group| {
-                let states =
-                    |rule: Option<&SourceRule>| rule.is_none_or(|rule| rule.states.contains(group));
-                group.is_promise() && !rules.any(states)
-            });
+        let rules: Vec<_> = names.iter().map(|name| rules.get(name)).collect();
+        let is_own = |group: &Group| {
+            // A source that urldb.toml has no more may have stated everything.
+            let states =
+                |rule: &Option<&SourceRule>| rule.is_none_or(|it| it.states.contains(group));
+            group.is_promise() && !rules.iter().any(states)
+        };
+        let stays =
+            rules.iter().flatten().any(|rule| rule.keeps) || groups_of(&record).iter().any(is_own);
         if stays {
             self.updated += 1;
             self.put.push(record);
@@ -320,9 +322,5 @@ fn hand_written(item: &ListItem, known: &KnownRecord, what: &str) -> Finding {
 
 /// A mistake at a place in a list.
 pub(crate) fn finding(code: Code, location: &Location, message: impl Into<String>) -> Finding {
-    let line = match location.at {
-        Position::Line(line) => usize::try_from(line).unwrap_or(usize::MAX),
-        Position::Byte(_) => 1,
-    };
-    Finding::new(code, line, message).in_file(Path::new(&*location.file))
+    Finding::new(code, location.line_number(), message).in_file(Path::new(&*location.file))
 }

@@ -10,9 +10,9 @@ use urldb_interchange::{ListItem, Location};
 use super::follow::{Followed, KnownRecord, SourceRule, follow};
 use super::groups::Group;
 
-const SOURCES: [&str; 3] = ["one", "three", "two"];
+const SOURCES: [&str; 4] = ["four", "one", "three", "two"];
 
-/// `one` states bytes and removes, `two` states all and keeps, `three` states nothing and removes.
+/// `one` states bytes, `two` and `four` state all, `three` states nothing; only `two` keeps records.
 fn rules() -> BTreeMap<String, SourceRule> {
     let rule = |keeps, states| SourceRule {
         keeps,
@@ -23,6 +23,7 @@ fn rules() -> BTreeMap<String, SourceRule> {
         ("one", rule(false, &[Group::Bytes][..])),
         ("two", rule(true, Group::ALL)),
         ("three", rule(false, &[])),
+        ("four", rule(false, Group::ALL)),
     ];
     rules.map(|(name, rule)| (name.to_owned(), rule)).into()
 }
@@ -52,9 +53,9 @@ fn scheme() -> impl Strategy<Value = Scheme> {
 
 /// Items of the three sources; each states only what its format can.
 fn items() -> impl Strategy<Value = Vec<ListItem>> {
-    let item = (record(), scheme(), 0..3_usize, 1..9_u64);
+    let item = (record(), scheme(), 0..4_usize, 1..9_u64);
     let item = item.prop_map(|(mut record, scheme, source, line)| {
-        if SOURCES[source] != "two" {
+        if !matches!(SOURCES[source], "two" | "four") {
             record.status = None;
         }
         if SOURCES[source] == "three" {
@@ -195,8 +196,8 @@ proptest! {
         let after = applied(file.clone(), followed(&metadata, &file, &[], false));
         for (identity, record) in &file {
             let has = |name: &str| record.source.iter().any(|source| source == name);
-            let own_bytes = record.is_static() && !has("one") && !has("two");
-            let own_status = record.status.is_some() && !has("two");
+            let own_bytes = record.is_static() && !has("one") && !has("two") && !has("four");
+            let own_status = record.status.is_some() && !has("two") && !has("four");
             let stays = record.source.is_empty() || has("two") || own_bytes || own_status;
             prop_assert_eq!(after.contains_key(identity), stays, "{:?}", record);
         }

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use urldb_interchange::{Location, Position};
+use urldb_interchange::Location;
 
 /// The first place of each record in its lists: a few bytes for each.
 #[derive(Debug)]
@@ -29,13 +29,12 @@ impl ListLocations {
 
     /// Adds the place of a record in the domain file of a host.
     pub(crate) fn add(&mut self, domain: &str, path: &str, request: Option<&str>, at: &Location) {
-        let Position::Line(line) = at.at else { return };
         let known = self.files.iter().rposition(|file| *file == at.file);
         let file = known.unwrap_or_else(|| {
             self.files.push(Arc::clone(&at.file));
             self.files.len() - 1
         });
-        let place = (u32::try_from(file), u32::try_from(line));
+        let place = (u32::try_from(file), u32::try_from(at.line_number()));
         if let (Ok(file), Ok(line)) = place {
             let hash = self.hash(domain, path, request);
             self.places.push((hash, file, line));

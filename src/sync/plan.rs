@@ -245,6 +245,8 @@ impl<'a> Reading<'a> {
             }
         };
         let Some(url) = item.url() else {
+            let message = "host and path make no URL";
+            self.note(Notice::refused(item.location, "bad-path", message));
             return Ok(());
         };
         if excluded.is_match(url.as_str()) {

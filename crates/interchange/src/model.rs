@@ -28,6 +28,14 @@ pub enum Position {
 }
 
 impl Location {
+    /// The line, from 1, as findings have it: the first one for a place that is a byte.
+    pub fn line_number(&self) -> usize {
+        match self.at {
+            Position::Line(line) => usize::try_from(line).unwrap_or(usize::MAX),
+            Position::Byte(_) => 1,
+        }
+    }
+
     /// The location of a line, from 1.
     pub fn line(file: &Arc<str>, line: u64) -> Self {
         Self {

@@ -99,7 +99,7 @@ impl ImportReport {
             writeln!(
                 self.lines,
                 "{name}: {}",
-                sum(&[(added, "added"), (others, "merged"), (known, "known")])
+                style::sum(&[(added, "added"), (others, "merged"), (known, "known")])
             )?;
         }
         Ok(())
@@ -145,7 +145,7 @@ impl ImportReport {
         } else {
             ""
         };
-        writeln!(out, "{would}{}", sum(&all))?;
+        writeln!(out, "{would}{}", style::sum(&all))?;
         Ok(())
     }
 
@@ -156,18 +156,5 @@ impl ImportReport {
         } else {
             ExitCode::Success
         }
-    }
-}
-
-/// `3 added, 1 known`: the numbers above zero.
-fn sum(parts: &[(u64, &str)]) -> String {
-    let parts = parts.iter().filter(|(number, _)| *number > 0);
-    let parts: Vec<String> = parts
-        .map(|(number, what)| format!("{number} {what}"))
-        .collect();
-    if parts.is_empty() {
-        "nothing".to_owned()
-    } else {
-        parts.join(", ")
     }
 }

@@ -105,6 +105,19 @@ pub(crate) fn print_invalid_record(file: &str, line: usize) {
     ));
 }
 
+/// `3 added, 1 known`: the numbers above zero.
+pub(crate) fn sum(parts: &[(u64, &str)]) -> String {
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
 /// `1 URL`, `2 URLs`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     if number == 1 {
