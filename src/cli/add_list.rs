@@ -2,16 +2,15 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 
 use super::print::output;
 use super::{Context, sync};
-use crate::config::{FILE_NAME, ListSource, OnGone, is_source_name};
+use crate::config::{FILE_NAME, Format, ListSource, OnGone, is_source_name, parse_base};
 use crate::exit::ExitCode;
-use crate::sync::formats::{Format, parse_base};
 use crate::sync::{FollowOptions, follow_sources};
 
 /// Follow a list: add a `[source.NAME]` to urldb.toml
@@ -56,8 +55,8 @@ impl ListArg {
 
     /// The source that the argument means: one of urldb.toml with this path, or a new one.
     pub(super) fn source(&self, context: &Context) -> anyhow::Result<(String, ListSource)> {
-        let (format, path) = self.format_and_path();
-        let path = std::path::absolute(context.directory.join(path))?;
+        let (format, _) = self.format_and_path();
+        let path = self.path(context)?;
         let relative = path.strip_prefix(&context.config.root).map_err(|_| {
             anyhow::anyhow!(
                 "{} is not below {}",
@@ -69,9 +68,11 @@ impl ListArg {
             .to_str()
             .context("the path of a list should be UTF-8")?
             .replace('\\', "/");
+        // A source has patterns.
+        let pattern = globset::escape(&name);
         let mut known = context.config.sources.iter();
         let is_it = |source: &ListSource| {
-            *source.path == [name.clone()] && format.is_none_or(|it| it == source.format)
+            *source.path == [pattern.clone()] && format.is_none_or(|it| it == source.format)
         };
         if let Some((known, source)) = known.find(|(_, source)| is_it(source)) {
             let base = self.base.clone().or_else(|| source.base.clone());
@@ -99,7 +100,7 @@ impl ListArg {
         );
         let source = ListSource {
             format,
-            path: vec![name],
+            path: vec![pattern],
             base: self.base.clone(),
             categories: vec![],
             exclude: vec![],
@@ -107,6 +108,20 @@ impl ListArg {
             columns: vec![],
         };
         Ok((name_of(&path), source))
+    }
+
+    /// The absolute path of the list, without `..`.
+    pub(super) fn path(&self, context: &Context) -> anyhow::Result<PathBuf> {
+        let (_, path) = self.format_and_path();
+        let mut clean = PathBuf::new();
+        for part in std::path::absolute(context.directory.join(path))?.components() {
+            if part == Component::ParentDir {
+                clean.pop();
+            } else {
+                clean.push(part);
+            }
+        }
+        Ok(clean)
     }
 
     fn format_and_path(&self) -> (Option<Format>, &Path) {

@@ -14,11 +14,10 @@ use super::print::style::ReportFormat;
 use super::print::upload::upload_and_print;
 use super::print::{github, outcome, style};
 use super::shard::{self, ShardArgs};
-use crate::config::FILE_NAME;
+use crate::config::{FILE_NAME, parse_base};
 use crate::exit::ExitCode;
 use crate::run::{self, CheckedLists, Outcome, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
-use crate::sync::formats::parse_base;
 
 /// Fetch URLs and compare them with their promises; write nothing, notify nobody
 #[derive(Debug, clap::Args)]

@@ -26,9 +26,15 @@ pub(super) struct ListDatabase {
 impl ListDatabase {
     /// Makes records of a list. From now on, `context` has these records in place of its database.
     pub(super) fn new(list: &ListArg, context: &mut Context) -> anyhow::Result<Self> {
+        let rules = context.config.rules_root();
+        // The list need not be in the repository.
+        let path = list.path(context)?;
+        if !path.starts_with(&context.config.root) {
+            let folder = path.parent().unwrap_or(&path);
+            folder.clone_into(&mut context.config.root);
+        }
         let (name, source) = list.source(context)?;
         let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
-        let rules = context.config.rules_root();
         let config = &mut context.config;
         config.database = Database {
             path: folder.path().to_owned(),

@@ -15,9 +15,9 @@ use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, ssd3, sums,
 use super::Context;
 use super::args::SelectArgs;
 use super::print::style;
+use crate::config::parse_base;
 use crate::exit::ExitCode;
 use crate::git::{GitEnv, Repository};
-use crate::sync::formats::parse_base;
 
 /// Write the URLs of the database as a list for other programs
 #[derive(Debug, clap::Args)]

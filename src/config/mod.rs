@@ -8,6 +8,7 @@ mod changed;
 mod check;
 mod digest;
 mod headers;
+mod list_format;
 mod load;
 mod notify;
 mod owners;
@@ -28,6 +29,8 @@ use urldb_text::sanitize;
 pub use archive::{Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, KeepRevisits};
 pub use changed::ChangedKeys;
 pub use check::Check;
+pub use list_format::Format;
+pub(crate) use list_format::{parse_base, parse_column};
 pub use load::{
     Author, ConfigError, ProblemList, database_folder, discover, discover_by, load, load_by,
 };

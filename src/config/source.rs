@@ -5,8 +5,8 @@ use std::path::{Component, Path};
 use clap::ValueEnum;
 use urldb_text::nearest;
 
+use super::list_format::{Format, is_column, parse_base};
 use super::section::Section;
-use crate::sync::formats::{Format, is_column, parse_base};
 
 /// Most characters of the name of a source.
 const MOST_NAME: usize = 40;

@@ -224,8 +224,8 @@ impl Followed {
         let is_own = |group: &Group| {
             // A source that urldb.toml has no more may have stated everything.
             let states =
-                |rule: &Option<&SourceRule>| rule.is_none_or(|it| it.states.contains(group));
-            group.is_promise() && !rules.iter().any(states)
+                |rule: Option<&SourceRule>| rule.is_none_or(|it| it.states.contains(group));
+            group.is_promise() && !rules.iter().copied().any(states)
         };
         let stays =
             rules.iter().flatten().any(|rule| rule.keeps) || groups_of(&record).iter().any(is_own);

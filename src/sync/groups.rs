@@ -2,6 +2,8 @@
 
 use urldb_format::Algorithm;
 
+use crate::config::Format;
+
 /// A group of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -33,5 +35,20 @@ pub(crate) fn group_of(key: &str) -> Option<Group> {
         "status" | "redirects-to" => Some(Group::Answer),
         "name" => Some(Group::Name),
         _ => Algorithm::of_key(key).map(|_| Group::Bytes),
+    }
+}
+
+/// The groups of keys that items of a format can state.
+pub(crate) fn states(format: Format) -> &'static [Group] {
+    match format {
+        Format::List | Format::Sitemap | Format::Links | Format::Lychee => &[],
+        Format::Sums
+        | Format::Tfds
+        | Format::BazelRegistry
+        | Format::Conandata
+        | Format::Bagit
+        | Format::Warc
+        | Format::Cdxj => &[Group::Bytes],
+        Format::Ssd3 | Format::Table | Format::Jsonl => Group::ALL,
     }
 }

@@ -16,6 +16,7 @@ use urldb_text::{Code, Finding};
 use super::files::{MergeState, files_of};
 use super::follow::{Followed, KnownRecord, SourceCounts, SourceRule, finding, follow, schemes_of};
 use super::formats::{self, ReadOptions};
+use super::groups::states;
 use super::locations::ListLocations;
 use super::spool::Spool;
 use crate::config::{Config, ListSource, OnGone};
@@ -223,7 +224,7 @@ impl<'a> Reading<'a> {
         let rule = SourceRule {
             keeps: source.on_gone == OnGone::Keep,
             is_incomplete: wrong(&self.plan) > wrong_before,
-            states: source.format.states(),
+            states: states(source.format),
         };
         self.source_rules.insert(name.to_owned(), rule);
         Ok(())

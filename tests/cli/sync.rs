@@ -331,6 +331,15 @@ fn a_list_is_added_and_checked_without_a_database() {
         .exits(2, "check --list odd")
         .complains("odd: no reader knows this file: write FORMAT:PATH");
     sandbox.ok("check --list list:odd");
+    // Neither in the repository nor with a usual name.
+    fs::write(sandbox.path("../a[1]*.sha256"), sums(&["a"])).unwrap();
+    sandbox
+        .ok("check --list ../a[1]*.sha256 --base http://data.test/")
+        .says("the URL is as promised");
+    fs::write(sandbox.path("a[1]*.sha256"), sums(&["b"])).unwrap();
+    sandbox
+        .exits(1, "check --list a[1]*.sha256 --base http://data.test/")
+        .says("--> a[1]*.sha256:1");
     sandbox
         .ok("add-list -y SHA256SUMS --base http://data.test/ --name data")
         .says(&[
@@ -369,6 +378,8 @@ fn a_synced_list_is_committed_only_if_the_list_is() {
     sandbox.git("config user.name ada");
     sandbox.git("config user.email ada@example.test");
     sandbox.write("SHA256SUMS", sums(&["a"]));
+    let uncommitted = "SHA256SUMS has uncommitted changes; commit them first";
+    sandbox.exits(2, "sync --commit").complains(uncommitted);
     sandbox.git("add -A");
     sandbox.git("commit -q -m lists");
     sandbox.ok("sync --commit");
@@ -379,9 +390,7 @@ fn a_synced_list_is_committed_only_if_the_list_is() {
     );
     sandbox.write("SHA256SUMS", sums(&["a", "b"]));
     let before = sandbox.tree("urldb");
-    sandbox
-        .exits(2, "sync --commit")
-        .complains("SHA256SUMS has uncommitted changes; commit them first");
+    sandbox.exits(2, "sync --commit").complains(uncommitted);
     assert_eq!(sandbox.tree("urldb"), before);
     sandbox.ok("sync");
 }

@@ -17,12 +17,13 @@ use urldb_interchange::{ListItem, Notice, ReadEvent};
 use self::report::ImportReport;
 use super::Context;
 use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs, UncommittedChanges};
+use crate::config::{Format, parse_base, parse_column};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::lists::ListMerge;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
-use crate::sync::formats::{self, Format, ReadOptions};
+use crate::sync::formats::{self, ReadOptions};
 use crate::sync::spool::Spool;
 
 /// Import lists of URLs into the database
@@ -58,10 +59,10 @@ pub(super) struct Args {
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
     /// The URL of the folder with the files of `sums`, `bazel-registry` and `bagit`, or with the documents of `links`; `http://` if names begin with a host
-    #[arg(long, value_name = "URL", value_parser = formats::parse_base)]
+    #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
     /// Name of the `table` column for a KEY: `url`, or the key of a record
-    #[arg(long = "column", value_name = "KEY=NAME", value_parser = formats::parse_column)]
+    #[arg(long = "column", value_name = "KEY=NAME", value_parser = parse_column)]
     columns: Vec<(String, String)>,
     /// The columns of a `table` without a header: a key or `-` for each, such as url,-,content-sha256
     #[arg(long = "columns", value_name = "KEYS", conflicts_with = "columns", value_parser = Columns::in_order)]

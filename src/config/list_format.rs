@@ -1,0 +1,107 @@
+//! The formats of lists: their names, and the options of their readers.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use urldb_interchange::{documents, table};
+
+/// The formats that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// SSD3 URI-Catalogue
+    Ssd3,
+    /// One URL per line
+    List,
+    /// A sitemap, or an index with its sitemaps beside it; gzip too
+    Sitemap,
+    /// A table (CSV, tabs, semicolons) whose first row names the columns
+    Table,
+    /// Output of `urldb export jsonl`
+    Jsonl,
+    /// Digests of files below --base, such as SHA256SUMS or registry.txt
+    Sums,
+    /// Checksums of TensorFlow Datasets
+    Tfds,
+    /// source.json and attestations.json of a Bazel registry
+    BazelRegistry,
+    /// conandata.yml of Conan recipes
+    Conandata,
+    /// A bag: fetch.txt and manifest-sha256.txt
+    Bagit,
+    /// A web archive
+    Warc,
+    /// The index of a web archive, which is read too if it lies beside it
+    Cdxj,
+    /// Links of Markdown, HTML, `.bib`, `.csl.json` and notebooks, or of a folder with them
+    Links,
+    /// Output of `lychee --dump`
+    Lychee,
+}
+
+impl Format {
+    /// Whether its files are documents, whose links promise only that they can be fetched.
+    pub(crate) fn is_document(self) -> bool {
+        matches!(self, Self::Links | Self::Lychee)
+    }
+
+    /// Whether the names in its files are below a base URL.
+    pub(crate) fn needs_base(self) -> bool {
+        self == Self::Sums
+    }
+
+    /// The format of a file, by its name.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+        match (&*name, extension) {
+            ("conandata.yml", _) => Some(Self::Conandata),
+            ("source.json" | "attestations.json", _) => Some(Self::BazelRegistry),
+            ("checksums.tsv", _) => Some(Self::Tfds),
+            (_, Some("txt")) if is_in(path, "url_checksums") => Some(Self::Tfds),
+            ("checksums.txt" | "registry.txt", _)
+            | (_, Some("sha256" | "sha512" | "sha384" | "sha1" | "md5")) => Some(Self::Sums),
+            (_, Some("csv" | "tsv")) => Some(Self::Table),
+            (_, Some("jsonl")) => Some(Self::Jsonl),
+            (_, Some("uric")) => Some(Self::Ssd3),
+            _ if name.contains("sums") => Some(Self::Sums),
+            _ => documents::kind_of(path).map(|_| Self::Links),
+        }
+    }
+}
+
+/// Whether the folder of a path has the name.
+fn is_in(path: &Path, folder: &str) -> bool {
+    path.parent().is_some_and(|parent| parent.ends_with(folder))
+}
+
+/// `--base`: a folder's URL, or a scheme alone.
+pub(crate) fn parse_base(text: &str) -> Result<String, String> {
+    if matches!(text, "http://" | "https://") {
+        return Ok(text.to_owned());
+    }
+    let url = if text.ends_with('/') {
+        text.to_owned()
+    } else {
+        format!("{text}/")
+    };
+    let identity = urldb_canon::identify(&url).map_err(|error| error.to_string())?;
+    if identity.path.contains('?') {
+        return Err("it has a query, which no folder has".to_owned());
+    }
+    Ok(identity.to_string())
+}
+
+/// Whether a column of a table can have this name.
+pub(crate) fn is_column(key: &str) -> bool {
+    table::is_column(key)
+}
+
+pub(crate) fn parse_column(text: &str) -> Result<(String, String), String> {
+    let (key, name) = text
+        .split_once('=')
+        .ok_or("write KEY=NAME, for example url=Link")?;
+    if !is_column(key) {
+        return Err(format!("{key} is nothing that a column can hold"));
+    }
+    Ok((key.to_owned(), name.to_owned()))
+}
