@@ -1,6 +1,5 @@
 //! `urldb check --list`: a list in place of the database.
 
-use anyhow::Context as _;
 use tempfile::TempDir;
 use urldb_interchange::Notice;
 use urldb_protocol::{Mistake, Shown};
@@ -9,12 +8,10 @@ use urldb_text::{Finding, Severity};
 use super::Context;
 use super::add_list::ListArg;
 use super::print::style;
-use crate::config::Database;
 use crate::database::edit::Edit;
 use crate::database::mistakes::mistakes;
-use crate::limits;
 use crate::run::CheckedLists;
-use crate::sync::{FollowOptions, Plan, follow_sources};
+use crate::sync::{FollowOptions, Plan, follow_sources, with_empty_database};
 
 /// Records of a list in a temporary folder.
 pub(super) struct ListDatabase {
@@ -26,7 +23,6 @@ pub(super) struct ListDatabase {
 impl ListDatabase {
     /// Makes records of a list. From now on, `context` has these records in place of its database.
     pub(super) fn new(list: &ListArg, context: &mut Context) -> anyhow::Result<Self> {
-        let rules = context.config.rules_root();
         // The list need not be in the repository.
         let path = list.path(context)?;
         if !path.starts_with(&context.config.root) {
@@ -34,20 +30,10 @@ impl ListDatabase {
             folder.clone_into(&mut context.config.root);
         }
         let (name, source) = list.source(context)?;
-        let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
+        let (config, folder) = with_empty_database(&context.config)?;
+        context.config = config;
         let config = &mut context.config;
-        config.database = Database {
-            path: folder.path().to_owned(),
-        };
         config.sources = [(name, source)].into();
-        for file in rules.files().unwrap_or_default() {
-            let copy = config.rules_root();
-            copy.make()?;
-            let rules = file
-                .read(limits::SITE_RULES)
-                .context("cannot read site rules")?;
-            copy.file(file.name()).replace(&rules)?;
-        }
         let mut edit = Edit::begin(folder.path())?;
         let plan = follow_sources(config, FollowOptions::default(), Some(&mut edit))?;
         edit.commit()?;

@@ -3,15 +3,18 @@
 //! `formats` reads a list, `files` finds the files of a source, `spool` holds items on disk, `follow` makes the
 //! records of a domain follow them, and `plan` joins these for a whole database.
 
+mod aside;
 mod files;
 mod follow;
 #[cfg(test)]
 mod follow_tests;
 pub mod formats;
 mod groups;
+mod known;
 mod locations;
 mod plan;
 pub(crate) mod spool;
 
+pub(crate) use aside::with_empty_database;
 pub use locations::ListLocations;
 pub(crate) use plan::{FileChange, FollowOptions, Plan, follow_sources, locations};

@@ -1,22 +1,23 @@
 //! Follows all sources of a configuration: reads their lists, compares them with the database, and prepares the
 //! domain files that change. All or nothing: if one list cannot be read, no file is written.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use urldb_canon::rules::SiteRules;
-use urldb_format::{DomainFile, DomainReader, Metadata, RecordIdentity};
+use urldb_format::{DomainFile, Metadata};
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
 use urldb_render::numbers::number;
 use urldb_text::{Code, Finding};
 
 use super::files::{MergeState, files_of};
-use super::follow::{Followed, KnownRecord, SourceCounts, SourceRule, finding, follow, schemes_of};
+use super::follow::{Followed, SourceCounts, SourceRule, finding, follow, schemes_of};
 use super::formats::{self, ReadOptions};
 use super::groups::states;
+use super::known::known_records;
 use super::locations::ListLocations;
 use super::spool::Spool;
 use crate::config::{Config, ListSource, OnGone};
@@ -404,50 +405,6 @@ impl<'a> Reading<'a> {
         plan.files.push(change);
         Ok(followed.of_sources)
     }
-}
-
-/// The metadata of a domain file, and the records that a source has, or that the items are about.
-fn known_records(
-    path: &Path,
-    name: &Arc<str>,
-    items: &[ListItem],
-) -> anyhow::Result<(Metadata, Vec<KnownRecord>)> {
-    let mut file = DomainReader::open(path)?;
-    let metadata = file.metadata().clone();
-    let wanted = items.iter().map(|item| metadata.identity_of(&item.record));
-    let wanted: BTreeSet<RecordIdentity> = wanted.collect();
-    let paths: HashSet<&str> = items.iter().map(|item| &*item.record.path).collect();
-    let mut known = vec![];
-    while let Some(document) = file.next()? {
-        if let Some(blocked) = document.findings().iter().find(|it| hides_records(it)) {
-            anyhow::bail!(
-                "{name}:{}: {}; mend it first",
-                blocked.line,
-                blocked.message
-            );
-        }
-        let may_be_wanted = metadata.case_sensitive_paths == Some(false)
-            || document.path().is_some_and(|path| paths.contains(path));
-        if !may_be_wanted && document.sources().is_empty() {
-            continue;
-        }
-        let Some(entry) = document.to_entry() else {
-            continue;
-        };
-        let record = entry.record();
-        if !record.source.is_empty() || wanted.contains(&metadata.identity_of(record)) {
-            known.push(KnownRecord {
-                record: record.clone(),
-                location: Location::line(name, entry.line() as u64),
-            });
-        }
-    }
-    Ok((metadata, known))
-}
-
-/// Whether a record may be unknown because of the finding.
-fn hides_records(finding: &Finding) -> bool {
-    finding.is_error() && finding.code != Code::DuplicateRecord
 }
 
 /// The URLs that a source leaves out.

@@ -545,3 +545,69 @@ fn strangers_bring_lists_and_nothing_else() {
     let list = ["check", "--untrusted", "--list", "list:link", "--map", &map];
     sandbox.exits(2, &list).complains("link");
 }
+
+/// Two branches give `/a` other contents in the list, and both are synced; a merge stopped.
+fn both_edited(records_of: [&str; 2]) -> Repository {
+    let repository = Repository::of(Sandbox::new(SUMS));
+    let commit = |names: &[&str], extra: &str, as_one: &str| {
+        let text = sums(names).replace(&sha256("a"), &sha256(as_one));
+        repository.write("SHA256SUMS", text);
+        repository.ok("sync");
+        let file = repository.read(FILE);
+        repository.write(
+            FILE,
+            file.replacen("content-sha256", &format!("{extra}content-sha256"), 1),
+        );
+        repository.git("add --all");
+        repository.git("commit -q --no-verify --allow-empty -m change");
+    };
+    commit(&["a", "b"], "", "a");
+    repository.git("checkout -q -b other");
+    commit(&["a", "b", "c"], records_of[1], "theirs");
+    repository.git("checkout -q main");
+    commit(&["a", "b"], records_of[0], "ours");
+    repository.git_fails("merge -q other");
+    repository
+}
+
+#[test]
+fn a_conflict_in_a_record_of_a_list_is_settled_by_the_list() {
+    for (mended, records) in [
+        (sums(&["a", "b", "c"]), records(&["a", "b", "c"], "sums")),
+        (sums(&["b", "c"]), records(&["b", "c"], "sums")),
+    ] {
+        let repository = both_edited(["", ""]);
+        repository
+            .exits(2, "sync")
+            .complains("SHA256SUMS has a merge conflict; mend it first");
+        repository.exits(1, "resolve").complains(
+            "no conflict is settled by a list: [source.sums]: SHA256SUMS has a merge conflict",
+        );
+        repository.write("SHA256SUMS", mended);
+        repository.git("add SHA256SUMS");
+        repository.exits(2, "sync").complains(
+            "urldb/data.test.yaml:2 has conflict markers: mend the list, then run `urldb resolve`",
+        );
+        repository
+            .ok("resolve")
+            .says("merged: urldb/data.test.yaml, with 1 record as its list has it\n");
+        repository.assert_file(FILE, &records);
+        repository.ok("sync --check");
+        assert_eq!(repository.git("ls-files --unmerged"), "");
+    }
+}
+
+#[test]
+fn a_list_settles_no_conflict_in_what_people_wrote() {
+    let repository = both_edited(["categories:\n- one\nname: one\n", "name: two\n"]);
+    repository.write("SHA256SUMS", sums(&["a", "b", "c"]));
+    repository.git("add SHA256SUMS");
+    for _ in 0..2 {
+        repository
+            .exits(1, "resolve")
+            .says("conflict-marker: both sides changed `name` of /a\n");
+        let digest = format!("content-sha256: {}\n", sha256("a"));
+        let file = repository.read(FILE);
+        assert_eq!(file.matches(&digest).count(), 2, "{file}");
+    }
+}

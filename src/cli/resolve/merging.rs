@@ -68,6 +68,10 @@ pub(super) struct MergeAttempt {
     pub(super) resolution: Option<Resolution>,
     /// The conflicts that are left for a person.
     pub(super) findings: Vec<Finding>,
+    /// The number of conflicts that lists settled.
+    pub(super) settled: usize,
+    /// The resolution before lists settled something.
+    pub(super) without_lists: Option<Resolution>,
 }
 
 impl MergeAttempt {
@@ -75,6 +79,8 @@ impl MergeAttempt {
         Self {
             resolution,
             findings: vec![finding],
+            settled: 0,
+            without_lists: None,
         }
     }
 
@@ -82,6 +88,8 @@ impl MergeAttempt {
         Self {
             resolution: Some(bytes.map_or(Resolution::Removed, Resolution::Merged)),
             findings: vec![],
+            settled: 0,
+            without_lists: None,
         }
     }
 }
@@ -144,6 +152,8 @@ fn of_merged(merged: Merged) -> MergeAttempt {
         Merged::File { bytes, conflicts } => MergeAttempt {
             resolution: Some(Resolution::Conflict(bytes)),
             findings: conflicts.iter().map(finding_of).collect(),
+            settled: 0,
+            without_lists: None,
         },
         Merged::RemovedAndChanged { removed_by } => {
             let sides = match removed_by {

@@ -1,6 +1,7 @@
 //! `urldb resolve`.
 
 mod driver;
+mod listed;
 mod merging;
 mod renames;
 
@@ -220,9 +221,12 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
     let mut counts = Counts::default();
     let mut merged = vec![];
     for UnmergedGroup { repository, files } in groups {
+        let attempts = files.iter().map(|file| attempt(repository, file));
+        let mut attempts = attempts.collect::<anyhow::Result<Vec<_>>>()?;
+        listed::settle(&mut attempts, files, repository, context)?;
         let mut resolutions = vec![];
-        for file in files {
-            let attempt = attempt(repository, file)?;
+        for (file, attempt) in files.iter().zip(attempts) {
+            let attempt = unless_edited(attempt, repository, file)?;
             report(&attempt, file, dry_run, context)?;
             match &attempt.resolution {
                 None | Some(Resolution::Conflict(_)) => counts.left += 1,
@@ -269,12 +273,17 @@ fn report(
     };
     if !context.quiet {
         let what = style::paint(style::GOOD, what);
-        writeln!(out, "{what}: {}", context.shown(&file.path))?;
+        let listed = match attempt.settled {
+            0 => String::new(),
+            1 => ", with 1 record as its list has it".to_owned(),
+            more => format!(", with {more} records as their lists have them"),
+        };
+        writeln!(out, "{what}: {}{listed}", context.shown(&file.path))?;
     }
     Ok(())
 }
 
-/// Merges one file, unless somebody has worked on it.
+/// Merges one file.
 fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<MergeAttempt> {
     let FileToMerge {
         path,
@@ -317,22 +326,36 @@ fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<MergeA
             finding.help = Some(renames::keep_or_remove(path));
         }
     }
-    if let Some(resolution) = &attempt.resolution
-        && !repository.is_untouched(unmerged, resolution)?
-    {
-        let message = if repository.is_resolved_by_rerere(unmerged) {
-            "`git rerere` has resolved the file as in an earlier merge, so urldb left it alone"
-        } else {
-            "the file was edited since the merge, so urldb left it alone"
-        };
-        let help = format!(
-            "finish it and `{}`, or begin again with `{}`",
-            git_command(&["git", "add"], path),
-            git_command(&["git", "checkout", "--merge", "--"], path)
-        );
-        return left(message, Some(help));
-    }
     Ok(attempt)
+}
+
+/// The attempt, unless somebody has worked on the file.
+fn unless_edited(
+    attempt: MergeAttempt,
+    repository: &Repository,
+    file: &FileToMerge,
+) -> anyhow::Result<MergeAttempt> {
+    let FileToMerge { path, unmerged, .. } = file;
+    let mut resolutions = attempt.resolution.iter().chain(&attempt.without_lists);
+    let mut is_edited = attempt.resolution.is_some();
+    for resolution in &mut resolutions {
+        is_edited = is_edited && !repository.is_untouched(unmerged, resolution)?;
+    }
+    if !is_edited {
+        return Ok(attempt);
+    }
+    let message = if repository.is_resolved_by_rerere(unmerged) {
+        "`git rerere` has resolved the file as in an earlier merge, so urldb left it alone"
+    } else {
+        "the file was edited since the merge, so urldb left it alone"
+    };
+    let help = format!(
+        "finish it and `{}`, or begin again with `{}`",
+        git_command(&["git", "add"], path),
+        git_command(&["git", "checkout", "--merge", "--"], path)
+    );
+    let finding = Finding::new(Code::UnmergedFile, 1, message).with_help(help);
+    Ok(MergeAttempt::new(None, finding))
 }
 
 /// A command of git on one file, for a POSIX shell in the folder where urldb was started.
