@@ -1,10 +1,13 @@
 //! What holds for every list and every database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use proptest::prelude::*;
 use urldb_canon::Scheme;
-use urldb_format::{Metadata, Record, RecordIdentity};
+use urldb_format::{
+    DomainFile, MarkerStyle, Merged, Metadata, Record, RecordIdentity, Versions, merge,
+};
 use urldb_interchange::{ListItem, Location};
 
 use super::follow::{Followed, KnownRecord, SourceRule, follow};
@@ -115,6 +118,43 @@ fn urls(metadata: &Metadata, file: &Records) -> BTreeSet<(String, &'static str)>
     urls.collect()
 }
 
+/// A list with one row for each of some paths; the value is a length.
+type Rows = BTreeMap<u8, u64>;
+
+/// One edit of a list: a row gets this length, or goes.
+fn edit() -> impl Strategy<Value = (u8, Option<u64>)> {
+    (0..6_u8, prop::option::of(0..9_u64))
+}
+
+fn edited(rows: &Rows, edits: &[(u8, Option<u64>)]) -> Rows {
+    let mut rows = rows.clone();
+    for (row, length) in edits {
+        match length {
+            Some(length) => rows.insert(*row, *length),
+            None => rows.remove(row),
+        };
+    }
+    rows
+}
+
+/// The text of the domain file after it has followed the rows.
+fn synced(before: &Records, rows: &Rows) -> (Records, Vec<u8>) {
+    let items = rows.iter().map(|(row, length)| {
+        let location = Location::line(&"one.txt".into(), u64::from(*row) + 1);
+        let mut item = ListItem::new(location, &format!("http://example.test/{row}")).unwrap();
+        item.record.content_length = Some(*length);
+        item.record.source = vec!["one".to_owned()];
+        item
+    });
+    let metadata = Metadata::default();
+    let items: Vec<_> = items.collect();
+    let after = applied(before.clone(), followed(&metadata, before, &items, false));
+    let mut file = DomainFile::create(Path::new("example.test.yaml"), metadata).unwrap();
+    file.put_all(after.values().cloned()).unwrap();
+    let text = file.canonical().unwrap();
+    (after, text.into_bytes())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -202,5 +242,27 @@ proptest! {
             prop_assert_eq!(after.contains_key(identity), stays, "{:?}", record);
         }
         prop_assert!(after.values().all(|record| record.source.is_empty()));
+    }
+
+    /// Branches that edit different rows of a list, and sync, merge to what a sync of the merged list gives.
+    #[test]
+    fn branches_that_edit_different_rows_merge(
+        rows in prop::collection::btree_map(0..6_u8, 0..9_u64, 0..6),
+        ours in prop::collection::vec(edit(), 0..3),
+        theirs in prop::collection::vec(edit(), 0..3),
+    ) {
+        let is_ours = |row: u8| ours.iter().any(|edit| edit.0 == row);
+        let theirs: Vec<_> = theirs.iter().copied().filter(|edit| !is_ours(edit.0)).collect();
+        let (base, base_text) = synced(&Records::new(), &rows);
+        let (_, ours_text) = synced(&base, &edited(&rows, &ours));
+        let (_, theirs_text) = synced(&base, &edited(&rows, &theirs));
+        let (_, wanted) = synced(&base, &edited(&edited(&rows, &ours), &theirs));
+        let versions = Versions {
+            base: Some(&base_text),
+            ours: Some(&ours_text),
+            theirs: Some(&theirs_text),
+        };
+        let merged = merge(versions, &MarkerStyle::default()).unwrap();
+        prop_assert_eq!(merged, Merged::File { bytes: wanted, conflicts: vec![] });
     }
 }

@@ -611,3 +611,62 @@ fn a_list_settles_no_conflict_in_what_people_wrote() {
         assert_eq!(file.matches(&digest).count(), 2, "{file}");
     }
 }
+
+#[test]
+fn site_rules_take_links_to_their_page_but_no_promise() {
+    let sandbox = Sandbox::new("[source.table]\nformat = \"table\"\npath = [\"a.csv\"]\n");
+    let rules = "main {\n  optional www = website(\"w{1,4}\\.\", \"www\");\n};\n";
+    sandbox.write("urldb/rules/example.org.rules", rules);
+    sandbox.write(
+        "a.csv",
+        "url,size\nhttp://example.org/one,\nhttp://ww.example.org/one,\nhttp://www.example.org/two,2\n\
+         http://example.org/three,3\n",
+    );
+    sandbox.exits(1, "sync").says(
+        "a.csv:5:1: other-page: the site rules take http://example.org/three to \
+         http://www.example.org/three; change the list or the rules",
+    );
+    assert_eq!(
+        sandbox.ok("list").out,
+        "http://www.example.org/one\nhttp://www.example.org/two\n"
+    );
+}
+
+#[test]
+fn a_file_of_two_sources_counts_once_in_each() {
+    let two = "[source.a]\nformat = \"list\"\npath = [\"lists/*\"]\n[source.b]\nformat = \"list\"\npath = [\"lists/urls\"]\n";
+    let sandbox = Sandbox::new(two);
+    sandbox.write("lists/urls", "http://a.test/1\n");
+    sandbox
+        .ok("sync")
+        .says(&["repeated-source: a and b both read lists/urls", "1 added"]);
+    let file = "---\n---\n_path: /1\nsource:\n- a\n- b\n";
+    sandbox.assert_file("urldb/a.test.yaml", file);
+}
+
+#[test]
+fn lists_of_submodules_are_not_read() {
+    let sandbox = Repository::of(Sandbox::new(
+        "[source.a]\nformat = \"list\"\npath = [\"**/urls\"]\n",
+    ));
+    for folder in ["own", "specs"] {
+        sandbox.write(
+            &format!("{folder}/urls"),
+            format!("http://{folder}.test/\n"),
+        );
+    }
+    // As git leaves it in the work tree of a submodule.
+    sandbox.write("specs/.git", "gitdir: ../.git/modules/specs\n");
+    sandbox.ok("sync").says(&[
+        "1 added",
+        "specs is a repository of its own, and was not read",
+    ]);
+    assert_eq!(sandbox.ok("list").out, "http://own.test/\n");
+    sandbox.write(
+        "urldb.toml",
+        "[source.a]\nformat = \"links\"\npath = [\"specs\"]\n",
+    );
+    sandbox
+        .exits(2, "sync")
+        .complains("specs is a submodule: run urldb in it, or copy the list");
+}
