@@ -182,7 +182,7 @@ impl ArchiveFiles {
     pub fn reader_at(&self, name: &str, offset: u64) -> anyhow::Result<Reader<OpenedFile>> {
         let path = self.path_of(name);
         let place = || format!("cannot use {}", path.display());
-        let mut input = self.open_input(name).map_err(|error| {
+        let input = self.open_input(name).map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
                 return anyhow::anyhow!(
                     "the index has a capture in {}, which is not there: put the file back, or let \
@@ -192,7 +192,6 @@ impl ArchiveFiles {
             }
             anyhow::Error::new(error).context(place())
         })?;
-        input.seek(SeekFrom::Start(offset)).with_context(place)?;
         Reader::new_at(input, offset).with_context(place)
     }
 

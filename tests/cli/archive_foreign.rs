@@ -278,13 +278,13 @@ fn an_index_names_what_it_lacks() {
     ];
     let sandbox = Sandbox::new("");
     sandbox.write("archive/a.warc", file.concat());
-    sandbox.write("archive/b.warc.zst", "x");
+    sandbox.write("archive/b.warc.lz4", "x");
     sandbox.exits(1, "archive index").complains(&[
         "a.warc: not in the index: the record at byte ",
         "which cannot be read: its Content-Length is missing",
         "whose WARC-Date is not a date: \"2026-13-04T00:00:00Z\"",
         "`urldb archive repair` sets aside what is damaged",
-        "archive/b.warc.zst: not in the index: the file is of a kind that is not read",
+        "archive/b.warc.lz4: not in the index: the file is of a kind that is not read",
     ]);
     assert_eq!(get(&sandbox, URL), "third");
     sandbox
@@ -433,4 +433,41 @@ fn promised_bytes_are_exported_however_an_index_spells_digests() {
         let name = format!("bag/data/example.test{path}");
         sandbox.assert_file(&name, &content);
     }
+}
+
+/// Another program made the archive, with a dictionary for all frames of a file.
+#[test]
+fn archives_in_zstd_are_read() {
+    let stored = include_bytes!("../../crates/warc/tests/data/dict.warc.zst");
+    let sandbox = Sandbox::new("");
+    sandbox.write("archive/a.warc.zst", stored);
+    sandbox.ok("archive index");
+    let url = |number: u8| format!("http://example.test/{number}");
+    let listed = sandbox.ok("archive list").out;
+    assert!(
+        (0..12).all(|number| listed.contains(&url(number))),
+        "{listed}"
+    );
+    assert!(get(&sandbox, &url(5)).starts_with("Hello, this is page number 5 of an archive"));
+    sandbox.ok("archive verify");
+    // A package is for players, which read gzip alone.
+    sandbox
+        .exits(2, "archive export --wacz a.wacz")
+        .complains("a.warc.zst is left out: players do not read zstd; `urldb archive convert`");
+    sandbox.ok("archive convert --to 1.1 -o copy");
+    assert!(sandbox.path("copy/a.warc.gz").exists());
+    // What is damaged stays, and the rest is found.
+    let mut damaged = stored.to_vec();
+    let at = damaged.len() - 30;
+    damaged[at] ^= 1;
+    sandbox.write("archive/a.warc.zst", &damaged);
+    sandbox.exits(1, "archive verify").says("zstd-data");
+    sandbox
+        .exits(1, "archive repair")
+        .says("archive/a.warc.zst: damaged, and left as it is: urldb writes no zstd");
+    assert_eq!(
+        fs::read(sandbox.path("archive/a.warc.zst")).unwrap(),
+        damaged
+    );
+    assert!(get(&sandbox, &url(5)).starts_with("Hello"));
 }

@@ -218,10 +218,10 @@ fn a_repair_is_told_line_by_line() {
     {"kind":"recovered","records":0,"damaged":["archive/nothing.warc.gz.at-[offset].damaged"],"faults":["the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
     {"kind":"repaired","file":"archive/first.warc.gz","records":3,"damaged":["archive/first.warc.gz.at-[offset].damaged"],"faults":["the record at byte [offset] cannot be read: its gzip member is damaged: the content does not have the checksum that closes it"]}
     {"kind":"repaired","file":"archive/shared.warc.gz","records":4,"damaged":["archive/shared.warc.gz.at-[offset].damaged"],"faults":["the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
-    {"kind":"summary","recovered":2,"repaired":2}
+    {"kind":"summary","recovered":2,"repaired":2,"left":0}
     "#);
     let ran = sandbox.urldb("archive repair --format jsonl");
-    assert_snapshot!(ran.code(0).out, @r#"{"kind":"summary","recovered":0,"repaired":0}"#);
+    assert_snapshot!(ran.code(0).out, @r#"{"kind":"summary","recovered":0,"repaired":0,"left":0}"#);
 }
 
 #[test]

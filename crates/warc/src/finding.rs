@@ -43,6 +43,7 @@ codes! {
     CutOff Error "cut-off" "the file, or the gzip member of the record, ends within the record"
     GzipHeader Error "gzip-header" "a gzip member is expected here, and is missing or has a damaged header"
     GzipData Error "gzip-data" "the compressed bytes are damaged"
+    ZstdData Error "zstd-data" "a zstd frame, or the dictionary of the file, is damaged"
     GzipChecksum Error "gzip-checksum" "the checksum or length at the end of the gzip member differs from that of its content"
     GzipTrailer Error "gzip-trailer" "the file ends before the checksum of the gzip member"
     Zeros Error "zeros" "zero bytes stand where a record should begin"

@@ -92,7 +92,7 @@ fn read_divided<T: MemorySize>(
     let file = fs::file(path).open().map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     let mut collector = Collector {
-        reader: Reader::new(file)?,
+        reader: Reader::new_at(file, 0)?,
         read_items,
         sink,
         position: Some(0),

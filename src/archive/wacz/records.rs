@@ -4,7 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::io::{Read, Seek};
 
-use urldb_warc::reader::ReadError;
+use urldb_warc::reader::{Compression, ReadError};
 use urldb_warc::{Extent, Header, Reader, RecordId, RecordType, Version};
 
 /// Most records between two that belong together.
@@ -91,7 +91,11 @@ impl Scan {
         wanted: Option<&HashSet<u64>>,
     ) -> anyhow::Result<ScannedFile> {
         let mut reader = Reader::new(input)?;
-        let is_gzip = reader.is_gzip();
+        anyhow::ensure!(
+            reader.compression() != Compression::Zstd,
+            "players do not read zstd; {REMEDY}"
+        );
+        let is_gzip = reader.compression() == Compression::Gzip;
         let mut window = RecentRecords::new(wanted);
         let mut problems = ProblemList::default();
         let mut missing = wanted.cloned().unwrap_or_default();
@@ -170,17 +174,18 @@ struct ReadRecord {
     entry: RecentRecord,
 }
 
+const REMEDY: &str = "`urldb archive convert` makes a copy that can be exported";
+
 /// Refuses what players cannot read, and what has no position of its own.
 fn check_form(version: Version, within_member: u64) -> anyhow::Result<()> {
-    let remedy = "`urldb archive convert` makes a copy that can be exported";
     anyhow::ensure!(
         !matches!(version, Version::Arc | Version::Warc09),
-        "players read WARC from 0.17 on, and this is {}; {remedy}",
+        "players read WARC from 0.17 on, and this is {}; {REMEDY}",
         version.name()
     );
     anyhow::ensure!(
         within_member == 0,
-        "its records share gzip members; {remedy}"
+        "its records share gzip members; {REMEDY}"
     );
     Ok(())
 }

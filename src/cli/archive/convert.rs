@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
 use urldb_warc::convert::ConvertError;
-use urldb_warc::files::{ARCHIVE_SUFFIX, FileSource};
+use urldb_warc::files::{ARCHIVE_SUFFIX, FileSource, READ_SUFFIXES};
 use urldb_warc::{Compression, FindingCode, Reader, Version, Writer};
 
 use super::{Context, ExitCode, archive_files};
@@ -288,7 +288,6 @@ impl Write for ExistingCopy {
 /// All copies are gzipped WARC files, whatever the originals are.
 fn name_of_copy(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let ends = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
-    let stem = ends.iter().find_map(|end| name.strip_suffix(end));
+    let stem = READ_SUFFIXES.iter().find_map(|end| name.strip_suffix(end));
     format!("{}{ARCHIVE_SUFFIX}", stem.unwrap_or(&name))
 }

@@ -11,7 +11,7 @@ use urldb_warc::repair::{RepairReport, repair};
 use super::{Context, ExitCode, archive_files};
 use crate::archive::{Keys, describe_recovered};
 use crate::cli::print::output;
-use crate::cli::print::style::{GOOD, ListFormat, count, paint, print_warning};
+use crate::cli::print::style::{BAD, GOOD, ListFormat, count, paint, print_warning};
 
 /// Set aside the damaged parts of the archive, keep the rest, and rebuild the index
 ///
@@ -35,9 +35,14 @@ enum JsonLine<'a> {
     /// A file that a killed process left unfinished.
     Recovered(RepairedFile<'a>),
     Repaired(RepairedFile<'a>),
+    /// A damaged file that stays as it is.
+    Left {
+        file: String,
+    },
     Summary {
         recovered: usize,
         repaired: usize,
+        left: usize,
     },
 }
 
@@ -66,7 +71,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         ListFormat::Human => write_human(&mut out, &done, context)?,
         ListFormat::Jsonl => write_json_lines(&mut out, &done, context)?,
     }
-    Ok(ExitCode::Success)
+    Ok(if done.left.is_empty() {
+        ExitCode::Success
+    } else {
+        ExitCode::Findings
+    })
 }
 
 fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
@@ -83,7 +92,12 @@ fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> 
             writeln!(out, "  set aside in {}", context.shown(damaged))?;
         }
     }
-    if done.repaired.is_empty() && !context.quiet {
+    for file in &done.left {
+        let what =
+            "damaged, and left as it is: urldb writes no zstd; the index has its good records";
+        writeln!(out, "{}: {}", context.shown(file), paint(BAD, what))?;
+    }
+    if done.repaired.is_empty() && done.left.is_empty() && !context.quiet {
         let was_damaged = done.recovered.iter().any(|file| file.damaged.is_some());
         let other = if was_damaged { "other " } else { "" };
         writeln!(out, "no {other}damage was found; the index is new")?;
@@ -115,9 +129,13 @@ fn write_json_lines(
         };
         output::write_json_line(out, &JsonLine::Repaired(outcome))?;
     }
+    for file in &done.left {
+        output::write_json_line(out, &JsonLine::Left { file: shown(file) })?;
+    }
     let summary = JsonLine::Summary {
         recovered: done.recovered.len(),
         repaired: done.repaired.len(),
+        left: done.left.len(),
     };
     output::write_json_line(out, &summary)
 }

@@ -5,12 +5,13 @@ pub(crate) mod hidden;
 pub(crate) mod names;
 
 use std::collections::BTreeSet;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 pub use self::hidden::hidden_files;
 pub use self::names::{
-    ARCHIVE_SUFFIX, archive_file_name, is_archive_name, is_index_file, is_unread_name, names_in,
+    ARCHIVE_SUFFIX, READ_SUFFIXES, archive_file_name, is_archive_name, is_index_file,
+    is_unread_name, names_in,
 };
 use self::names::{INDEX_DIRECTORY, is_segment_name};
 use crate::fs;
@@ -101,8 +102,7 @@ pub(crate) fn open_at(
         offset,
         kind: ReadErrorKind::Input(error),
     };
-    let mut input = source.open_file(file).map_err(failed)?;
-    input.seek(SeekFrom::Start(offset)).map_err(failed)?;
+    let input = source.open_file(file).map_err(failed)?;
     Reader::new_at(input, offset)
 }
 

@@ -65,9 +65,11 @@ pub(crate) fn is_safe(c: char) -> bool {
 
 /// Whether a file of this name has records that this crate reads: WARC or ARC, compressed or not.
 pub fn is_archive_name(name: &str) -> bool {
-    let suffixes = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
-    suffixes.iter().any(|suffix| name.ends_with(suffix))
+    READ_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
+
+/// The suffixes of files that are read.
+pub const READ_SUFFIXES: [&str; 5] = [ARCHIVE_SUFFIX, ".warc.zst", ".warc", ".arc.gz", ".arc"];
 
 /// Suffixes of compressions that some programs use for archive files.
 const UNREAD_COMPRESSIONS: [&str; 8] = ["zst", "zstd", "lz4", "bz2", "xz", "lzma", "br", "z"];

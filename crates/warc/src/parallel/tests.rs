@@ -110,7 +110,14 @@ fn archives() -> Vec<(&'static str, Vec<u8>)> {
         let first = with_header(&chunk[0], 4, &extra);
         first.into_iter().chain(chunk[1..].concat())
     });
+    let of_zstd = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        fs::read(folder.join(name)).unwrap()
+    };
     vec![
+        ("zstd", of_zstd("plain.warc.zst")),
+        ("zstd with a dictionary", of_zstd("dict.warc.zst")),
+        ("zstd with a packed dictionary", of_zstd("packed.warc.zst")),
         ("members", members),
         ("plain", plain),
         ("nested members", archive(Compression::Gzip, &nested, false)),

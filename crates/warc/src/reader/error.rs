@@ -34,6 +34,26 @@ pub enum GzipError {
     Trailer,
 }
 
+/// Why a zstd frame cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ZstdError {
+    /// No frame begins there, its header is damaged, or it needs a window of more than 128 MiB.
+    #[error("no frame begins there that can be read")]
+    Header,
+    /// The compressed data cannot be decoded.
+    #[error("the compressed data are damaged")]
+    Data,
+    /// The content has a wrong checksum.
+    #[error("the content does not have the checksum that closes it")]
+    Checksum,
+    /// The content has a wrong length.
+    #[error("the content does not have the length that the frame states")]
+    Length,
+    /// The dictionary at the beginning of the file cannot be used, or is missing.
+    #[error("the dictionary at the beginning of the file cannot be read")]
+    Dictionary,
+}
+
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadErrorKind {
@@ -43,7 +63,10 @@ pub enum ReadErrorKind {
     /// The compressed bytes are damaged.
     #[error("its gzip member is damaged: {0}")]
     Gzip(#[from] GzipError),
-    /// The file, or the record's gzip member, ends within the record.
+    /// The compressed bytes are damaged.
+    #[error("its zstd frame is damaged: {0}")]
+    Zstd(#[from] ZstdError),
+    /// The file, or the record's member, ends within the record.
     #[error("it ends too soon: the file was cut off, or its length is wrong")]
     CutOff,
     /// No record begins there.
@@ -81,6 +104,7 @@ impl ReadErrorKind {
             Self::Gzip(GzipError::Data) => FindingCode::GzipData,
             Self::Gzip(GzipError::Checksum | GzipError::Length) => FindingCode::GzipChecksum,
             Self::Gzip(GzipError::Trailer) => FindingCode::GzipTrailer,
+            Self::Zstd(_) => FindingCode::ZstdData,
             Self::CutOff => FindingCode::CutOff,
             Self::NoRecord { .. } => FindingCode::NoRecord,
             Self::HeaderTooLong => FindingCode::HeaderTooLong,

@@ -123,8 +123,8 @@ struct StatedStart {
 }
 
 /// Decompresses member after member. In a [`Window`] the bytes end with each member, until
-/// [`Members::begin`] moves to the next.
-pub(super) struct Members<R> {
+/// [`GzipMembers::begin`] moves to the next.
+pub(super) struct GzipMembers<R> {
     input: Window<RawBytes<R>>,
     inflate: Decompress,
     /// Decompresses short members.
@@ -145,7 +145,7 @@ pub(super) struct Members<R> {
     pub(super) deviations: Vec<FindingCode>,
 }
 
-impl<R: Read> Members<R> {
+impl<R: Read> GzipMembers<R> {
     pub(super) fn new(input: Window<RawBytes<R>>) -> Self {
         Self {
             start: input.position(),
@@ -351,7 +351,7 @@ impl<R: Read> Members<R> {
     }
 }
 
-impl<R: Read> WindowInput for Members<R> {
+impl<R: Read> WindowInput for GzipMembers<R> {
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind> {
         if let Some(given) = self.fill_at_once(into).filter(|given| *given > 0) {
             return Ok(given);
@@ -426,7 +426,7 @@ mod tests {
 
     /// Reads all members; returns also how many of them were decompressed at once.
     fn read(file: &[u8], is_at_once: bool) -> (Seen, usize) {
-        let mut members = Members::new(Window::new(RawBytes(file), 0));
+        let mut members = GzipMembers::new(Window::new(RawBytes(file), 0));
         let mut seen = Seen::default();
         let mut at_once = 0;
         let mut room = vec![0; ROOM];

@@ -1,7 +1,7 @@
 //! Reads records from a stream, in order, without holding a block in memory.
 //!
-//! Formats: WARC 0.9, 0.17, 0.18, 1.0 and 1.1, and ARC; uncompressed, with a gzip member for each
-//! record, or as one gzip member. All formats give the same [`Record`], whose header has the names of
+//! Formats: WARC 0.9, 0.17, 0.18, 1.0 and 1.1, and ARC; uncompressed, with a gzip member or zstd frames for
+//! each record, or as one gzip member. All formats give the same [`Record`], whose header has the names of
 //! WARC 1.1.
 //!
 //! Hostile input ends in a [`ReadError`], never in a panic or a hang: headers are limited to
@@ -16,19 +16,21 @@ mod error;
 mod gzip;
 mod head;
 mod inflated;
+mod members;
 mod read_head;
 mod resync;
 mod seek;
 mod source;
 mod warc09;
 mod window;
+mod zstd;
 
 use std::fs::File;
-use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, Read, Seek};
 use std::path::Path;
 
 pub use damage::SkippedRange;
-pub use error::{Deviation, GzipError, ReadError, ReadErrorKind};
+pub use error::{Deviation, GzipError, ReadError, ReadErrorKind, ZstdError};
 pub(crate) use inflated::InflatedMembers;
 
 use crate::extent::Extent;
@@ -36,6 +38,7 @@ use crate::finding::FindingCode;
 use crate::header::{Header, RecordType, Version};
 use damage::Damage;
 use head::Head;
+pub use members::Compression;
 use read_head::{HeadForm, MAX_LINE, head_form};
 use source::{RecordStart, Source};
 
@@ -76,22 +79,28 @@ impl Reader<File> {
             offset,
             kind: ReadErrorKind::Input(error),
         };
-        let mut file = urldb_files::open(path).map_err(failed)?;
-        file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+        let file = urldb_files::open(path).map_err(failed)?;
         Self::new_at(file, offset)
+    }
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// A reader from the record at `offset` of a file.
+    pub fn new_at(input: R, offset: u64) -> Result<Self, ReadError> {
+        let source = Source::at(input, offset).map_err(|kind| ReadError { offset, kind })?;
+        Ok(Self::of(source, offset))
     }
 }
 
 impl<R: Read> Reader<R> {
     /// A reader from the beginning of a file. The input need not be buffered.
     pub fn new(input: R) -> Result<Self, ReadError> {
-        Self::new_at(input, 0)
+        let source = Source::new(input, 0).map_err(|kind| ReadError { offset: 0, kind })?;
+        Ok(Self::of(source, 0))
     }
 
-    /// A reader from an input positioned at a record, `offset` bytes into its file.
-    pub fn new_at(input: R, offset: u64) -> Result<Self, ReadError> {
-        let source = Source::new(input, offset).map_err(|kind| ReadError { offset, kind })?;
-        Ok(Self {
+    fn of(source: Source<R>, offset: u64) -> Self {
+        Self {
             source,
             state: ReaderState::Between,
             start: RecordStart::new(offset),
@@ -99,7 +108,7 @@ impl<R: Read> Reader<R> {
             deviations: Vec::new(),
             trusts_skip_lengths: false,
             damage: Damage::default(),
-        })
+        }
     }
 
     /// Makes the reader skip unread blocks by the `sl` field of their gzip members, where that field
@@ -116,9 +125,9 @@ impl<R: Read> Reader<R> {
         &self.deviations
     }
 
-    /// Whether the file is compressed.
-    pub fn is_gzip(&self) -> bool {
-        self.source.is_gzip()
+    /// The compression of the file.
+    pub fn compression(&self) -> Compression {
+        self.source.compression()
     }
 
     /// Reads the next record; `None` at the end of the file and after an error. The unread rest of the
@@ -154,7 +163,7 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// Moves to the beginning of the next record, past gzip members without content; false at the end of
+    /// Moves to the beginning of the next record, past members without content; false at the end of
     /// the file. Members in a row have each deviation once, so that the list stays short.
     fn advance_to_record(&mut self) -> Result<bool, ReadErrorKind> {
         let known = self.deviations.len();
@@ -210,7 +219,7 @@ impl<R: Read> Reader<R> {
         if !self.skip_by_length(left)? {
             self.skip_block(left)?;
             self.skip_line_ends()?;
-            // The checksum is at the end of a gzip member.
+            // The checksum is at the end of a member.
             self.source.peek(1)?;
         }
         Ok(Extent {
@@ -240,11 +249,11 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The next bytes of the block, at least one. A block that continues in another gzip member is a
+    /// The next bytes of the block, at least one. A block that continues in another member is a
     /// deviation.
     fn block_bytes(&mut self) -> Result<&[u8], ReadErrorKind> {
         while self.source.peek(1)?.is_empty() {
-            if !self.source.is_gzip() {
+            if !self.source.is_compressed() {
                 return Err(ReadErrorKind::CutOff);
             }
             self.continue_in_next_member()?;
@@ -252,7 +261,7 @@ impl<R: Read> Reader<R> {
         Ok(self.source.bytes())
     }
 
-    /// Continues the record in the next gzip member, unless another record begins there.
+    /// Continues the record in the next member, unless another record begins there.
     fn continue_in_next_member(&mut self) -> Result<(), ReadErrorKind> {
         if !self.source.next_member()? {
             return Err(ReadErrorKind::CutOff);
@@ -261,16 +270,23 @@ impl<R: Read> Reader<R> {
         if head_form(next).is_some_and(|form| form != HeadForm::Arc) {
             return Err(ReadErrorKind::CutOff);
         }
-        self.add_deviation(FindingCode::SplitMember);
+        self.add_split_member();
         Ok(())
+    }
+
+    /// Notes that a record lies in several members. In zstd files it may.
+    fn add_split_member(&mut self) {
+        if self.compression() != Compression::Zstd {
+            self.add_deviation(FindingCode::SplitMember);
+        }
     }
 
     /// Skips the end of a record: two line ends, or one in ARC.
     fn skip_line_ends(&mut self) -> Result<(), ReadErrorKind> {
-        let at_member_end = self.source.is_gzip() && self.source.peek(1)?.is_empty();
+        let at_member_end = self.source.is_compressed() && self.source.peek(1)?.is_empty();
         if at_member_end && self.source.next_member()? && is_line_end(self.source.peek(1)?.first())
         {
-            self.add_deviation(FindingCode::SplitMember);
+            self.add_split_member();
         }
         let expected: &[u8] = if self.is_arc() { b"\n" } else { b"\r\n\r\n" };
         let there = self.source.peek(expected.len() + 1)?;
@@ -383,12 +399,12 @@ impl<R: Read> Record<'_, R> {
         self.head.block
     }
 
-    /// The offset in the file of the record's first byte, or of its gzip member.
+    /// The offset in the file of the record's first byte, or of its member.
     pub fn offset(&self) -> u64 {
         self.reader.start.offset
     }
 
-    /// The number of decompressed bytes before the record in its gzip member. Only a record with none
+    /// The number of decompressed bytes before the record in its member. Only a record with none
     /// can be read by its offset.
     pub fn within_member(&self) -> u64 {
         self.reader.start.within_member()
@@ -413,8 +429,8 @@ impl<R: Read> Record<'_, R> {
         std::mem::take(&mut self.head.header)
     }
 
-    /// Skips the rest of the block, checks the end of the record and the gzip checksum, and returns the
-    /// record's position. For a record that shares a gzip member this is the position of the member, as
+    /// Skips the rest of the block, checks the end of the record and the checksum of its member, and returns the
+    /// record's position. For a record that shares a member this is the position of the member, as
     /// far as it was read.
     pub fn finish(self) -> Result<Extent, ReadError> {
         self.finish_with_header().map(|(extent, _)| extent)

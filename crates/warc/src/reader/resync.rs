@@ -8,12 +8,10 @@
 use std::io::{Read, Seek};
 use std::ops::Range;
 
-use flate2::{Decompress, FlushDecompress};
-
 use super::Reader;
 use super::damage::SkippedRange;
 use super::error::{ReadError, ReadErrorKind};
-use super::gzip::{MAGIC, member_header};
+use super::members::MemberProbe;
 use super::read_head::{HeadForm, MAX_LINE, head_form};
 use super::window::{RawBytes, Window};
 use crate::header::Version;
@@ -36,19 +34,24 @@ impl<R: Read + Seek> Reader<R> {
     }
 
     /// Searches `range` of the file for the beginning of a record and returns its offset. At most
-    /// `probes` gzip members are examined.
+    /// `probes` members are examined.
     pub(super) fn search(
         &mut self,
         range: Range<u64>,
         probes: usize,
     ) -> Result<Option<u64>, ReadErrorKind> {
-        let gzip = self.source.is_gzip();
         let with_arc = self.version.is_none_or(|version| version == Version::Arc);
-        let input = self.source.seek(range.start)?;
-        let found = if gzip {
-            find_member(input, range.end, &mut MemberProbe::new(with_arc, probes))?
-        } else {
-            find_line(input, with_arc, range.end)?
+        let (input, probe) = self.source.search_from(range.start)?;
+        let found = match probe {
+            Some(probe) => {
+                let mut search = MemberSearch {
+                    probe,
+                    with_arc,
+                    remaining: probes,
+                };
+                find_member(input, range.end, &mut search)?
+            }
+            None => find_line(input, with_arc, range.end)?,
         };
         Ok(found.then(|| input.position()).filter(|at| *at < range.end))
     }
@@ -83,23 +86,23 @@ fn find_line<R: Read>(
     Ok(false)
 }
 
-/// Moves to the next gzip member in which a record begins; false if there is none before `until`, or
-/// the probe is used up.
+/// Moves to the next member in which a record begins; false if there is none before `until`, or the search is used up.
 fn find_member<R: Read>(
     input: &mut Window<RawBytes<R>>,
     until: u64,
-    probe: &mut MemberProbe,
+    search: &mut MemberSearch,
 ) -> Result<bool, ReadErrorKind> {
-    let finder = memchr::memmem::Finder::new(&MAGIC);
+    let magic = search.probe.magic();
+    let finder = memchr::memmem::Finder::new(magic);
     while input.position() < until {
         let bytes = input.peek(2 * MAX_LINE)?;
         let skipped = match finder.find(bytes) {
             Some(at) if at > 0 => at,
-            Some(_) if probe.remaining == 0 => return Ok(false),
-            Some(_) if probe.begins_record(bytes) => return Ok(true),
+            Some(_) if search.remaining == 0 => return Ok(false),
+            Some(_) if search.begins_record(bytes) => return Ok(true),
             Some(_) => 1,
-            None if bytes.len() < MAGIC.len() => bytes.len(),
-            None => bytes.len() - (MAGIC.len() - 1),
+            None if bytes.len() < magic.len() => bytes.len(),
+            None => bytes.len() - (magic.len() - 1),
         };
         if skipped == 0 {
             return Ok(false);
@@ -109,51 +112,27 @@ fn find_member<R: Read>(
     Ok(false)
 }
 
-/// Decompresses the beginning of bytes that may be a gzip member.
-struct MemberProbe {
-    inflate: Decompress,
-    output: Vec<u8>,
+/// Tells the members in which a record begins.
+struct MemberSearch {
+    probe: MemberProbe,
     with_arc: bool,
     /// The number of members that may still be examined.
     remaining: usize,
 }
 
-impl MemberProbe {
-    fn new(with_arc: bool, remaining: usize) -> Self {
-        Self {
-            inflate: Decompress::new(false),
-            output: vec![0; MAX_LINE],
-            with_arc,
-            remaining,
-        }
-    }
-
+impl MemberSearch {
     fn begins_record(&mut self, member: &[u8]) -> bool {
         self.remaining -= 1;
-        let Ok(Some(header)) = member_header(member) else {
-            return false;
-        };
-        let data = member.get(header.length..).unwrap_or_default();
         // A few bytes suffice to recognize WARC and to reject most other data; lines of ARC need more.
-        let short = self.decompress(data, 64);
+        let short = self.probe.decompress(member, 64);
         match head_form(&short) {
             Some(HeadForm::Arc) => self.with_arc,
             Some(_) => true,
             None => {
                 self.with_arc
                     && short.contains(&b':')
-                    && head_form(&self.decompress(data, MAX_LINE)).is_some()
+                    && head_form(&self.probe.decompress(member, MAX_LINE)).is_some()
             }
         }
-    }
-
-    fn decompress(&mut self, data: &[u8], wanted: usize) -> Vec<u8> {
-        self.inflate.reset(false);
-        let output = &mut self.output[..wanted];
-        let data = &data[..data.len().min(MAX_LINE)];
-        // The reader reports damage after the first bytes.
-        let _ = self.inflate.decompress(data, output, FlushDecompress::None);
-        let given = usize::try_from(self.inflate.total_out()).unwrap_or(0);
-        output[..given.min(wanted)].to_vec()
     }
 }

@@ -8,7 +8,7 @@ use super::source::RecordStart;
 use super::{Reader, ReaderState};
 use crate::header::Version;
 
-/// Limit of the number of gzip members examined for the first record of a range.
+/// Limit of the number of members examined for the first record of a range.
 const MAX_PROBES: usize = 64;
 
 impl<R: Read> Reader<R> {
@@ -32,7 +32,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Whether another reader could begin at the offset from [`Reader::next_start`] and return the same
-    /// records and deviations. False within a gzip member, and where bytes between records deviate.
+    /// records and deviations. False within a member, and where bytes between records deviate.
     pub(crate) fn can_begin_here(&self) -> bool {
         let here = self.source.here();
         !here.is_within_member()
@@ -65,7 +65,7 @@ impl<R: Read + Seek> Reader<R> {
             Some(0)
         } else {
             // A line begins after the end of another.
-            let from = range.start - u64::from(!self.source.is_gzip());
+            let from = range.start - u64::from(!self.source.is_compressed());
             self.search(from..range.end, MAX_PROBES)?
         };
         if let Some(found) = found {

@@ -28,7 +28,7 @@ use crate::fs::{
     DirectoryLock, FileError, at, copy_range, file, remove_if_there, replace, sync_directory_of,
 };
 use crate::index::{IndexError, forget_file, rebuild_index};
-use crate::reader::{InflatedMembers, ReadError, Reader};
+use crate::reader::{self, InflatedMembers, ReadError, Reader};
 use crate::replacement::finish_replacements;
 
 /// The outcome of a repair.
@@ -38,6 +38,8 @@ pub struct RepairReport {
     pub recovered: Vec<RecoveredFile>,
     /// The finished files that were damaged.
     pub repaired: Vec<RepairedFile>,
+    /// Damaged files of zstd frames, which stay as they are: this crate writes no zstd.
+    pub left: Vec<PathBuf>,
 }
 
 /// The outcome for one damaged file.
@@ -75,22 +77,37 @@ pub fn repair(dir: &Path, keys: &impl SortKeys) -> Result<RepairReport, RepairEr
         Err(error) if error.is_damaged_index() => {}
         finished => finished?,
     }
-    let mut repaired = Vec::new();
+    let mut report = RepairReport {
+        recovered,
+        ..RepairReport::default()
+    };
     for path in archive_files(dir).map_err(at(dir))? {
-        repaired.extend(repair_file(dir, &path).map_err(at(&path))?);
+        match repair_file(dir, &path).map_err(at(&path))? {
+            FileRepair::Sound => {}
+            FileRepair::Left => report.left.push(path),
+            FileRepair::Done(file) => report.repaired.push(file),
+        }
     }
     rebuild_index(dir, keys)?;
-    Ok(RepairReport {
-        recovered,
-        repaired,
-    })
+    Ok(report)
 }
 
-/// `None` if the file is not damaged.
-fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<RepairedFile>> {
+/// The outcome for one file.
+enum FileRepair {
+    /// The file is not damaged.
+    Sound,
+    /// The file is damaged, and stays.
+    Left,
+    Done(RepairedFile),
+}
+
+fn repair_file(dir: &Path, path: &Path) -> io::Result<FileRepair> {
     let mut contents = FileContents::read(path)?;
     if contents.faults.is_empty() {
-        return Ok(None);
+        return Ok(FileRepair::Sound);
+    }
+    if contents.is_zstd {
+        return Ok(FileRepair::Left);
     }
     let mut repaired = RepairedFile {
         file: path.to_owned(),
@@ -121,7 +138,7 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<RepairedFile>> {
             ranges.try_for_each(|range| copy_range(path, range, output))
         })?;
     }
-    Ok(Some(repaired))
+    Ok(FileRepair::Done(repaired))
 }
 
 /// The readable and damaged parts of a file, as byte ranges.
@@ -135,12 +152,14 @@ struct FileContents {
     resumed: Vec<u64>,
     /// Whether records share a gzip member.
     has_shared_members: bool,
+    is_zstd: bool,
 }
 
 impl FileContents {
     fn read(path: &Path) -> io::Result<Self> {
         let mut contents = Self::default();
         let mut reader = Reader::new(file(path).open()?).map_err(io::Error::other)?;
+        contents.is_zstd = reader.compression() == reader::Compression::Zstd;
         loop {
             match contents.add_next_record(&mut reader) {
                 Ok(true) => {}

@@ -350,7 +350,7 @@ fn an_index_goes_on_behind_damage_and_names_what_it_lacks() {
 fn files_of_kinds_that_are_not_read_are_findings() {
     let good = named("1.1", 3);
     let unread = [
-        "b.warc.zst",
+        "b.arc.zst",
         "c.warc.lz4",
         "d.warc.bz2",
         "e.wacz",

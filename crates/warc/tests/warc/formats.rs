@@ -292,7 +292,7 @@ fn what_is_no_archive_is_refused_with_what_was_found() {
             FindingCode::NotAnArchive,
         ),
         (b"PK\x03\x04", FindingCode::NotAnArchive),
-        (b"\x28\xb5\x2f\xfd zstandard", FindingCode::NotAnArchive),
+        (b"\x28\xb5\x2f\xfd zstandard", FindingCode::ZstdData),
         (b"\0\0\0\0", FindingCode::Zeros),
         (b"\x1f\x8b\x08\0", FindingCode::CutOff),
         (b"\x1f\x8b\x07\0", FindingCode::GzipHeader),

@@ -43,3 +43,5 @@ mod warc09;
 mod writing;
 /// Compressed blocks and segments of an index.
 mod zipnum;
+/// Files of zstd frames, with and without a dictionary.
+mod zstd;
