@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
+use urldb_interchange::table::Columns;
 
 use super::print::output;
 use super::{Context, sync};
@@ -105,7 +106,7 @@ impl ListArg {
             categories: vec![],
             exclude: vec![],
             on_gone: OnGone::Remove,
-            columns: vec![],
+            columns: Columns::default(),
         };
         Ok((name_of(&path), source))
     }

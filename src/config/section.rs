@@ -319,6 +319,11 @@ impl<'a> Section<'a> {
         })
     }
 
+    pub(super) fn has_table(&self, key: &'static str) -> bool {
+        let value = self.find(key);
+        value.is_some_and(|value| value.get_ref().as_table().is_some())
+    }
+
     pub(super) fn texts_by_name(&self, key: &'static str) -> Option<BTreeMap<String, String>> {
         self.typed(key, "a table of texts", |value| {
             let pairs = value.as_table()?.iter();

@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use clap::ValueEnum;
+use urldb_interchange::table::Columns;
 use urldb_text::nearest;
 
 use super::list_format::{Format, is_column, parse_base};
@@ -26,8 +27,8 @@ pub struct ListSource {
     pub exclude: Vec<String>,
     /// The fate of a record whose item is gone.
     pub on_gone: OnGone,
-    /// The key of a record and the name of its column, for each column of a table that has another name.
-    pub columns: Vec<(String, String)>,
+    /// The keys that the columns of a table hold.
+    pub columns: Columns,
 }
 
 /// The fate of a record when no list has it any more.
@@ -53,13 +54,7 @@ pub(super) fn source(name: &str, section: Section<'_>) -> Option<ListSource> {
     if !section.has("path") {
         section.problem("`path` is missing, such as path = [\"data/SHA256SUMS\"]");
     }
-    let columns = section.texts_by_name("columns").unwrap_or_default();
-    for key in columns.keys().filter(|key| !is_column(key)) {
-        section.wrong(
-            "columns",
-            format!("{key} is nothing that a column can hold"),
-        );
-    }
+    let columns = columns_of(&section);
     let texts = |key| section.list(key, "a list of texts").unwrap_or_default();
     let gone = [("remove", OnGone::Remove), ("keep", OnGone::Keep)];
     let source = ListSource {
@@ -69,10 +64,23 @@ pub(super) fn source(name: &str, section: Section<'_>) -> Option<ListSource> {
         categories: texts("category"),
         exclude: section.checked_list("exclude", pattern).unwrap_or_default(),
         on_gone: section.choice("on-gone", &gone).unwrap_or(OnGone::Remove),
-        columns: columns.into_iter().collect(),
+        columns,
     };
     section.finish();
     format.map(|_| source)
+}
+
+/// The columns of a table: their names by key, or their keys in order.
+fn columns_of(section: &Section<'_>) -> Columns {
+    const KEY: &str = "columns";
+    if !section.has_table(KEY) {
+        return section.checked(KEY, Columns::in_order).unwrap_or_default();
+    }
+    let names = section.texts_by_name(KEY).unwrap_or_default();
+    for key in names.keys().filter(|key| !is_column(key)) {
+        section.wrong(KEY, format!("{key} is nothing that a column can hold"));
+    }
+    Columns::named(names.into_iter().map(|(key, name)| (name, key)).collect())
 }
 
 /// Whether a source can have the name.

@@ -21,9 +21,7 @@ pub(crate) struct ReadOptions<'a> {
     /// The URL of the folder with the files that a list of digests names.
     pub(crate) base: Option<&'a str>,
     /// The key of a record and the name of its column, for each column of a table that has another name.
-    pub(crate) columns: &'a [(String, String)],
-    /// The columns of a table without a header.
-    pub(crate) order: Option<&'a Columns>,
+    pub(crate) columns: &'a Columns,
 }
 
 /// Reads every list; the paths are relative to `directory`.
@@ -160,10 +158,7 @@ fn read_editable(
     let input = source.unpacked(shown)?;
     match options.format {
         Format::Table => {
-            let names = options.columns.iter();
-            let names = names.map(|(key, name)| (name.clone(), key.clone()));
-            let with_header = Columns::named(names.collect());
-            table::read(input, shown, options.order.unwrap_or(&with_header), sink)?;
+            table::read(input, shown, options.columns, sink)?;
         }
         Format::Sums => {
             let base = options.base;

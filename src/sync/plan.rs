@@ -199,7 +199,6 @@ impl<'a> Reading<'a> {
             format: source.format,
             base: source.base.as_deref(),
             columns: &source.columns,
-            order: None,
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
         let (items, wrong_before) = (self.spool.len(), wrong(&self.plan));

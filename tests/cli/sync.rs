@@ -670,3 +670,29 @@ fn lists_of_submodules_are_not_read() {
         .exits(2, "sync")
         .complains("specs is a submodule: run urldb in it, or copy the list");
 }
+
+#[test]
+fn a_table_needs_no_header() {
+    let source = "[source.table]\nformat = \"table\"\npath = [\"a.tsv\"]\n";
+    let sandbox = Sandbox::new(&format!("{source}columns = \"url,-,content-length\"\n"));
+    sandbox.write(
+        "a.tsv",
+        "http://a.test/x\tone\t1\nhttp://a.test/y\ttwo\t2\n",
+    );
+    sandbox.ok("sync").says("2 added");
+    let file = "---\n---\n_path: /x\ncontent-length: 1\nsource:\n- table\n---\n_path: /y\ncontent-length: 2\nsource:\n- table\n";
+    sandbox.assert_file("urldb/a.test.yaml", file);
+    for (columns, words) in [
+        ("\"url,colour\"", "colour is nothing that a column can hold"),
+        ("\"-,content-length\"", "no column is `url`"),
+        (
+            "{ colour = \"C\" }",
+            "colour is nothing that a column can hold",
+        ),
+    ] {
+        sandbox.write("urldb.toml", format!("{source}columns = {columns}\n"));
+        sandbox
+            .exits(2, "sync")
+            .complains(&["urldb.toml:4:", words]);
+    }
+}

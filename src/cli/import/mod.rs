@@ -122,11 +122,16 @@ fn read(
     report: &mut ImportReport,
 ) -> anyhow::Result<()> {
     let rules = site_rules::load(&context.config)?;
+    let names = args.columns.iter();
+    let with_header = Columns::named(
+        names
+            .map(|(key, name)| (name.clone(), key.clone()))
+            .collect(),
+    );
     let options = ReadOptions {
         format: args.format,
         base: args.base.as_deref(),
-        columns: &args.columns,
-        order: args.order.as_ref(),
+        columns: args.order.as_ref().unwrap_or(&with_header),
     };
     formats::read(&args.files, &options, &context.directory, &mut |found| {
         match found {
