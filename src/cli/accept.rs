@@ -1,5 +1,8 @@
 //! `urldb accept`.
 
+mod answer;
+mod counts;
+mod listed;
 mod same_content;
 
 use std::cell::RefCell;
@@ -8,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
+use urldb_format::{DomainFile, RecordEntry, RecordIdentity};
 use urldb_protocol::{JobResult, Reason, State};
 use urldb_text::{REDACTED, Shown, sanitize};
 use urldb_verdict::{JudgedJob, NamedRecord};
@@ -16,8 +19,10 @@ use urldb_verdict::{JudgedJob, NamedRecord};
 use super::Context;
 use super::args::{ChangedUrls, CommitArgs, TargetArgs, UncommittedChanges};
 use super::print::progress::ProgressLine;
-use super::print::style::{self, BAD, GOOD, paint};
-use super::sync::ListedRecords;
+use super::print::style::{self, GOOD, paint};
+use answer::{renew, show_both};
+use counts::AcceptCounts;
+use listed::{ListedOptions, ListedResult};
 use same_content::SameContent;
 
 use crate::ambient::Ambient;
@@ -26,11 +31,12 @@ use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::run::{self, Progress, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
+use crate::sync::AcceptedRecord;
 
 /// Make what is served now the new promise, where it has changed on purpose
 ///
 /// Fetches, shows old and new, asks, and updates the records of URLs that are
-/// `changed` or `redirected`, and serve the same thing each time.
+/// `changed` or `redirected`, and serve the same thing each time. Lists that state the promise are edited too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -64,6 +70,58 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
     let (mut changed, mut written) = (ChangedUrls::default(), vec![]);
     let mut counts = AcceptCounts::default();
+    let mut acceptable = acceptable(args, context, &mut uncommitted, &mut counts, &mut changed)?;
+    counts.refused += refuse_same_content(&mut acceptable, args.force);
+    let listed = take_listed(&mut acceptable, context)?;
+    let shows = !args.yes || !context.quiet;
+    for (result, identity) in &acceptable {
+        if shows {
+            show_both(result)?;
+        }
+        if args.yes || output::is_wanted("accept?")? {
+            written.extend(accept(result, identity, context)?);
+            let host = urldb_format::host_of(Path::new(&result.file));
+            changed.add(&host, || result.url.clone());
+            counts.accepted += 1;
+        } else {
+            counts.declined += 1;
+        }
+    }
+    if !listed.is_empty() {
+        let how = ListedOptions {
+            yes: args.yes,
+            is_committed: commit.is_some(),
+        };
+        written.extend(listed::accept(
+            listed,
+            how,
+            context,
+            &mut counts,
+            &mut changed,
+        )?);
+    }
+    if !context.quiet {
+        writeln!(output::stdout(), "{}", counts.line())?;
+    }
+    let exit = counts.exit_code();
+    let found = uncommitted.map(UncommittedChanges::into_files);
+    written.extend(found.into_iter().flatten());
+    if let Some(commit) = commit {
+        let serve = if changed.is_one() { "serves" } else { "serve" };
+        let subject = || format!("Accept what {} {serve}", changed.phrase());
+        commit.finish(&written, subject, exit, context)?;
+    }
+    Ok(exit)
+}
+
+/// The answers that may become promises; counts the other ones.
+fn acceptable(
+    args: &Args,
+    context: &Context,
+    uncommitted: &mut Option<UncommittedChanges<'_>>,
+    counts: &mut AcceptCounts,
+    changed: &mut ChangedUrls,
+) -> anyhow::Result<Vec<(JobResult, RecordIdentity)>> {
     let mut acceptable = vec![];
     for FetchedRecord {
         result,
@@ -74,7 +132,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         if result.state == State::Ok && (doubt.is_none() || args.force) {
             counts.kept += 1;
             let host = urldb_format::host_of(Path::new(&result.file));
-            if let Some(uncommitted) = &mut uncommitted
+            if let Some(uncommitted) = uncommitted
                 && uncommitted.of_record(&host, &identity)?.is_some()
             {
                 changed.add(&host, || result.url.clone());
@@ -90,31 +148,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             acceptable.push((result, identity));
         }
     }
-    counts.refused += refuse_same_content(&mut acceptable, args.force);
-    counts.refused += refuse_listed(&mut acceptable, context)?;
-    for (result, identity) in &acceptable {
-        show_both(result, args, context)?;
-        if args.yes || output::is_wanted("accept?")? {
-            written.extend(accept(result, identity, context)?);
-            let host = urldb_format::host_of(Path::new(&result.file));
-            changed.add(&host, || result.url.clone());
-            counts.accepted += 1;
-        } else {
-            counts.declined += 1;
-        }
-    }
-    if !context.quiet {
-        writeln!(output::stdout(), "{}", counts.line())?;
-    }
-    let exit = counts.exit_code();
-    let found = uncommitted.map(UncommittedChanges::into_files);
-    written.extend(found.into_iter().flatten());
-    if let Some(commit) = commit {
-        let serve = if changed.is_one() { "serves" } else { "serve" };
-        let subject = || format!("Accept what {} {serve}", changed.phrase());
-        commit.finish(&written, subject, exit, context)?;
-    }
-    Ok(exit)
+    Ok(acceptable)
 }
 
 /// Warns of contents that several URLs serve; removes and counts the URLs that only `force` accepts.
@@ -143,71 +177,42 @@ fn refuse_same_content(acceptable: &mut Vec<(JobResult, RecordIdentity)>, force:
     (before - acceptable.len()) as u64
 }
 
-/// Warns of records that lists own; removes and counts them.
-fn refuse_listed(
+/// Takes the records that lists own out of those to accept.
+fn take_listed(
     acceptable: &mut Vec<(JobResult, RecordIdentity)>,
     context: &Context,
-) -> anyhow::Result<u64> {
+) -> anyhow::Result<Vec<ListedResult>> {
+    let mut listed = vec![];
     if context.config.sources.is_empty() {
-        return Ok(0);
+        return Ok(listed);
     }
-    let listed = ListedRecords::new(context);
     let mut kept = vec![];
-    let before = acceptable.len();
     for (result, identity) in acceptable.drain(..) {
-        let host = urldb_format::host_of(Path::new(&result.file));
-        let path = context.domain_file(&host);
+        let domain = urldb_format::host_of(Path::new(&result.file));
+        let path = context.domain_file(&domain);
         let file = DomainFile::read_for_edit(path, &*identity.path..=&*identity.path)?;
         let record = file.get(&identity).map(RecordEntry::record);
-        match record.filter(|record| !record.source.is_empty()) {
-            Some(record) => {
-                style::print_warning(listed.sentence(&host, file.metadata(), record));
-            }
-            None => kept.push((result, identity)),
-        }
+        let Some(before) = record.filter(|record| !record.source.is_empty()) else {
+            kept.push((result, identity));
+            continue;
+        };
+        let mut after = before.clone();
+        renew(&mut after, &result);
+        let record = AcceptedRecord {
+            domain,
+            metadata: file.metadata().clone(),
+            before: before.clone(),
+            after,
+        };
+        listed.push(ListedResult { result, record });
     }
     *acceptable = kept;
-    Ok((before - acceptable.len()) as u64)
+    Ok(listed)
 }
 
 /// Whether the answer is a page that other URLs of the host serve too, as far as a page that names its URL can be told.
 fn is_same_content(result: &JobResult) -> bool {
     result.reason.as_deref() == Some(Reason::SameContent.as_str())
-}
-
-/// Numbers of URLs by their result.
-#[derive(Debug, Default)]
-struct AcceptCounts {
-    accepted: u64,
-    refused: u64,
-    declined: u64,
-    kept: u64,
-}
-
-impl AcceptCounts {
-    fn exit_code(&self) -> ExitCode {
-        if self.refused + self.declined > 0 {
-            ExitCode::Findings
-        } else {
-            ExitCode::Success
-        }
-    }
-
-    /// The numbers above zero: `accepted 2, refused 1, as promised 4`. The first is always there.
-    fn line(&self) -> String {
-        let parts = [
-            (true, "accepted", self.accepted),
-            (self.refused > 0, "refused", self.refused),
-            (self.declined > 0, "declined", self.declined),
-            (self.kept > 0, "as promised", self.kept),
-        ];
-        let parts: Vec<String> = parts
-            .iter()
-            .filter(|(is_shown, ..)| *is_shown)
-            .map(|(_, what, number)| format!("{what} {number}"))
-            .collect();
-        parts.join(", ")
-    }
 }
 
 /// The reason why the answer does not become the promise.
@@ -346,70 +351,6 @@ fn fetch(args: &Args, context: &Context) -> anyhow::Result<Vec<FetchedRecord>> {
         .collect()
 }
 
-/// Prints the differences between the promise and the answer.
-fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<()> {
-    if args.yes && context.quiet {
-        return Ok(());
-    }
-    let mut out = output::stdout();
-    writeln!(
-        out,
-        "{}\n  {} {}:{}",
-        sanitize(&result.url),
-        paint(style::DIM, "-->"),
-        sanitize(&result.file),
-        result.line
-    )?;
-    let promised = &result.promised;
-    let observed = &result.observed;
-    show(&mut out, "length", promised.length, observed.length)?;
-    show(
-        &mut out,
-        "sha256",
-        promised.sha256.as_ref(),
-        observed.sha256.as_ref(),
-    )?;
-    for (name, promised) in &promised.digests {
-        let observed = observed.digests.get(name);
-        show(&mut out, name, Some(promised), observed)?;
-    }
-    show(
-        &mut out,
-        "content type",
-        promised.content_type.as_deref(),
-        observed.content_type.as_deref(),
-    )?;
-    show(&mut out, "status", promised.status, observed.status)?;
-    show(
-        &mut out,
-        "redirects to",
-        promised.redirects_to.as_deref(),
-        observed.redirect.as_deref(),
-    )
-}
-
-/// Prints a key of the promise if its value changes.
-fn show<T: std::fmt::Display + PartialEq>(
-    out: &mut impl Write,
-    what: &str,
-    promised: Option<T>,
-    observed: Option<T>,
-) -> io::Result<()> {
-    let Some(promised) = promised else {
-        return Ok(());
-    };
-    if observed.as_ref() == Some(&promised) {
-        return Ok(());
-    }
-    writeln!(out, "  {what}")?;
-    writeln!(out, "    {}", paint(BAD, format!("- {promised}")))?;
-    let observed = observed.map_or_else(
-        || "nothing".to_owned(),
-        |observed| sanitize(&observed.to_string()).into_owned(),
-    );
-    writeln!(out, "    {}", paint(GOOD, format!("+ {observed}")))
-}
-
 /// Updates the record, and returns the written file.
 fn accept(
     result: &JobResult,
@@ -432,32 +373,4 @@ fn accept(
         )?;
     }
     Ok(written)
-}
-
-/// Replaces the values of the keys that the record has; adds no key.
-fn renew(record: &mut Record, result: &JobResult) {
-    let observed = &result.observed;
-    if record.content_length.is_some() {
-        record.content_length = observed.length;
-    }
-    if record.content_sha256.is_some() {
-        record.content_sha256.clone_from(&observed.sha256);
-    }
-    for (algorithm, digest) in &mut record.further_digests {
-        if let Some(observed) = observed.digests.get(algorithm.name()) {
-            digest.clone_from(observed);
-        }
-    }
-    if record.status.is_some() {
-        record.status = observed.status;
-    }
-    if record.redirects_to.is_some() {
-        record.redirects_to = observed.redirect.as_ref().map(Shown::to_string);
-    }
-    if record.content_type.is_some() {
-        record.content_type = match observed.redirect_status {
-            Some(status) if !record.is_static() => Some(format!("X-{status}-Redirect")),
-            _ => observed.content_type.as_ref().map(Shown::to_string),
-        };
-    }
 }

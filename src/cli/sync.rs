@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::RequestUrl;
@@ -195,7 +195,7 @@ fn changed(plan: &Plan) -> ChangedUrls {
 }
 
 /// Refuses to commit records of lists that are not committed.
-fn ensure_committed(lists: &BTreeSet<PathBuf>, context: &Context) -> anyhow::Result<()> {
+pub(super) fn ensure_committed(lists: &BTreeSet<PathBuf>, context: &Context) -> anyhow::Result<()> {
     let Some(repository) = Repository::discover(&context.config.root, GitEnv::from_process())?
     else {
         return Ok(());
@@ -203,12 +203,12 @@ fn ensure_committed(lists: &BTreeSet<PathBuf>, context: &Context) -> anyhow::Res
     let comparison = repository.comparison(None, false)?;
     let root = repository.relative(&context.config.root)?;
     let work_tree = repository.work_tree()?;
-    let changed = repository.changed_files(&comparison, &root)?;
-    let mut changed = changed.iter().map(|file| work_tree.join(&file.path));
-    if let Some(list) = changed.find(|path| lists.contains(path as &Path)) {
-        anyhow::bail!(
+    for file in repository.changed_files(&comparison, &root)? {
+        let path = work_tree.join(&file.path);
+        anyhow::ensure!(
+            !lists.contains(&path) || repository.is_same_on_disk(&file)?,
             "{} has uncommitted changes; commit them first. Nothing was written",
-            context.shown(&list)
+            context.shown(&path)
         );
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! The lock is on the folder itself: it needs no file, and the kernel releases it when a process ends.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -75,6 +76,25 @@ impl Edit {
             format!("cannot write {path}; nothing was changed")
         };
         self.pending.push(write.with_context(failed)?);
+        Ok(())
+    }
+
+    /// Adds a file beside the database, which is renamed first, in the order of these calls.
+    pub(crate) fn prepare_list(
+        &mut self,
+        path: &Path,
+        write: impl FnOnce(&mut File) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut failure = None;
+        let pending = PendingWrite::with(path, |out| {
+            write(out).map_err(|error| {
+                failure = Some(error);
+                io::Error::other("not written")
+            })
+        });
+        let pending = pending.map_err(|error| failure.unwrap_or_else(|| error.into()));
+        let failed = || format!("cannot write {}; nothing was changed", path.display());
+        self.pending.push(pending.with_context(failed)?);
         Ok(())
     }
 

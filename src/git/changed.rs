@@ -115,6 +115,23 @@ impl Repository {
         })
     }
 
+    /// Whether the file on disk has the bytes of the earlier state, as git stores them.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn is_same_on_disk(&self, file: &ChangedFile) -> Result<bool> {
+        let path = self.work_tree()?.join(&file.path);
+        let FileVersion::Blob(before) = &file.before else {
+            return Ok(false);
+        };
+        if !urldb_files::is_there(&path) {
+            return Ok(false);
+        }
+        let mut git = self.git();
+        git.args(["hash-object", "--"]).arg(path);
+        Ok(line(output(&mut git, b"")?)? == *before)
+    }
+
     /// The files below the folder `dir` (relative to the work tree) that differ, and perhaps some that do
     /// not, by path.
     ///

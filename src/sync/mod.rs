@@ -4,6 +4,7 @@
 //! records of a domain follow them, and `plan` joins these for a whole database.
 
 mod aside;
+mod edits;
 mod files;
 mod follow;
 #[cfg(test)]
@@ -16,5 +17,8 @@ mod plan;
 pub(crate) mod spool;
 
 pub(crate) use aside::with_empty_database;
+pub(crate) use edits::{
+    AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited,
+};
 pub use locations::ListLocations;
 pub(crate) use plan::{FileChange, FollowOptions, Plan, follow_sources, locations};

@@ -133,7 +133,7 @@ pub(crate) fn follow_sources(
 ) -> anyhow::Result<Plan> {
     let mut reading = Reading::new(config, edit)?;
     for (name, source) in &config.sources {
-        let read = reading.read(name, source);
+        let read = reading.read(name, source, None);
         read.with_context(|| format!("[source.{name}]"))?;
     }
     reading.repeated_sources();
@@ -147,6 +147,35 @@ pub(crate) fn follow_sources(
 pub(crate) fn locations(config: &Config) -> anyhow::Result<ListLocations> {
     let plan = follow_sources(config, FollowOptions::default(), None)?;
     Ok(plan.into_locations())
+}
+
+/// An item of a list, and where it comes from.
+pub(crate) struct ReadItem<'a> {
+    pub(crate) source: &'a str,
+    /// The absolute path of the list.
+    pub(crate) path: &'a Path,
+    pub(crate) item: &'a ListItem,
+}
+
+/// Receives items as they are read.
+pub(crate) type Watch<'a> = dyn FnMut(&ReadItem<'_>) -> anyhow::Result<()> + 'a;
+
+/// Passes the items of these sources to `watch`, as [`follow_sources`] takes them.
+///
+/// # Errors
+/// When a list cannot be read, and those of `watch`.
+pub(crate) fn read_items(
+    config: &Config,
+    names: &BTreeSet<&str>,
+    watch: &mut Watch<'_>,
+) -> anyhow::Result<()> {
+    let mut reading = Reading::new(config, None)?;
+    let sources = config.sources.iter();
+    for (name, source) in sources.filter(|(name, _)| names.contains(name.as_str())) {
+        let read = reading.read(name, source, Some(watch));
+        read.with_context(|| format!("[source.{name}]"))?;
+    }
+    Ok(())
 }
 
 /// The lists as they are read.
@@ -189,8 +218,13 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Reads the files of a source.
-    fn read(&mut self, name: &'a str, source: &'a ListSource) -> anyhow::Result<()> {
+    /// Reads the files of a source. The items go to `watch`, or else to the spool.
+    fn read(
+        &mut self,
+        name: &'a str,
+        source: &'a ListSource,
+        mut watch: Option<&mut Watch<'_>>,
+    ) -> anyhow::Result<()> {
         let root = self.config.repository_root();
         let found = files_of(&root, source)?;
         self.plan.submodules.extend(found.submodules);
@@ -201,7 +235,7 @@ impl<'a> Reading<'a> {
             columns: &source.columns,
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
-        let (items, wrong_before) = (self.spool.len(), wrong(&self.plan));
+        let (mut items, wrong_before) = (0, wrong(&self.plan));
         for file in found.files {
             let shown: Arc<str> = self.config.relative_name(&root.path().join(&file)).into();
             // Refuses a link out of the repository.
@@ -211,16 +245,24 @@ impl<'a> Reading<'a> {
             self.state
                 .check(&path, &shown, source.format.is_document())?;
             formats::read_file(&options, &path, &shown, &mut |event| {
-                Ok(self.take(event, name, source, &excluded)?)
+                let Some(item) = self.take(event, name, source, &excluded) else {
+                    return Ok(());
+                };
+                items += 1;
+                match &mut watch {
+                    Some(watch) => watch(&ReadItem {
+                        source: name,
+                        path: &path,
+                        item: &item,
+                    })?,
+                    None => self.spool.push(&item)?,
+                }
+                Ok(())
             })?;
             self.readers.entry(file).or_default().push(name);
             self.plan.lists.insert(path);
         }
-        anyhow::ensure!(
-            self.spool.len() > items,
-            "no URL is in {}",
-            source.path.join(", ")
-        );
+        anyhow::ensure!(items > 0, "no URL is in {}", source.path.join(", "));
         let rule = SourceRule {
             keeps: source.on_gone == OnGone::Keep,
             is_incomplete: wrong(&self.plan) > wrong_before,
@@ -230,39 +272,39 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Takes an event of a reader.
+    /// The item of an event, unless it is left out.
     fn take(
         &mut self,
         event: ReadEvent,
         name: &str,
         source: &ListSource,
         excluded: &GlobSet,
-    ) -> anyhow::Result<()> {
+    ) -> Option<ListItem> {
         let mut item = match event {
             ReadEvent::Item(item) => *item,
             ReadEvent::Notice(notice) => {
                 self.note(notice);
-                return Ok(());
+                return None;
             }
         };
         let Some(url) = item.url() else {
             let message = "host and path make no URL";
             self.note(Notice::refused(item.location, "bad-path", message));
-            return Ok(());
+            return None;
         };
         if excluded.is_match(url.as_str()) {
             *self.plan.left_out.entry("excluded".to_owned()).or_default() += 1;
-            return Ok(());
+            return None;
         }
         item.record.source = vec![name.to_owned()];
         item.record
             .categories
             .extend(source.categories.iter().cloned());
         match page_of(&self.rules, item) {
-            Ok(item) => self.spool.push(&item),
+            Ok(item) => Some(item),
             Err(mistake) => {
                 self.plan.mistakes.push(*mistake);
-                Ok(())
+                None
             }
         }
     }

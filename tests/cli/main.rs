@@ -5,6 +5,7 @@
 //! - `editing`: init, add, rm and list, which change or show the database.
 //! - `requests`: records that ask with more than GET, from add to archive.
 //! - `importing`, `exporting`: lists of URLs that come and go, and searching.
+//! - `accept_lists`: `accept` of records that lists made.
 //! - `across`: mistakes that only several domain files together have.
 //! - `limits`: files that are too large.
 //! - `files`: fmt and lint, on files as people leave them.
@@ -59,6 +60,7 @@
 #![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
 mod accept;
+mod accept_lists;
 mod across;
 mod adding;
 mod advice;

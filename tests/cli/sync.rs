@@ -259,15 +259,6 @@ fn a_record_of_a_list_is_changed_in_the_list() {
         .exits(2, "rm http://data.test/b")
         .complains(sentence);
     assert_eq!(sandbox.tree("urldb"), before);
-    // An acceptance would be undone too.
-    let site = Site::with(&[("/a", "a"), ("/b", "changed")]);
-    let network = site.network_of(&["data.test"]);
-    sandbox.write("urldb.toml", format!("{network}{SUMS}"));
-    sandbox
-        .exits(1, "accept --all --yes")
-        .complains(sentence)
-        .says("refused 1, as promised 1");
-    assert_eq!(sandbox.tree("urldb"), before);
 }
 
 #[test]
