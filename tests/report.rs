@@ -34,6 +34,7 @@ fn job(url: &str, line: usize) -> Job {
         },
         file: format!("urldb/{host}.yaml").into(),
         line,
+        uses: None,
         categories: [].into(),
         promise: Promise::default(),
         request: Arc::new(Request {

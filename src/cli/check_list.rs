@@ -45,8 +45,12 @@ impl ListDatabase {
         if !left_out.is_empty() && !context.quiet {
             style::print_note(&format!("left out: {}", left_out.join(", ")));
         }
+        let lists = checked_lists(plan);
         Ok(Self {
-            lists: checked_lists(plan),
+            lists: CheckedLists {
+                locations: lists.locations.hiding_records(),
+                ..lists
+            },
             _folder: folder,
         })
     }

@@ -62,6 +62,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         force: args.force,
     };
     let writes = !args.dry_run && !args.check;
+    if writes {
+        // The first list makes a database.
+        context.config.database_root().make()?;
+    }
     let mut edit = writes
         .then(|| Edit::begin(&context.database()))
         .transpose()?;

@@ -1,7 +1,7 @@
 //! The domain file of each host, and the records in one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use urldb_format::{DomainFile, DomainReader, Error};
 
@@ -16,8 +16,17 @@ impl Aliases {
     /// # Errors
     /// When a file cannot be read: the host of a new record could be an alias in this file.
     pub(crate) fn load(config: &Config) -> anyhow::Result<Self> {
-        let database = config.open_database()?;
-        let files = database.files().iter();
+        Self::of_files(config.open_database()?.files())
+    }
+
+    /// The aliases in these domain files.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub(crate) fn of_files<'a>(
+        files: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> anyhow::Result<Self> {
+        let files = files.into_iter();
         Self::from_files(files.map(|path| Ok(DomainFile::read_head(path)?)))
     }
 

@@ -179,6 +179,7 @@ mod tests {
             key,
             file: "urldb/a.example.yaml".into(),
             line: 2,
+            uses: None,
             categories: [].into(),
             promise: Promise::default(),
             request: Request::of(&Record::default()),

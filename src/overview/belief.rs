@@ -1,9 +1,11 @@
 //! The belief about one URL: from the ledger, the history, the incidents and the archive.
 
 use jiff::Timestamp;
-use urldb_protocol::{CaptureInfo, ComesAndGoes, SeenResult, State, UrlBelief, UrlOverview};
-use urldb_verdict::Job;
+use urldb_protocol::{
+    CaptureInfo, ComesAndGoes, SeenResult, State, UrlBelief, UrlOverview, UrlUses,
+};
 use urldb_verdict::incident::{Mark, RunResult};
+use urldb_verdict::{Job, JobKey};
 
 use super::replay::Selected;
 use super::sources::Sources;
@@ -32,6 +34,7 @@ impl Sources<'_> {
             host: job.key.domain.clone(),
             file: job.file.to_string(),
             line: job.line,
+            uses: self.uses(job).unwrap_or_default(),
             path: job.key.path.clone(),
             request: job.key.request.clone(),
             categories: job.categories.to_vec(),
@@ -56,6 +59,17 @@ impl Sources<'_> {
             muted: job.muted,
             url: text,
         }
+    }
+
+    fn uses(&self, job: &Job) -> Option<UrlUses> {
+        let JobKey {
+            domain,
+            path,
+            request,
+            ..
+        } = &job.key;
+        let lists = self.lists.as_ref()?;
+        lists.uses(domain, path, request.as_deref(), (&job.file, job.line))
     }
 
     /// The time from which on urldb knows the URL; absent if a wrong clock has written it.

@@ -1,6 +1,6 @@
 //! The promises of one domain file, and their believed states.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use urldb_format::{Linter, fold};
 use urldb_protocol::{
     ComesAndGoes, FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview,
+    UrlUses,
 };
 use urldb_verdict::{
     Cnames, DomainPlan, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, Warning,
@@ -46,6 +47,8 @@ pub struct HostUrls {
     pub(super) promised: Vec<u64>,
     /// The reason of an affected URL, by the id of its incident.
     pub(super) reasons: HashMap<String, String>,
+    /// The places in lists that use affected URLs.
+    pub(super) used: BTreeMap<String, UrlUses>,
     /// The last results of an affected URL that comes and goes, by the id of its incident.
     pub(super) results: HashMap<String, ComesAndGoes>,
 }
@@ -152,6 +155,7 @@ impl<'a> HostReading<'a> {
                 deprecated: 0,
                 promised: vec![],
                 reasons: HashMap::new(),
+                used: BTreeMap::new(),
                 results: HashMap::new(),
             },
             days: HostDays::new(&sources.calendar),
@@ -196,6 +200,9 @@ impl<'a> HostReading<'a> {
         self.count_file(&url);
         self.count_days(job, &url);
         self.warn(&url);
+        if url.incident.is_some() && !url.uses.is_empty() {
+            self.read.used.insert(url.url.clone(), url.uses.clone());
+        }
         if let (Some(incident), Some(reason)) = (&url.incident, &url.reason) {
             let reasons = &mut self.read.reasons;
             reasons

@@ -15,6 +15,7 @@ use crate::archive::{ArchiveFiles, Catalogue};
 use crate::config::Config;
 use crate::ledger::incidents;
 use crate::project::project_info;
+use crate::sync::{self, ListLocations};
 
 /// Days that the overview looks back.
 pub(super) const DAYS: usize = 365;
@@ -38,6 +39,8 @@ pub struct Sources<'a> {
     /// Absent if this machine has no index.
     pub(super) archive: Option<Catalogue>,
     pub(super) affected: HashMap<UrlKey, String>,
+    /// Absent if the database follows no list, or a list cannot be read.
+    pub(super) lists: Option<ListLocations>,
     /// The days of incidents, by the host of the domain file.
     pub(super) days: BTreeMap<String, Vec<IncidentDays>>,
     pub(super) calendar: Calendar,
@@ -88,6 +91,7 @@ impl<'a> Sources<'a> {
             files: database.files().to_vec(),
             misnamed: database.misnamed().to_vec(),
             affected: affected.collect(),
+            lists: lists(config),
             replay,
             incidents,
             told,
@@ -105,6 +109,12 @@ impl<'a> Sources<'a> {
     pub(super) fn as_of(&self) -> Timestamp {
         self.replay.starts().next_back().unwrap_or(self.now)
     }
+}
+
+/// The places of the records in the lists that the database follows.
+fn lists(config: &Config) -> Option<ListLocations> {
+    let is_following = !config.sources.is_empty();
+    is_following.then(|| sync::locations(config).ok())?
 }
 
 /// The incident as messages tell it.

@@ -1,7 +1,7 @@
 //! The overview of the whole database.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -39,6 +39,7 @@ impl Sources<'_> {
         let mut deprecated = 0;
         let mut promised = vec![0; DAYS];
         let (mut reasons, mut results) = (HashMap::new(), HashMap::new());
+        let mut used = BTreeMap::new();
         for path in &self.files {
             let mut read = self.host(path, &wants)?;
             visit(&read)?;
@@ -49,6 +50,7 @@ impl Sources<'_> {
             warnings.append(&mut read.warnings);
             reasons.extend(read.reasons.drain());
             results.extend(read.results.drain());
+            used.append(&mut read.used);
             for (sum, urls) in promised.iter_mut().zip(&read.promised) {
                 *sum += urls;
             }
@@ -87,6 +89,7 @@ impl Sources<'_> {
             stale_after: self.stale_after(),
             last_run,
             future_run: self.replay.future_run(),
+            used,
             waiting: vec![],
         })
     }

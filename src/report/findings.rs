@@ -1,7 +1,7 @@
 //! The findings and changes of single jobs.
 
 use jiff::Timestamp;
-use urldb_protocol::{CertificateDates, Change, Finding, Severity, State};
+use urldb_protocol::{CertificateDates, Change, Finding, Severity, State, UrlUses};
 use urldb_text::Shown;
 use urldb_verdict::incident::time_of;
 use urldb_verdict::{
@@ -35,6 +35,7 @@ pub(super) fn state_finding(
     let status = update.map(|update| &update.status);
     let pending = status.is_some_and(|status| status.state != classification.state);
     let not_archived = record.archived.not_archived.as_deref().map(shown);
+    let (file, line) = judged.job.place();
     Some(Finding {
         sentence: classification.warning.is_none().then(|| sentence(record)),
         code: code.to_owned(),
@@ -44,8 +45,9 @@ pub(super) fn state_finding(
             Severity::Warning
         },
         url: judged.job.url.to_string(),
-        file: judged.job.file.to_string(),
-        line: judged.job.line,
+        file: file.to_owned(),
+        line,
+        uses: uses(&judged.job),
         categories: judged.job.categories.to_vec(),
         message,
         state: classification.state,
@@ -129,16 +131,12 @@ pub(super) fn certificate_ends(host: &HostCertificates, dates: &CertificateDates
 pub(super) fn warning_finding(judged: &JudgedJob, warning: Warning, message: &str) -> Finding {
     let job = &judged.job;
     Finding {
+        uses: uses(job),
         categories: job.categories.to_vec(),
         state: judged.verdict.state(),
         attempts: judged.observations.len(),
         muted: job.muted,
-        ..Finding::warning(
-            warning.as_str(),
-            job.url.as_str(),
-            (&job.file, job.line),
-            message,
-        )
+        ..Finding::warning(warning.as_str(), job.url.as_str(), job.place(), message)
     }
 }
 
@@ -159,6 +157,10 @@ fn expected(judged: &JudgedJob) -> Option<Shown> {
     })
 }
 
+fn uses(job: &Job) -> UrlUses {
+    job.uses.as_deref().cloned().unwrap_or_default()
+}
+
 fn alias_of(job: &Job) -> Option<String> {
     let alias = job.key.alias.as_ref()?;
     Some(format!("{alias}, a cname of {}", job.key.domain))
@@ -177,10 +179,11 @@ pub(super) fn change(
     url_status: &UrlStatus,
     transition: &Transition,
 ) -> Change {
+    let (file, line) = judged.job.place();
     Change {
         url: judged.job.url.to_string(),
-        file: judged.job.file.to_string(),
-        line: judged.job.line,
+        file: file.to_owned(),
+        line,
         categories: judged.job.categories.to_vec(),
         from: transition.from,
         to: transition.to,

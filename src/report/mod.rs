@@ -323,10 +323,11 @@ pub(super) fn result(record: &JobRecord, mismatch: Option<&CanonicalMismatch>) -
         state if state.is_broken() => Some(Severity::Error),
         _ => Some(Severity::Warning),
     };
+    let (file, line) = judged.job.place();
     JobResult {
         url: judged.job.url.to_string(),
-        file: judged.job.file.to_string(),
-        line: judged.job.line,
+        file: file.to_owned(),
+        line,
         method: judged.job.request.method.clone(),
         state: classification.state,
         reason: classification.reason.map(|reason| reason.to_string()),

@@ -222,7 +222,7 @@ impl<'a> Planner<'a> {
         jobs
     }
 
-    /// Names a job by its place in a list, if lists are checked.
+    /// Names a job by its places in lists, if lists are checked.
     fn locate(&self, job: &mut Job) {
         let JobKey {
             domain,
@@ -230,12 +230,15 @@ impl<'a> Planner<'a> {
             request,
             ..
         } = &job.key;
-        let place = self
+        let record = (&*job.file, job.line);
+        let uses = self
             .lists
-            .and_then(|lists| lists.of(domain, path, request.as_deref()));
-        if let Some((file, line)) = place {
-            (job.file, job.line) = (Arc::clone(file), line);
+            .and_then(|lists| lists.uses(domain, path, request.as_deref(), record));
+        let Some(uses) = uses else { return };
+        if let ([first, ..], None) = uses.split() {
+            (job.file, job.line) = (first.file.as_str().into(), first.line);
         }
+        job.uses = Some(Box::new(uses));
     }
 
     pub(super) fn with_aliases(

@@ -121,6 +121,7 @@ pub fn unpromised_job(
         },
         file: "".into(),
         line: 0,
+        uses: None,
         categories: [].into(),
         promise: Promise::default(),
         request: Request::of(asked),

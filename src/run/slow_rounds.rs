@@ -184,6 +184,7 @@ mod tests {
                 },
                 file: "urldb/a.example.yaml".into(),
                 line: 2,
+                uses: None,
                 categories: [].into(),
                 promise: Promise::default(),
                 request: Request::of(&Record::default()),

@@ -6,6 +6,7 @@
 mod aside;
 mod edits;
 mod files;
+mod first;
 mod follow;
 #[cfg(test)]
 mod follow_tests;

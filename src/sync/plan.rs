@@ -14,6 +14,7 @@ use urldb_render::numbers::number;
 use urldb_text::{Code, Finding};
 
 use super::files::{MergeState, files_of};
+use super::first::First;
 use super::follow::{Followed, SourceCounts, SourceRule, finding, follow, schemes_of};
 use super::formats::{self, ReadOptions};
 use super::groups::states;
@@ -56,36 +57,6 @@ pub(crate) struct Plan {
     /// The files of the lists, as absolute paths.
     pub(crate) lists: BTreeSet<PathBuf>,
     pub(crate) locations: ListLocations,
-}
-
-/// The first ones of many, and their number: a list of ten million lines may be wrong in each.
-pub(crate) struct First<T> {
-    pub(crate) first: Vec<T>,
-    pub(crate) count: u64,
-}
-
-impl<T> First<T> {
-    /// Most that are kept.
-    const MOST: usize = 1000;
-
-    fn new() -> Self {
-        Self {
-            first: vec![],
-            count: 0,
-        }
-    }
-
-    fn push(&mut self, item: T) {
-        self.count += 1;
-        if self.first.len() < Self::MOST {
-            self.first.push(item);
-        }
-    }
-
-    /// The number of those that are not kept.
-    pub(crate) fn more(&self) -> u64 {
-        self.count - self.first.len() as u64
-    }
 }
 
 /// The changes of one domain file.
@@ -334,13 +305,18 @@ impl<'a> Reading<'a> {
 
     /// Compares the items with the database, domain by domain.
     fn follow(mut self, options: FollowOptions) -> anyhow::Result<Plan> {
-        let aliases = Aliases::load(self.config)?;
+        // The first list makes a database.
+        let has_database = urldb_files::is_there(self.config.database_root().path());
+        let database = has_database.then(|| self.config.open_database());
+        let database = database.transpose()?;
+        let files = database.iter().flat_map(urldb_format::Database::files);
+        let aliases = Aliases::of_files(files.clone())?;
         let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for host in self.spool.hosts() {
             let domain = aliases.primary_host(&host);
             hosts.entry(domain).or_default().push(host);
         }
-        for path in self.config.open_database()?.files() {
+        for path in files {
             hosts.entry(urldb_format::host_of(path)).or_default();
         }
         let mut of_sources: BTreeMap<String, SourceCounts> = BTreeMap::new();

@@ -47,6 +47,7 @@
 //! - `explaining`: what the code of a finding means.
 //! - `http2`: a host that speaks only HTTP/2, over several runs.
 //! - `hostile`: hostile records and servers, against every output of every command.
+//! - `sync`, `documents`: lists that the database follows, and documents as lists.
 //! - `doctor`: what is set up, and the commands that mend the rest.
 //! - `hook`: `git commit` with the installed hook.
 //! - `resolve`: conflicts that git left, and the merge driver.
@@ -90,6 +91,7 @@ mod commit;
 mod diff;
 mod digests;
 mod doctor;
+mod documents;
 mod editing;
 mod explaining;
 mod exporting;

@@ -51,6 +51,7 @@ pub(crate) fn control_job(url: &str) -> Option<Job> {
         url,
         file: "".into(),
         line: 0,
+        uses: None,
         categories: [].into(),
         promise: Promise::default(),
         request: Arc::new(Request {

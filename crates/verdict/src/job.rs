@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::{Algorithm, Digest, Record};
+use urldb_protocol::UrlUses;
 
 use crate::encoding;
 use crate::observation::{Hop, Observation};
@@ -71,6 +72,9 @@ pub struct Job {
     pub file: Arc<str>,
     /// The first line of the record in it, counted from 1.
     pub line: usize,
+    /// The places in lists that use the URL; `None` if no list has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<Box<UrlUses>>,
     /// The categories of the record.
     #[serde(with = "encoding::shared")]
     pub categories: Arc<[String]>,
@@ -88,6 +92,13 @@ pub struct Job {
 }
 
 impl Job {
+    /// The file and the line for people: of the first list that uses the URL, or else of the record.
+    pub fn place(&self) -> (&str, usize) {
+        let uses = self.uses.as_ref();
+        let first = uses.and_then(|uses| uses.locations.first());
+        first.map_or((&self.file, self.line), |first| (&first.file, first.line))
+    }
+
     /// The host that is asked: the domain, or one of its cnames.
     pub fn host(&self) -> &str {
         self.key.alias.as_deref().unwrap_or(&self.key.domain)

@@ -10,7 +10,7 @@ use urldb_protocol::{
     HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent,
     Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult,
     Shown, State, TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence,
-    UrlOverview,
+    UrlOverview, UrlUses,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -246,6 +246,7 @@ pub(crate) fn overview() -> Overview {
         runs: RunCounts::default(),
         stale_after: 72,
         future_run: None,
+        used: BTreeMap::new(),
         waiting: vec![],
     }
 }
@@ -258,6 +259,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             host: HOST.to_owned(),
             file: FILE.to_owned(),
             line: 2,
+            uses: UrlUses::default(),
             path: "/series/flux.csv".to_owned(),
             request: None,
             categories: vec!["core".to_owned()],

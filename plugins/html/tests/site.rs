@@ -17,7 +17,7 @@ use urldb_protocol::{
     ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
     HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed,
     Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State,
-    TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview,
+    TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview, UrlUses,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -44,6 +44,7 @@ fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
         host: host.to_owned(),
         file: format!("urldb/{host}.yaml"),
         line: 2,
+        uses: UrlUses::default(),
         path: path.to_owned(),
         request: None,
         categories: vec![],
@@ -227,6 +228,7 @@ fn overview(text: &str) -> Overview {
         runs: RunCounts::default(),
         stale_after: 72,
         future_run: None,
+        used: BTreeMap::new(),
         waiting: vec![],
     }
 }

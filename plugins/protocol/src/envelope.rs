@@ -205,9 +205,9 @@ pub struct Delay {
 pub struct Change {
     /// The URL.
     pub url: String,
-    /// The domain file of its record, relative to the root of the repository, with `/`.
+    /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
-    /// The record's first line, counted from 1.
+    /// The line in it, counted from 1: the first one of the record.
     pub line: usize,
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -328,9 +328,9 @@ pub struct Coverage {
 pub struct JobResult {
     /// The URL that was requested.
     pub url: String,
-    /// The domain file of its record, relative to the root of the repository, with `/`.
+    /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
-    /// The record's first line, counted from 1.
+    /// The line in it, counted from 1: the first one of the record.
     pub line: usize,
     /// The request method.
     pub method: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use urldb_text::{Code, Severity, Shown, Subject};
 
 use crate::state::State;
+use crate::uses::UrlUses;
 
 /// Something wrong with one URL now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,10 +17,13 @@ pub struct Finding {
     pub severity: Severity,
     /// The URL that the finding is about.
     pub url: String,
-    /// The domain file of its record, relative to the root of the repository, with `/`.
+    /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
-    /// The record's first line, counted from 1.
+    /// The line in it, counted from 1: the first one of the record.
     pub line: usize,
+    /// The places in lists that use the URL.
+    #[serde(flatten)]
+    pub uses: UrlUses,
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
@@ -86,6 +90,7 @@ impl Finding {
             url: url.into(),
             file: file.to_owned(),
             line,
+            uses: UrlUses::default(),
             categories: vec![],
             sentence: None,
             message: Shown::new(message.as_ref(), Shown::LONGEST),

@@ -3,6 +3,8 @@
 //! The overview is data only. It comes from the domain files, the ledger, the history, the archive's
 //! index and git, never from one run alone.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,7 @@ use crate::notice::{CertificateDates, Notice};
 use crate::promise::Promised;
 use crate::runs::{BlindRun, RunCounts, RunSummary};
 use crate::state::State;
+use crate::uses::UrlUses;
 use crate::waiting::WaitingMessages;
 
 /// The state of all promises.
@@ -62,6 +65,8 @@ pub struct Overview {
     /// The latest time of a run that lies in the future: its clock was wrong, and no other time comes from
     /// it.
     pub future_run: Option<Timestamp>,
+    /// The places in lists that use affected URLs, by the URL.
+    pub used: BTreeMap<String, UrlUses>,
     /// The notifiers with messages that are not delivered. They are in the outbox, of which the caller
     /// knows.
     pub waiting: Vec<WaitingMessages>,
@@ -270,6 +275,9 @@ pub struct UrlOverview {
     /// The canonical request, if it is not a plain GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The places in lists that use the URL.
+    #[serde(flatten)]
+    pub uses: UrlUses,
     /// The categories of the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,

@@ -6,6 +6,7 @@ use crate::compose::without_scheme;
 use crate::message::{Block, Class, HostRow, Message};
 use crate::numbers::{count, share, with_spaces};
 use crate::text::{Text, capitalized};
+use crate::uses::USED;
 
 /// A step shows no more annotations than these.
 const MOST: usize = 10;
@@ -34,6 +35,7 @@ pub fn annotations(message: &Message) -> String {
             | Class::Closed
             | Class::Unconfirmed
             | Class::Unknown => {}
+            _ if is_in_list(block) => all.extend(of_urls(block)),
             _ if block.hosts.is_empty() => all.push(of_block(block)),
             _ => all.extend(of_hosts(block)),
         }
@@ -81,9 +83,15 @@ fn of_block(block: &Block) -> Annotation {
         level: level(block.class),
         place: place.map(|place| (place.file.clone(), place.line.unwrap_or(1))),
         title: without_scheme(&block.title().plain()).to_owned(),
-        text: with_command(block, &block.brief, block.brief_command),
+        text: with_uses(block) + &with_command(block, &block.brief, block.brief_command),
         name: block.subject.plain(),
     }
+}
+
+/// The other lines that use the URL.
+fn with_uses(block: &Block) -> String {
+    let used = block.facts.iter().find(|fact| fact.name == USED);
+    used.map_or_else(String::new, |fact| format!("Used {}. ", fact.text.plain()))
 }
 
 /// `brief`, and the command that helps most.
@@ -95,6 +103,32 @@ fn with_command(block: &Block, brief: &Text, command: Option<usize>) -> String {
     let purpose = capitalized(&command.purpose);
     let gap = if brief.is_empty() { "" } else { " " };
     format!("{brief}{gap}{purpose}: {}", command.line)
+}
+
+/// Whether lists use the URLs of the block: each has a line of its own.
+fn is_in_list(block: &Block) -> bool {
+    let rows = block.urls.iter().flat_map(|urls| &urls.rows);
+    let mut places = rows.map(|row| &row.place);
+    places.any(|place| place.is_list)
+}
+
+fn of_urls(block: &Block) -> Vec<Annotation> {
+    let rows = block.urls.iter().flat_map(|urls| &urls.rows);
+    rows.map(|row| {
+        let of_block = of_block(block);
+        let url = if block.hosts.is_empty() {
+            format!("{}{}", block.host, row.shown)
+        } else {
+            without_scheme(&row.shown).to_owned()
+        };
+        Annotation {
+            place: Some((row.place.file.clone(), row.place.line.unwrap_or(1))),
+            text: format!("{url}. {}", of_block.text),
+            name: url,
+            ..of_block
+        }
+    })
+    .collect()
 }
 
 fn of_hosts(block: &Block) -> Vec<Annotation> {

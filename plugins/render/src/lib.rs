@@ -42,6 +42,7 @@ mod site;
 mod status;
 mod terminal;
 mod text;
+mod uses;
 mod words;
 
 use serde_json::Value;
@@ -84,6 +85,7 @@ pub use terminal::{
     terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };
 pub use text::{Span, Text, capitalized, one_line, shorten, without_addresses};
+pub use uses::uses_text;
 pub use words::{WordedReport, WordsWriter};
 
 /// The JSON Schema of [`StatusDocument`], as published in docs/status.schema.json.

@@ -352,7 +352,9 @@ impl Page {
             return;
         };
         for row in &urls.rows {
-            self.0.push(format!("    {}", row.shown));
+            let used = row.used.as_ref();
+            let used = used.map_or_else(String::new, |used| format!(" ({used})"));
+            self.0.push(format!("    {}{used}", row.shown));
         }
         let more = urls.total.saturating_sub(urls.rows.len() as u64);
         if more > 0 {
@@ -365,7 +367,7 @@ impl Page {
 fn place_fact(place: &SourceLink) -> (&'static str, Text) {
     let file = Text::new().code(&place.file);
     match place.line {
-        Some(line) => ("record", file.own(format!(", line {line}"))),
-        None => ("file", file),
+        Some(line) => (place.name(), file.own(format!(", line {line}"))),
+        None => (place.name(), file),
     }
 }

@@ -228,15 +228,28 @@ impl Block {
     }
 }
 
-/// A domain file or a line of it, and its page in the repository.
+/// A list, a domain file, or a line of it, and its page in the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceLink {
-    /// The domain file, relative to the root of the repository, with `/`; sanitized.
+    /// The file, relative to the root of the repository, with `/`; sanitized.
     pub file: String,
-    /// The line of the record, counted from 1; absent for the whole file.
+    /// The line of the list or of the record, counted from 1; absent for the whole file.
     pub line: Option<usize>,
     /// The page of the file on the repository's website.
     pub link: Option<String>,
+    /// Whether the file is a list: it uses the URL.
+    pub is_list: bool,
+}
+
+impl SourceLink {
+    /// The name of the place among facts.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self.line {
+            _ if self.is_list => "list",
+            Some(_) => "record",
+            None => "file",
+        }
+    }
 }
 
 /// A host with the cause of its block.
@@ -252,7 +265,7 @@ pub struct HostRow {
     pub host_urls: u64,
     /// Both: `1,000 of 1,000`.
     pub share: Text,
-    /// The domain file.
+    /// The domain file, or the first list that uses a URL of the host.
     pub place: Option<SourceLink>,
     /// All URLs of the host are as promised again.
     pub solved: bool,
@@ -298,8 +311,10 @@ pub struct UrlList {
 pub struct UrlRow {
     /// The URL or its path; sanitized.
     pub shown: String,
-    /// Its record.
+    /// The list that uses it, or its record.
     pub place: SourceLink,
+    /// The lines of lists that use it: `docs/a.md:3 and 39 more places`; sanitized. Absent if no list has it.
+    pub used: Option<String>,
 }
 
 /// A command and its purpose.
@@ -329,7 +344,7 @@ pub struct KeptPromise {
     pub url: String,
     /// Length of the body in bytes, if the record promises bytes.
     pub length: Option<u64>,
-    /// Its record.
+    /// The list that uses it, or its record.
     pub place: SourceLink,
 }
 

@@ -128,7 +128,11 @@ impl Page {
                 .line
                 .map_or_else(String::new, |line| format!(":{line}"));
             let arrow = paint(DIM, "-->");
-            self.push(format!("  {arrow} {}{line}  {}", place.file, row.shown));
+            let place = match &row.used {
+                Some(used) => used.clone(),
+                None => format!("{}{line}", place.file),
+            };
+            self.push(format!("  {arrow} {place}  {}", row.shown));
         }
         let more = urls.rows.len().saturating_sub(shown) as u64;
         self.more(6, more, &format!("{} more", number(more)));

@@ -73,9 +73,10 @@ impl Progress for AttemptLog {
             LogDetail::All => true,
         };
         if is_wanted {
+            let (file, line) = job.place();
             self.entries.borrow_mut().push(LogEntry {
-                file: job.file.to_string(),
-                line: job.line,
+                file: file.to_owned(),
+                line,
                 url: job.url.to_string(),
                 text: format_job(job, seen, verdict),
             });
@@ -89,13 +90,13 @@ fn is_plainly_ok(seen: &[Observation], verdict: &Verdict) -> bool {
 }
 
 fn format_job(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
+    let (file, line_number) = job.place();
     let mut text = format!(
-        "{} {}\n  {} {}:{}\n",
+        "{} {}\n  {} {}:{line_number}\n",
         sanitize(&job.request.method),
         sanitize(job.url.as_str()),
         paint(DIM, "-->"),
-        sanitize(&job.file),
-        job.line
+        sanitize(file),
     );
     let started = seen.first().map(|observation| observation.started);
     for ((number, observation), classification) in (1..).zip(seen).zip(&verdict.attempts) {

@@ -11,6 +11,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use url::Url;
 use urldb_protocol::{Envelope, Finding, JobResult, Mistake, State};
+use urldb_render::uses_text;
 use urldb_text::{Shown, sanitize_lines};
 
 /// The record and the URL of a result, as findings name them.
@@ -171,6 +172,9 @@ fn details(result: &JobResult, findings: &[&Finding]) -> String {
     }
     if !lines.is_empty() {
         lines.push(format!("record: {}:{}", result.file, result.line));
+        let mut several = findings.iter().filter(|it| it.uses.used > 1);
+        let uses = several.next().and_then(|it| uses_text(&it.uses));
+        lines.extend(uses.map(|text| format!("used: {}", text.plain())));
     }
     lines.join("\n")
 }

@@ -263,6 +263,17 @@ fn add_finding(result: &mut Value, finding: &Finding) {
     let mut location = location(&finding.file, finding.line, 1);
     location["logicalLocations"] = json!([{ "fullyQualifiedName": finding.url }]);
     result["locations"] = json!([location]);
+    let others = finding.uses.locations.iter().skip(1).enumerate();
+    let others: Vec<Value> = others
+        .map(|(index, at)| {
+            let mut location = self::location(&at.file, at.line, 1);
+            location["id"] = json!(index + 1);
+            location
+        })
+        .collect();
+    if !others.is_empty() {
+        result["relatedLocations"] = others.into();
+    }
     if finding.muted {
         result["suppressions"] = json!([{
             "kind": "inSource",

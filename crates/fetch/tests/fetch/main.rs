@@ -96,6 +96,7 @@ fn job(url: &str) -> Job {
         url: request_url(url),
         file: "urldb/example.test.yaml".into(),
         line: 1,
+        uses: None,
         categories: [].into(),
         promise: Promise::default(),
         request: Arc::new(Request {

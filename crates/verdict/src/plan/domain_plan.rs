@@ -187,6 +187,7 @@ pub(super) fn job_of(
         url,
         file: Arc::clone(name),
         line: entry.line(),
+        uses: None,
         categories: match record.categories.as_slice() {
             // Empty lists share one.
             [] => Arc::default(),

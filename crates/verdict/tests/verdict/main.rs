@@ -154,6 +154,7 @@ fn job(promise: &Promise, path: &str) -> Job {
         url: RequestUrl::new(Scheme::Http, "example.org", path).unwrap(),
         file: "urldb/example.org.yaml".into(),
         line: 2,
+        uses: None,
         categories: [].into(),
         promise: promise.clone(),
         request: Arc::new(Request {

@@ -169,13 +169,21 @@ impl Views<'_> {
         url_pages: &HashSet<String>,
     ) -> AffectedRow {
         let page = url_page(&url.url, url.request.as_deref());
+        let uses = self.overview.used.get(&url.url);
+        let first = uses.and_then(|uses| uses.split().0.first());
+        let (file, line) = first.map_or((&url.file, url.line), |it| (&it.file, it.line));
+        let more = uses.map_or(0, |uses| uses.used.saturating_sub(1));
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {}", counted(more, "more place")),
+        };
         AffectedRow {
             url: one_line(&url.url),
             page: url_pages.contains(&page).then_some(page),
-            place: one_line(&format!("{}, line {}", url.file, url.line)),
+            place: one_line(&format!("{file}, line {line}{more}")),
             // The file has other lines since the incident closed.
             link: self
-                .file_link(&url.file, Some(url.line))
+                .file_link(file, Some(line))
                 .filter(|_| incident.closed.is_none()),
         }
     }

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
 use urldb_render::numbers::number;
-use urldb_render::{Mark, command_line, day_in_words, one_line, status_text};
+use urldb_render::{Mark, command_line, day_in_words, one_line, status_text, uses_text};
 
 use super::chapters::BoxRow;
 use super::commands::{
@@ -61,6 +61,8 @@ pub(crate) struct UrlPage {
     promise: Vec<FactRow>,
     place: String,
     place_link: Option<String>,
+    /// The lines of lists that use the URL.
+    used: Option<String>,
     commands: Vec<CommandRow>,
     timeline: String,
     stretches: Vec<StretchRow>,
@@ -151,6 +153,7 @@ impl Views<'_> {
             incidents,
             promise: promise(url),
             place: one_line(&format!("{}, line {}", url.file, url.line)),
+            used: uses_text(&url.uses).map(|text| text.plain()),
             place_link: self.file_link(&url.file, Some(url.line)),
             commands: plain.map_or_else(Vec::new, |plain| commands(url, plain, details)),
             timeline: timeline(&stretches),

@@ -6,7 +6,6 @@ use urldb_text::sanitize;
 use super::causes::{ALIAS_DIFFERS, Group};
 use super::commands::{commands, is_tls};
 use super::facts::facts;
-use super::links::source_link;
 use super::lookup::Lookup;
 use super::notices::is_end;
 use super::scope::Scope;
@@ -15,13 +14,14 @@ use crate::message::{Block, Class, HostRow, SourceLink, UrlList, UrlRow};
 use crate::numbers::{bytes, count, moment, number, ratio, share};
 use crate::sentences::{Cause, Subject, is_unsettled, status_line};
 use crate::text::Text;
+use crate::uses::used_in_row;
 
 /// The block of incidents with one cause.
 pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Block {
     let cause = group.cause();
     let class = class(group);
     let (commands, brief_command) = commands(group, envelope, scope);
-    let wrong_address = wrong_address(group, scope);
+    let wrong_address = wrong_address(group, envelope, scope);
     let ids = group.incidents.iter().map(|incident| incident.id.clone());
     Block {
         code: (!matches!(class, Class::Recovered | Class::Closed)).then(|| match group.domain() {
@@ -40,7 +40,10 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
         note: note(group, scope, envelope),
         urls: urls(group, envelope, scope),
         commands,
-        brief: match wrong_address {
+        brief: match &wrong_address {
+            Some(place) if place.is_list => {
+                brief(group, &cause).own(" If the address is wrong, correct it in this line.")
+            }
             Some(_) => brief(group, &cause).own(format!(
                 " If the address is wrong, correct _path in this line. {UPLOAD_FIRST}"
             )),
@@ -210,7 +213,7 @@ fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     }
 }
 
-fn place(group: &Group<'_>, envelope: &Envelope) -> Option<SourceLink> {
+fn place(group: &Group<'_>, envelope: &Lookup<'_>) -> Option<SourceLink> {
     if group.incidents.len() > 1 {
         return None;
     }
@@ -220,8 +223,7 @@ fn place(group: &Group<'_>, envelope: &Envelope) -> Option<SourceLink> {
         return None;
     }
     let url = group.urls().next()?;
-    let line = is_one.then_some(url.line);
-    Some(source_link(envelope, &url.file, line))
+    Some(envelope.place(url, is_one))
 }
 
 fn hosts(group: &Group<'_>, envelope: &Lookup<'_>) -> Vec<HostRow> {
@@ -238,7 +240,7 @@ fn hosts(group: &Group<'_>, envelope: &Lookup<'_>) -> Vec<HostRow> {
 
 fn host_row(incident: &Incident, envelope: &Lookup<'_>) -> HostRow {
     let group = Group::one(incident, envelope);
-    let file = incident.urls.first().map(|url| url.file.as_str());
+    let first = incident.urls.first();
     HostRow {
         host: sanitize(&incident.host).into_owned(),
         sentence: sentence(
@@ -251,7 +253,7 @@ fn host_row(incident: &Incident, envelope: &Lookup<'_>) -> HostRow {
         urls: group.urls_now(),
         host_urls: group.host_urls(),
         share: Text::from(ratio(group.urls_of_title(), group.host_urls())),
-        place: file.map(|file| source_link(envelope, file, None)),
+        place: first.map(|url| envelope.place(url, false)),
         solved: incident.phase == Phase::Closed,
     }
 }
@@ -264,7 +266,7 @@ pub(crate) fn checklist(incidents: &[&Incident], envelope: &Lookup<'_>) -> Vec<H
         .collect()
 }
 
-fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Envelope) -> Option<Text> {
+fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Lookup<'_>) -> Option<Text> {
     let cause = group.cause();
     let is_one = cause.subject == Subject::Url;
     if matches!(scope, Scope::Reminder(_)) {
@@ -275,12 +277,18 @@ fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Envelope) -> Option<Text
              `deprecated`."
         }));
     }
-    if let (Some(line), Phase::Opened) = (wrong_address(group, scope), group.phase()) {
-        return Some(
+    let place = wrong_address(group, envelope, scope);
+    if let (Some(place), Phase::Opened) = (place, group.phase()) {
+        let line = place.line.unwrap_or(1);
+        return Some(if place.is_list {
+            Text::from(format!(
+                "If the address is wrong, correct it in line {line}."
+            ))
+        } else {
             Text::from("If the address is wrong, correct ")
                 .code("_path")
-                .own(format!(" in line {line}. {UPLOAD_FIRST}")),
-        );
+                .own(format!(" in line {line}. {UPLOAD_FIRST}"))
+        });
     }
     let note = match (group.phase(), group.reason()) {
         (Phase::Closed, _) => return None,
@@ -321,14 +329,14 @@ fn has_notice(envelope: &Envelope) -> bool {
 
 const UPLOAD_FIRST: &str = "If the file is missing on the server, upload it first.";
 
-/// The line of the record, if a pull request promises a URL that does not exist.
-fn wrong_address(group: &Group<'_>, scope: Scope<'_>) -> Option<usize> {
+/// The line of the list or the record, if a pull request promises a URL that does not exist.
+fn wrong_address(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<SourceLink> {
     let is_new = matches!(scope, Scope::PullRequest { .. });
     let is_gone = group.first().state == State::Gone
         && group.reason() != Some(Reason::Parked)
         && group.cause().subject == Subject::Url;
     let url = group.urls().next().filter(|_| is_new && is_gone)?;
-    Some(url.line)
+    Some(envelope.place(url, true))
 }
 
 /// The affected URLs, unless all URLs of the host are affected.
@@ -340,7 +348,9 @@ fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<Ur
         return None;
     }
     let listed: Vec<&AffectedUrl> = group.urls().filter(|url| !is_grown || url.new).collect();
-    if listed.is_empty() || (is_host_wide && !is_grown) {
+    // The lists that use the URLs of a host are not known from its name.
+    let is_in_list = listed.iter().any(|url| envelope.uses(url).is_some());
+    if listed.is_empty() || (is_host_wide && !is_grown && !is_in_list) {
         return None;
     }
     let as_paths = group.incidents.len() == 1;
@@ -351,7 +361,8 @@ fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<Ur
         } else {
             sanitize(&url.url).into_owned()
         },
-        place: source_link(envelope, &url.file, Some(url.line)),
+        place: envelope.place(url, true),
+        used: envelope.uses(url).and_then(used_in_row),
     };
     Some(UrlList {
         as_paths,

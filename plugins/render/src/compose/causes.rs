@@ -290,9 +290,7 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
             let group = groups
                 .entry(key)
                 .or_insert_with(|| broken(finding, phase, envelope));
-            group
-                .urls
-                .push(affected(&finding.url, &finding.file, finding.line));
+            group.urls.push(of_finding(finding));
         }
     }
     for change in &envelope.changes {
@@ -379,6 +377,17 @@ fn solved(change: &Change, envelope: &Envelope) -> Incident {
         closed: Some(envelope.run.started),
         ..Incident::group(Phase::Closed, host_of(&change.url), change.from, since)
     }
+}
+
+/// The URL of a finding, with its record. Of a list that is checked without a database, there is none.
+fn of_finding(finding: &Finding) -> AffectedUrl {
+    let record = finding.uses.split().1;
+    let (file, line) = match record {
+        Some(record) => (record.file.as_str(), record.line),
+        None if finding.uses.is_empty() => (finding.file.as_str(), finding.line),
+        None => ("", 0),
+    };
+    affected(&finding.url, file, line)
 }
 
 fn affected(url: &str, file: &str, line: usize) -> AffectedUrl {

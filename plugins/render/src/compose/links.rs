@@ -1,7 +1,7 @@
 //! Links to lines of domain files on the website of the repository, and to pages of the status site.
 
 use url::Url;
-use urldb_protocol::{Envelope, ProjectInfo};
+use urldb_protocol::{Envelope, ProjectInfo, UrlUses};
 use urldb_text::sanitize;
 
 use crate::message::{SiteLink, SourceLink};
@@ -13,7 +13,18 @@ pub(super) fn source_link(envelope: &Envelope, file: &str, line: Option<usize>) 
         file: one_line(file),
         line,
         link: file_link(envelope, file, line),
+        is_list: false,
     }
+}
+
+/// The first line of the lists that use a URL.
+pub(super) fn list_link(envelope: &Envelope, uses: &UrlUses) -> Option<SourceLink> {
+    let (lines, _) = uses.split();
+    let first = lines.first()?;
+    Some(SourceLink {
+        is_list: true,
+        ..source_link(envelope, &first.file, Some(first.line))
+    })
 }
 
 /// The page of a line on GitHub, GitLab, Forgejo or Gitea; absent for another website, whose

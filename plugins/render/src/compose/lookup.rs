@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 
-use urldb_protocol::{Envelope, Finding};
+use urldb_protocol::{AffectedUrl, Envelope, Finding, UrlUses};
+
+use super::links::{list_link, source_link};
+use crate::message::SourceLink;
 
 /// An envelope, with its findings by URL.
 pub(crate) struct Lookup<'a> {
@@ -24,6 +27,19 @@ impl<'a> Lookup<'a> {
     /// The worst finding about a URL.
     pub(super) fn finding(&self, url: &str) -> Option<&'a Finding> {
         self.by_url.get(url).copied()
+    }
+
+    /// The places in lists that use an affected URL; `None` if no list has it.
+    pub(super) fn uses(&self, url: &AffectedUrl) -> Option<&'a UrlUses> {
+        let uses = &self.finding(&url.url)?.uses;
+        (!uses.is_empty()).then_some(uses)
+    }
+
+    /// The place of an affected URL for people: the first line of a list, or else the record; its whole file unless
+    /// `is_exact`.
+    pub(super) fn place(&self, url: &AffectedUrl, is_exact: bool) -> SourceLink {
+        let in_list = self.uses(url).and_then(|uses| list_link(self, uses));
+        in_list.unwrap_or_else(|| source_link(self, &url.file, is_exact.then_some(url.line)))
     }
 }
 

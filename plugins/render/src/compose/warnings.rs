@@ -4,13 +4,14 @@ use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake, NoticeKind};
 use urldb_text::{Code, sanitize};
 
 use super::causes::is_about_state;
-use super::links::source_link;
+use super::links::{list_link, source_link};
 use super::scope::Scope;
 use super::urls::{host_of, path_of, prefix_of, without_scheme};
-use crate::message::{Block, Class, Command, Fact, UrlList, UrlRow};
+use crate::message::{Block, Class, Command, Fact, SourceLink, UrlList, UrlRow};
 use crate::numbers::{count, number};
 use crate::sentences::warning_sentence;
 use crate::text::Text;
+use crate::uses::{several_uses, used_in_row};
 
 /// So many warnings of one kind about a host have a block each, if they differ.
 const FEW: usize = 5;
@@ -152,10 +153,10 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         1 => Text::new().code(without_scheme(&first.url)),
         _ => subject.clone(),
     };
-    let line = (total == 1).then_some(first.line);
     let row = |finding: &&Finding| UrlRow {
         shown: sanitize(&path_of(&finding.url)).into_owned(),
-        place: source_link(envelope, &finding.file, Some(finding.line)),
+        place: place_of(finding, envelope, true),
+        used: used_in_row(&finding.uses),
     };
     let urls = (total > 1).then(|| UrlList {
         as_paths: true,
@@ -165,14 +166,21 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
     });
     let detail = Text::new().outside(&first.message);
     let brief = Text::from(detail.capitalized()).own(".");
+    let mut facts = vec![Fact::new("seen", detail)];
+    facts.extend(several_uses(&first.uses).filter(|_| total == 1));
     Block {
         code: Some(sanitize(&first.code).into_owned()),
-        place: Some(source_link(envelope, &first.file, line)),
+        place: Some(place_of(first, envelope, total == 1)),
         short: short.own(" ").and(sentence.clone()),
         urls_total: total,
-        facts: vec![Fact::new("seen", detail)],
+        facts,
         urls,
         brief,
         ..Block::new(Class::Warning, subject, sentence)
     }
+}
+
+fn place_of(finding: &Finding, envelope: &Envelope, is_exact: bool) -> SourceLink {
+    let record = || source_link(envelope, &finding.file, is_exact.then_some(finding.line));
+    list_link(envelope, &finding.uses).unwrap_or_else(record)
 }

@@ -44,11 +44,7 @@ fn fact_line(fact: &Fact) -> String {
 }
 
 fn place_line(place: &SourceLink) -> String {
-    let name = if place.line.is_some() {
-        "record"
-    } else {
-        "file"
-    };
+    let name = place.name();
     let line = place
         .line
         .map_or_else(String::new, |line| format!(", line {line}"));
@@ -90,7 +86,11 @@ fn url_list(urls: &UrlList, block: &Block) -> Vec<String> {
 }
 
 fn url_line(row: &UrlRow) -> String {
-    format!("- {}{}", code(&row.shown), line_of(&row.place))
+    match (&row.used, &row.place.link) {
+        (Some(used), Some(url)) => format!("- {} ({})", code(&row.shown), link(&inert(used), url)),
+        (Some(used), None) => format!("- {} ({})", code(&row.shown), inert(used)),
+        (None, _) => format!("- {}{}", code(&row.shown), line_of(&row.place)),
+    }
 }
 
 /// ` (line 49)`, with a link where there is one.

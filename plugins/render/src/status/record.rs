@@ -11,6 +11,7 @@ use crate::numbers::{bytes, count, digest, moment, number};
 use crate::page::{BOLD, paint, style};
 use crate::sentences::status_line;
 use crate::text::Text;
+use crate::uses::{USED, uses_text};
 
 impl StatusPage<'_> {
     pub(super) fn record(&mut self, urls: &[UrlOverview]) {
@@ -78,6 +79,9 @@ impl StatusPage<'_> {
         add("archived", archived(url));
         if url.muted {
             add("muted", Text::from("nobody is notified"));
+        }
+        if let Some(text) = uses_text(&url.uses) {
+            add(USED, text);
         }
         let place = format!("{}:{}", url.file, url.line);
         add("record", Text::new().path(&place));

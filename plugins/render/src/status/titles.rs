@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use urldb_protocol::{
     Coverage, Envelope, Finding, Incident, IncidentOverview, Overview, PROTOCOL, ProjectInfo,
-    RunInfo, Severity, Summary,
+    RunInfo, Severity, Summary, UrlUses,
 };
 
 use crate::compose::{Lookup, page_title};
@@ -70,6 +70,7 @@ fn finding(it: &IncidentOverview) -> Option<Finding> {
         url: url.to_owned(),
         file: first.file.clone(),
         line: first.line,
+        uses: UrlUses::default(),
         categories: vec![],
         sentence: None,
         message: incident.evidence.detail.clone(),

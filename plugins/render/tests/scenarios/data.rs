@@ -112,6 +112,7 @@ pub(crate) fn add(envelope: &mut Envelope, incident: Incident, reason: Option<&s
             url: url.url.clone(),
             file: url.file.clone(),
             line: url.line,
+            uses: urldb_protocol::UrlUses::default(),
             sentence: None,
             message: Shown::default(),
             state: incident.state,

@@ -101,6 +101,7 @@ fn all_good(last: &str, now: &str) -> Overview {
         runs: RunCounts::default(),
         stale_after: 72,
         future_run: None,
+        used: BTreeMap::new(),
         waiting: vec![],
     }
 }

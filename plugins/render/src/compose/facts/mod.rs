@@ -34,12 +34,14 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
     facts.extend(open.left());
     facts.extend(open.ack());
     if group.comes_and_goes() {
+        facts.extend(open.used());
         facts.extend(open.today());
         facts.extend(open.last_good().filter(|_| !group.is_good_today()));
         return facts;
     }
     facts.extend(open.cause_facts());
     let rest = [
+        open.used(),
         open.explained(),
         open.where_is(),
         open.seen(),

@@ -1,0 +1,187 @@
+//! Documents that use URLs: every output names their files and lines.
+
+use serde_json::json;
+
+use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::Site;
+use crate::support::Reply;
+
+/// A URL that 40 lines of 12 documents use, one that a single line uses, and a host of which all URLs are gone.
+fn write_documents(sandbox: &Sandbox) {
+    let gone = "see [it](http://docs.test/gone), again [it](http://docs.test/gone)\n";
+    for number in 0..12 {
+        let mut text = format!("# Page {number}\n");
+        text += &gone.repeat(if number < 4 { 4 } else { 3 });
+        if number == 2 {
+            text += "[good](http://docs.test/good)\n[once](http://one.test/gone)\n";
+        }
+        if number == 3 {
+            text += "[x](http://two.test/x)\n\n[y](http://two.test/y)\n[x](http://two.test/x)\n";
+        }
+        sandbox.write(&format!("docs/{number:02}.md"), text);
+    }
+}
+
+/// A repository that follows the documents, and gets mail and a site.
+fn followed(site: &Site) -> Sandbox {
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nretries = 0\n[notify.mail]\ntype = \"email\"\nfrom = \"urldb@docs.test\"\nto = [\"me@docs.test\"]\n\
+         folder = \"mail\"\n[notify.site]\ntype = \"html\"\npath = \"site\"\n{}",
+        site.network_of(&["docs.test", "one.test", "two.test"])
+    ));
+    write_documents(&sandbox);
+    std::fs::remove_dir_all(sandbox.path("urldb")).unwrap();
+    sandbox.ok("add-list -y docs/");
+    sandbox.ok("sync").says("5 added");
+    sandbox
+}
+
+const USED: &str = "40 times in 12 files: docs/00.md:2, docs/00.md:3 and 38 more";
+
+#[test]
+fn a_finding_has_its_places_in_lists_and_then_its_record() {
+    let site = Site::with(&[("/good", "good")]);
+    let sandbox = followed(&site);
+    let finding = |arguments: &str, url: &str| {
+        let report = sandbox.exits(1, arguments).json();
+        let findings = report["findings"].as_array().unwrap().clone();
+        let found = findings.into_iter().find(|it| it["url"] == url);
+        found.unwrap()
+    };
+    let gone = finding("check --format json", "http://docs.test/gone");
+    assert_eq!(
+        (&gone["used"], &gone["used_files"]),
+        (&json!(40), &json!(12))
+    );
+    assert_eq!(
+        (&gone["file"], &gone["line"]),
+        (&json!("docs/00.md"), &json!(2))
+    );
+    let locations = gone["locations"].as_array().unwrap();
+    assert_eq!(locations.len(), 11);
+    assert_eq!(locations[0], json!({"file": "docs/00.md", "line": 2}));
+    assert_eq!(locations[9], json!({"file": "docs/02.md", "line": 3}));
+    assert_eq!(
+        locations[10],
+        json!({"file": "urldb/docs.test.yaml", "line": 3})
+    );
+    let once = finding("check --format json", "http://one.test/gone");
+    assert_eq!((&once["used"], &once["used_files"]), (&json!(1), &json!(1)));
+    let both =
+        json!([{"file": "docs/02.md", "line": 7}, {"file": "urldb/one.test.yaml", "line": 3}]);
+    assert_eq!(once["locations"], both);
+    // Without a database, there is no record.
+    let listed = finding("check --list docs/ --format json", "http://one.test/gone");
+    assert_eq!(
+        listed["locations"],
+        json!([{"file": "docs/02.md", "line": 7}])
+    );
+    // The URL of a record that people wrote is in no list.
+    site.serve("/own", Reply::ok("own"));
+    sandbox.ok("add http://docs.test/own");
+    site.remove("/own");
+    let own = finding("check --format json", "http://docs.test/own");
+    assert_eq!(
+        (&own["used"], &own["locations"]),
+        (&json!(null), &json!(null))
+    );
+    assert_eq!(own["file"], "urldb/docs.test.yaml");
+}
+
+#[test]
+fn every_output_names_the_lines_of_documents() {
+    let site = Site::with(&[("/good", "good")]);
+    let sandbox = followed(&site);
+    let ran = sandbox.exits(1, "check --list docs/");
+    ran.says(&[
+        "--> docs/00.md:2 and 39 more places  http://docs.test/gone",
+        "--> docs/02.md:7  http://one.test/gone",
+        "--> docs/03.md:6 and 1 more place  http://two.test/x",
+        "--> docs/03.md:8  http://two.test/y",
+    ]);
+    sandbox
+        .exits(1, "check -d docs.test")
+        .says(&["--> docs/00.md:2\n", "used      40 times in 12 files:"]);
+    // All URLs of the host are affected, and each is named all the same.
+    let two = sandbox.exits(1, "check -d two.test");
+    two.says(&[
+        "--> docs/03.md:6 and 1 more place  /x",
+        "--> docs/03.md:8  /y",
+    ]);
+    let once = sandbox.exits(1, "check -d one.test");
+    assert_lacks(&once.says("--> docs/02.md:7\n").out, "used");
+
+    let annotated = sandbox.exits(1, "check --github -d docs.test");
+    annotated.says(&[
+        "::error file=docs/00.md,line=2,",
+        "::Used 40 times in 12 files",
+    ]);
+    sandbox.exits(1, "check --github -d two.test").says(&[
+        "::error file=docs/03.md,line=6,",
+        "::error file=docs/03.md,line=8,",
+    ]);
+    let sarif = sandbox.exits(1, "check --format sarif -d docs.test").json();
+    let result = &sarif["runs"][0]["results"][0];
+    let uri = |location: &serde_json::Value| {
+        location["physicalLocation"]["artifactLocation"]["uri"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    assert_eq!(uri(&result["locations"][0]).as_deref(), Some("docs/00.md"));
+    assert_eq!(result["locations"].as_array().unwrap().len(), 1);
+    let related = result["relatedLocations"].as_array().unwrap();
+    assert_eq!(related.len(), 10);
+    assert_eq!(uri(&related[9]).as_deref(), Some("urldb/docs.test.yaml"));
+    let junit = sandbox.exits(1, "check --format junit -d docs.test").out;
+    assert_has(&junit, &["file=\"docs/00.md\"", &format!("used: {USED}")]);
+
+    sandbox.exits(1, "run");
+    let mails = sandbox.take_mails();
+    let of = |subject: &str| {
+        mails
+            .iter()
+            .find(|mail| mail.header("Subject").contains(subject))
+    };
+    let text: String = mails
+        .iter()
+        .map(|mail| mail.text.replace('\n', " "))
+        .collect();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(of("two.test").is_some() || !text.is_empty());
+    assert_has(
+        &text,
+        &[
+            "docs/00.md:2 and 39 more places",
+            "docs/02.md:7",
+            "docs/03.md:6 and 1 more place",
+        ],
+    );
+    let pages: String = sandbox
+        .files("site", ".html")
+        .iter()
+        .map(|page| {
+            std::fs::read_to_string(page)
+                .unwrap()
+                .replace("&#x2f;", "/")
+        })
+        .collect();
+    assert_has(
+        &pages,
+        &[
+            USED,
+            "docs/00.md, line 2 and 39 more places",
+            "docs/02.md, line 7",
+        ],
+    );
+    sandbox
+        .exits(1, "status http://docs.test/gone")
+        .says("used      40 times in 12 files");
+    // The ledger knows the record alone: lists are read again each time.
+    let ledger: String = sandbox
+        .files("status", ".yaml")
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    assert_lacks(&ledger, "docs/0");
+    assert_has(&ledger, "urldb/docs.test.yaml");
+}
