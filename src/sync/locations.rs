@@ -152,11 +152,11 @@ mod tests {
     fn places_are_sorted_by_the_names_of_files_and_a_line_counts_once() {
         let mut locations = ListLocations::new();
         for (path, file, line) in [
-            ("/x", "docs/b.md", 3),
-            ("/y", "docs/c.md", 1),
-            ("/x", "docs/a.md", 20),
-            ("/x", "docs/a.md", 3),
-            ("/x", "docs/a.md", 20),
+            ("/x", "guide/b.md", 3),
+            ("/y", "guide/c.md", 1),
+            ("/x", "guide/a.md", 20),
+            ("/x", "guide/a.md", 3),
+            ("/x", "guide/a.md", 20),
         ] {
             locations.add("a.test", path, None, &Location::line(&file.into(), line));
         }
@@ -164,18 +164,18 @@ mod tests {
         let x = uses(&locations, "/x").unwrap();
         assert_eq!((x.used, x.used_files), (3, 2));
         let all = [
-            "docs/a.md:3",
-            "docs/a.md:20",
-            "docs/b.md:3",
+            "guide/a.md:3",
+            "guide/a.md:20",
+            "guide/b.md:3",
             "urldb/a.test.yaml:7",
         ];
         assert_eq!(shown(&x), all);
         assert_eq!(x.split().0.len(), 3);
         let (file, line) = locations.of("a.test", "/x", None).unwrap();
-        assert_eq!((&**file, line), ("docs/a.md", 3));
+        assert_eq!((&**file, line), ("guide/a.md", 3));
         assert_eq!(uses(&locations, "/z"), None);
         let hidden = locations.hiding_records();
-        assert_eq!(shown(&uses(&hidden, "/y").unwrap()), ["docs/c.md:1"]);
+        assert_eq!(shown(&uses(&hidden, "/y").unwrap()), ["guide/c.md:1"]);
     }
 
     #[test]

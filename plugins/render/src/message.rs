@@ -313,7 +313,7 @@ pub struct UrlRow {
     pub shown: String,
     /// The list that uses it, or its record.
     pub place: SourceLink,
-    /// The lines of lists that use it: `docs/a.md:3 and 39 more places`; sanitized. Absent if no list has it.
+    /// The lines of lists that use it: `guide/a.md:3 and 39 more places`; sanitized. Absent if no list has it.
     pub used: Option<String>,
 }
 

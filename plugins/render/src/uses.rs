@@ -12,7 +12,7 @@ const ALL: u64 = 3;
 /// The number of places that are named of more.
 const SOME: usize = 2;
 
-/// `40 times in 12 files: docs/a.md:3, docs/b.md:9 and 38 more`, or `docs/a.md:3`; `None` for a URL that no list has.
+/// `40 times in 12 files: guide/a.md:3, guide/b.md:9 and 38 more`, or `guide/a.md:3`; `None` for a URL that no list has.
 pub fn uses_text(uses: &UrlUses) -> Option<Text> {
     let (times, (lines, _)) = (uses.used, uses.split());
     let shown = if times <= ALL { lines.len() } else { SOME };
@@ -42,7 +42,7 @@ pub(crate) fn several_uses(uses: &UrlUses) -> Option<Fact> {
 /// The name of that fact.
 pub(crate) const USED: &str = "used";
 
-/// `docs/a.md:3 and 39 more places`, for a row; `None` for a URL that no list has.
+/// `guide/a.md:3 and 39 more places`, for a row; `None` for a URL that no list has.
 pub(crate) fn used_in_row(uses: &UrlUses) -> Option<String> {
     let (lines, _) = uses.split();
     let first = lines.first()?;
