@@ -29,6 +29,7 @@ Examples:
   urldb check --map example.org=staging.example.org http://example.org/a.csv
   urldb check --skip-targets -c purl         redirects alone, not what they lead to
   urldb check --list data/SHA256SUMS --base https://data.example.org/
+  urldb check --list docs/ --changed-since main    the links that are new
   urldb check --format json | jq '.results[] | select(.state != \"ok\")'
   urldb check --format jsonl | jq -r 'select(.kind == \"result\") | .url'
   urldb check --format junit >urls.xml
@@ -37,7 +38,7 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     targets: TargetArgs,
     /// Check a list in place of the database: a file, with its format if its name does not tell it
-    #[arg(long, value_name = "[FORMAT:]PATH", conflicts_with = "ChangedArgs")]
+    #[arg(long, value_name = "[FORMAT:]PATH")]
     list: Option<String>,
     /// With --list: the URL of the folder with the files that the list names
     #[arg(long, value_name = "URL", value_parser = parse_base, requires = "list")]
@@ -87,12 +88,7 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
     if args.skip_targets {
         context.config.check.fetch.promised_targets = PromisedTargets::Skip;
     }
-    let list = args.list.as_ref().map(|list| {
-        let list = ListArg::new(list, args.base.as_deref());
-        ListDatabase::new(&list, context)
-    });
-    let list = list.transpose()?;
-    let changed = args.changed.records(context)?;
+    let (list, changed) = checked(args, context)?;
     let scope = match &changed {
         Some(changed) if args.trust.untrusted || args.github => Scope::PullRequest {
             only_adds: changed.are_new,
@@ -125,6 +121,38 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         github::write(&outcome, scope, &[], args.format)?;
     }
     Ok(exit(&outcome, interrupted))
+}
+
+/// The lists that are checked, and the records that `--changed-since` selects.
+fn checked(
+    args: &CheckArgs,
+    context: &mut Context,
+) -> anyhow::Result<(Option<ListDatabase>, Option<ChangedRecords>)> {
+    let since = args.changed.revision();
+    if let Some(list) = &args.list {
+        let list = ListArg::new(list, args.base.as_deref());
+        let list = ListDatabase::new(&list, since, context)?;
+        let changed = list.changed.clone();
+        return Ok((Some(list), changed));
+    }
+    let changed = args.changed.records(context)?;
+    let (Some(since), Some(records)) = (since, &changed) else {
+        return Ok((None, changed));
+    };
+    if context.config.sources.is_empty() {
+        return Ok((None, changed));
+    }
+    match ListDatabase::of_sources(since, records.clone(), context) {
+        Ok(lists) => {
+            let changed = lists.changed.clone();
+            Ok((Some(lists), changed))
+        }
+        Err(error) => {
+            let error = error.context("the lists are not compared");
+            style::print_warning(format!("{error:#}"));
+            Ok((None, changed))
+        }
+    }
 }
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {

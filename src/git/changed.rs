@@ -197,6 +197,28 @@ impl Repository {
         Ok(files.into_values().collect())
     }
 
+    /// The regular files of a commit below the folder or at the path `dir` (relative to the work tree), each with its
+    /// blob.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn files_of(&self, commit: &Commit, dir: &Path) -> Result<Vec<(PathBuf, String)>> {
+        let nothing = Commit {
+            name: String::new(),
+            id: None,
+        };
+        let comparison = Comparison {
+            before: nothing,
+            after: Snapshot::Commit(commit.clone()),
+        };
+        let files = self.changed_files(&comparison, dir)?.into_iter();
+        let blobs = files.filter_map(|file| match file.after {
+            FileVersion::Blob(blob) => Some((file.path, blob)),
+            _ => None,
+        });
+        Ok(blobs.collect())
+    }
+
     /// The files below the folder `dir` that git does not track, ignored ones included.
     fn untracked(&self, dir: &Path) -> Result<Vec<PathBuf>> {
         let mut git = self.git();

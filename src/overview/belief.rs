@@ -69,7 +69,8 @@ impl Sources<'_> {
             ..
         } = &job.key;
         let lists = self.lists.as_ref()?;
-        lists.uses(domain, path, request.as_deref(), (&job.file, job.line))
+        let record = Some((&job.file, job.line));
+        lists.uses(domain, path, request.as_deref(), record)
     }
 
     /// The time from which on urldb knows the URL; absent if a wrong clock has written it.

@@ -230,15 +230,18 @@ impl<'a> Planner<'a> {
             request,
             ..
         } = &job.key;
-        let record = (&*job.file, job.line);
-        let uses = self
-            .lists
-            .and_then(|lists| lists.uses(domain, path, request.as_deref(), record));
-        let Some(uses) = uses else { return };
-        if let ([first, ..], None) = uses.split() {
-            (job.file, job.line) = (first.file.as_str().into(), first.line);
-        }
-        job.uses = Some(Box::new(uses));
+        let Some(lists) = self.lists else { return };
+        let request = request.as_deref();
+        let record = lists.record(domain, path, request, (&job.file, job.line));
+        let uses = lists.uses(domain, path, request, record);
+        let first = uses.as_ref().and_then(|uses| uses.locations.first());
+        let place = match (record, first) {
+            (Some((file, line)), _) => (Arc::clone(file), line),
+            (None, Some(first)) => (first.file.as_str().into(), first.line),
+            (None, None) => return,
+        };
+        (job.file, job.line) = place;
+        job.uses = uses.map(Box::new);
     }
 
     pub(super) fn with_aliases(

@@ -70,7 +70,7 @@ fn find(
 }
 
 /// The folders of a pattern before its first special character; the whole of a path without any.
-fn fixed_part(pattern: &str) -> PathBuf {
+pub(super) fn fixed_part(pattern: &str) -> PathBuf {
     let parts = Path::new(pattern).components();
     let is_fixed = |part: &std::path::Component| {
         !part

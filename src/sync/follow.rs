@@ -151,7 +151,7 @@ pub(crate) fn schemes_of(item: &ListItem) -> Vec<Scheme> {
 }
 
 /// Whether two items cannot both be right if they differ in this key.
-fn is_promise(key: &str) -> bool {
+pub(super) fn is_promise(key: &str) -> bool {
     group_of(key).is_some_and(Group::is_promise)
         || matches!(key, "method" | "request-body" | "request-headers")
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
+use urldb_format::RecordIdentity;
 use urldb_interchange::Location;
 use urldb_protocol::{self as protocol, UrlUses};
 
@@ -15,9 +16,20 @@ pub struct ListLocations {
     numbers: HashMap<Arc<str>, u32>,
     /// After [`Self::finish`], sorted.
     places: Vec<Place>,
+    /// Those among them that are new, in their order.
+    new: Vec<Place>,
     hasher: RandomState,
-    /// Whether the records were made for the lists, in a folder that nobody knows.
-    hides_records: bool,
+    records: RecordPlaces,
+}
+
+/// The places of the records in domain files.
+#[derive(Debug)]
+enum RecordPlaces {
+    /// As they are read.
+    AsRead,
+    /// These places, by the hash of the record: what is read is a copy of the domain files. A record that only the
+    /// copy has, has no place.
+    Of(HashMap<u64, (Arc<str>, usize)>),
 }
 
 /// The hash of a record, and its place: the index of the file, and the line.
@@ -29,8 +41,9 @@ impl ListLocations {
             files: vec![],
             numbers: HashMap::new(),
             places: vec![],
+            new: vec![],
             hasher: RandomState::new(),
-            hides_records: false,
+            records: RecordPlaces::AsRead,
         }
     }
 
@@ -39,15 +52,23 @@ impl ListLocations {
     }
 
     /// Adds the place of a record in the domain file of a host.
-    pub(crate) fn add(&mut self, domain: &str, path: &str, request: Option<&str>, at: &Location) {
+    pub(crate) fn add(
+        &mut self,
+        domain: &str,
+        path: &str,
+        request: Option<&str>,
+        at: &Location,
+        is_new: bool,
+    ) {
         let number = match self.numbers.get(&at.file) {
             Some(number) => *number,
             None => self.add_file(&at.file),
         };
         // A line that no number here holds is one that no editor finds.
         let line = u32::try_from(at.line_number()).unwrap_or(u32::MAX);
-        let hash = self.hash(domain, path, request);
-        self.places.push((hash, number, line));
+        let place = (self.hash(domain, path, request), number, line);
+        self.places.push(place);
+        self.new.extend(is_new.then_some(place));
     }
 
     fn add_file(&mut self, name: &Arc<str>) -> u32 {
@@ -64,19 +85,44 @@ impl ListLocations {
             .zip(&self.files)
             .filter_map(|(number, file)| Some((*self.numbers.get(file)?, number)))
             .collect();
-        for (_, file, _) in &mut self.places {
-            *file = renumbered.get(file).copied().unwrap_or(*file);
-        }
         self.numbers.clear();
-        self.places.sort_unstable();
-        self.places.dedup();
+        for places in [&mut self.places, &mut self.new] {
+            for (_, file, _) in &mut *places {
+                *file = renumbered.get(file).copied().unwrap_or(*file);
+            }
+            places.sort_unstable();
+            places.dedup();
+        }
     }
 
-    /// The same places, of records that no user has.
-    pub(crate) fn hiding_records(self) -> Self {
-        Self {
-            hides_records: true,
-            ..self
+    /// The same places, of records that are read from copies of domain files. The records are at these places: a host,
+    /// a record, and the file and the line.
+    pub(crate) fn of_copies(
+        mut self,
+        records: impl IntoIterator<Item = (Arc<str>, RecordIdentity, (Arc<str>, usize))>,
+    ) -> Self {
+        let records = records.into_iter().map(|(host, identity, place)| {
+            let hash = self.hash(&host, &identity.path, identity.request.as_deref());
+            (hash, place)
+        });
+        self.records = RecordPlaces::Of(records.collect());
+        self
+    }
+
+    /// The place of a record in its domain file, which is read at `read`; `None` if no user has the record.
+    pub(crate) fn record<'a>(
+        &'a self,
+        domain: &str,
+        path: &str,
+        request: Option<&str>,
+        read: (&'a Arc<str>, usize),
+    ) -> Option<(&'a Arc<str>, usize)> {
+        match &self.records {
+            RecordPlaces::AsRead => Some(read),
+            RecordPlaces::Of(places) => {
+                let (file, line) = places.get(&self.hash(domain, path, request))?;
+                Some((file, *line))
+            }
         }
     }
 
@@ -99,20 +145,24 @@ impl ListLocations {
         Some((self.files.get(*file as usize)?, *line as usize))
     }
 
-    /// The uses of a record, which is at `record` in its domain file; `None` if no list has it.
+    /// The uses of a record, which is at `record` in its domain file if there is one; `None` if no list has it. New
+    /// places come first.
     pub(crate) fn uses(
         &self,
         domain: &str,
         path: &str,
         request: Option<&str>,
-        record: (&str, usize),
+        record: Option<(&Arc<str>, usize)>,
     ) -> Option<UrlUses> {
         let places = self.places(domain, path, request);
-        let location = |file: &str, line| protocol::Location {
-            file: file.to_owned(),
+        let location = |file: &Arc<str>, line| protocol::Location {
+            file: file.to_string(),
             line,
         };
-        let first = places.iter().take(UrlUses::MOST);
+        let is_new = |place: &&Place| self.new.binary_search(place).is_ok();
+        let known = places.iter().filter(|place| !is_new(place));
+        let first = places.iter().filter(is_new).chain(known);
+        let first = first.take(UrlUses::MOST);
         let mut locations: Vec<protocol::Location> = first
             .filter_map(|(_, file, line)| {
                 let file = self.files.get(*file as usize)?;
@@ -122,9 +172,7 @@ impl ListLocations {
         if locations.is_empty() {
             return None;
         }
-        if !self.hides_records {
-            locations.push(location(record.0, record.1));
-        }
+        locations.extend(record.map(|(file, line)| location(file, line)));
         Some(UrlUses {
             used: places.len() as u64,
             used_files: places.chunk_by(|one, other| one.1 == other.1).count() as u64,
@@ -138,7 +186,9 @@ mod tests {
     use super::*;
 
     fn uses(locations: &ListLocations, path: &str) -> Option<UrlUses> {
-        locations.uses("a.test", path, None, ("urldb/a.test.yaml", 7))
+        let file = "urldb/a.test.yaml".into();
+        let record = locations.record("a.test", path, None, (&file, 7));
+        locations.uses("a.test", path, None, record)
     }
 
     fn shown(uses: &UrlUses) -> Vec<String> {
@@ -149,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_sorted_by_the_names_of_files_and_a_line_counts_once() {
+    fn new_places_come_first_and_a_line_counts_once() {
         let mut locations = ListLocations::new();
         for (path, file, line) in [
             ("/x", "guide/b.md", 3),
@@ -158,15 +208,16 @@ mod tests {
             ("/x", "guide/a.md", 3),
             ("/x", "guide/a.md", 20),
         ] {
-            locations.add("a.test", path, None, &Location::line(&file.into(), line));
+            let at = Location::line(&file.into(), line);
+            locations.add("a.test", path, None, &at, file == "guide/b.md");
         }
         locations.finish();
         let x = uses(&locations, "/x").unwrap();
         assert_eq!((x.used, x.used_files), (3, 2));
         let all = [
+            "guide/b.md:3",
             "guide/a.md:3",
             "guide/a.md:20",
-            "guide/b.md:3",
             "urldb/a.test.yaml:7",
         ];
         assert_eq!(shown(&x), all);
@@ -174,8 +225,13 @@ mod tests {
         let (file, line) = locations.of("a.test", "/x", None).unwrap();
         assert_eq!((&**file, line), ("guide/a.md", 3));
         assert_eq!(uses(&locations, "/z"), None);
-        let hidden = locations.hiding_records();
-        assert_eq!(shown(&uses(&hidden, "/y").unwrap()), ["guide/c.md:1"]);
+        let identity = RecordIdentity {
+            path: "/x".to_owned(),
+            request: None,
+        };
+        let copied = locations.of_copies([("a.test".into(), identity, ("a.yaml".into(), 9))]);
+        assert_eq!(shown(&uses(&copied, "/y").unwrap()), ["guide/c.md:1"]);
+        assert_eq!(shown(&uses(&copied, "/x").unwrap())[3], "a.yaml:9");
     }
 
     #[test]
@@ -183,7 +239,7 @@ mod tests {
         let mut locations = ListLocations::new();
         for line in (1..=40).rev() {
             let file: Arc<str> = format!("{:02}.md", line % 12).into();
-            locations.add("a.test", "/x", None, &Location::line(&file, line));
+            locations.add("a.test", "/x", None, &Location::line(&file, line), false);
         }
         locations.finish();
         let x = uses(&locations, "/x").unwrap();

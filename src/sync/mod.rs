@@ -1,7 +1,8 @@
 //! Lists stay masters: the database follows the lists that `[source.NAME]` names.
 //!
 //! `formats` reads a list, `files` finds the files of a source, `spool` holds items on disk, `follow` makes the
-//! records of a domain follow them, and `plan` joins these for a whole database.
+//! records of a domain follow them, and `plan` joins these for a whole database. `past` has
+//! the lists of a commit, and `stated` their items.
 
 mod aside;
 mod edits;
@@ -14,12 +15,19 @@ pub mod formats;
 mod groups;
 mod known;
 mod locations;
+mod past;
 mod plan;
+mod selected;
 pub(crate) mod spool;
+mod stated;
 
 pub(crate) use aside::with_empty_database;
 pub(crate) use edits::{
     AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited,
 };
 pub use locations::ListLocations;
-pub(crate) use plan::{FileChange, FollowOptions, Plan, follow_sources, locations};
+pub(crate) use past::at_revision;
+pub(crate) use plan::{
+    FileChange, FollowOptions, Plan, follow_changes, follow_sources, locations, past_items,
+};
+pub(crate) use stated::{NewRecords, StatedItems};

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::GlobSet;
 use urldb_canon::rules::SiteRules;
-use urldb_format::{DomainFile, Metadata};
+use urldb_format::{DomainFile, Metadata, RecordIdentity};
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
 use urldb_render::numbers::number;
 use urldb_text::{Code, Finding};
@@ -20,7 +20,9 @@ use super::formats::{self, ReadOptions};
 use super::groups::states;
 use super::known::known_records;
 use super::locations::ListLocations;
+use super::selected::{excluded, page_of};
 use super::spool::Spool;
+use super::stated::{ItemHashes, NewRecords, StatedItems};
 use crate::config::{Config, ListSource, OnGone};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
@@ -56,6 +58,8 @@ pub(crate) struct Plan {
     pub(crate) gone: Vec<(String, SourceCounts)>,
     /// The files of the lists, as absolute paths.
     pub(crate) lists: BTreeSet<PathBuf>,
+    /// The records with new items, compared with the items of another time.
+    pub(crate) changes: NewRecords,
     pub(crate) locations: ListLocations,
 }
 
@@ -102,13 +106,40 @@ pub(crate) fn follow_sources(
     options: FollowOptions,
     edit: Option<&mut Edit>,
 ) -> anyhow::Result<Plan> {
+    Ok(Reading::new(config, edit)?.follow_all(options)?.plan)
+}
+
+/// As [`follow_sources`]; names the records with items that are not among `past`.
+pub(crate) fn follow_changes(
+    config: &Config,
+    past: &StatedItems,
+    edit: Option<&mut Edit>,
+) -> anyhow::Result<Plan> {
     let mut reading = Reading::new(config, edit)?;
+    reading.past = Past::Known(past);
+    let all = FollowOptions {
+        force: true,
+        ..FollowOptions::default()
+    };
+    Ok(reading.follow_all(all)?.plan)
+}
+
+/// The items of all sources, and the mistakes in them. A source that cannot be read has no items.
+///
+/// # Errors
+/// When a temporary file cannot be written.
+pub(crate) fn past_items(config: &Config) -> anyhow::Result<(StatedItems, Plan)> {
+    let mut reading = Reading::new(config, None)?;
+    reading.past = Past::Now(StatedItems::default());
     for (name, source) in &config.sources {
-        let read = reading.read(name, source, None);
-        read.with_context(|| format!("[source.{name}]"))?;
+        // A list that cannot be read then is new now.
+        let _ = reading.read(name, source, None);
     }
-    reading.repeated_sources();
-    reading.follow(options)
+    let followed = reading.follow(FollowOptions::default())?;
+    match followed.past {
+        Past::Now(items) => Ok((items, followed.plan)),
+        _ => Ok((StatedItems::default(), followed.plan)),
+    }
 }
 
 /// The places of the records in the lists of all sources.
@@ -160,6 +191,15 @@ struct Reading<'a> {
     readers: BTreeMap<PathBuf, Vec<&'a str>>,
     source_rules: BTreeMap<String, SourceRule>,
     plan: Plan,
+    past: Past<'a>,
+}
+
+/// The items at another time.
+enum Past<'a> {
+    Unknown,
+    /// These lists are those of the other time: their items are collected.
+    Now(StatedItems),
+    Known(&'a StatedItems),
 }
 
 impl<'a> Reading<'a> {
@@ -184,8 +224,10 @@ impl<'a> Reading<'a> {
                 with_own_promise: 0,
                 gone: vec![],
                 lists: BTreeSet::new(),
+                changes: NewRecords::none(),
                 locations: ListLocations::new(),
             },
+            past: Past::Unknown,
         })
     }
 
@@ -303,8 +345,18 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Reads all sources, and compares them with the database.
+    fn follow_all(mut self, options: FollowOptions) -> anyhow::Result<Self> {
+        for (name, source) in &self.config.sources {
+            let read = self.read(name, source, None);
+            read.with_context(|| format!("[source.{name}]"))?;
+        }
+        self.repeated_sources();
+        self.follow(options)
+    }
+
     /// Compares the items with the database, domain by domain.
-    fn follow(mut self, options: FollowOptions) -> anyhow::Result<Plan> {
+    fn follow(mut self, options: FollowOptions) -> anyhow::Result<Self> {
         // The first list makes a database.
         let has_database = urldb_files::is_there(self.config.database_root().path());
         let database = has_database.then(|| self.config.open_database());
@@ -344,7 +396,7 @@ impl<'a> Reading<'a> {
             let key = |it: &Finding| (it.file.clone(), it.line, it.code);
             key(one).cmp(&key(other))
         });
-        Ok(self.plan)
+        Ok(self)
     }
 
     fn follow_domain(
@@ -365,20 +417,56 @@ impl<'a> Reading<'a> {
             });
             (schemes::metadata_for(urls), vec![])
         };
-        let places: Vec<_> = items
+        let places: Vec<ItemPlace> = items
             .iter()
-            .map(|item| (metadata.identity_of(&item.record), item.location.clone()))
+            .map(|item| ItemPlace {
+                identity: metadata.identity_of(&item.record),
+                location: item.location.clone(),
+                hashes: self.hashes(item),
+            })
             .collect();
         let followed = follow(&metadata, known, items, &self.source_rules, options.adopt);
-        for (identity, location) in places {
-            if !followed.contradicted.contains(&identity) {
-                let request = identity.request.as_deref();
-                self.plan
-                    .locations
-                    .add(domain, &identity.path, request, &location);
+        for place in places {
+            if !followed.contradicted.contains(&place.identity) {
+                self.locate(domain, place);
             }
         }
         self.apply(domain, path, metadata, followed)
+    }
+
+    /// The hashes that are compared with the items of the other time.
+    fn hashes(&self, item: &ListItem) -> Option<ItemHashes> {
+        match &self.past {
+            Past::Unknown => None,
+            Past::Now(items) => Some(items.hashes_of(item)),
+            Past::Known(items) => Some(items.hashes_of(item)),
+        }
+    }
+
+    /// Keeps the place of an item, and its record if the item is new.
+    fn locate(&mut self, domain: &str, place: ItemPlace) {
+        let ItemPlace {
+            identity,
+            location,
+            hashes,
+        } = place;
+        let Plan {
+            locations, changes, ..
+        } = &mut self.plan;
+        let mut is_new = false;
+        match (&mut self.past, hashes) {
+            (Past::Now(items), Some(item)) => items.add(item),
+            (Past::Known(past), Some(item)) => {
+                is_new = !past.has(item);
+                changes.are_new &= !is_new || !past.has_url(item);
+            }
+            _ => {}
+        }
+        let request = identity.request.as_deref();
+        locations.add(domain, &identity.path, request, &location, is_new);
+        if is_new {
+            changes.records.push((domain.to_owned(), identity));
+        }
     }
 
     /// Prepares the domain file, and counts.
@@ -424,49 +512,9 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The URLs that a source leaves out.
-fn excluded(source: &ListSource) -> anyhow::Result<GlobSet> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in &source.exclude {
-        set.add(GlobBuilder::new(pattern).literal_separator(true).build()?);
-    }
-    Ok(set.build()?)
-}
-
-/// The item, with the URL of its page where the domain has site rules.
-///
-/// # Errors
-/// A mistake, if the rules do not admit the URL, or take a URL with a promise to another page.
-fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Box<Finding>> {
-    let Some(url) = item.url() else {
-        return Ok(item);
-    };
-    let trace = rules.explain(url.as_str());
-    if trace.domain_rules.is_none() && trace.website_rules.is_none() {
-        return Ok(item);
-    }
-    let location = item.location.clone();
-    let mistake = |code, message| Box::new(finding(code, &location, message));
-    match trace.outcome.and_then(|found| found.record) {
-        Ok(page) => {
-            let is_same = (&item.host, &item.record.path) == (&page.host, &page.path);
-            let states = item.record.is_static()
-                || item.record.status.is_some()
-                || item.record.redirects_to.is_some()
-                || item.record.content_type.is_some();
-            if !is_same && states {
-                let message = format!(
-                    "the site rules take {} to {page}; change the list or the rules",
-                    url.as_str()
-                );
-                return Err(mistake(Code::OtherPage, message));
-            }
-            (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
-            Ok(item)
-        }
-        Err(failure) => Err(mistake(
-            Code::NotAdmitted,
-            format!("{}: {failure}", url.as_str()),
-        )),
-    }
+/// An item that was followed.
+struct ItemPlace {
+    identity: RecordIdentity,
+    location: Location,
+    hashes: Option<ItemHashes>,
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use crate::hook::Repository;
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
-use crate::site::Site;
+use crate::site::{Site, sha256};
 use crate::support::Reply;
 
 /// A URL that 40 lines of 12 documents use, one that a single line uses, and a host of which all URLs are gone.
@@ -184,4 +185,169 @@ fn every_output_names_the_lines_of_documents() {
         .collect();
     assert_lacks(&ledger, "docs/0");
     assert_has(&ledger, "urldb/docs.test.yaml");
+}
+
+/// Commits everything.
+fn commit(repository: &Repository) {
+    repository.git("config user.name ada");
+    repository.git("config user.email ada@docs.test");
+    repository.git("add -A");
+    repository.git("commit -q -m documents");
+}
+
+#[test]
+fn a_pull_request_that_adds_a_broken_link_is_annotated_at_its_line() {
+    let site = Site::with(&[("/good", "good"), ("/new", "new")]);
+    let network = site.network_of(&["docs.test", "one.test"]);
+    let repository = Repository::of(Sandbox::new(&network));
+    repository.write("docs/a.md", "http://docs.test/good http://docs.test/gone\n");
+    commit(&repository);
+    let asked = || {
+        let requests = site.requests();
+        let targets: Vec<String> = requests.into_iter().map(|it| it.target).collect();
+        targets
+    };
+    let check = "check --list docs/ --changed-since HEAD";
+    repository.ok(check);
+    // One more use of a known URL is not asked, and neither is a link that moves to another line or file.
+    repository.write("docs/a.md", "# Title\n\nhttp://docs.test/good\n");
+    repository.write("docs/b.md", "http://docs.test/gone http://docs.test/good\n");
+    repository.ok(check);
+    assert!(asked().is_empty());
+    repository.write(
+        "docs/b.md",
+        "http://docs.test/good\n\nhttp://docs.test/new\nhttp://one.test/lost\nhttps://docs.test/gone\n",
+    );
+    repository.write("docs/c.md", "[it](http://one.test/lost)\n");
+    let ran = repository.exits(1, &format!("{check} --github -d one.test"));
+    ran.says(&[
+        "::error file=docs/b.md,line=4,",
+        "If the address is wrong, correct it in this line.",
+        "Used 2 times in 2 files: docs/b.md:4, docs/c.md:1.",
+    ]);
+    assert_lacks(&asked().join(" "), "/good");
+}
+
+#[test]
+fn a_pull_request_need_not_sync_to_be_checked() {
+    let site = Site::with(&[("/good", "good"), ("/new", "new"), ("/own", "own")]);
+    let network = site.network_of(&["docs.test"]);
+    let repository = Repository::of(Sandbox::new(&network));
+    repository.write("docs/a.md", "http://docs.test/good http://docs.test/gone\n");
+    repository.ok("add-list -y docs/");
+    repository.ok("sync");
+    commit(&repository);
+    let check = "check --changed-since HEAD --github";
+    repository.ok(check);
+    repository.write(
+        "docs/b.md",
+        "http://docs.test/gone\n\nhttp://docs.test/lost\n",
+    );
+    let ran = repository.exits(1, check);
+    let ran = ran.says("::error file=docs/b.md,line=3,");
+    assert_lacks(&ran.out, &["not-synced", "docs.test/gone", "/tmp"]);
+    let found = repository
+        .exits(1, "check --changed-since HEAD --format json")
+        .json();
+    let locations = json!([{"file": "docs/b.md", "line": 3}]);
+    assert_eq!(found["findings"][0]["locations"], locations);
+    assert!(
+        site.requests()
+            .iter()
+            .all(|request| request.target == "/lost")
+    );
+    // With the records in step, the same; and a record that people wrote is named in its file.
+    repository.ok("sync");
+    let found = repository
+        .exits(1, "check --changed-since HEAD --format json")
+        .json();
+    let locations = &found["findings"][0]["locations"];
+    assert_eq!(locations[0], json!({"file": "docs/b.md", "line": 3}));
+    assert_eq!(locations[1]["file"], "urldb/docs.test.yaml");
+    repository.ok("add http://docs.test/own");
+    site.remove("/own");
+    let ran = repository.exits(1, check);
+    ran.says(&[
+        "::error file=docs/b.md,line=3,",
+        "file=urldb/docs.test.yaml,line=",
+    ]);
+    // Domain files with mistakes are checked as far as they can be.
+    let text = repository.read("urldb/docs.test.yaml");
+    repository.write(
+        "urldb/docs.test.yaml",
+        text + "---\n_path: /x\ncontent-length: many\n",
+    );
+    repository
+        .exits(1, check)
+        .complains("the lists are not compared: urldb/docs.test.yaml:");
+}
+
+#[test]
+fn a_promise_that_changes_is_checked_with_its_new_line_first() {
+    let site = Site::with(&[("/a", "a"), ("/b", "b")]);
+    let sums = |rows: &[(&str, &str)]| -> String {
+        let lines = rows.iter();
+        let lines: Vec<String> = lines
+            .map(|(name, content)| {
+                format!(
+                    "{}  {name}
+",
+                    sha256(content)
+                )
+            })
+            .collect();
+        lines.concat()
+    };
+    let network = site.network_of(&["data.test"]);
+    let repository = Repository::of(Sandbox::new(&network));
+    repository.write("x.sums", sums(&[("a", "a"), ("b", "b")]));
+    repository.write("broken.sums", "<<<<<<< ours\n=======\n>>>>>>> theirs\n");
+    commit(&repository);
+    let check = "check --list x.sums --base http://data.test/ --changed-since HEAD --format json";
+    repository.ok(check);
+    assert!(site.requests().is_empty());
+    repository.write(
+        "x.sums",
+        sums(&[("b", "b"), ("a", "a"), ("a", "a"), ("b", "other")]),
+    );
+    // The contradiction is new, and not asked.
+    let found = repository.exits(1, check).json();
+    assert_eq!(found["mistakes"][0]["code"], "list-contradiction");
+    assert!(site.requests().is_empty());
+    repository.git("add -A");
+    repository.git("commit -q -m contradiction");
+    repository.ok(check);
+    repository.write("x.sums", sums(&[("b", "other"), ("a", "a")]));
+    let found = repository.exits(1, check).json();
+    assert_eq!(
+        found["findings"][0]["locations"],
+        json!([{"file": "x.sums", "line": 1}])
+    );
+    // A list that the commit does not have, or could not be read there, is new as a whole.
+    repository.write("y.sums", sums(&[("a", "a")]));
+    repository.ok("check --list y.sums --base http://data.test/ --changed-since HEAD");
+    repository.write("broken.sums", sums(&[("a", "a")]));
+    repository.ok("check --list broken.sums --base http://data.test/ --changed-since HEAD");
+    let targets: Vec<String> = site.requests().into_iter().map(|it| it.target).collect();
+    assert_eq!(targets.iter().filter(|it| *it == "/a").count(), 2);
+    repository
+        .exits(
+            2,
+            "check --list x.sums --base http://data.test/ --changed-since nothing",
+        )
+        .complains("nothing names no commit");
+}
+
+#[test]
+fn new_lines_of_a_list_come_first() {
+    let site = Site::new();
+    let repository = Repository::of(Sandbox::new(&site.network_of(&["docs.test"])));
+    // The path is known, and another scheme of it is new.
+    repository.write("docs/a.md", "http://docs.test/x\n");
+    commit(&repository);
+    repository.write("docs/b.md", "https://docs.test/x\n");
+    let check = "check --list docs/ --changed-since HEAD --format json";
+    let found = repository.exits(1, check).json();
+    let locations = json!([{"file": "docs/b.md", "line": 1}, {"file": "docs/a.md", "line": 1}]);
+    assert_eq!(found["findings"][0]["locations"], locations);
 }

@@ -27,6 +27,11 @@ impl ChangedArgs {
         self.revision.is_none()
     }
 
+    /// The commit, if the option is given.
+    pub(crate) fn revision(&self) -> Option<&str> {
+        self.revision.as_deref()
+    }
+
     /// The changed files, if the option is given.
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Option<ChangedFiles>> {
         let revision = self.revision.as_deref();
@@ -40,7 +45,7 @@ impl ChangedArgs {
         let Some(revision) = &self.revision else {
             return Ok(None);
         };
-        let repository = Repository::discover(&context.database(), GitEnv::from_process())?;
+        let repository = Repository::discover(&context.config.root, GitEnv::from_process())?;
         let Some(repository) = repository else {
             return Ok(None);
         };

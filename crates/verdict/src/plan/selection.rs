@@ -72,6 +72,21 @@ impl ChangedRecords {
         }
     }
 
+    /// Adds the records of another change.
+    pub fn add_all(&mut self, other: Self) {
+        self.are_new &= other.are_new;
+        for (host, domain) in other.domains {
+            match domain {
+                ChangedDomain::Whole => self.add_domain(&host),
+                ChangedDomain::Records(records) => {
+                    for identity in records {
+                        self.add_record(&host, identity);
+                    }
+                }
+            }
+        }
+    }
+
     fn has(&self, host: &str, record: &Record) -> bool {
         self.domains.get(host).is_some_and(|domain| match domain {
             ChangedDomain::Whole => true,

@@ -1,0 +1,90 @@
+//! The lists of a commit, in a temporary folder.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+use urldb_files::Root;
+
+use super::files::fixed_part;
+use crate::config::{self, Author, Config, Database, FILE_NAME, ListSource};
+use crate::git::{Commit, GitEnv, Repository};
+
+/// Sources by name.
+type Sources = BTreeMap<String, ListSource>;
+
+/// The configuration with the lists of a commit. `choose` gets the sources that urldb.toml had in the commit, and says
+/// which are read. The folder is removed when the second value is dropped.
+///
+/// # Errors
+/// When `revision` names no commit, or a file cannot be written.
+pub(crate) fn at_revision(
+    config: &Config,
+    revision: &str,
+    choose: impl FnOnce(Sources) -> Sources,
+) -> anyhow::Result<(Config, TempDir)> {
+    let repository = Repository::discover(&config.root, GitEnv::from_process())?;
+    let repository = repository.with_context(|| {
+        let folder = config.root.display();
+        format!("--changed-since {revision}: {folder} is in no git repository")
+    })?;
+    let commit = repository.changes_since(revision)?.before;
+    let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
+    let checkout = Checkout {
+        top: repository.relative(&config.root)?,
+        folder: Root::new(folder.path(), "the temporary folder"),
+        repository,
+        commit,
+    };
+    checkout.write(Path::new(FILE_NAME))?;
+    let settings = folder.path().join(FILE_NAME);
+    // A file with mistakes has no sources.
+    let past = config::load_by(&settings, Author::Stranger).ok();
+    let sources = choose(past.map(|it| it.sources).unwrap_or_default());
+    for pattern in sources.values().flat_map(|source| &source.path) {
+        checkout.write(&fixed_part(pattern))?;
+    }
+    let database = Database {
+        path: std::path::absolute(config.database_root().path())?,
+    };
+    let config = Config {
+        root: folder.path().to_owned(),
+        database,
+        sources,
+        ..config.clone()
+    };
+    Ok((config, folder))
+}
+
+/// A commit, and the folder that gets some of its files.
+struct Checkout {
+    repository: Repository,
+    commit: Commit,
+    /// The folder of urldb.toml, relative to the work tree.
+    top: PathBuf,
+    folder: Root,
+}
+
+impl Checkout {
+    /// Writes the regular files at a path, which may be a folder.
+    fn write(&self, path: &Path) -> anyhow::Result<()> {
+        for (name, blob) in self
+            .repository
+            .files_of(&self.commit, &self.top.join(path))?
+        {
+            let name = name.strip_prefix(&self.top).unwrap_or(&name);
+            let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+            if !name.components().all(is_plain) {
+                continue;
+            }
+            if let Some(parent) = self.folder.path().join(name).parent() {
+                urldb_files::make_folder(parent)?;
+            }
+            let bytes = self.repository.read_blob(&blob)?;
+            self.folder.file(name).create_new()?.write_all(&bytes)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! The URLs of a source: without those that it excludes, and as the site rules write them.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use urldb_canon::rules::SiteRules;
+use urldb_interchange::ListItem;
+use urldb_text::{Code, Finding};
+
+use super::follow::finding;
+use crate::config::ListSource;
+
+/// The URLs that a source leaves out.
+pub(super) fn excluded(source: &ListSource) -> anyhow::Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in &source.exclude {
+        set.add(GlobBuilder::new(pattern).literal_separator(true).build()?);
+    }
+    Ok(set.build()?)
+}
+
+/// The item, with the URL of its page where the domain has site rules.
+///
+/// # Errors
+/// A mistake, if the rules do not admit the URL, or take a URL with a promise to another page.
+pub(super) fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Box<Finding>> {
+    let Some(url) = item.url() else {
+        return Ok(item);
+    };
+    let trace = rules.explain(url.as_str());
+    if trace.domain_rules.is_none() && trace.website_rules.is_none() {
+        return Ok(item);
+    }
+    let location = item.location.clone();
+    let mistake = |code, message| Box::new(finding(code, &location, message));
+    match trace.outcome.and_then(|found| found.record) {
+        Ok(page) => {
+            let is_same = (&item.host, &item.record.path) == (&page.host, &page.path);
+            let states = item.record.is_static()
+                || item.record.status.is_some()
+                || item.record.redirects_to.is_some()
+                || item.record.content_type.is_some();
+            if !is_same && states {
+                let message = format!(
+                    "the site rules take {} to {page}; change the list or the rules",
+                    url.as_str()
+                );
+                return Err(mistake(Code::OtherPage, message));
+            }
+            (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
+            Ok(item)
+        }
+        Err(failure) => Err(mistake(
+            Code::NotAdmitted,
+            format!("{}: {failure}", url.as_str()),
+        )),
+    }
+}
