@@ -5,6 +5,7 @@
 //! the lists of a commit, and `stated` their items.
 
 mod aside;
+mod change;
 mod edits;
 mod files;
 mod first;
@@ -22,12 +23,11 @@ pub(crate) mod spool;
 mod stated;
 
 pub(crate) use aside::with_empty_database;
+pub(crate) use change::FileChange;
 pub(crate) use edits::{
     AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited,
 };
 pub use locations::ListLocations;
 pub(crate) use past::at_revision;
-pub(crate) use plan::{
-    FileChange, FollowOptions, Plan, follow_changes, follow_sources, locations, past_items,
-};
+pub(crate) use plan::{FollowOptions, Plan, follow_changes, follow_sources, locations, past_items};
 pub(crate) use stated::{NewRecords, StatedItems};

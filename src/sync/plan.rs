@@ -10,9 +10,9 @@ use globset::GlobSet;
 use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainFile, Metadata, RecordIdentity};
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
-use urldb_render::numbers::number;
 use urldb_text::{Code, Finding};
 
+use super::change::FileChange;
 use super::files::{MergeState, files_of};
 use super::first::First;
 use super::follow::{Followed, SourceCounts, SourceRule, finding, follow, schemes_of};
@@ -61,32 +61,6 @@ pub(crate) struct Plan {
     /// The records with new items, compared with the items of another time.
     pub(crate) changes: NewRecords,
     pub(crate) locations: ListLocations,
-}
-
-/// The changes of one domain file.
-pub(crate) struct FileChange {
-    pub(crate) host: String,
-    pub(crate) path: PathBuf,
-    pub(crate) added: u64,
-    pub(crate) updated: u64,
-    pub(crate) removed: u64,
-    /// The paths of the records that change.
-    pub(crate) paths: Vec<String>,
-}
-
-impl FileChange {
-    /// The finding that the file differs from its lists; its name is relative to `root`.
-    pub(crate) fn not_synced(&self, root: &Path) -> Finding {
-        let message = match self.added + self.updated + self.removed {
-            1 => "1 record differs from its lists; `urldb sync` writes it".to_owned(),
-            records => {
-                let records = number(records);
-                format!("{records} records differ from their lists; `urldb sync` writes them")
-            }
-        };
-        let file = self.path.strip_prefix(root).unwrap_or(&self.path);
-        Finding::new(Code::NotSynced, 1, message).in_file(file)
-    }
 }
 
 impl Plan {
