@@ -279,13 +279,18 @@ fn split_scheme(input: &str) -> Result<(Scheme, &str), UrlError> {
         (Some(_), None) => Err(not_absolute()),
         // `example.com:80/x` and `localhost:8080` are hosts with ports, although the grammar allows schemes
         // with dots.
-        (None, None) if name.contains('.') || rest.starts_with(|c: char| c.is_ascii_digit()) => {
-            Err(not_absolute())
-        }
+        (None, None) if name.contains('.') || starts_with_port(rest) => Err(not_absolute()),
         (None, _) => Err(UrlError::Scheme {
             scheme: name.to_owned(),
         }),
     }
+}
+
+/// Whether the text begins with a number that can be a port: unlike `doi:10.1000/182` and `tel:5551234`.
+fn starts_with_port(text: &str) -> bool {
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let digits = &text[..end];
+    digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<u16>().is_ok()
 }
 
 fn is_scheme(name: &str) -> bool {

@@ -10,8 +10,10 @@ mod path;
 mod request;
 pub mod rules;
 mod surt;
+mod uri;
 
 pub use error::{PathError, UrlError};
 pub use identity::{Identity, RequestUrl, Scheme, check_path, identify};
 pub use request::{Compat, Request};
 pub use surt::{Canonicalizer, SurtOptions, surt, surt_with};
+pub use uri::{is_uri, kind_of_held};

@@ -215,6 +215,8 @@ fn refusals() {
         ("http:/example.com", "not-absolute", "as above"),
         ("ftp://example.com/", "scheme", ""),
         ("mailto:a@example.com", "scheme", ""),
+        ("doi:10.1000/182", "scheme", "no host with a port"),
+        ("tel:5551234", "scheme", "no port has this number"),
         ("http://example.com:8080/", "port", ""),
         ("http://example.com:443/", "port", "the other scheme's"),
         ("https://example.com:80/", "port", "as above"),

@@ -7,13 +7,14 @@ use urldb_files::{Kind, Root};
 
 use crate::domain_file::{DomainFile, ParsedFile, host_of};
 use crate::error::Error;
-use crate::names::{check_host, is_domain_file, is_misnamed};
+use crate::names::{HELD_URIS, check_host, is_domain_file, is_misnamed};
 
 /// A directory of domain files. Opening the directory reads none of the files.
 #[derive(Debug, Clone)]
 pub struct Database {
     directory: PathBuf,
     files: Vec<PathBuf>,
+    held: Option<PathBuf>,
     misnamed: Vec<PathBuf>,
 }
 
@@ -35,22 +36,26 @@ impl Database {
             path: root.path().to_owned(),
             source,
         });
-        let (mut files, mut misnamed) = (Vec::new(), Vec::new());
+        let (mut files, mut held, mut misnamed) = (Vec::new(), None, Vec::new());
         for file in listed? {
             let is_domain_file = is_domain_file(file.name());
             let is_named = is_domain_file || is_misnamed(file.name());
-            if is_named && file.kind() != Some(Kind::Folder) {
-                let list = if is_domain_file {
-                    &mut files
-                } else {
-                    &mut misnamed
-                };
-                list.push(file.path());
+            if !is_named || file.kind() == Some(Kind::Folder) {
+                continue;
+            }
+            let path = file.path();
+            if !is_domain_file {
+                misnamed.push(path);
+            } else if host_of(&path) == HELD_URIS {
+                held = Some(path);
+            } else {
+                files.push(path);
             }
         }
         Ok(Self {
             directory: root.path().to_owned(),
             files,
+            held,
             misnamed,
         })
     }
@@ -60,9 +65,21 @@ impl Database {
         &self.directory
     }
 
-    /// The domain files, sorted by name.
+    /// The domain files of hosts, sorted by name.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
+    }
+
+    /// The file of held URIs, if there is one.
+    pub fn held(&self) -> Option<&Path> {
+        self.held.as_deref()
+    }
+
+    /// The file of held URIs, and the domain files of hosts.
+    pub fn all_files(&self) -> impl Iterator<Item = &Path> {
+        self.held()
+            .into_iter()
+            .chain(self.files.iter().map(PathBuf::as_path))
     }
 
     /// The files that end in `.yml`, sorted by name: no domain files, but probably meant as such.
@@ -87,10 +104,12 @@ impl Database {
             .map(DomainFile::read)
     }
 
-    /// The path of a host's domain file, which need not exist; `None` if `host` is not a valid
-    /// host name.
+    /// The path of a host's domain file, or of the file of held URIs, which need not exist; `None` if `host` is
+    /// not a valid host name.
     pub fn path_of(&self, host: &str) -> Option<PathBuf> {
-        check_host(host).ok()?;
+        if host != HELD_URIS {
+            check_host(host).ok()?;
+        }
         Some(self.directory.join(format!("{host}.yaml")))
     }
 }

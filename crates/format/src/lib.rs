@@ -93,7 +93,7 @@ pub use merge::{
     ValueMerge, Versions, merge, merge_mappings,
 };
 pub use metadata::Metadata;
-pub use names::{is_domain_file, is_misnamed};
+pub use names::{HELD_URIS, is_domain_file, is_misnamed};
 pub use read::read_documents;
 pub use reader::DomainReader;
 pub use record::{Record, RecordIdentity, is_sha256, without_case};

@@ -13,9 +13,9 @@ use crate::entry::{RecordEntry, duplicate_record};
 use crate::keys;
 use crate::layout::Layout;
 use crate::metadata::Metadata;
-use crate::names::{check_host, is_domain_file, is_misnamed};
+use crate::names::{HELD_URIS, check_host, is_domain_file, is_misnamed};
 use crate::record::{ListOrder, RecordIdentity};
-use crate::record_checks::{bad_value, check_record};
+use crate::record_checks::{bad_value, check_path_of, check_uri_of, check_values};
 use crate::spelling::misspelled;
 use crate::value::{Mapping, Value};
 
@@ -139,15 +139,15 @@ impl<'a> Linter<'a> {
     }
 
     fn check_record(&mut self, document: &DocumentRef<'_>, findings: &mut Vec<Finding>) {
-        if document.is_plain() && !document.may_repeat {
+        if document.is_plain() && !document.may_repeat && !self.has_uris() {
             return;
         }
         let Some(entry) = document.to_entry() else {
             return;
         };
+        findings.extend(self.check_promise(&entry));
         if !document.is_plain() {
             let (record, layout) = (&entry.record, &entry.layout);
-            findings.extend(lint_promise(&entry, self.own_keys));
             lint_list("categories", &record.categories, layout, findings);
             if entry.intact && !document.is_blocked() {
                 lint_form(layout, record.fields(ListOrder::Source), findings);
@@ -158,6 +158,21 @@ impl<'a> Linter<'a> {
             findings.extend(self.check_order(&entry));
         }
         findings.extend(self.today.and_then(|today| expired_mute(&entry, today)));
+    }
+
+    /// Whether the file is that of held URIs.
+    fn has_uris(&self) -> bool {
+        self.host == HELD_URIS
+    }
+
+    /// The mistakes that change the meaning of a record of this file.
+    fn check_promise(&self, entry: &RecordEntry) -> Vec<Finding> {
+        if !self.has_uris() {
+            return lint_promise(entry, self.own_keys);
+        }
+        let mut findings = lint_values(entry, self.own_keys);
+        findings.extend(check_uri_of(entry));
+        findings
     }
 
     /// The finding that a record should come before the last one.
@@ -180,16 +195,17 @@ impl<'a> Linter<'a> {
                     self.check_metadata(head.metadata, layout, findings);
                 }
             }
-            Content::Read(_) | Content::Stored(_) => {
+            Content::Plain(_) if !self.has_uris() => {}
+            Content::Plain(_) | Content::Read(_) | Content::Stored(_) => {
                 let Some(entry) = document.to_entry() else {
                     return;
                 };
-                findings.extend(lint_promise(&entry, self.own_keys));
+                findings.extend(self.check_promise(&entry));
                 let first = document.first;
                 let contradicted = first.filter(|first| !first.says_the_same_as(&entry));
                 findings.extend(contradicted.map(|first| duplicate_record(first, &entry)));
             }
-            Content::Plain(_) | Content::Broken | Content::Footer => {}
+            Content::Broken | Content::Footer => {}
         }
     }
 
@@ -210,6 +226,11 @@ impl<'a> Linter<'a> {
         for (key, offset) in &head.keys {
             let line = head.start + offset;
             findings.extend(unknown_key(key, keys::METADATA, self.own_keys, line));
+            if self.has_uris() && keys::METADATA.contains(&key.as_ref()) {
+                let message = format!("`{key}` means nothing here: no run requests a held URI");
+                let finding = Finding::new(Code::UnknownKey, line, message);
+                findings.push(finding.with_help("remove it"));
+            }
         }
     }
 }
@@ -217,11 +238,18 @@ impl<'a> Linter<'a> {
 /// The mistakes that change the meaning of one record: wrong values, and misspelled keys and
 /// categories. A record with an error among them must not be fetched.
 pub fn lint_promise(entry: &RecordEntry, own_keys: &[String]) -> Vec<Finding> {
-    let mut findings = vec![];
     if entry.is_plain {
-        return findings;
+        return vec![];
     }
-    check_record(entry, &mut findings);
+    let mut findings = lint_values(entry, own_keys);
+    findings.extend(check_path_of(entry));
+    findings
+}
+
+/// The same mistakes, but for those in the path.
+fn lint_values(entry: &RecordEntry, own_keys: &[String]) -> Vec<Finding> {
+    let mut findings = vec![];
+    check_values(entry, &mut findings);
     for category in &entry.record.categories {
         findings.extend(unknown_category(category, &entry.layout));
     }
@@ -246,7 +274,7 @@ fn expired_mute(entry: &RecordEntry, today: Date) -> Option<Finding> {
     Some(finding.with_help("remove `mute-until` and `mute-reason`, or write a later date"))
 }
 
-/// Checks that the file is named after a host.
+/// Checks that the file is named after a host, or holds URIs.
 fn check_file_name(path: &Path) -> Option<Finding> {
     let name = path
         .file_name()
@@ -263,6 +291,8 @@ fn check_file_name(path: &Path) -> Option<Finding> {
             format!("the file name `{name}` begins with a dot, so urldb does not read it");
         let host = host.trim_start_matches('.');
         Some(finding(message).with_help(format!("name the file {host}.yaml, or remove it")))
+    } else if host == HELD_URIS {
+        None
     } else if let Err(bad) = check_host(&host) {
         let message = format!("the host in the file name, `{host}`, {}", bad.problem);
         let help = bad

@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+/// The name, without `.yaml`, of the domain file of held URIs: those that no file of a host can hold. Each `_path` in
+/// it is a whole URI, and no run requests one.
+pub const HELD_URIS: &str = "+uris";
+
 /// Whether the last component of `path` is the name of a domain file: it ends in `.yaml`, has
 /// something before that, and does not begin with a dot.
 ///

@@ -1,6 +1,6 @@
 //! Checks the values of a record against their keys.
 
-use urldb_canon::PathError;
+use urldb_canon::{Identity, PathError, identify, kind_of_held};
 use urldb_text::{Code, Finding};
 
 use crate::digest::{Algorithm, Digest};
@@ -8,28 +8,52 @@ use crate::entry::RecordEntry;
 use crate::path_check::check_path;
 use crate::value::{Mapping, Value};
 
-/// Adds a finding for each wrong value of a record.
-pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
-    let record = entry.record();
-    let line_of = |key: &str| entry.key_line(key).unwrap_or_else(|| entry.line());
-    if let Err((column, problem, help)) = check_path(&record.path) {
+/// The mistake in the path of a record.
+pub(crate) fn check_path_of(entry: &RecordEntry) -> Option<Finding> {
+    let path = &entry.record().path;
+    if let Err((column, problem, help)) = check_path(path) {
         let finding = Finding::new(Code::BadPath, entry.line(), format!("the path {problem}"));
-        findings.push(finding.at_column("_path: ".len() + column).with_help(help));
-    } else if let Err(PathError::NotCanonical {
+        return Some(finding.at_column("_path: ".len() + column).with_help(help));
+    }
+    let Err(PathError::NotCanonical {
         problem,
         suggestion,
         ..
-    }) = urldb_canon::check_path(&record.path)
-    {
-        let finding = Finding::new(
-            Code::PathNotCanonical,
-            entry.line(),
-            format!("the path {problem}"),
-        );
-        findings.push(finding.with_help(format!(
-            "`add` would write `{suggestion}`, and take that for another URL"
-        )));
+    }) = urldb_canon::check_path(path)
+    else {
+        return None;
+    };
+    let message = format!("the path {problem}");
+    let finding = Finding::new(Code::PathNotCanonical, entry.line(), message);
+    Some(finding.with_help(format!(
+        "`add` would write `{suggestion}`, and take that for another URL"
+    )))
+}
+
+/// The mistake in the path of a record in the file of held URIs, where it is a whole URI.
+pub(crate) fn check_uri_of(entry: &RecordEntry) -> Option<Finding> {
+    let uri = &entry.record().path;
+    if kind_of_held(uri).is_some() {
+        return None;
     }
+    let finding = |message: &str| Finding::new(Code::BadPath, entry.line(), message);
+    Some(match identify(uri) {
+        Ok(Identity { host, path, .. }) => {
+            let finding = finding("runs can check the URL in the file of its host");
+            finding.with_help(format!(
+                "move the record to {host}.yaml, with `_path: {path}`"
+            ))
+        }
+        Err(_) => finding("the path is not a URI that can be held here").with_help(
+            "write an absolute URI in ASCII and without a user name, such as `urn:isbn:0451450523`",
+        ),
+    })
+}
+
+/// Adds a finding for each wrong value of a record, but for its path.
+pub(crate) fn check_values(entry: &RecordEntry, findings: &mut Vec<Finding>) {
+    let record = entry.record();
+    let line_of = |key: &str| entry.key_line(key).unwrap_or_else(|| entry.line());
     check_digests(entry, line_of, findings);
     if let Some(until) = &record.mute_until
         && record.muted_until().is_none()
