@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -78,7 +79,8 @@ pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
         files.push(config.repository_root().file(name));
     }
     let database = config.open_database()?;
-    let domain_files = database.files().iter().chain(database.misnamed());
+    let misnamed = database.misnamed().iter().map(PathBuf::as_path);
+    let domain_files = database.all_files().chain(misnamed);
     let names = domain_files.filter_map(|path| path.file_name());
     let folder = config.database_root();
     files.extend(names.map(|name| folder.file(name)));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
-use urldb_canon::{Identity, RequestUrl};
+use urldb_canon::{Identity, RequestUrl, UrlError, kind_of_held};
 use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 use urldb_verdict::Request;
@@ -189,6 +189,16 @@ fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String
     })
 }
 
+/// The reason why a URL cannot be added.
+fn refusal(url: &str, error: UrlError) -> anyhow::Error {
+    if kind_of_held(url).is_none() {
+        return error.into();
+    }
+    anyhow::anyhow!(
+        "{error}; `urldb import` of ssd3, jsonl or table holds such a URI, and nothing checks it"
+    )
+}
+
 /// The page of each URL, without duplicates, spelled as the site rules and `cnames` have it.
 fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
     let aliases = Aliases::load(&context.config)?;
@@ -196,9 +206,10 @@ fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
     let mut out = output::stdout();
     let (mut pages, mut known) = (vec![], HashSet::new());
     for url in urls {
-        let spelled = UrlParts::parse(url)?.to_string();
+        let spelled = UrlParts::parse(url).map_err(|error| refusal(url, error))?;
+        let spelled = spelled.to_string();
         let mut page = match rules.resolve(url).and_then(|found| found.record) {
-            Err(ResolveError::Url(error)) => return Err(error.into()),
+            Err(ResolveError::Url(error)) => return Err(refusal(url, error)),
             other => other.with_context(|| format!("{spelled} cannot be added"))?,
         };
         if page.to_string() != spelled && !context.quiet {

@@ -124,8 +124,9 @@ fn each(
     let repository = repository.ok().flatten();
     let mut left_out = 0;
     let database = context.config.open_database()?;
-    for parsed in database.read_where(|host| selection.wants_domain(host)) {
-        let file: DomainFile = parsed?.file;
+    let files = database.all_files();
+    for path in files.filter(|path| selection.wants_domain(&urldb_format::host_of(path))) {
+        let file = DomainFile::read(path)?.file;
         let domain = file.host();
         let amended = AmendmentDate::new(file.path(), repository.as_ref());
         for entry in file

@@ -91,7 +91,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 /// When there is no file of a name that was typed. A file that cannot be read is a finding instead.
 pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     if named.is_empty() {
-        return Ok(context.config.open_database()?.files().to_vec());
+        let database = context.config.open_database()?;
+        return Ok(database.all_files().map(Path::to_owned).collect());
     }
     let paths = named.iter().map(|path| {
         let path = context.directory.join(path);

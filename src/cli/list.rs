@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use urldb_canon::RequestUrl;
-use urldb_format::{DomainReader, Metadata, Record, RecordEntry};
+use urldb_format::{DomainReader, HELD_URIS, Metadata, Record, RecordEntry};
 use urldb_verdict::Selection;
 
 use super::Context;
@@ -16,7 +16,7 @@ use super::args::{ChangedArgs, Rank, SearchArgs, SelectArgs};
 use super::print::style::{ListFormat, print_invalid_record};
 use crate::exit::ExitCode;
 
-/// List the URLs of the database, over each scheme that runs use
+/// List the URLs of the database, over each scheme that runs use, and held URIs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         out: io::BufWriter::new(output::stdout()),
         found: vec![],
     };
-    for path in database.files() {
+    for path in database.all_files() {
         let host = urldb_format::host_of(path);
         if !selection.wants_domain(&host) {
             continue;
@@ -121,18 +121,18 @@ impl<W: Write> Listing<'_, W> {
         if !self.selection.wants_record(host, record) || !args.wants(record) {
             return Ok(());
         }
-        for scheme in metadata.schemes_of(record) {
-            let Some(url) = RequestUrl::new(scheme, host, &record.path) else {
+        for url in urls_of(record, host, metadata) {
+            let Some(url) = url else {
                 print_invalid_record(name, entry.line());
                 continue;
             };
             let rank = args.search.is_asked_for().then(|| args.search.rank(record));
             let line = match args.format {
-                ListFormat::Human => sanitize(url.as_str()).into_owned(),
+                ListFormat::Human => sanitize(&url).into_owned(),
                 ListFormat::Jsonl => {
                     let group = rank.as_ref().and_then(Rank::heading);
                     let place = (name, entry.line());
-                    output::json(&record_line(url.as_str(), place, group, record))?
+                    output::json(&record_line(&url, place, group, record))?
                 }
             };
             if let Some(rank) = rank {
@@ -150,6 +150,16 @@ impl<W: Write> Listing<'_, W> {
         self.out.flush()?;
         Ok(ExitCode::Success)
     }
+}
+
+/// The URL of a record over each scheme, or the held URI; `None` for one that is not valid.
+fn urls_of(record: &Record, host: &str, metadata: &Metadata) -> Vec<Option<String>> {
+    if host == HELD_URIS {
+        let kind = urldb_canon::kind_of_held(&record.path);
+        return vec![kind.map(|_| record.path.clone())];
+    }
+    let url = |scheme| RequestUrl::new(scheme, host, &record.path).map(String::from);
+    metadata.schemes_of(record).into_iter().map(url).collect()
 }
 
 /// Writes the records that were found, under headings if they are grouped; JSON objects contain theirs.

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
+use urldb_canon::Scheme;
+use urldb_format::{DomainFile, HELD_URIS, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 use urldb_verdict::Selection;
 
 use super::Context;
 use super::args::{
-    ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, UncommittedChanges, find_records,
-    find_records_for_edit,
+    ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, UncommittedChanges, find_records_for_edit,
 };
 use super::print::style;
 use super::sync::ListedRecords;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
+use crate::database::lookup::url_text;
 use crate::exit::ExitCode;
 
 /// Remove URLs from the database
@@ -100,7 +100,7 @@ fn remove(
     context: &Context,
 ) -> anyhow::Result<(RemovedPaths, ChangedUrls)> {
     let (mut removed, mut urls) = (RemovedPaths::new(), ChangedUrls::default());
-    for path in context.config.open_database()?.files() {
+    for path in context.config.open_database()?.all_files() {
         let host = urldb_format::host_of(path);
         if !selection.wants_domain(&host) {
             continue;
@@ -134,10 +134,7 @@ fn remove(
             edit.prepare(&file)?;
         }
         for (path, scheme) in &schemes {
-            let url = RequestUrl::new(*scheme, &host, path);
-            urls.add(&host, || {
-                url.map_or_else(|| format!("{host}{path}"), String::from)
-            });
+            urls.add(&host, || url_text(*scheme, &host, path));
         }
         removed.insert(host, schemes.into_keys().collect());
     }
@@ -165,7 +162,7 @@ fn selection(
                 }
             }
             urls = present;
-            find_records(context, &urls).map(|records| (records, None))
+            find_records_for_edit(context, &urls).map(|(records, _)| (records, None))
         }
         (found, _) => found,
     };
@@ -195,6 +192,7 @@ fn print(removed: &RemovedPaths, dry_run: bool, context: &Context) -> io::Result
     let done = style::paint(style::GOOD, done);
     for (host, paths) in removed {
         let file = context.shown(&context.domain_file(host));
+        let host = if host == HELD_URIS { "" } else { host };
         for path in paths {
             writeln!(out, "{done} {host}{} from {file}", sanitize(path))?;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use urldb_canon::rules::SiteRules;
-use urldb_format::{DomainFile, DomainReader};
+use urldb_format::{DomainFile, DomainReader, HELD_URIS};
 use urldb_text::{Code, Finding};
 
 use super::pages::PageCheck;
@@ -34,7 +34,11 @@ impl<'a> AcrossFiles<'a> {
         }
     }
 
+    /// Adds the metadata of a file. The file of held URIs has no host, and so no names.
     pub(crate) fn add_head(&mut self, file: &DomainFile) {
+        if file.host() == HELD_URIS {
+            return;
+        }
         let names = || OtherNames {
             path: file.path().to_owned(),
             cnames: file.metadata().cnames.clone(),

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use urldb_canon::{Identity as Url, RequestUrl, Scheme, identify};
-use urldb_format::{DomainFile, Mapping, Metadata, Record, RecordIdentity, Value};
+use urldb_format::{DomainFile, HELD_URIS, Mapping, Metadata, Record, RecordIdentity, Value};
 use urldb_interchange::{ListItem, Location, Notice};
 
 use crate::database::aliases::read_if_there;
+use crate::database::lookup::url_text;
 use crate::database::schemes;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,8 @@ impl<'a> ListMerge<'a> {
     ) -> anyhow::Result<Self> {
         let present = read_if_there(path)?;
         if let Some(file) = &present {
-            let has_host = RequestUrl::new(Scheme::Http, file.host(), "/").is_some();
+            let has_host = file.host() == HELD_URIS
+                || RequestUrl::new(Scheme::Http, file.host(), "/").is_some();
             anyhow::ensure!(
                 has_host,
                 "{} cannot take URLs: its name is not a host",
@@ -145,16 +147,17 @@ impl MergedFile {
         self.file.host()
     }
 
-    pub(crate) fn done(&self) -> impl Iterator<Item = (MergeResult, RequestUrl)> {
+    /// The URL of each record, with its result.
+    pub(crate) fn done(&self) -> impl Iterator<Item = (MergeResult, String)> {
         let records = self.records.iter();
-        records.filter_map(|(record, done)| Some((*done, self.url(record)?)))
+        records.map(|(record, done)| (*done, self.url(record)))
     }
 
     /// The records that the file has already as they should be, each with its URL.
-    pub(crate) fn known(&self) -> impl Iterator<Item = (RecordIdentity, RequestUrl)> {
+    pub(crate) fn known(&self) -> impl Iterator<Item = (RecordIdentity, String)> {
         let known = self.records.iter();
         let known = known.filter(|(_, done)| *done == MergeResult::Known);
-        known.filter_map(|(record, _)| Some((record.identity(), self.url(record)?)))
+        known.map(|(record, _)| (record.identity(), self.url(record)))
     }
 
     /// The number of URLs with this result.
@@ -171,12 +174,12 @@ impl MergedFile {
             .records
             .iter()
             .filter(|(record, _)| !record.is_static() && record.request_key().is_none());
-        plain.filter_map(|(record, _)| identify(self.url(record)?.as_str()).ok())
+        plain.filter_map(|(record, _)| identify(&self.url(record)).ok())
     }
 
-    fn url(&self, record: &Record) -> Option<RequestUrl> {
+    fn url(&self, record: &Record) -> String {
         let scheme = self.file.metadata().scheme_of(record);
-        RequestUrl::new(scheme, self.file.host(), &record.path)
+        url_text(scheme, self.file.host(), &record.path)
     }
 
     /// The file to write; `None` if nothing changes.

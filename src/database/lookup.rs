@@ -3,9 +3,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use urldb_canon::Scheme;
-use urldb_format::{DomainFile, DomainReader, Metadata, RecordEntry};
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::{DomainFile, DomainReader, HELD_URIS, Metadata, RecordEntry};
 use urldb_verdict::plan::is_asked_of_cnames;
+
+/// The URL of a record, for people: the path of a held URI; host and path where they make no URL.
+pub(crate) fn url_text(scheme: Scheme, host: &str, path: &str) -> String {
+    if host == HELD_URIS {
+        return path.to_owned();
+    }
+    let url = RequestUrl::new(scheme, host, path);
+    url.map_or_else(|| format!("{host}{path}"), String::from)
+}
 
 /// The records of one domain file, by path.
 #[derive(Debug, Default)]

@@ -104,14 +104,14 @@ impl ProjectSetup<'_> {
     fn count_records(&self) -> anyhow::Result<DatabaseCounts> {
         let database = self.config.open_database()?;
         let mut counts = DatabaseCounts {
-            files: database.files().len() as u64,
+            files: database.all_files().count() as u64,
             mistaken: database.misnamed().len() as u64,
             ..DatabaseCounts::default()
         };
         let rules = site_rules::read(&self.database_folder())?;
         let mut across = AcrossFiles::new(rules.holding());
         let mut mistaken = BTreeSet::new();
-        for path in database.files() {
+        for path in database.all_files() {
             let linter = || (Linter::new(path, &self.config.lint.keys), false, 0);
             let (_, mut has_mistake, urls) = fold(path, linter, |state, document| {
                 let (linter, has_mistake, urls) = state;
@@ -134,7 +134,7 @@ impl ProjectSetup<'_> {
             }
             let is_canonical = canonical.is_none();
             if has_mistake {
-                mistaken.insert(path.clone());
+                mistaken.insert(path.to_owned());
             }
             counts.not_canonical += u64::from(!has_mistake && !is_canonical);
         }

@@ -1,7 +1,7 @@
 //! The sources of an overview.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use urldb_files::Root;
@@ -30,6 +30,8 @@ pub struct Sources<'a> {
     pub(super) now: Timestamp,
     pub(super) ledger: Root,
     pub(super) files: Vec<PathBuf>,
+    /// The file of held URIs.
+    pub(super) held: Option<PathBuf>,
     pub(super) misnamed: Vec<PathBuf>,
     pub(super) replay: Replay,
     /// All incidents but merged ones, by id.
@@ -89,6 +91,7 @@ impl<'a> Sources<'a> {
             ledger,
             archive: files.and_then(Catalogue::open).ok(),
             files: database.files().to_vec(),
+            held: database.held().map(Path::to_owned),
             misnamed: database.misnamed().to_vec(),
             affected: affected.collect(),
             lists: lists(config),

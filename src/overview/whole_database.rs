@@ -13,6 +13,7 @@ use urldb_protocol::{
 use super::hosts::HostUrls;
 use super::sources::{DAYS, Sources};
 use super::{date_of, domain_of, replay};
+use crate::database::held::HeldUris;
 
 /// Hours after which an overview is out of date, if too few intervals of runs are known.
 const STALE_AFTER: u64 = 72;
@@ -56,9 +57,10 @@ impl Sources<'_> {
             }
             hosts.push(read.host);
         }
-        for path in &self.misnamed {
-            mistakes.extend(self.misnamed(path));
-        }
+        let held = self.held_uris();
+        mistakes.extend(held.mistakes);
+        let misnamed = self.misnamed.iter();
+        mistakes.extend(misnamed.flat_map(|path| self.misnamed(path)));
         let elsewhere = self.affected_elsewhere(&hosts);
         totals.affected += elsewhere;
         totals.broken += elsewhere;
@@ -78,6 +80,7 @@ impl Sources<'_> {
             totals,
             files,
             deprecated,
+            held: held.kinds,
             open,
             notices,
             closed,
@@ -92,6 +95,12 @@ impl Sources<'_> {
             used,
             waiting: vec![],
         })
+    }
+
+    fn held_uris(&self) -> HeldUris {
+        let held = self.held.as_ref();
+        let held = held.map(|path| HeldUris::read(self.config, path, |_| true));
+        held.unwrap_or_default()
     }
 
     /// The open incidents, the notices that hold, and what is closed: the latest first.

@@ -55,6 +55,7 @@ impl Report {
             coverage: Coverage {
                 deprecated: skipped.deprecated,
                 not_selected: skipped.not_selected,
+                held: skipped.held.clone(),
                 ..Coverage::default()
             },
             mistakes,

@@ -5,9 +5,10 @@
 //! parts of the files that are read at the moment are in memory. A small database is read once, and
 //! its jobs are kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use urldb_format::{HELD_URIS, Record};
 use urldb_protocol::Mistake;
 use urldb_verdict::{PastRuns, Selection, Shard, SkippedRecords};
 
@@ -15,6 +16,7 @@ use super::plan_options::PlanOptionsByHost;
 use super::planned_jobs::{PlannedFile, PlannedJobs};
 use super::planner::{PlanEvent, PlannedDomain, Planner};
 use crate::config::Config;
+use crate::database::held::HeldUris;
 use crate::database::mistakes::mistakes;
 use crate::notify::{AudienceUrls, FilteredSections};
 use crate::sync::ListLocations;
@@ -27,6 +29,8 @@ pub(super) struct DomainFiles<'a> {
     config: &'a Config,
     selection: &'a Selection,
     files: Vec<PathBuf>,
+    /// The file of held URIs, which has no jobs.
+    held: Option<PathBuf>,
     misnamed: Vec<PathBuf>,
     /// The part of the files; all without one.
     shard: Option<Shard>,
@@ -62,6 +66,7 @@ impl<'a> DomainFiles<'a> {
             config,
             selection,
             files: database.files().to_vec(),
+            held: database.held().map(Path::to_owned),
             misnamed: database.misnamed().to_vec(),
             shard: None,
             sections: FilteredSections::default(),
@@ -82,6 +87,7 @@ impl<'a> DomainFiles<'a> {
     pub(super) fn of_shard(mut self, shard: Shard) -> Self {
         let is_of_shard = |path: &PathBuf| shard.has_host(&urldb_format::host_of(path));
         self.files.retain(is_of_shard);
+        self.held = self.held.filter(is_of_shard);
         self.misnamed.retain(is_of_shard);
         self.shard = Some(shard);
         self
@@ -89,7 +95,7 @@ impl<'a> DomainFiles<'a> {
 
     pub(super) fn hosts(&self) -> Vec<String> {
         // The ledger remembers the mistake of a misnamed file under its whole name.
-        let files = self.files.iter().chain(&self.misnamed);
+        let files = self.files.iter().chain(&self.held).chain(&self.misnamed);
         let hosts = files.map(|path| urldb_format::host_of(path));
         hosts
             .filter(|host| self.selection.wants_domain(host))
@@ -146,6 +152,7 @@ impl<'a> DomainFiles<'a> {
             });
             jobs.add(file, survey);
         }
+        files.extend(self.held_uris(&mut skipped));
         files.extend(self.misnamed_files());
         // A typo in a filter must not look like a good result. Nothing changed is a good result.
         anyhow::ensure!(
@@ -153,6 +160,7 @@ impl<'a> DomainFiles<'a> {
                 // Other shards may have the records.
                 || self.shard.is_some()
                 || files.iter().any(|file| !file.mistakes.is_empty())
+                || !skipped.held.is_empty()
                 // Contradictions are not asked.
                 || self.lists.is_some()
                 || self.selection.is_everything()
@@ -164,6 +172,20 @@ impl<'a> DomainFiles<'a> {
             files,
             skipped,
             audiences,
+        })
+    }
+
+    /// The file of held URIs, if it is selected. Counts them.
+    fn held_uris(&self, skipped: &mut SkippedRecords) -> Option<ReadFile> {
+        let held = self.held.as_ref();
+        let path = held.filter(|_| self.selection.wants_domain(HELD_URIS))?;
+        let wants = |record: &Record| self.selection.wants_record(HELD_URIS, record);
+        let read = HeldUris::read(self.config, path, wants);
+        skipped.held = read.kinds;
+        Some(ReadFile {
+            host: HELD_URIS.to_owned(),
+            name: self.config.relative_name(path).into(),
+            mistakes: read.mistakes,
         })
     }
 

@@ -12,6 +12,15 @@ use urldb_text::{Code, Finding};
 
 use super::groups::{Group, group_of};
 
+/// Options of following.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FollowOptions {
+    /// Records that no list made, and that say what a list says, get its name.
+    pub(crate) adopt: bool,
+    /// Records are removed even if most of a list is gone.
+    pub(crate) force: bool,
+}
+
 /// The rules of a source about its records.
 #[derive(Debug, Clone)]
 pub(crate) struct SourceRule {

@@ -27,7 +27,8 @@ pub(crate) use change::FileChange;
 pub(crate) use edits::{
     AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited,
 };
+pub(crate) use follow::FollowOptions;
 pub use locations::ListLocations;
 pub(crate) use past::at_revision;
-pub(crate) use plan::{FollowOptions, Plan, follow_changes, follow_sources, locations, past_items};
+pub(crate) use plan::{Plan, follow_changes, follow_sources, locations, past_items};
 pub(crate) use stated::{NewRecords, StatedItems};

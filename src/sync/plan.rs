@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use globset::GlobSet;
+use urldb_canon::kind_of_held;
 use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainFile, Metadata, RecordIdentity};
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
@@ -15,7 +16,9 @@ use urldb_text::{Code, Finding};
 use super::change::FileChange;
 use super::files::{MergeState, files_of};
 use super::first::First;
-use super::follow::{Followed, SourceCounts, SourceRule, finding, follow, schemes_of};
+use super::follow::{
+    FollowOptions, Followed, SourceCounts, SourceRule, finding, follow, schemes_of,
+};
 use super::formats::{self, ReadOptions};
 use super::groups::states;
 use super::known::known_records;
@@ -31,15 +34,6 @@ use crate::database::{schemes, site_rules};
 /// Most records of a source that may be gone at once: a share of them, and a number.
 const MOST_GONE_PERCENT: u64 = 20;
 const MOST_GONE: u64 = 10;
-
-/// Options of following.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct FollowOptions {
-    /// Records that no list made, and that say what a list says, get its name.
-    pub(crate) adopt: bool,
-    /// Records are removed even if most of a list is gone.
-    pub(crate) force: bool,
-}
 
 /// The changes that the lists make necessary, and the mistakes in them.
 pub(crate) struct Plan {
@@ -274,13 +268,19 @@ impl<'a> Reading<'a> {
                 return None;
             }
         };
+        if item.is_held() {
+            // Sync holds no URIs.
+            let kind = kind_of_held(&item.record.path);
+            self.leave_out(kind.unwrap_or_default(), 1);
+            return None;
+        }
         let Some(url) = item.url() else {
             let message = "host and path make no URL";
             self.note(Notice::refused(item.location, "bad-path", message));
             return None;
         };
         if excluded.is_match(url.as_str()) {
-            *self.plan.left_out.entry("excluded".to_owned()).or_default() += 1;
+            self.leave_out("excluded".to_owned(), 1);
             return None;
         }
         item.record.source = vec![name.to_owned()];
@@ -302,8 +302,12 @@ impl<'a> Reading<'a> {
         match notice.severity {
             NoticeSeverity::Remark => {}
             NoticeSeverity::Refused if !is_other => self.plan.refused.push(notice),
-            _ => *self.plan.left_out.entry(notice.code).or_default() += notice.count,
+            _ => self.leave_out(notice.code, notice.count),
         }
+    }
+
+    fn leave_out(&mut self, kind: String, entries: u64) {
+        *self.plan.left_out.entry(kind).or_default() += entries;
     }
 
     /// Warns of files that two sources read.

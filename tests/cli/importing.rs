@@ -191,7 +191,7 @@ fn what_a_catalogue_discards_is_told_with_its_section() {
     let sandbox = sandbox_with(
         "c.uric",
         "URI: http://example.test/\r\nNAME: A\r\nDATE: 31/10/2007 19:03:34\r\nRATING: 9\r\n\r\nNAME: B\r\n\r\n\
-         URI: mailto:a@example.test\r\nNAME: C\r\nDATE: 31/10/2007 19:03:34\r\n",
+         URI: ftp://a@example.test/\r\nNAME: C\r\nDATE: 31/10/2007 19:03:34\r\n",
     );
     sandbox.exits(1, "import ssd3 c.uric -k")
         .says("1 added, 2 left out, 1 refused")

@@ -49,6 +49,7 @@
 //! - `hostile`: hostile records and servers, against every output of every command.
 //! - `sync`, `documents`: lists that the database follows, and documents as lists.
 //! - `doctor`: what is set up, and the commands that mend the rest.
+//! - `held_uris`: URIs that no run can check.
 //! - `hook`: `git commit` with the installed hook.
 //! - `resolve`: conflicts that git left, and the merge driver.
 //! - `shards`: one run on several machines.
@@ -97,6 +98,7 @@ mod explaining;
 mod exporting;
 mod files;
 mod formats;
+mod held_uris;
 mod hook;
 mod hostile;
 mod http2;

@@ -34,12 +34,14 @@ fn parse(text: &str, location: &Location) -> Result<ListItem, Notice> {
         return Err(refused("the line is not a JSON object"));
     };
     let url = object.get("url").and_then(Json::as_str);
-    let mut item = ListItem::new(
+    let mut item = ListItem::of_uri(
         location.clone(),
         url.ok_or_else(|| refused("there is no `url`"))?,
     )?;
     if let Some(domain) = object.get("domain").and_then(Json::as_str) {
-        if RequestUrl::new(Scheme::Http, domain, "/").is_some() {
+        if item.is_held() && domain != item.host {
+            return Err(refused("no domain can have the URI"));
+        } else if item.is_held() || RequestUrl::new(Scheme::Http, domain, "/").is_some() {
             domain.clone_into(&mut item.host);
         } else {
             return Err(refused("`domain` is not a host name"));

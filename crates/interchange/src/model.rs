@@ -6,8 +6,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use urldb_canon::{Identity, RequestUrl, Scheme, identify};
-use urldb_format::{Digest, Mapping, Metadata, Record};
+use urldb_canon::{Identity, RequestUrl, Scheme, identify, kind_of_held};
+use urldb_format::{Digest, HELD_URIS, Mapping, Metadata, Record};
 
 /// A location in a source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,9 +68,9 @@ pub struct Span {
 pub struct ListItem {
     /// The location in the source.
     pub location: Location,
-    /// The scheme of the URL in the source.
+    /// The scheme of the URL in the source; without meaning for a held URI.
     pub scheme: Scheme,
-    /// The host of the URL, or the domain that the source assigns the URL to.
+    /// The host of the URL, or the domain that the source assigns the URL to; [`HELD_URIS`] for a held URI.
     pub host: String,
     /// The record for the database.
     pub record: Record,
@@ -107,10 +107,35 @@ impl ListItem {
             Err(error) => Err(Notice::refused(location, error.code(), error.to_string())),
         }
     }
+
+    /// An item with only a URI, for formats that keep URIs which nothing can request.
+    ///
+    /// # Errors
+    /// As [`Self::new`], unless the URI can be held.
+    pub(crate) fn of_uri(location: Location, uri: &str) -> Result<Self, Notice> {
+        match Self::new(location.clone(), uri) {
+            Err(_) if kind_of_held(uri).is_some() => Ok(Self {
+                location,
+                scheme: Scheme::Http,
+                host: HELD_URIS.to_owned(),
+                record: Record::new(uri),
+                metadata: None,
+                spelling: None,
+                moment: None,
+                spans: vec![],
+            }),
+            other => other,
+        }
+    }
+
+    /// Whether the item is a held URI.
+    pub fn is_held(&self) -> bool {
+        self.host == HELD_URIS
+    }
 }
 
 impl ListItem {
-    /// The URL of the item; `None` if host and path make none.
+    /// The URL of the item; `None` if host and path make none, as for a held URI.
     pub fn url(&self) -> Option<RequestUrl> {
         RequestUrl::new(self.scheme, &self.host, &self.record.path)
     }
@@ -134,14 +159,24 @@ impl ListItem {
     }
 
     /// Replaces the record by the one in the source. A path without a leading `/` is refused, because
-    /// it would change the host when it is appended to the host.
+    /// it would change the host when it is appended to the host; the path of a held URI is the URI.
     pub(crate) fn with_record(mut self, mut document: Mapping) -> Result<Self, Notice> {
         if document.get("_path").is_none() {
-            document.insert("_path", std::mem::take(&mut self.record.path));
+            document.insert("_path", self.record.path.as_str());
         }
-        let record = Record::from_mapping(document).filter(|record| record.path.starts_with('/'));
+        let record = Record::from_mapping(document).filter(|record| {
+            if self.is_held() {
+                record.path == self.record.path
+            } else {
+                record.path.starts_with('/')
+            }
+        });
         let refused = || {
-            let message = "the path of the record does not begin with `/`";
+            let message = if self.is_held() {
+                "the path of the record is not its URI"
+            } else {
+                "the path of the record does not begin with `/`"
+            };
             Notice::refused(self.location.clone(), "bad-path", message)
         };
         self.record = record.ok_or_else(refused)?;
@@ -300,18 +335,28 @@ pub struct DomainRecord<'a> {
     pub(crate) domain: &'a str,
     pub(crate) record: &'a Record,
     metadata: &'a Metadata,
-    url: RequestUrl,
+    url: String,
 }
 
 impl<'a> DomainRecord<'a> {
-    /// A record in the domain file of the host `domain`; `None` if host and path make no URL.
+    /// A record in the domain file of the host `domain`, or in that of held URIs; `None` if it has no URL or URI.
     pub fn new(domain: &'a str, metadata: &'a Metadata, record: &'a Record) -> Option<Self> {
+        let url = if domain == HELD_URIS {
+            kind_of_held(&record.path).map(|_| record.path.clone())
+        } else {
+            RequestUrl::new(metadata.scheme_of(record), domain, &record.path).map(String::from)
+        };
         Some(Self {
             domain,
             record,
             metadata,
-            url: RequestUrl::new(metadata.scheme_of(record), domain, &record.path)?,
+            url: url?,
         })
+    }
+
+    /// Whether the record is a held URI.
+    pub fn is_held(&self) -> bool {
+        self.domain == HELD_URIS
     }
 
     /// The scheme of the record's URL.
@@ -319,9 +364,9 @@ impl<'a> DomainRecord<'a> {
         self.metadata.scheme_of(self.record)
     }
 
-    /// The URL of the record.
+    /// The URL of the record, or its URI.
     pub fn url(&self) -> &str {
-        self.url.as_str()
+        &self.url
     }
 
     /// The URLs that runs request for the record: one for each of its schemes.

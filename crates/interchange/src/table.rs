@@ -203,7 +203,7 @@ impl<'a> RowValues<'a> {
                 self.document.insert(key, value.clone());
             }
         }
-        let mut item = ListItem::new(location.clone(), self.url)?;
+        let mut item = ListItem::of_uri(location.clone(), self.url)?;
         item.metadata = self.metadata;
         item = item.with_record(self.document)?;
         for (key, span) in self.spans {
@@ -250,7 +250,7 @@ impl<W: Write> Writer<W> {
         let mut row = vec![domain_record.url().to_owned()];
         let same =
             urldb_canon::identify(&row[0]).is_ok_and(|it| it.path == domain_record.record.path);
-        if same {
+        if domain_record.is_held() || same {
             rest.remove("_path");
         }
         row.extend(COLUMNS.map(|column| take(&mut rest, column).unwrap_or_default()));

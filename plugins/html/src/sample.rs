@@ -220,6 +220,7 @@ pub(crate) fn overview() -> Overview {
         totals: totals(),
         files: files(),
         deprecated: 1,
+        held: BTreeMap::new(),
         // More than the overview lists.
         open: vec![incident(OPEN, None); 13],
         notices: vec![],

@@ -198,6 +198,7 @@ fn overview(text: &str) -> Overview {
             ages: [2, 1, 0, 0, 0],
         },
         deprecated: 1,
+        held: BTreeMap::new(),
         notices: vec![],
         open: vec![IncidentOverview {
             incident: incident(bad, text),

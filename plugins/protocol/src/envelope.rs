@@ -316,6 +316,9 @@ pub struct Coverage {
     pub deprecated: u64,
     /// Records that were not due because they were not selected.
     pub not_selected: u64,
+    /// URIs that the database holds and no run checks, by their kind: a scheme, `port`, `ipv6` or `other`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, u64>,
     /// Body bytes read and hashed.
     pub bytes: u64,
     /// Wall-clock time, in milliseconds.

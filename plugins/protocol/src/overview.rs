@@ -44,6 +44,8 @@ pub struct Overview {
     pub files: FileCounts,
     /// Number of records that runs do not ask for, because they are deprecated.
     pub deprecated: u64,
+    /// URIs that the database holds and no run checks, by their kind: a scheme, `port`, `ipv6` or `other`.
+    pub held: BTreeMap<String, u64>,
     /// The open incidents: the latest first, then those with the most URLs.
     pub open: Vec<IncidentOverview>,
     /// The notices that hold, the latest first: dangers to promises that are kept.

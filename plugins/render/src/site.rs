@@ -1,11 +1,13 @@
 //! The sentences of the status site.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use urldb_protocol::{BlindRun, ComesAndGoes, HostOverview, Overview, SeenResult, State};
 
-use crate::numbers::{counted, number};
+use crate::numbers::{NO_BREAK, count, counted, number};
 use crate::text::capitalized;
 
 /// Counts of promises that a headline is about.
@@ -311,6 +313,18 @@ pub fn other_urls(state: State, urls: u64, shown: u64, agreeing: Option<u32>) ->
         None if shown == 0 => String::new(),
         None => format!("The evidence of {which} is not stored."),
     }
+}
+
+/// `12 URIs are held, not checked (ftp 9, urn 3).`; `None` if there are none.
+pub fn held_uris(kinds: &BTreeMap<String, u64>) -> Option<String> {
+    let all: u64 = kinds.values().sum();
+    let kinds = kinds
+        .iter()
+        .map(|(kind, uris)| format!("{kind}{NO_BREAK}{}", number(*uris)));
+    let kinds: Vec<String> = kinds.collect();
+    let verb = if all == 1 { "is" } else { "are" };
+    let (all_uris, kinds) = (count(all, "URI"), kinds.join(", "));
+    (all > 0).then(|| format!("{all_uris} {verb} held, not checked ({kinds})."))
 }
 
 /// `Unchanged: the run saw each of the 32 broken URLs as before.`

@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 
 use clap::Args;
 use urldb_canon::rules::SiteRules;
-use urldb_canon::{Identity, RequestUrl};
-use urldb_format::{Database, DomainFile};
+use urldb_canon::{Identity, RequestUrl, kind_of_held};
+use urldb_format::{Database, DomainFile, HELD_URIS};
 use urldb_text::nearest;
 use urldb_verdict::{NamedRecord, Selection};
 
@@ -126,10 +126,12 @@ pub(crate) fn find_records(context: &Context, urls: &[String]) -> anyhow::Result
     if urls.is_empty() {
         return Ok(vec![]);
     }
-    RecordLookup::new(context, urls)?.find_all(urls)
+    let mut lookup = RecordLookup::new(context, urls)?;
+    urls.iter().map(|url| lookup.find_asked(url)).collect()
 }
 
-/// The same records, and their domain file, read for edits of them: `None` if they are in several files.
+/// The same records, or those of held URIs, and their domain file, read for edits of them: `None` if they are in
+/// several files.
 ///
 /// # Errors
 /// As [`find_records`].
@@ -142,7 +144,12 @@ pub(crate) fn find_records_for_edit(
     }
     let mut lookup = RecordLookup::new(context, urls)?;
     let file = lookup.read_for_edit()?;
-    let records = lookup.find_all(urls)?;
+    let find = |url: &String| match lookup.held(url)? {
+        Some(named) => Ok(named),
+        None => lookup.find_asked(url),
+    };
+    let records = urls.iter().map(find);
+    let records = records.collect::<anyhow::Result<Vec<NamedRecord>>>()?;
     // A path in the file need not be canonical, and so may be beyond the part that was read.
     let is_read = |named: &NamedRecord| {
         let domain = lookup.domains.get(&named.domain);
@@ -205,14 +212,30 @@ impl<'a> RecordLookup<'a> {
         Ok(Some(file))
     }
 
-    /// The records of all URLs, which runs ask for.
-    fn find_all(&mut self, urls: &[String]) -> anyhow::Result<Vec<NamedRecord>> {
-        let find = |url: &String| {
-            let (identity, named) = self.find(url)?;
-            self.require_asked(&identity, &named)?;
-            Ok(named)
-        };
-        urls.iter().map(find).collect()
+    /// The record of a URL, which runs ask for.
+    fn find_asked(&mut self, url: &str) -> anyhow::Result<NamedRecord> {
+        anyhow::ensure!(
+            self.held(url)?.is_none(),
+            "{url} is held, not checked: runs ask only for URLs of http and https without a port or an IPv6 address"
+        );
+        let (identity, named) = self.find(url)?;
+        self.require_asked(&identity, &named)?;
+        Ok(named)
+    }
+
+    /// The record of a URI, if the database holds it.
+    fn held(&self, uri: &str) -> anyhow::Result<Option<NamedRecord>> {
+        if kind_of_held(uri).is_none() {
+            return Ok(None);
+        }
+        let wants = |path: &str| path == uri;
+        let file = self.context.domain_file(HELD_URIS);
+        let index = DomainIndex::read_where(&file, wants)?;
+        Ok(index.find(uri).map(|(path, _)| NamedRecord {
+            domain: HELD_URIS.to_owned(),
+            path: path.to_owned(),
+            alias: None,
+        }))
     }
 
     /// The URL of the database that `typed` means, and its record.

@@ -5,13 +5,14 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DomainFile, Record, RecordIdentity};
+use urldb_canon::{Identity, Scheme, identify, kind_of_held};
+use urldb_format::{DomainFile, HELD_URIS, Record, RecordIdentity};
 use urldb_verdict::{NamedRecord, Selection};
 
 use super::domain_file_name;
 use crate::cli::Context;
 use crate::database::aliases::Aliases;
+use crate::database::lookup::url_text;
 use crate::git::{FileVersion, Repository};
 
 /// The difference between a record on disk and the last commit.
@@ -94,10 +95,8 @@ impl<'a> UncommittedChanges<'a> {
                 if let UncommittedRecord::Removed(record) = record
                     && selection.wants_record(&host, record)
                 {
-                    let path = &record.path;
-                    let url = RequestUrl::new(scheme.unwrap_or(Scheme::Http), &host, path);
-                    let url = url.map_or_else(|| format!("{host}{path}"), String::from);
-                    removed.push((host.clone(), url));
+                    let scheme = scheme.unwrap_or(Scheme::Http);
+                    removed.push((host.clone(), url_text(scheme, &host, &record.path)));
                 }
             }
             if removed.len() > before {
@@ -112,17 +111,21 @@ impl<'a> UncommittedChanges<'a> {
     /// # Errors
     /// As [`Self::of_record`].
     pub(crate) fn removed_record(&mut self, url: &str) -> anyhow::Result<Option<NamedRecord>> {
-        let Ok(url) = urldb_canon::identify(url) else {
-            return Ok(None);
+        let (domain, path) = match identify(url) {
+            Ok(Identity { host, path, .. }) => {
+                let aliases = Aliases::load_readable(&self.context.config)?;
+                (aliases.primary_host(&host), path)
+            }
+            Err(_) if kind_of_held(url).is_some() => (HELD_URIS.to_owned(), url.to_owned()),
+            Err(_) => return Ok(None),
         };
-        let domain = Aliases::load_readable(&self.context.config)?.primary_host(&url.host);
         let is_removed = |(identity, record): (&RecordIdentity, &UncommittedRecord)| {
-            identity.path == url.path && matches!(record, UncommittedRecord::Removed(_))
+            identity.path == path && matches!(record, UncommittedRecord::Removed(_))
         };
         let named = self.of_host(&domain)?.records.iter().any(is_removed);
         Ok(named.then_some(NamedRecord {
             domain,
-            path: url.path,
+            path,
             alias: None,
         }))
     }

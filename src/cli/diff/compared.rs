@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use urldb_canon::RequestUrl;
 use urldb_format::{
     DifferenceKind, DomainFile, FileDifference, RecordDifference, RecordEntry, difference,
 };
 use urldb_text::{Code, Finding};
 
+use crate::database::lookup::url_text;
 use crate::git::{ChangedFile, FileVersion, Repository};
 
 /// Two versions of a domain file, read.
@@ -157,8 +157,7 @@ impl<'a> ComparedFile<'a> {
         let record = entry.map(RecordEntry::record);
         let path = record.map_or("", |record| record.path.as_str());
         let scheme = record.map_or_else(|| metadata.scheme(), |it| metadata.scheme_of(it));
-        let url = RequestUrl::new(scheme, file.host(), path);
-        url.map_or_else(|| format!("{}{path}", file.host()), String::from)
+        url_text(scheme, file.host(), path)
     }
 
     /// The number of records that could not be compared.

@@ -201,7 +201,7 @@ fn write(
         if let Some(uncommitted) = uncommitted {
             for (record, url) in merged.known() {
                 if uncommitted.of_record(merged.host(), &record)?.is_some() {
-                    report.add_uncommitted(merged.host(), &url);
+                    report.add_uncommitted(merged.host(), url);
                 }
             }
         }

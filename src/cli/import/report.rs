@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use urldb_canon::RequestUrl;
 use urldb_interchange::{Notice, NoticeSeverity};
 use urldb_text::sanitize;
 
@@ -82,12 +81,12 @@ impl ImportReport {
                     MergeResult::Merged => paint(GOOD, "merged"),
                     MergeResult::Known => paint(DIM, "known"),
                 };
-                writeln!(self.lines, "{word} {url}")?;
+                writeln!(self.lines, "{word} {}", sanitize(&url))?;
             }
         }
         for (done, url) in merged.done() {
             if done != MergeResult::Known {
-                self.changed.add(merged.host(), || url.to_string());
+                self.changed.add(merged.host(), || url);
             }
         }
         let [added, others, known] = [MergeResult::Added, MergeResult::Merged, MergeResult::Known]
@@ -106,8 +105,8 @@ impl ImportReport {
     }
 
     /// Counts a URL that an earlier import wrote, and that is not committed yet.
-    pub(super) fn add_uncommitted(&mut self, host: &str, url: &RequestUrl) {
-        self.changed.add(host, || url.to_string());
+    pub(super) fn add_uncommitted(&mut self, host: &str, url: String) {
+        self.changed.add(host, || url);
     }
 
     /// The added and merged URLs, and those of [`Self::add_uncommitted`].

@@ -373,7 +373,8 @@ fn text_of(record: &Record) -> String {
 /// The files that can be read; runs report the others.
 fn known_files(config: &Config) -> anyhow::Result<BTreeMap<PathBuf, KnownFile>> {
     let database = config.open_database()?;
-    let files = database.read().filter_map(Result::ok);
+    let files = database.all_files().map(DomainFile::read);
+    let files = files.filter_map(Result::ok);
     Ok(files
         .map(|parsed| (parsed.file.path().to_owned(), KnownFile::new(&parsed.file)))
         .collect())

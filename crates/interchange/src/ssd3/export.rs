@@ -196,6 +196,13 @@ fn add_uri(
     converted: &mut ConvertedRecord,
 ) -> String {
     let url = domain_record.url();
+    if domain_record.is_held() {
+        add_field(&mut converted.record, "URI", url);
+        if let Some(metadata) = domain_record.stated_metadata(domain_record.scheme()) {
+            add_metadata(metadata, &mut converted.record);
+        }
+        return url.to_owned();
+    }
     let is_good = |text: &str| {
         let is_uri = StandardField::find("URI").is_some_and(|field| field.takes(text));
         is_value(text) && is_uri && identify(text).is_ok()

@@ -1,6 +1,7 @@
 //! The fields that the specification defines, and their valid values (section 3).
 
 use jiff::civil::DateTime;
+use urldb_canon::is_uri;
 
 /// A field that section 3 of the specification defines.
 #[derive(Debug)]
@@ -123,73 +124,6 @@ pub fn number(text: &str) -> Option<&str> {
     let digits = text.trim_start_matches('0');
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(digits)
-}
-
-/// Whether the text is a `URI` of RFC 3986: with a scheme, and optionally a fragment.
-fn is_uri(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once(':') else {
-        return false;
-    };
-    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    let starts_well = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
-    if !starts_well || !scheme.bytes().all(in_scheme) {
-        return false;
-    }
-    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (authority, path) = match rest.strip_prefix("//") {
-        Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-        None => ("", rest),
-    };
-    is_encoded(path, b":@/")
-        && is_encoded(query, b":@/?")
-        && is_encoded(fragment, b":@/?")
-        && is_authority(authority)
-}
-
-/// Whether the text is `[userinfo@]host[:port]`. An address in brackets is checked only for its
-/// characters.
-fn is_authority(authority: &str) -> bool {
-    let host = match authority.rsplit_once('@') {
-        Some((userinfo, host)) if is_encoded(userinfo, b":") => host,
-        Some(_) => return false,
-        None => authority,
-    };
-    let (host, port) = match host.split_once(']') {
-        Some((literal, port)) => {
-            let Some(address) = literal.strip_prefix('[') else {
-                return false;
-            };
-            if !is_encoded(address, b":") || !(port.is_empty() || port.starts_with(':')) {
-                return false;
-            }
-            ("", port.trim_start_matches(':'))
-        }
-        None => host.split_once(':').unwrap_or((host, "")),
-    };
-    is_encoded(host, b"") && port.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether the text has only unreserved characters, sub-delims, percent escapes and bytes of `also`.
-fn is_encoded(text: &str, also: &[u8]) -> bool {
-    let mut rest = text.as_bytes();
-    while let [byte, after @ ..] = rest {
-        rest = match (byte, after) {
-            (b'%', [high, low, after @ ..])
-                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
-                after
-            }
-            _ if byte.is_ascii_alphanumeric()
-                || b"-._~!$&'()*+,;=".contains(byte)
-                || also.contains(byte) =>
-            {
-                after
-            }
-            _ => return false,
-        };
-    }
-    true
 }
 
 /// Whether the text is a language tag (RFC 3066): two or three letters, or `i` or `x` and another

@@ -106,7 +106,7 @@ pub fn into_item(
 ) -> Result<ListItem, Notice> {
     let location = Location::line(file, line);
     let uri = record.get("URI").unwrap_or_default();
-    let mut item = ListItem::new(location, uri).map_err(|notice| Notice {
+    let mut item = ListItem::of_uri(location, uri).map_err(|notice| Notice {
         section: Some("3.1"),
         ..notice
     })?;
@@ -143,7 +143,7 @@ pub fn into_item(
         document.insert("catalogue", sorted(catalogue));
     }
     item.metadata = metadata_of(record).map_err(|why| bad_extension(&item, METADATA, why))?;
-    item.spelling = given("URI").map(str::to_owned);
+    item.spelling = given("URI").filter(|_| !item.is_held()).map(str::to_owned);
     item.with_record(document)
 }
 
@@ -166,8 +166,9 @@ fn path_of(record: &CatalogueRecord, item: &ListItem) -> Result<String, Notice> 
 
 fn domain_of(domain: &str, item: &ListItem) -> Result<String, Notice> {
     RequestUrl::new(Scheme::Http, domain, "/")
+        .filter(|_| !item.is_held())
         .map(|_| domain.to_owned())
-        .ok_or_else(|| bad_extension(item, DOMAIN, "it is not a host name"))
+        .ok_or_else(|| bad_extension(item, DOMAIN, "it is not a host name that can have the URI"))
 }
 
 /// Sets the promise from urldb's own extensions, and returns all other extensions. A field with one

@@ -116,6 +116,32 @@ fn json_lines_are_objects_with_a_url() {
 }
 
 #[test]
+fn held_uris_are_their_own_path_and_have_no_domain() {
+    let text = "{\"url\":\"urn:isbn:1\"}\n\
+        {\"url\":\"ftp://a.test/\",\"domain\":\"+uris\",\"record\":{\"_path\":\"ftp://a.test/\",\"name\":\"x\"}}\n\
+        {\"url\":\"ftp://a.test/\",\"domain\":\"a.test\"}\n\
+        {\"url\":\"ftp://a.test/\",\"record\":{\"_path\":\"ftp://b.test/\"}}\n\
+        {\"url\":\"http://a.test/\",\"domain\":\"+uris\"}\n\
+        {\"url\":\"http://a.test/\",\"record\":{\"_path\":\"urn:isbn:1\"}}\n\
+        {\"url\":\"ftp://ada:secret@a.test/\"}\n{\"url\":\"localhost:8080\"}\n";
+    let taken = Taken::of(|sink| jsonl::read(text.as_bytes(), &"j".into(), sink));
+    let paths = taken.items.iter().map(|item| item.record.path.as_str());
+    assert_eq!(paths.collect::<Vec<_>>(), ["urn:isbn:1", "ftp://a.test/"]);
+    assert!(taken.items.iter().all(|item| item.host == "+uris"));
+    assert_eq!(
+        taken.refused(),
+        [
+            "j:3 bad-line",
+            "j:4 bad-path",
+            "j:5 bad-line",
+            "j:6 bad-path",
+            "j:7 scheme",
+            "j:8 not-absolute"
+        ]
+    );
+}
+
+#[test]
 fn digests_are_of_files_below_the_base() {
     let a = digest('a');
     let text = format!(

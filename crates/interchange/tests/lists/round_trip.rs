@@ -1,7 +1,7 @@
 //! What a writer writes, its reader reads, as far as the format can hold it.
 
 use proptest::prelude::*;
-use urldb_format::{Mapping, Metadata, Record, Value};
+use urldb_format::{HELD_URIS, Mapping, Metadata, Record, Value};
 use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, sums, table};
 
 use crate::common::Taken;
@@ -64,6 +64,33 @@ proptest! {
                 let (back, there) = (item.record.to_mapping(), record.to_mapping());
                 prop_assert_eq!(back.sorted(), there.sorted());
                 prop_assert_eq!(item.metadata.as_ref().map(Metadata::to_mapping), stated.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn tables_and_json_lines_keep_held_uris(
+        uri in "(ftp|URN|doi)://[a-c:]{1,3}/[a-z%~]{0,2}|urn:[a-z:?#=/]{0,5}|https?://(a\\.test:8[0-9]|\\[::1\\])(/[a-z]{0,2}#?)?|[ -~]{0,8}",
+        mut record in record(),
+    ) {
+        record.path = uri;
+        let metadata = Metadata::default();
+        let domain_record = DomainRecord::new(HELD_URIS, &metadata, &record);
+        prop_assert_eq!(domain_record.is_some(), urldb_canon::kind_of_held(&record.path).is_some());
+        if let Some(domain_record) = domain_record {
+            let (mut rows, mut lines) = (Vec::new(), Vec::new());
+            let mut writer = table::Writer::new(&mut rows).unwrap();
+            writer.write(&domain_record).unwrap();
+            writer.finish().unwrap();
+            jsonl::write(&mut lines, &domain_record).unwrap();
+            let from_rows = Taken::of(|sink| table::read(&rows[..], &"t".into(), &table::Columns::default(), sink));
+            let from_lines = Taken::of(|sink| jsonl::read(&lines[..], &"j".into(), sink));
+            for taken in [from_rows, from_lines] {
+                prop_assert_eq!(taken.items.len(), 1, "{:?} {}", taken, String::from_utf8_lossy(&rows));
+                let item = &taken.items[0];
+                prop_assert!(item.is_held() && item.url().is_none());
+                let (back, there) = (item.record.to_mapping(), record.to_mapping());
+                prop_assert_eq!(back.sorted(), there.sorted());
             }
         }
     }

@@ -81,7 +81,8 @@ impl Numbers {
 fn line(event: &ReadEvent) -> String {
     match event {
         ReadEvent::Item(item) => {
-            let mut line = item.url().unwrap().to_string();
+            let uri = item.is_held().then(|| item.record.path.clone());
+            let mut line = uri.unwrap_or_else(|| item.url().unwrap().to_string());
             if let Some(length) = item.record.content_length {
                 write!(line, " length={length}").unwrap();
             }

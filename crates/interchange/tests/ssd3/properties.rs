@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
+use urldb_canon::Identity;
 use urldb_format::{Mapping, Metadata, Record, Value};
 use urldb_interchange::ssd3::{CatalogueRecord, format_date, parse_date};
 
@@ -14,10 +15,14 @@ fn value() -> impl Strategy<Value = String> {
     "[ -~]{1,20}"
 }
 
+/// URIs that runs can check, and others, which are held.
 fn uri() -> impl Strategy<Value = String> {
     let path = "(/[a-z.~%]{0,3}|/%7E|/%c3|\\?[a-z=&']{0,4}|#f){0,3}";
-    ("(http|HTTP|https)", "[a-c]{1,2}\\.(test|TEST)(:80)?", path)
-        .prop_map(|(scheme, host, path)| format!("{scheme}://{host}{path}"))
+    let checked = ("(http|HTTP|https)", "[a-c]{1,2}\\.(test|TEST)(:80)?", path)
+        .prop_map(|(scheme, host, path)| format!("{scheme}://{host}{path}"));
+    let held = "(ftp|FTP|gopher)://[a-c]{1,2}\\.test(:[0-9]{1,5})?(/[a-z~%=]{0,3}){0,2}|(urn|doi|tel):[a-z0-9.]{1,6}|\
+        https?://([a-c]\\.test:8[0-9]{1,3}|\\[[0-9a-f:]{2,6}\\](:80)?)(/[a-z]?)?(\\?q)?(#f)?";
+    prop_oneof![3 => checked, 2 => held]
 }
 
 prop_compose! {
@@ -55,21 +60,24 @@ fn catalogue() -> impl Strategy<Value = Vec<CatalogueRecord>> {
     proptest::collection::vec(catalogue_record(), 0..12).prop_map(|records| {
         let (mut urls, mut ids, mut schemes) = (HashSet::new(), HashSet::new(), BTreeMap::new());
         let is_new = |record: &CatalogueRecord| {
-            let Some(identity) = record
-                .get("URI")
-                .and_then(|uri| urldb_canon::identify(uri).ok())
-            else {
-                return false;
+            let uri = record.get("URI").unwrap_or_default();
+            let (host, path, has_scheme) = match urldb_canon::identify(uri) {
+                Ok(Identity {
+                    scheme, host, path, ..
+                }) => {
+                    let of_host = *schemes.entry(host.clone()).or_insert(scheme);
+                    (host, path, scheme == of_host)
+                }
+                Err(_) if urldb_canon::kind_of_held(uri).is_some() => {
+                    (String::new(), uri.to_owned(), true)
+                }
+                Err(_) => return false,
             };
-            let scheme = *schemes
-                .entry(identity.host.clone())
-                .or_insert(identity.scheme);
             let id = record
                 .get("ID")
                 .map(|id| id.trim_start_matches('0').to_owned());
-            let is_known =
-                scheme != identity.scheme || id.as_ref().is_some_and(|id| ids.contains(id));
-            if is_known || !urls.insert((identity.host, identity.path)) {
+            let is_known = !has_scheme || id.as_ref().is_some_and(|id| ids.contains(id));
+            if is_known || !urls.insert((host, path)) {
                 return false;
             }
             ids.extend(id);

@@ -143,6 +143,8 @@ pub struct SkippedRecords {
     pub not_selected: u64,
     /// Number of URLs of those that are not selected and not deprecated, by host.
     pub urls_not_selected: BTreeMap<String, u64>,
+    /// Number of selected URIs that nothing can request, by their kind.
+    pub held: BTreeMap<String, u64>,
 }
 
 impl AddAssign for SkippedRecords {
@@ -151,6 +153,9 @@ impl AddAssign for SkippedRecords {
         self.not_selected += other.not_selected;
         for (host, urls) in other.urls_not_selected {
             *self.urls_not_selected.entry(host).or_default() += urls;
+        }
+        for (kind, uris) in other.held {
+            *self.held.entry(kind).or_default() += uris;
         }
     }
 }

@@ -4,7 +4,8 @@ use serde::Serialize;
 use urldb_protocol::{Finding, IncidentOverview, NoticeKind, RunSummary};
 use urldb_render::numbers::{counted, number, with_spaces};
 use urldb_render::{
-    SiteHeadline, day_in_words, moment_in_words, one_line, open_incidents, remarks, short_day,
+    SiteHeadline, day_in_words, held_uris, moment_in_words, one_line, open_incidents, remarks,
+    short_day,
 };
 
 use super::blind::BlindFacts;
@@ -177,6 +178,9 @@ impl Views<'_> {
         if overview.deprecated > 0 {
             let records = counted(overview.deprecated, "deprecated record");
             add("Set aside", format!("{records}, not checked"));
+        }
+        if let Some(held) = held_uris(&overview.held) {
+            add("Held", with_spaces(held.trim_end_matches('.')));
         }
         coverage
     }

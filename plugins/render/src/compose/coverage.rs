@@ -5,6 +5,7 @@ use urldb_protocol::{Envelope, Incident, Phase, Reason};
 use super::scope::Scope;
 use crate::numbers::{count, elapsed, number, ratio, share, share_of, size};
 use crate::sentences::possessor;
+use crate::site::held_uris;
 use crate::text::Text;
 
 /// `Checked 1,246 of 1,247 URLs, 1,175 of 1,180 byte for byte (2.30 GB), in 52 s. Not checked: 1 with a
@@ -46,6 +47,9 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
     let left_out = left_out(envelope);
     if !left_out.is_empty() {
         text = text.own(format!(" Not checked: {}.", left_out.join(", ")));
+    }
+    if let Some(held) = held_uris(&coverage.held) {
+        text = text.own(" ").own(held);
     }
     if coverage.not_modified > 0 {
         let urls = count(coverage.not_modified, "URL");

@@ -14,7 +14,7 @@ use crate::message::{Class, Headline, Tone};
 use crate::numbers::{age, count, counted, day, moment, number, share, with_spaces};
 use crate::page::{BOLD, DIM, Page, paint, style};
 use crate::shell::command_line;
-use crate::site::blind_sentence;
+use crate::site::{blind_sentence, held_uris};
 use crate::text::Text;
 
 /// Most incidents, mistakes, warnings, hosts or URLs as promised, unless all are wanted.
@@ -48,6 +48,10 @@ impl StatusPage<'_> {
         }
         self.hosts();
         self.last_runs();
+        if let Some(held) = held_uris(&overview.held) {
+            self.page.gap();
+            self.page.wrapped(&Text::from(held), 0);
+        }
         if !overview.open.is_empty() {
             self.page
                 .push("To see one host: urldb status HOST. Its history: urldb log HOST.");

@@ -91,6 +91,7 @@ fn all_good(last: &str, now: &str) -> Overview {
         },
         files: FileCounts::default(),
         deprecated: 0,
+        held: BTreeMap::new(),
         open: vec![],
         notices: vec![],
         closed: vec![],
@@ -296,6 +297,26 @@ fn status_of_the_scenarios() {
     assert_snapshot!(
         "09-partial-run-status",
         statuses(&partial, StatusScope::All)
+    );
+}
+
+#[test]
+fn held_uris_are_counted_by_kind() {
+    let mut overview = all_good("2026-11-16 04:17", "2026-11-16 07:20");
+    let mut last_line = |held: &[(&str, u64)]| {
+        let held = held.iter().map(|(kind, uris)| ((*kind).to_owned(), *uris));
+        overview.held = held.collect();
+        let text = status(&overview, StatusScope::All, &[], TerminalOptions::default());
+        text.lines().last().unwrap().to_owned()
+    };
+    assert!(!last_line(&[]).contains("held"));
+    assert_eq!(
+        last_line(&[("urn", 1)]),
+        "1 URI is held, not checked (urn 1)."
+    );
+    assert_eq!(
+        last_line(&[("ftp", 1_234), ("urn", 3)]),
+        "1,237 URIs are held, not checked (ftp 1,234, urn 3)."
     );
 }
 
