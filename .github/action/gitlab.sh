@@ -33,6 +33,7 @@ export STATE_BRANCH=${STATE_BRANCH-urldb-status} COMMIT_LEDGER=true
 git remote set-url origin "$CI_PROJECT_URL.git"
 
 TOKEN=$token bash "$here/fetch-ledger.sh"
+TOKEN=$token bash "$here/sync.sh" | sed 's/^::[a-z]*:://'
 code=0
 # Lines for the runner of GitHub mean nothing here.
 (cd -- "$WORKING_DIRECTORY" && "$urldb" run --github) | sed '/^::/d' || code=${PIPESTATUS[0]}

@@ -193,7 +193,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     };
     urldb_files::write_atomically(&file, format!("{before}{gap}{table}").as_bytes())?;
     if !context.quiet {
-        writeln!(out, "added to {FILE_NAME}; `urldb sync` writes the records")?;
+        writeln!(
+            out,
+            "added to {FILE_NAME}; `urldb sync` writes the records, and so does each scheduled run"
+        )?;
     }
     Ok(exit)
 }

@@ -1,6 +1,9 @@
 //! The pipeline as commands run it: with a progress line, and with results on standard output.
 
+use std::path::Path;
+
 use urldb_protocol::Mistake;
+use urldb_text::{Code, Finding};
 use urldb_verdict::Selection;
 
 use super::Context;
@@ -8,11 +11,12 @@ use super::check_list::{checked_lists, of_finding};
 use super::print::attempts::{AttemptLog, LogDetail};
 use super::print::lines::ResultLines;
 use super::print::progress::ProgressLine;
-use super::print::style;
 use crate::ambient::Ambient;
+use crate::config::FILE_NAME;
+use crate::explain::explain;
 use crate::run::{CheckedLists, Results, RunOptions};
 use crate::stop::Stop;
-use crate::sync::{FollowOptions, follow_sources};
+use crate::sync::{FollowOptions, ListLocations, follow_sources};
 
 /// Runs `work` with a progress line, and collects attempts for `--verbose`.
 pub(super) fn execute<T>(
@@ -53,7 +57,7 @@ pub(super) fn execute<T>(
 }
 
 /// The places of the records in the lists that the database follows, and the mistakes about them. Lists that cannot be
-/// read do not stop a run: the database stands for them.
+/// read do not stop a run: the database stands for them, and a mistake says so.
 fn lists_of_sources(context: &Context) -> Option<CheckedLists> {
     if context.config.sources.is_empty() {
         return None;
@@ -61,16 +65,27 @@ fn lists_of_sources(context: &Context) -> Option<CheckedLists> {
     match follow_sources(&context.config, FollowOptions::default(), None) {
         Ok(plan) => {
             let root = &context.config.root;
-            let differing = plan.files.iter().map(|file| file.not_synced(root));
+            let refusals: Vec<String> = plan.refusals().collect();
+            let differing = plan.files.iter().map(|file| {
+                let finding = file.not_synced(root);
+                if refusals.is_empty() {
+                    return finding;
+                }
+                let message = refusals.join(". ");
+                Finding { message, ..finding }
+            });
             let differing: Vec<Mistake> = differing.flat_map(|it| of_finding(&it)).collect();
             let mut lists = checked_lists(plan);
             lists.mistakes.extend(differing);
             Some(lists)
         }
         Err(error) => {
-            let error = error.context("findings do not name the lists");
-            style::print_warning(format!("{error:#}"));
-            None
+            let message = format!("the lists cannot be followed: {}", explain(&error));
+            let mistake = Finding::new(Code::NotSynced, 1, message).in_file(Path::new(FILE_NAME));
+            Some(CheckedLists {
+                locations: ListLocations::new(),
+                mistakes: of_finding(&mistake),
+            })
         }
     }
 }

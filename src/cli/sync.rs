@@ -48,10 +48,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(
-        !context.config.sources.is_empty(),
-        "there is no list to follow: `urldb add-list PATH` adds a [source.NAME] to urldb.toml"
-    );
+    if context.config.sources.is_empty() {
+        // Schedules follow lists in any case.
+        if !context.quiet {
+            let text = "there is no list to follow: `urldb add-list PATH` adds a [source.NAME] to urldb.toml";
+            writeln!(output::stdout(), "{text}")?;
+        }
+        return Ok(ExitCode::Success);
+    }
     let commit = if args.dry_run || args.check {
         None
     } else {
@@ -90,6 +94,34 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
+/// Follows the lists before a scheduled run, and commits the records if `commits`. The run itself tells what is wrong in
+/// the lists.
+///
+/// # Errors
+/// When the records cannot be written or committed.
+pub(super) fn before_run(context: &Context, commits: bool) -> anyhow::Result<()> {
+    if context.config.sources.is_empty() {
+        return Ok(());
+    }
+    let commit = commits.then(|| CommitArgs::ALWAYS.begin(&context.database()));
+    let commit = commit.transpose()?.flatten();
+    context.config.database_root().make()?;
+    let mut edit = Edit::begin(&context.database())?;
+    let plan = follow_sources(&context.config, FollowOptions::default(), Some(&mut edit))?;
+    if !plan.gone.is_empty() || plan.files.is_empty() {
+        return Ok(());
+    }
+    if commit.is_some() {
+        ensure_committed(&plan.lists, context)?;
+    }
+    let changed = changed(&plan);
+    let written = edit.commit()?;
+    let subject = || format!("Follow the lists: {}", changed.phrase());
+    commit.map_or(Ok(()), |commit| {
+        commit.finish(&written, subject, ExitCode::Success, context)
+    })
+}
+
 /// Prints mistakes, changes and counts.
 pub(super) fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitCode> {
     let mut exit = ExitCode::Success;
@@ -118,13 +150,8 @@ pub(super) fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::R
             writeln!(out, "{more} {what}")?;
         }
     }
-    for (name, counts) in &plan.gone {
-        let records = count(counts.before, "record");
-        writeln!(
-            out,
-            "{name}: {} of {records} are gone from the list; `urldb sync --force` removes them",
-            counts.removed
-        )?;
+    for sentence in plan.refusals() {
+        writeln!(out, "{sentence}")?;
         exit = ExitCode::Findings;
     }
     if context.quiet {

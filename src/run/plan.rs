@@ -67,7 +67,7 @@ pub(super) fn plan<'a>(prepared: &Prepared<'a>) -> anyhow::Result<Plan<'a>> {
     Ok(Plan {
         jobs,
         skipped,
-        files: read_files(&files),
+        files: read_files(&files, prepared.options),
         mistakes: of_lists(prepared.options).chain(mistakes(files)).collect(),
         urls,
         audiences,
@@ -134,10 +134,14 @@ pub fn audience_urls(
     Ok(audiences)
 }
 
-fn read_files(files: &[ReadFile]) -> Vec<FileMistakes> {
-    let read = files.iter();
-    read.map(|file| FileMistakes::new(&file.host, &file.name, &file.mistakes))
-        .collect()
+/// The mistakes of each domain file, with its differences from lists.
+fn read_files(files: &[ReadFile], options: &RunOptions<'_>) -> Vec<FileMistakes> {
+    let read = files.iter().map(|file| {
+        let of_lists = of_lists(options).filter(|mistake| *mistake.file == *file.name);
+        let all: Vec<Mistake> = file.mistakes.iter().cloned().chain(of_lists).collect();
+        FileMistakes::new(&file.host, &file.name, &all)
+    });
+    read.collect()
 }
 
 /// The mistakes in lists, and records that differ from them.

@@ -11,6 +11,7 @@ use urldb_canon::kind_of_held;
 use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainFile, Metadata, RecordIdentity};
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
+use urldb_render::numbers::counted;
 use urldb_text::{Code, Finding};
 
 use super::change::FileChange;
@@ -25,7 +26,7 @@ use super::known::known_records;
 use super::locations::ListLocations;
 use super::selected::{excluded, page_of};
 use super::spool::Spool;
-use super::stated::{ItemHashes, NewRecords, StatedItems};
+use super::stated::{ItemHashes, NewRecords, Past, StatedItems};
 use crate::config::{Config, ListSource, OnGone};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
@@ -58,6 +59,17 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Why nothing is written: a sentence for each source.
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = String> {
+        self.gone.iter().map(|(name, counts)| {
+            let records = counted(counts.before, "record");
+            format!(
+                "{name}: {} of {records} are gone from the list; `urldb sync --force` removes them",
+                counts.removed
+            )
+        })
+    }
+
     /// The places of the records in the lists.
     pub(crate) fn into_locations(mut self) -> ListLocations {
         self.locations.finish();
@@ -160,14 +172,6 @@ struct Reading<'a> {
     source_rules: BTreeMap<String, SourceRule>,
     plan: Plan,
     past: Past<'a>,
-}
-
-/// The items at another time.
-enum Past<'a> {
-    Unknown,
-    /// These lists are those of the other time: their items are collected.
-    Now(StatedItems),
-    Known(&'a StatedItems),
 }
 
 impl<'a> Reading<'a> {

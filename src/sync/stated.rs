@@ -69,3 +69,11 @@ impl NewRecords {
         }
     }
 }
+
+/// The items at another time.
+pub(super) enum Past<'a> {
+    Unknown,
+    /// These lists are those of the other time: their items are collected.
+    Now(StatedItems),
+    Known(&'a StatedItems),
+}

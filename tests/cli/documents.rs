@@ -351,3 +351,50 @@ fn new_lines_of_a_list_come_first() {
     let locations = json!([{"file": "docs/b.md", "line": 1}, {"file": "docs/a.md", "line": 1}]);
     assert_eq!(found["findings"][0]["locations"], locations);
 }
+
+#[test]
+fn a_run_tells_once_that_the_lists_are_not_followed() {
+    let site = Site::with(&[("/good", "good"), ("/new", "new")]);
+    let sandbox = followed(&site);
+    site.serve("/gone", Reply::ok("here"));
+    for number in 0..12 {
+        sandbox.write(&format!("docs/{number:02}.md"), "http://docs.test/good\n");
+    }
+    sandbox.ok("sync --force");
+    assert_eq!(sandbox.ok("run").code, 0);
+    assert!(sandbox.take_mails().is_empty());
+    sandbox.write("docs/new.md", "http://docs.test/new\n");
+    let sentence = "1 record differs from its lists; `urldb sync` writes it";
+    sandbox
+        .exits(1, "run")
+        .says(&["--> urldb/docs.test.yaml:1", sentence]);
+    let mails = sandbox.take_mails();
+    assert_eq!(mails.len(), 1);
+    assert_has(&mails[0].text, "differs from its lists");
+    sandbox.exits(1, "run");
+    assert!(sandbox.take_mails().is_empty());
+    sandbox.ok("sync");
+    sandbox.ok("run");
+    assert_eq!(sandbox.take_mails().len(), 1);
+    // The sentence of a refused sync.
+    let many: Vec<String> = (0..60)
+        .map(|number| format!("http://docs.test/{number}\n"))
+        .collect();
+    sandbox.write("docs/new.md", many.concat());
+    sandbox.ok("sync");
+    sandbox.write("docs/new.md", "http://docs.test/new\n");
+    let refused = "docs: 60 of 61 records are gone from the list; `urldb sync --force`";
+    sandbox.exits(1, "sync --check").says(refused);
+    sandbox
+        .exits(1, "run")
+        .says("docs: 60 of 61 records are gone from the list");
+}
+
+#[test]
+fn a_schedule_follows_lists_if_there_are_any() {
+    let sandbox = Sandbox::new("");
+    sandbox
+        .ok("sync --commit")
+        .says("there is no list to follow");
+    assert_eq!(sandbox.ok("--quiet sync --commit").out, "");
+}

@@ -336,7 +336,7 @@ fn a_list_is_added_and_checked_without_a_database() {
         .says(&[
             "2 added",
             "[source.data]",
-            "`urldb sync` writes the records",
+            "`urldb sync` writes the records, and so does each scheduled run",
         ]);
     sandbox.ok("sync");
     // A list of a source has the options of the source.
@@ -411,10 +411,10 @@ fn findings_name_the_list_and_records_that_differ_from_it() {
     ]);
     // Without the list, the database stands for it.
     fs::remove_file(sandbox.path("SHA256SUMS")).unwrap();
-    sandbox
-        .exits(1, "check")
-        .complains("findings do not name the lists: [source.sums]: there is no file SHA256SUMS")
-        .says("--> urldb/data.test.yaml");
+    sandbox.exits(1, "check").says(&[
+        "the lists cannot be followed: [source.sums]",
+        "--> urldb/data.test.yaml",
+    ]);
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn strangers_bring_lists_and_nothing_else() {
     sandbox.write("urldb.toml", format!("{SUMS}{outside}"));
     let ran = sandbox
         .exits(1, &check)
-        .complains("findings do not name the lists: [source.outside]");
+        .says("the lists cannot be followed: [source.outside]");
     assert!(!format!("{ran:?}").contains("data.test/secret"));
     let list = ["check", "--untrusted", "--list", "list:link", "--map", &map];
     sandbox.exits(2, &list).complains("link");

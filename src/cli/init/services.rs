@@ -234,6 +234,8 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let unit = format!("urldb-{slug}");
     let names = project.secrets()?;
     let command = unit_command(project, &names)?;
+    let commits = commit_option(project);
+    let follow = format!("{} --quiet sync{commits}", unit_word(&program()?));
     let store = |name: &str| format!("/etc/credstore.encrypted/{unit}.{name}");
     let mut credentials = String::new();
     for name in &names {
@@ -248,6 +250,7 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let values = common(project)
         .with("USER", user())
         .with("FOLDER", project.root()?.replace('%', "%%"))
+        .with("FOLLOW", follow)
         .with("COMMAND", command)
         .with("CREDENTIALS", credentials)
         .with("WRITABLE", writable.join(" "));

@@ -23,7 +23,7 @@ use super::execute::execute;
 use super::print::outcome;
 use super::print::upload::upload_and_print;
 use super::resolve::resolve_ledger;
-use super::{Context, GlobalArgs};
+use super::{Context, GlobalArgs, sync};
 use crate::ambient::Ambient;
 use crate::config::{Config, FILE_NAME, Schedule};
 use crate::exit::ExitCode;
@@ -195,6 +195,9 @@ impl Handlers for Worker<'_> {
         // A pull may have left conflicts in the ledger.
         if let Err(error) = resolve_ledger(self.context()) {
             self.log.error(&error);
+        }
+        if let Err(error) = sync::before_run(self.context(), self.context().config.git.commit) {
+            self.log.error(&error.context("the lists are not followed"));
         }
         let started = (Ambient::SYSTEM.now)();
         let commit = publish::begin(self.context());
