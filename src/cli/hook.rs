@@ -1,6 +1,7 @@
 //! `urldb hook`.
 
 mod across;
+mod lists;
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -68,7 +69,10 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     match &args.command {
         Command::Install => install(&repository, &Context::new(global)?),
         Command::Uninstall => uninstall(&repository, &Context::new(global)?),
-        Command::Run { hook } => run_hook(&repository, *hook, global),
+        Command::Run { hook } => match run_hook(&repository, *hook, global)? {
+            ExitCode::Success => lists::check(&repository, global),
+            other => Ok(other),
+        },
     }
 }
 

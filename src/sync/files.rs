@@ -69,6 +69,12 @@ fn find(
     walk(root, &start, |path| matcher.is_match(path), found)
 }
 
+/// Whether a file, relative to the root, may be a list of the source.
+pub(crate) fn may_be_list(source: &ListSource, file: &Path) -> bool {
+    let mut patterns = source.path.iter();
+    patterns.any(|pattern| file.starts_with(fixed_part(pattern)))
+}
+
 /// The folders of a pattern before its first special character; the whole of a path without any.
 pub(super) fn fixed_part(pattern: &str) -> PathBuf {
     let parts = Path::new(pattern).components();

@@ -27,6 +27,7 @@ pub(crate) use change::FileChange;
 pub(crate) use edits::{
     AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited,
 };
+pub(crate) use files::may_be_list;
 pub(crate) use follow::FollowOptions;
 pub use locations::ListLocations;
 pub(crate) use past::at_revision;

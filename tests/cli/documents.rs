@@ -398,3 +398,28 @@ fn a_schedule_follows_lists_if_there_are_any() {
         .says("there is no list to follow");
     assert_eq!(sandbox.ok("--quiet sync --commit").out, "");
 }
+
+#[test]
+fn a_commit_of_documents_is_stopped_until_the_records_follow() {
+    let repository = Repository::of(Sandbox::new(""));
+    repository.git("config user.name ada");
+    repository.git("config user.email ada@docs.test");
+    repository.write("docs/a.md", "http://docs.test/a\n");
+    repository.ok("add-list -y docs/");
+    repository.ok("sync");
+    repository.ok("hook install");
+    repository.git("add -A");
+    repository.git("commit -q -m documents");
+    repository.write("docs/a.md", "http://docs.test/a http://docs.test/b\n");
+    repository.git("add docs");
+    let complaint = repository.git_fails("commit -q -m more");
+    assert_has(&complaint, "not-synced: 1 record differs from its lists");
+    // A commit of other files reads no list.
+    repository.git("reset -q");
+    repository.write("code.rs", "fn main() {}\n");
+    repository.git("add code.rs");
+    repository.git("commit -q -m code");
+    repository.ok("sync");
+    repository.git("add -A");
+    repository.git("commit -q -m more");
+}
