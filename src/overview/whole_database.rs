@@ -65,11 +65,8 @@ impl Sources<'_> {
         totals.affected += elsewhere;
         totals.broken += elsewhere;
         let [open, notices, closed] = self.sorted_incidents(&reasons, &results);
-        warnings.extend(
-            notices
-                .iter()
-                .filter_map(|it| certificate_ends(&it.incident)),
-        );
+        let notices_of_hosts = notices.iter();
+        warnings.extend(notices_of_hosts.filter_map(|it| certificate_ends(&it.incident)));
         Ok(Overview {
             project: self.project(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

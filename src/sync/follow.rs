@@ -8,6 +8,7 @@ use std::path::Path;
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Metadata, Record, RecordIdentity};
 use urldb_interchange::{ListItem, Location};
+use urldb_render::numbers::counted;
 use urldb_text::{Code, Finding};
 
 use super::groups::{Group, group_of};
@@ -64,6 +65,16 @@ pub(crate) struct Followed {
 pub(crate) struct SourceCounts {
     pub(crate) before: u64,
     pub(crate) removed: u64,
+}
+
+impl SourceCounts {
+    /// Why the records of the source are not removed.
+    pub(super) fn refusal(self, name: &str) -> String {
+        let (removed, records) = (self.removed, counted(self.before, "record"));
+        format!(
+            "{name}: {removed} of {records} are gone from the list; `urldb sync --force` removes them"
+        )
+    }
 }
 
 /// Follows the items of one domain. `known` has the records that a source claims or claimed. With `adopt`, lists own the

@@ -11,7 +11,6 @@ use urldb_canon::kind_of_held;
 use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainFile, Metadata, RecordIdentity};
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
-use urldb_render::numbers::counted;
 use urldb_text::{Code, Finding};
 
 use super::change::FileChange;
@@ -61,13 +60,8 @@ pub(crate) struct Plan {
 impl Plan {
     /// Why nothing is written: a sentence for each source.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = String> {
-        self.gone.iter().map(|(name, counts)| {
-            let records = counted(counts.before, "record");
-            format!(
-                "{name}: {} of {records} are gone from the list; `urldb sync --force` removes them",
-                counts.removed
-            )
-        })
+        let gone = self.gone.iter();
+        gone.map(|(name, counts)| counts.refusal(name))
     }
 
     /// The places of the records in the lists.
