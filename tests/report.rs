@@ -29,6 +29,7 @@ fn job(url: &str, line: usize) -> Job {
             domain: host.into(),
             path,
             request: None,
+            variant: None,
             alias: None,
             scheme: Scheme::Https,
         },

@@ -76,6 +76,7 @@ fuzz_target!(|bytes: &[u8]| {
             domain: HOST.to_owned(),
             path: path.to_owned(),
             request: None,
+            variant: None,
             alias: None,
             scheme: Scheme::Http,
         };

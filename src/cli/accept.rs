@@ -295,6 +295,7 @@ impl Progress for JudgedRecords {
         let identity = RecordIdentity {
             path: job.key.path.clone(),
             request: job.key.request.clone(),
+            variant: job.key.variant.clone(),
         };
         self.0
             .borrow_mut()

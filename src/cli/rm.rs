@@ -124,8 +124,8 @@ fn remove(
             .iter()
             .map(|it| (it.path.clone(), metadata.scheme_of(it)));
         let schemes: BTreeMap<String, Scheme> = schemes.collect();
-        let identities: BTreeSet<RecordIdentity> =
-            selected.iter().map(|it| it.identity()).collect();
+        let identities = selected.iter().map(|it| metadata.exact_identity_of(it));
+        let identities: BTreeSet<RecordIdentity> = identities.collect();
         if identities.is_empty() {
             continue;
         }

@@ -157,7 +157,10 @@ impl MergedFile {
     pub(crate) fn known(&self) -> impl Iterator<Item = (RecordIdentity, String)> {
         let known = self.records.iter();
         let known = known.filter(|(_, done)| *done == MergeResult::Known);
-        known.map(|(record, _)| (record.identity(), self.url(record)))
+        known.map(|(record, _)| {
+            let identity = self.file.metadata().exact_identity_of(record);
+            (identity, self.url(record))
+        })
     }
 
     /// The number of URLs with this result.

@@ -221,6 +221,7 @@ fn identity(key: &JobKey) -> Mapping {
     let mut mapping = Mapping::new();
     mapping.insert("_path", key.path.as_str());
     put(&mut mapping, "request", key.request.as_deref());
+    put(&mut mapping, "variant", key.variant.as_deref());
     put(&mut mapping, "alias", key.alias.as_deref());
     if key.scheme == Scheme::Https {
         mapping.insert("scheme", "https");
@@ -234,6 +235,7 @@ pub(super) fn key_of(domain: &str, mapping: &Mapping) -> anyhow::Result<JobKey> 
         domain: domain.to_owned(),
         path: needed(mapping, "_path")?,
         request: text(mapping, "request"),
+        variant: text(mapping, "variant"),
         alias: text(mapping, "alias"),
         scheme: match text(mapping, "scheme").as_deref() {
             Some("https") => Scheme::Https,

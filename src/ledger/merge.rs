@@ -19,7 +19,7 @@ const SCHEMA: Schema = Schema {
 
 /// The keys that identify an entry of a URL, in the order in which entries are sorted: those of a
 /// ledger file, and `url` for an incident's file.
-const IDENTITY: [&str; 5] = ["_path", "url", "request", "alias", "scheme"];
+const IDENTITY: [&str; 6] = ["_path", "url", "request", "variant", "alias", "scheme"];
 
 /// The keys that identify a document.
 type Identity = [Option<String>; IDENTITY.len()];

@@ -356,6 +356,7 @@ mod tests {
             domain: "example.org".to_owned(),
             path: format!("/{number:06}"),
             request: None,
+            variant: None,
             alias: None,
             scheme: Scheme::Http,
         }

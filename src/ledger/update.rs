@@ -171,6 +171,7 @@ mod tests {
             domain: "a.example".to_owned(),
             path: "/".to_owned(),
             request: None,
+            variant: None,
             alias: alias.map(str::to_owned),
             scheme: Scheme::Http,
         };

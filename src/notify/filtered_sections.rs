@@ -122,6 +122,7 @@ fn key_of(url: &AffectedUrl) -> MemberKey {
     MemberKey {
         url: url.url.clone(),
         request: url.request.clone(),
+        variant: url.variant.clone(),
     }
 }
 

@@ -541,6 +541,7 @@ mod tests {
             UrlOutcome {
                 url: url_of(index),
                 request: None,
+                variant: None,
                 record: (Arc::from("example.org"), format!("/{index}")),
                 file: Arc::from("urldb/example.org.yaml"),
                 line: index + 1,

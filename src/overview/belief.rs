@@ -24,7 +24,11 @@ impl Sources<'_> {
         let selected = selected(job);
         let status = entry.map(|entry| &entry.url_status);
         let known_since = entry.and_then(|entry| self.known_since(entry));
-        let incident = self.affected.get(&(text.clone(), job.key.request.clone()));
+        let incident = self.affected.get(&(
+            text.clone(),
+            job.key.request.clone(),
+            job.key.variant.clone(),
+        ));
         let pending = status.and_then(|status| status.pending.as_ref());
         let state = status.map(|status| status.state);
         let is_verified = entry.is_some() && job.promise.is_static();
@@ -37,6 +41,7 @@ impl Sources<'_> {
             uses: self.uses(job).unwrap_or_default(),
             path: job.key.path.clone(),
             request: job.key.request.clone(),
+            variant: job.key.variant.clone(),
             categories: job.categories.to_vec(),
             promised: report::promised(&job.promise),
             standing: belief(incident.is_some(), state, pending.is_some()),

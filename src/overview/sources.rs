@@ -20,8 +20,8 @@ use crate::sync::{self, ListLocations};
 /// Days that the overview looks back.
 pub(super) const DAYS: usize = 365;
 
-/// A URL and its canonical request.
-type UrlKey = (String, Option<String>);
+/// A URL, its canonical request, and its variant.
+type UrlKey = (String, Option<String>, Option<String>);
 
 /// The sources of an overview: ledger, history, incidents, archive.
 #[derive(Debug)]
@@ -77,7 +77,10 @@ impl<'a> Sources<'a> {
         let open = incidents.values().filter(|it| it.closed.is_none());
         let affected = open.flat_map(|incident| {
             let urls = incident.affected();
-            urls.map(|url| ((url.url.clone(), url.request.clone()), incident.id.clone()))
+            urls.map(|url| {
+                let key = (url.url.clone(), url.request.clone(), url.variant.clone());
+                (key, incident.id.clone())
+            })
         });
         let calendar = Calendar::until(date_of(now), DAYS);
         let mut days: BTreeMap<String, Vec<IncidentDays>> = BTreeMap::new();

@@ -435,5 +435,6 @@ fn key_of(url: &AffectedUrl) -> MemberKey {
     MemberKey {
         url: url.url.clone(),
         request: url.request.clone(),
+        variant: url.variant.clone(),
     }
 }

@@ -92,6 +92,7 @@ impl Outcomes {
         self.urls.push(UrlOutcome {
             url: job.url.to_string(),
             request: job.key.request.clone(),
+            variant: job.key.variant.clone(),
             record: (job.key.domain.as_str().into(), job.key.path.clone()),
             categories: job.categories.clone(),
             owner: self
@@ -253,5 +254,6 @@ pub(super) fn key_of_job(job: &Job) -> MemberKey {
     MemberKey {
         url: job.url.to_string(),
         request: job.key.request.clone(),
+        variant: job.key.variant.clone(),
     }
 }

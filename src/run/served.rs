@@ -116,6 +116,7 @@ pub fn unpromised_job(
             domain: url.host.clone(),
             path: url.path.clone(),
             request: asked.request_key(),
+            variant: None,
             alias: None,
             scheme: url.scheme,
         },

@@ -179,6 +179,7 @@ mod tests {
                     domain: HOST.to_owned(),
                     path: "/".to_owned(),
                     request: None,
+                    variant: None,
                     alias: None,
                     scheme: Scheme::Http,
                 },

@@ -96,7 +96,7 @@ pub(crate) fn follow(
         }
         match claims.remove(&identity) {
             Some(items) => followed.update(metadata, identity, &known, &items, adopt),
-            None => followed.leave(known.record, rules),
+            None => followed.leave(metadata, known.record, rules),
         }
     }
     for (identity, items) in claims {
@@ -230,7 +230,12 @@ impl Followed {
     }
 
     /// A record that no list has.
-    fn leave(&mut self, mut record: Record, rules: &BTreeMap<String, SourceRule>) {
+    fn leave(
+        &mut self,
+        metadata: &Metadata,
+        mut record: Record,
+        rules: &BTreeMap<String, SourceRule>,
+    ) {
         if record.source.is_empty() {
             return;
         }
@@ -257,7 +262,7 @@ impl Followed {
         for name in names {
             self.of_sources.entry(name).or_default().removed += 1;
         }
-        self.remove.insert(record.identity());
+        self.remove.insert(metadata.exact_identity_of(&record));
     }
 
     fn contradict(&mut self, identity: RecordIdentity, mistake: Finding) {

@@ -45,6 +45,7 @@ pub(crate) fn control_job(url: &str) -> Option<Job> {
             domain: url.host().to_owned(),
             path: String::new(),
             request: None,
+            variant: None,
             alias: None,
             scheme: urldb_canon::Scheme::Http,
         },

@@ -54,7 +54,7 @@ impl DomainFile {
     fn sorted_records(&self) -> Result<Vec<String>, Vec<Finding>> {
         let mut entries: Vec<(RecordIdentity, &RecordEntry)> = self
             .records()
-            .map(|entry| (entry.record.identity(), entry))
+            .map(|entry| (self.metadata.exact_identity_of(&entry.record), entry))
             .collect();
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let mut findings = Vec::new();

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::domain_file::DomainFile;
 use crate::entry::RecordEntry;
 use crate::keys;
-use crate::merge::{match_pairs, text};
+use crate::merge::{match_pairs, text, union_of_vary};
 use crate::value::{Mapping, Value};
 
 /// The difference between two versions of a domain file.
@@ -81,6 +81,7 @@ impl RecordDifference<'_> {
 /// Compares two versions of a domain file. A version without the file is an empty file.
 pub fn difference<'a>(before: &'a DomainFile, after: &'a DomainFile) -> FileDifference<'a> {
     let fold = before.metadata.ignores_case() && after.metadata.ignores_case();
+    let vary = union_of_vary([&before.metadata, &after.metadata]);
     let mut difference = FileDifference {
         metadata: vec![],
         records: vec![],
@@ -93,7 +94,7 @@ pub fn difference<'a>(before: &'a DomainFile, after: &'a DomainFile) -> FileDiff
         });
     }
     let is_complete = [before, after].map(|file| file.blocking.is_empty());
-    for versions in match_pairs([before, after], fold) {
+    for versions in match_pairs([before, after], fold, &vary) {
         match record_difference(versions, is_complete) {
             Some(record) => difference.records.push(record),
             None => difference.unchanged += 1,

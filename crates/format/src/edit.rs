@@ -14,7 +14,8 @@ use crate::split::{LineKind, lines};
 impl DomainFile {
     /// The first record with this identity.
     pub fn get(&self, identity: &RecordIdentity) -> Option<&RecordEntry> {
-        self.records().find(|entry| entry.is(identity))
+        self.records()
+            .find(|entry| entry.is(identity, &self.metadata))
     }
 
     /// Adds a record at its position in the sorted order.
@@ -22,7 +23,7 @@ impl DomainFile {
     /// # Errors
     /// [`Error::RecordExists`] if the file has a record with this identity.
     pub fn insert(&mut self, record: Record) -> Result<(), Error> {
-        let identity = record.identity();
+        let identity = self.metadata.exact_identity_of(&record);
         if let Some(entry) = self.get(&identity) {
             return Err(self.record_exists(entry));
         }
@@ -52,7 +53,7 @@ impl DomainFile {
         if changed.record == entry.record {
             return Ok(());
         }
-        let new_identity = changed.record.identity();
+        let new_identity = self.metadata.exact_identity_of(&changed.record);
         if new_identity == *identity {
             self.replace(index, changed);
             return Ok(());
@@ -74,7 +75,7 @@ impl DomainFile {
     pub fn put_all(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), Error> {
         let keyed = records
             .into_iter()
-            .map(|record| (record.identity(), record));
+            .map(|record| (self.metadata.exact_identity_of(&record), record));
         let mut wanted: BTreeMap<RecordIdentity, Record> = keyed.collect();
         let changed: HashMap<RecordIdentity, Record> = self.take_known(&mut wanted)?;
         let mut new = wanted.into_iter().peekable();
@@ -86,11 +87,11 @@ impl DomainFile {
         for mut segment in old {
             if let Segment::Record(entry) = &mut segment {
                 while let Some((_, record)) =
-                    new.next_if(|(identity, _)| entry.comes_after(identity))
+                    new.next_if(|(identity, _)| entry.comes_after(identity, &self.metadata))
                 {
                     self.append(Segment::Record(RecordEntry::new(record)), true);
                 }
-                let record = changed.get(&entry.record.identity());
+                let record = changed.get(&self.metadata.exact_identity_of(&entry.record));
                 if let Some(record) = record.filter(|record| **record != entry.record) {
                     entry.record = record.clone();
                     self.append(segment, true);
@@ -116,7 +117,7 @@ impl DomainFile {
     ) -> Result<HashMap<RecordIdentity, Record>, Error> {
         let mut known = HashMap::new();
         for entry in self.records() {
-            let identity = entry.record.identity();
+            let identity = self.metadata.exact_identity_of(&entry.record);
             let record = wanted.remove(&identity);
             if record.is_some() && !entry.intact || known.contains_key(&identity) {
                 return Err(self.unsafe_to_change(entry));
@@ -163,10 +164,12 @@ impl DomainFile {
     /// # Errors
     /// [`Error::Unsafe`] if such a record occurs twice or has mistakes. The file is unchanged then.
     pub fn remove_all(&mut self, identities: &BTreeSet<RecordIdentity>) -> Result<usize, Error> {
-        let is_named = |entry: &RecordEntry| identities.contains(&entry.record.identity());
+        let metadata = self.metadata.clone();
+        let identity_of = |entry: &RecordEntry| metadata.exact_identity_of(&entry.record);
+        let is_named = |entry: &RecordEntry| identities.contains(&identity_of(entry));
         let mut found = BTreeSet::new();
         for entry in self.records().filter(|entry| is_named(entry)) {
-            if !entry.intact || !found.insert(entry.record.identity()) {
+            if !entry.intact || !found.insert(identity_of(entry)) {
                 return Err(self.unsafe_to_change(entry));
             }
         }
@@ -227,7 +230,9 @@ impl DomainFile {
                 .iter()
                 .enumerate()
                 .filter_map(|(index, segment)| match segment {
-                    Segment::Record(entry) if entry.is(identity) => Some((index, entry)),
+                    Segment::Record(entry) if entry.is(identity, &self.metadata) => {
+                        Some((index, entry))
+                    }
                     _ => None,
                 });
         let (index, entry) = found.next().ok_or_else(|| self.no_such_record(identity))?;
@@ -239,7 +244,7 @@ impl DomainFile {
 
     /// Inserts an entry before the first record that sorts after `identity`.
     fn place(&mut self, identity: &RecordIdentity, mut entry: RecordEntry) {
-        let after = |segment: &Segment| matches!(segment, Segment::Record(other) if other.comes_after(identity));
+        let after = |segment: &Segment| matches!(segment, Segment::Record(other) if other.comes_after(identity, &self.metadata));
         let index = self
             .segments
             .iter()
@@ -373,13 +378,14 @@ impl RecordEntry {
         }
     }
 
-    fn is(&self, identity: &RecordIdentity) -> bool {
-        self.record.path == identity.path && self.record.request_key() == identity.request
+    fn is(&self, identity: &RecordIdentity, metadata: &Metadata) -> bool {
+        self.record.path == identity.path && metadata.exact_identity_of(&self.record) == *identity
     }
 
-    fn comes_after(&self, identity: &RecordIdentity) -> bool {
+    fn comes_after(&self, identity: &RecordIdentity, metadata: &Metadata) -> bool {
         self.record.path > identity.path
-            || (self.record.path == identity.path && self.record.request_key() > identity.request)
+            || (self.record.path == identity.path
+                && metadata.exact_identity_of(&self.record) > *identity)
     }
 
     /// Writes the document in the canonical form, after a change of the record.

@@ -6,6 +6,7 @@ use crate::document::Document;
 use crate::emit::KeyOrder;
 use crate::layout::Layout;
 use crate::record::{ListOrder, Record};
+use crate::vary::differing_headers;
 
 /// A document after the metadata.
 #[derive(Debug, Clone)]
@@ -118,6 +119,8 @@ pub(crate) fn duplicate_record(first: &RecordEntry, again: &RecordEntry) -> Find
     );
     let help = if first.says_the_same_as(again) {
         "the two are equal: remove one; formatting does so"
+    } else if let Some(names) = differing_headers(&first.record, &again.record) {
+        &format!("add `vary: [{names}]` to the metadata, or keep the right one")
     } else {
         "they differ: keep the right one"
     };

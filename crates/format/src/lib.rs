@@ -74,6 +74,7 @@ mod stored;
 mod stream;
 mod text_writer;
 mod value;
+mod vary;
 
 pub use database::Database;
 pub use difference::{DifferenceKind, FileDifference, KeyChange, RecordDifference, difference};

@@ -18,6 +18,7 @@ use crate::record::{ListOrder, RecordIdentity};
 use crate::record_checks::{bad_value, check_path_of, check_uri_of, check_values};
 use crate::spelling::misspelled;
 use crate::value::{Mapping, Value};
+use crate::vary::{VARY, bad_vary};
 
 /// All mistakes in a file, in the order of the lines. A key in `own_keys` is never a misspelling.
 pub fn lint(parsed: &ParsedFile, own_keys: &[String]) -> Vec<Finding> {
@@ -45,6 +46,8 @@ pub struct Linter<'a> {
     is_line_open: bool,
     /// The last record of a file whose records are not in order.
     last: Option<RecordIdentity>,
+    /// `vary` of the metadata.
+    vary: Vec<String>,
 }
 
 /// The mistakes that are looked for.
@@ -67,6 +70,7 @@ impl<'a> Linter<'a> {
             has_crlf: false,
             is_line_open: false,
             last: None,
+            vary: vec![],
         }
     }
 
@@ -114,9 +118,11 @@ impl<'a> Linter<'a> {
         }
         match &document.content {
             Content::Head(head) => {
+                self.vary.clone_from(&head.metadata.vary);
                 if let Some(layout) = head.layout {
                     self.check_metadata(head.metadata, layout, findings);
                     lint_list("cnames", &head.metadata.cnames, layout, findings);
+                    lint_list("vary", &head.metadata.vary, layout, findings);
                     if !document.is_blocked() {
                         lint_form(layout, head.metadata.fields(ListOrder::Source), findings);
                     }
@@ -177,7 +183,7 @@ impl<'a> Linter<'a> {
 
     /// The finding that a record should come before the last one.
     fn check_order(&mut self, entry: &RecordEntry) -> Option<Finding> {
-        let identity = entry.record.identity();
+        let identity = entry.record.identity_with(false, &self.vary);
         let before = self.last.replace(identity.clone());
         let before = before.filter(|before| *before > identity)?;
         let message = format!(
@@ -212,10 +218,12 @@ impl<'a> Linter<'a> {
     /// Checks the values of the metadata against their keys.
     fn check_metadata(&self, metadata: &Metadata, head: &Layout, findings: &mut Vec<Finding>) {
         lint_cnames(&self.host, metadata, head, findings);
+        findings.extend(bad_vary(metadata, head));
         for (key, value) in metadata.extra.iter() {
             let bad = |wanted| bad_value(key, value, wanted, head.line_of(key));
             match key {
-                "cnames" if *value == Value::List(Vec::new()) => {}
+                "cnames" | "vary" if *value == Value::List(Vec::new()) => {}
+                "vary" => findings.push(bad(VARY)),
                 "cnames" => findings.push(bad("a list of host names")),
                 "http" | "https" | "case-sensitive-paths" if !matches!(value, Value::Bool(_)) => {
                     findings.push(bad("true or false"));

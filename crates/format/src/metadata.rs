@@ -23,6 +23,8 @@ pub struct Metadata {
     pub http: bool,
     /// `case-sensitive-paths`: whether paths that differ only in case are different.
     pub case_sensitive_paths: Option<bool>,
+    /// `vary`: names of request headers in lower case, whose values tell records of one URL apart.
+    pub vary: Vec<String>,
     /// Every other key.
     pub extra: Mapping,
 }
@@ -34,6 +36,7 @@ impl Default for Metadata {
             https: false,
             http: true,
             case_sensitive_paths: None,
+            vary: Vec::new(),
             extra: Mapping::new(),
         }
     }
@@ -118,7 +121,27 @@ impl Metadata {
     /// The identity of a record in a file with these metadata. With `case-sensitive-paths: false` the case of the
     /// path makes no difference; the case of the query does.
     pub fn identity_of(&self, record: &Record) -> RecordIdentity {
-        record.identity_with(self.ignores_case())
+        record.identity_with(self.ignores_case(), &self.vary)
+    }
+
+    /// The identity of a record with its path as written: the key of edits, and the order of the canonical form.
+    pub fn exact_identity_of(&self, record: &Record) -> RecordIdentity {
+        record.identity_with(false, &self.vary)
+    }
+
+    /// The values of the record's request headers that `vary` names, as [`RecordIdentity::variant`] has them.
+    ///
+    /// ```
+    /// use urldb_format::{Metadata, Record};
+    ///
+    /// let metadata = Metadata { vary: vec!["accept".to_owned()], ..Metadata::default() };
+    /// let mut record = Record::new("/ns/a");
+    /// assert_eq!(metadata.variant_of(&record), None);
+    /// record.request_headers.insert("Accept", "text/turtle".into());
+    /// assert_eq!(metadata.variant_of(&record).as_deref(), Some("accept: text/turtle"));
+    /// ```
+    pub fn variant_of(&self, record: &Record) -> Option<String> {
+        record.variant(&self.vary)
     }
 
     /// The metadata in a document.
@@ -131,7 +154,8 @@ impl Metadata {
                 ("case-sensitive-paths", Value::Bool(flag)) => {
                     metadata.case_sensitive_paths = Some(flag);
                 }
-                ("cnames", value) => match into_texts(value) {
+                ("cnames" | "vary", value) => match into_texts(value) {
+                    Ok(texts) if key == "vary" => metadata.vary = texts,
                     Ok(texts) => metadata.cnames = texts,
                     Err(value) => metadata.extra.push(key, value),
                 },
@@ -161,6 +185,9 @@ impl Metadata {
         }
         if self.https {
             fields.push(("https", ValueRef::Bool(true)));
+        }
+        if !self.vary.is_empty() {
+            fields.push(("vary", lists.field(&self.vary)));
         }
         with_extra(fields, &self.extra)
     }

@@ -358,6 +358,7 @@ impl State {
             Some(last) => {
                 self.is_ascending &= last.path.as_str() < path;
                 last.request = None;
+                last.variant = None;
                 last.path.clear();
                 last.path.push_str(path);
             }
@@ -367,7 +368,7 @@ impl State {
 
     fn pass_record(&mut self, record: &Record) {
         self.records += 1;
-        let identity = record.identity();
+        let identity = self.head.metadata.exact_identity_of(record);
         self.is_ascending &= self.last.as_ref().is_none_or(|last| *last < identity);
         self.last = Some(identity);
     }
@@ -478,7 +479,7 @@ mod tests {
                 text.push_str(document.text());
             }
             prop_assert!(stored.next().is_none());
-            prop_assert!(!reader.is_ordered() || whole.file.records().map(|it| it.record.identity()).is_sorted());
+            prop_assert!(!reader.is_ordered() || whole.file.records().map(|it| whole.file.metadata.exact_identity_of(&it.record)).is_sorted());
             let known = |entry| format!("{entry:?}");
             prop_assert_eq!(records, whole.file.records().map(known).collect::<Vec<_>>());
             let whole_text = whole.file.text();

@@ -73,13 +73,17 @@ pub fn without_case(path: &str) -> Cow<'_, str> {
 
 /// The key of a record in its file: no two records of a file share it.
 ///
-/// Identities order as records do in the canonical form: by path as UTF-8 bytes, a plain GET first.
+/// Identities order as records do in the canonical form: by path as UTF-8 bytes, a plain GET first, and a
+/// record without variant before those with one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordIdentity {
     /// The `_path`.
     pub path: String,
     /// Method and body as query parameters, `__wb_method=POST&…`; `None` for a GET.
     pub request: Option<String>,
+    /// The values of the request headers that `vary` of the metadata names, such as `accept: text/turtle`: a line
+    /// for each header, without line break at the end. `None` for a record that has none of these headers.
+    pub variant: Option<String>,
 }
 
 impl RecordIdentity {
@@ -88,6 +92,7 @@ impl RecordIdentity {
         Self {
             path: path.into(),
             request: None,
+            variant: None,
         }
     }
 }
@@ -157,22 +162,46 @@ impl Record {
         self.categories.iter().any(|other| other == category)
     }
 
-    /// The key of this record in its file.
+    /// The key of this record in a file without `vary`; elsewhere [`crate::Metadata::exact_identity_of`] has it.
     pub fn identity(&self) -> RecordIdentity {
+        self.identity_with(false, &[])
+    }
+
+    /// The key of this record in a file with this `vary`; with `fold`, the case of the path makes no difference,
+    /// but for the query.
+    pub(crate) fn identity_with(&self, fold: bool, vary: &[String]) -> RecordIdentity {
+        let path = if fold {
+            without_case(&self.path)
+        } else {
+            Cow::Borrowed(&*self.path)
+        };
         RecordIdentity {
-            path: self.path.clone(),
+            path: path.into_owned(),
             request: self.request_key(),
+            variant: self.variant(vary),
         }
     }
 
-    /// The key of this record; with `fold`, the case of the path makes no difference, but for the
-    /// query.
-    pub(crate) fn identity_with(&self, fold: bool) -> RecordIdentity {
-        let mut identity = self.identity();
-        if fold {
-            identity.path = without_case(&identity.path).into_owned();
+    /// The request headers with these names, in lower case and sorted, one a line.
+    pub(crate) fn variant(&self, vary: &[String]) -> Option<String> {
+        if vary.is_empty() || self.request_headers.is_empty() {
+            return None;
         }
-        identity
+        let headers = self.request_headers.iter();
+        let headers =
+            headers.filter(|(name, _)| vary.iter().any(|it| it.eq_ignore_ascii_case(name)));
+        let mut lines: Vec<String> = headers
+            .filter_map(|(name, value)| {
+                Some(format!(
+                    "{}: {}",
+                    name.to_ascii_lowercase(),
+                    value.as_text()?
+                ))
+            })
+            .collect();
+        // The colon sorts after `-`: names are compared alone.
+        lines.sort_by(|a, b| (header_name(a), a).cmp(&(header_name(b), b)));
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     /// The request as query parameters (crates/canon), equal for equal requests; `None` for a GET.
@@ -328,6 +357,11 @@ pub(crate) fn into_texts(value: Value) -> Result<Vec<String>, Value> {
         }
         other => Err(other),
     }
+}
+
+/// The name in the line of a header.
+fn header_name(line: &str) -> &str {
+    line.split_once(':').map_or(line, |(name, _)| name)
 }
 
 fn is_header_mapping(headers: &Mapping) -> bool {

@@ -21,6 +21,9 @@ pub struct JobKey {
     /// The canonical request, when it is not a plain GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The request headers that `vary` of the metadata names, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The cname that is asked in place of the domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
@@ -40,7 +43,11 @@ impl JobKey {
             self.alias.as_deref().unwrap_or_default(),
             self.scheme.as_str(),
         ];
-        spread(salt, parts)
+        let number = spread(salt, parts);
+        match &self.variant {
+            Some(variant) => spread(number, [variant]),
+            None => number,
+        }
     }
 }
 

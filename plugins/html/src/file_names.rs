@@ -34,8 +34,12 @@ pub(crate) fn numbered(name: &str, page: usize) -> String {
 
 /// The page of a URL, relative to the folder of such pages: by a digest, since a URL may be longer than a
 /// file name, or differ from another only by case.
-pub(crate) fn url_page(url: &str, request: Option<&str>) -> String {
-    let name = format!("{url} {}", request.unwrap_or_default());
+pub(crate) fn url_page(url: &str, request: Option<&str>, variant: Option<&str>) -> String {
+    let mut name = format!("{url} {}", request.unwrap_or_default());
+    if let Some(variant) = variant {
+        name.push('\n');
+        name.push_str(variant);
+    }
     let digest = HEXLOWER.encode(&Sha256::digest(name));
     format!("{}/{}.html", &digest[..2], &digest[2..18])
 }

@@ -263,6 +263,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             uses: UrlUses::default(),
             path: "/series/flux.csv".to_owned(),
             request: None,
+            variant: None,
             categories: vec!["core".to_owned()],
             promised: promised(),
             standing: UrlBelief::Kept,

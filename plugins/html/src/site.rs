@@ -87,7 +87,7 @@ impl SiteTemplates {
         let overview = sample::overview();
         let views = Views::new(&overview, &Sample);
         let url = sample::listed_url();
-        let page = url_page(&url.url.url, None);
+        let page = url_page(&url.url.url, None, None);
         self.render("site/overview.html", &views.overview_page())?;
         let divided = views.hosts_pages(1).into_iter();
         for (_, view) in divided.chain(views.hosts_pages(MOST_NAMES)) {
@@ -168,7 +168,7 @@ impl<'a> SiteBuilder<'a> {
             self.host(&views, host, &rows)?;
             for (listed, _) in rows.iter().filter(|(_, has_page)| *has_page) {
                 let url = &listed.url;
-                let page = url_page(&url.url, url.request.as_deref());
+                let page = url_page(&url.url, url.request.as_deref(), url.variant.as_deref());
                 let view = views.url_page(url, &source.details(url)?, dates);
                 self.render(&format!("urls/{page}"), "site/url.html", &view)?;
                 url_pages.insert(page);

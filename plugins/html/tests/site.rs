@@ -47,6 +47,7 @@ fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
         uses: UrlUses::default(),
         path: path.to_owned(),
         request: None,
+        variant: None,
         categories: vec![],
         promised: Promised {
             length: Some(35_674),

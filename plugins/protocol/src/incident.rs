@@ -218,10 +218,10 @@ impl Incident {
         let by_url: BTreeMap<_, _> = seen
             .urls
             .iter()
-            .map(|url| ((&url.url, &url.request), url))
+            .map(|url| ((&url.url, &url.request, &url.variant), url))
             .collect();
         for url in &mut self.urls {
-            if let Some(seen) = by_url.get(&(&url.url, &url.request)) {
+            if let Some(seen) = by_url.get(&(&url.url, &url.request, &url.variant)) {
                 url.line = seen.line;
                 url.not_tried = seen.not_tried;
                 url.seen = seen.seen;
@@ -350,6 +350,9 @@ pub struct AffectedUrl {
     /// The canonical request, if it is not a plain GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
@@ -405,6 +408,12 @@ pub struct Span {
 }
 
 impl AffectedUrl {
+    /// The variant for people, to follow the URL or its path: ` (accept: text/turtle)`, or nothing.
+    pub fn variant_suffix(&self) -> String {
+        let variant = self.variant.as_ref();
+        variant.map_or_else(String::new, |it| format!(" ({})", it.replace('\n', ", ")))
+    }
+
     /// A URL about which nothing else is known.
     pub fn of(url: &str) -> Self {
         Self {
@@ -412,6 +421,7 @@ impl AffectedUrl {
             file: String::new(),
             line: 0,
             request: None,
+            variant: None,
             categories: Vec::new(),
             new: false,
             not_tried: false,

@@ -280,6 +280,9 @@ pub struct UrlOverview {
     /// The places in lists that use the URL.
     #[serde(flatten)]
     pub uses: UrlUses,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The categories of the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,

@@ -116,6 +116,7 @@ fn promised_sha256(
             domain: host.to_owned(),
             path: record.path.clone(),
             request: None,
+            variant: None,
             alias: None,
             scheme,
         };

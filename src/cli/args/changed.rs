@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use urldb_format::{DomainFile, ParsedFile, Record, RecordIdentity};
+use urldb_format::{DomainFile, Metadata, ParsedFile, Record, RecordIdentity};
 use urldb_text::{Code, Finding};
 use urldb_verdict::ChangedRecords;
 
@@ -103,7 +103,7 @@ impl ChangedFiles {
             let now = DomainFile::read_or_report(path).file;
             let earlier: HashSet<RecordIdentity> = before
                 .records()
-                .map(|entry| entry.record().identity())
+                .map(|entry| before.metadata().exact_identity_of(entry.record()))
                 .collect();
             if before.metadata() != now.metadata() {
                 changed.are_new &= earlier.is_empty();
@@ -112,10 +112,10 @@ impl ChangedFiles {
             }
             let known: HashSet<(RecordIdentity, String)> = before
                 .records()
-                .map(|entry| versioned(entry.record()))
+                .map(|entry| versioned(entry.record(), before.metadata()))
                 .collect();
             for entry in now.records() {
-                let version = versioned(entry.record());
+                let version = versioned(entry.record(), now.metadata());
                 if !known.contains(&version) {
                     changed.are_new &= !earlier.contains(&version.0);
                     changed.add_record(&host, version.0);
@@ -173,9 +173,9 @@ pub(crate) fn domain_file_name<'a>(path: &'a Path, folder: &Path) -> Option<&'a 
 }
 
 /// A record with its content, to find it in a set.
-fn versioned(record: &Record) -> (RecordIdentity, String) {
+fn versioned(record: &Record, metadata: &Metadata) -> (RecordIdentity, String) {
     let content = urldb_format::write_documents([&record.to_mapping()]);
-    (record.identity(), content)
+    (metadata.exact_identity_of(record), content)
 }
 
 /// The files of a change, which tell the findings that the change has caused.

@@ -169,15 +169,16 @@ impl<'a> UncommittedChanges<'a> {
             _ => vec![],
         };
         let before = DomainFile::parse(&path, &before).file;
+        let now = DomainFile::read(&path)?.file;
+        let identity_of = |record: &Record| now.metadata().exact_identity_of(record);
         let mut earlier: HashMap<RecordIdentity, &Record> = before
             .records()
-            .map(|entry| (entry.record().identity(), entry.record()))
+            .map(|entry| (identity_of(entry.record()), entry.record()))
             .collect();
-        let now = DomainFile::read(&path)?.file;
         let mut records = BTreeMap::new();
         for entry in now.records() {
             let record = entry.record();
-            let identity = record.identity();
+            let identity = identity_of(record);
             match earlier.remove(&identity) {
                 None => records.insert(identity, UncommittedRecord::Added),
                 Some(earlier) if earlier != record => {

@@ -168,7 +168,7 @@ impl<'a> Batch<'a> {
                 let Some(served) = promises.get(&record.path) else {
                     continue;
                 };
-                if record.identity() == RecordIdentity::get(&*record.path) {
+                if file.metadata().exact_identity_of(record) == RecordIdentity::get(&*record.path) {
                     let mut record = record.clone();
                     served.complete(&mut record);
                     changed.push(record);

@@ -36,6 +36,7 @@ fn keys() -> Vec<JobKey> {
         domain: ["a.example", "b.example"][number % 2].to_owned(),
         path: format!("/{number}"),
         request: None,
+        variant: None,
         alias: None,
         scheme: Scheme::Http,
     };

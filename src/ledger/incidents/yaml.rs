@@ -316,6 +316,7 @@ mod tests {
         EventUrl {
             url: format!("http://a.example{path}"),
             request: None,
+            variant: None,
             joining: joins.then(|| Joining {
                 file: "urldb/a.example.yaml".to_owned(),
                 line: 2,
@@ -495,7 +496,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_written_is_read_again(
-            texts in proptest::collection::vec(some_text(), 9),
+            texts in proptest::collection::vec(some_text(), 10),
             number in any::<u64>(),
             flag in any::<bool>(),
         ) {
@@ -509,6 +510,7 @@ mod tests {
             });
             event.urls[0].url.clone_from(&texts[3]);
             event.urls[0].request = flag.then(|| texts[4].clone());
+            event.urls[0].variant = flag.then(|| texts[9].clone());
             event.evidence[0].detail = shown(&texts[5]);
             event.evidence[0].observed.content_type = Some(shown(&texts[6]));
             event.evidence[0].observed.length = Some(number);

@@ -408,6 +408,7 @@ impl UrlState {
         UrlOutcome {
             url: self.url.clone(),
             request: None,
+            variant: None,
             record: (Arc::from(HOST), self.path.clone()),
             file: Arc::from(FILE),
             line: 1 + 9 * index,

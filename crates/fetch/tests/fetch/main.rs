@@ -90,6 +90,7 @@ fn job(url: &str) -> Job {
             domain: "example.test".to_owned(),
             path: url.to_owned(),
             request: None,
+            variant: None,
             alias: None,
             scheme: Scheme::Http,
         },

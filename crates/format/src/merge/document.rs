@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::comments::{merge_comments, merge_lines};
-use super::matching::{RecordVersions, match_records};
+use super::matching::{RecordVersions, match_records, union_of_vary};
 use super::values::{ValueMerge, merge_mappings};
 use super::{ConflictKind, Side};
 use crate::digest::Algorithm;
@@ -55,8 +55,11 @@ pub(super) fn merge_files(files: [&DomainFile; 3]) -> MergedFile<'_> {
     let [base, ours, theirs] = files.map(FileComments::of);
     let (head, metadata) = merge_heads(files, [&base.head, &ours.head, &theirs.head]);
     let fold = metadata.iter().any(Metadata::ignores_case);
-    let records = match_records(files, fold).into_iter();
-    let records = records.filter_map(merge_record).collect();
+    let merged_vary = union_of_vary(&metadata);
+    let vary = union_of_vary(files.map(|file| &file.metadata));
+    let records = match_records(files, fold, &vary).into_iter();
+    let records = records.filter_map(|versions| merge_record(versions, &merged_vary));
+    let records = records.collect();
     let footer = match merge_lines([&base.footer, &ours.footer, &theirs.footer]) {
         Some(lines) => MergedDocument::Clean(text_of(&lines)),
         None => MergedDocument::Conflict(Dispute {
@@ -139,16 +142,17 @@ fn merge_heads(
     }
 }
 
-/// Merges one record; `None` if it is removed.
-fn merge_record(
-    [base, ours, theirs]: RecordVersions<'_>,
-) -> Option<(RecordIdentity, MergedDocument<Cow<'_, RecordEntry>>)> {
+/// Merges one record of a file with this `vary`; `None` if it is removed.
+fn merge_record<'a>(
+    [base, ours, theirs]: RecordVersions<'a>,
+    vary: &[String],
+) -> Option<(RecordIdentity, MergedDocument<Cow<'a, RecordEntry>>)> {
     let unchanged = |a: Option<&RecordEntry>, b: Option<&RecordEntry>| match (a, b) {
         (Some(a), Some(b)) => a.layout.source == b.layout.source || a.canonical() == b.canonical(),
         (None, None) => true,
         _ => false,
     };
-    let clean = |entry: &'_ RecordEntry| entry.record.identity();
+    let clean = |entry: &'_ RecordEntry| entry.record.identity_with(false, vary);
     if unchanged(ours, theirs) || unchanged(base, theirs) {
         return ours.map(|it| (clean(it), MergedDocument::Clean(Cow::Borrowed(it))));
     }

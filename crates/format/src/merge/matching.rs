@@ -1,22 +1,39 @@
 //! Finds which records of several versions are one record.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::domain_file::DomainFile;
 use crate::entry::RecordEntry;
+use crate::metadata::Metadata;
 use crate::record::RecordIdentity;
+
+/// The header names that any of these metadata name in `vary`: a record keeps its identity in a version that
+/// lacks the key.
+pub(crate) fn union_of_vary<'a>(metadata: impl IntoIterator<Item = &'a Metadata>) -> Vec<String> {
+    let names = metadata.into_iter().flat_map(|it| &it.vary);
+    let names: BTreeSet<&String> = names.collect();
+    names.into_iter().cloned().collect()
+}
 
 /// One record in the three versions: base, ours, theirs.
 pub(super) type RecordVersions<'a> = [Option<&'a RecordEntry>; 3];
 
 /// The records of the three versions, by identity; `fold` makes the case of paths irrelevant.
-pub(super) fn match_records(files: [&DomainFile; 3], fold: bool) -> Vec<RecordVersions<'_>> {
-    match_all(files, fold, match_repeated)
+pub(super) fn match_records<'a>(
+    files: [&'a DomainFile; 3],
+    fold: bool,
+    vary: &[String],
+) -> Vec<RecordVersions<'a>> {
+    match_all(files, (fold, vary), match_repeated)
 }
 
 /// The records of two versions, by identity; `fold` makes the case of paths irrelevant.
-pub(crate) fn match_pairs(files: [&DomainFile; 2], fold: bool) -> Vec<[Option<&RecordEntry>; 2]> {
-    match_all(files, fold, |[before, after]| {
+pub(crate) fn match_pairs<'a>(
+    files: [&'a DomainFile; 2],
+    fold: bool,
+    vary: &[String],
+) -> Vec<[Option<&'a RecordEntry>; 2]> {
+    match_all(files, (fold, vary), |[before, after]| {
         let (partners, new) = pair(&before, &after);
         let known = before.into_iter().zip(partners);
         let known = known.map(|(before, after)| [Some(before), after]);
@@ -30,13 +47,13 @@ pub(crate) fn match_pairs(files: [&DomainFile; 2], fold: bool) -> Vec<[Option<&R
 /// version has more than once.
 fn match_all<'a, const N: usize>(
     files: [&'a DomainFile; N],
-    fold: bool,
+    (fold, vary): (bool, &[String]),
     match_repeated: impl Fn([Vec<&'a RecordEntry>; N]) -> Vec<[Option<&'a RecordEntry>; N]>,
 ) -> Vec<[Option<&'a RecordEntry>; N]> {
     let mut by_identity: BTreeMap<RecordIdentity, [Vec<&RecordEntry>; N]> = BTreeMap::new();
     for (version, file) in files.into_iter().enumerate() {
         for entry in file.records() {
-            let identity = entry.record.identity_with(fold);
+            let identity = entry.record.identity_with(fold, vary);
             let versions = by_identity.entry(identity);
             versions.or_insert_with(|| std::array::from_fn(|_| vec![]))[version].push(entry);
         }

@@ -30,7 +30,7 @@ use std::path::Path;
 
 use crate::domain_file::DomainFile;
 
-pub(crate) use matching::match_pairs;
+pub(crate) use matching::{match_pairs, union_of_vary};
 pub use output::MarkerStyle;
 pub(crate) use values::text;
 pub use values::{MergedMapping, ValueMerge, merge_mappings};

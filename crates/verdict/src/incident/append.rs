@@ -10,7 +10,15 @@ use super::{blind, host_notice, http2, mistake, newcomers, notice, silence, slow
 /// order.
 pub fn append(known: Vec<IncidentLog>, outcomes: &[UrlOutcome], run: &RunFacts<'_>) -> Appended {
     let mut outcomes: Vec<&UrlOutcome> = outcomes.iter().collect();
-    outcomes.sort_by_key(|outcome| (&outcome.file, outcome.line, &outcome.url, &outcome.request));
+    outcomes.sort_by_key(|outcome| {
+        (
+            &outcome.file,
+            outcome.line,
+            &outcome.url,
+            &outcome.request,
+            &outcome.variant,
+        )
+    });
     let mut edit = RunEdit::new(known, &outcomes, run);
     edit.join_twins();
     edit.remove();

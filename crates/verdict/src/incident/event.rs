@@ -79,6 +79,9 @@ pub struct EventUrl {
     /// The canonical request, if it is not a plain GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The facts about a URL that joins.
     #[serde(flatten)]
     pub joining: Option<Joining>,
@@ -114,6 +117,8 @@ pub struct MemberKey {
     pub url: String,
     /// The canonical request, if it is not a plain GET.
     pub request: Option<String>,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    pub variant: Option<String>,
 }
 
 impl Event {
@@ -129,6 +134,7 @@ impl EventUrl {
         MemberKey {
             url: self.url.clone(),
             request: self.request.clone(),
+            variant: self.variant.clone(),
         }
     }
 
@@ -137,6 +143,7 @@ impl EventUrl {
         Self {
             url: key.url.clone(),
             request: key.request.clone(),
+            variant: key.variant.clone(),
             joining: None,
         }
     }

@@ -121,6 +121,7 @@ pub(super) fn grouped<'o>(
 
 pub(super) fn sort_urls(urls: &mut [AffectedUrl]) {
     urls.sort_by(|a, b| {
-        (&a.file, a.line, &a.url, &a.request).cmp(&(&b.file, b.line, &b.url, &b.request))
+        (&a.file, a.line, &a.url, &a.request, &a.variant)
+            .cmp(&(&b.file, b.line, &b.url, &b.request, &b.variant))
     });
 }

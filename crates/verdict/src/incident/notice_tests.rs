@@ -225,6 +225,7 @@ impl World {
         UrlOutcome {
             url: format!("https://{HOST}/{index}"),
             request: None,
+            variant: None,
             record: (Arc::from(HOST), format!("/{index}")),
             file: Arc::from("urldb/a.example.yaml"),
             line: index + 1,

@@ -17,6 +17,8 @@ pub struct UrlOutcome {
     pub url: String,
     /// The canonical request, if it is not a plain GET.
     pub request: Option<String>,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    pub variant: Option<String>,
     /// The domain and the path of its record.
     pub record: (Arc<str>, String),
     /// The domain file of its record, relative to the root of the repository, with `/`.
@@ -72,6 +74,7 @@ impl UrlOutcome {
         MemberKey {
             url: self.url.clone(),
             request: self.request.clone(),
+            variant: self.variant.clone(),
         }
     }
 
@@ -144,6 +147,7 @@ impl UrlOutcome {
             file: self.file.to_string(),
             line: self.line,
             request: self.request.clone(),
+            variant: self.variant.clone(),
             categories: self.categories.to_vec(),
             not_tried: self.is_not_tried(),
             muted: self.muted,

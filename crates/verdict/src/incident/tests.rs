@@ -282,6 +282,7 @@ impl World {
         Some(UrlOutcome {
             url: url_of(index),
             request: None,
+            variant: None,
             record: (Arc::from(host_of(index)), format!("/{index}")),
             file: Arc::from(format!("urldb/{}.example.yaml", host_of(index))),
             line: index + 1,
@@ -392,6 +393,7 @@ fn knows_all(world: &World) {
         let key = MemberKey {
             url: url_of(index),
             request: None,
+            variant: None,
         };
         let member = members.get(&key);
         let is_believed = url
@@ -444,6 +446,7 @@ fn tells_the_difference(log: &IncidentLog, heard: usize) {
         urls.map(|url| MemberKey {
             url: url.url.clone(),
             request: None,
+            variant: None,
         })
         .collect::<BTreeSet<_>>()
     };

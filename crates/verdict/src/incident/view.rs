@@ -370,6 +370,7 @@ fn affected(key: &MemberKey, member: &Member, main: &Cause) -> AffectedUrl {
         file: joining.file.clone(),
         line: joining.line,
         request: key.request.clone(),
+        variant: key.variant.clone(),
         categories: joining.categories.clone(),
         since: Some(joining.since),
         last_good: joining.last_good,

@@ -106,10 +106,12 @@ impl<'a> DomainPlan<'a> {
             return vec![];
         }
         let schemes = self.metadata.schemes_of(record);
+        let variant = self.metadata.variant_of(record);
         let roots = self.roots.iter();
         let roots = roots.filter(|(scheme, _)| schemes.contains(scheme));
-        let jobs =
-            roots.filter_map(|(scheme, root)| job_of(entry, *scheme, root, self.options, past));
+        let jobs = roots.filter_map(|(scheme, root)| {
+            job_of(entry, (*scheme, root), variant.clone(), self.options, past)
+        });
         jobs.collect()
     }
 
@@ -160,11 +162,11 @@ impl AddAssign for SkippedRecords {
     }
 }
 
-/// The job of one record over one scheme, at the host with this root; `None` if its path makes no URL.
+/// The job of one record with this variant over one scheme, at the host with this root; `None` if its path makes no URL.
 pub(super) fn job_of(
     entry: &RecordEntry,
-    scheme: Scheme,
-    root: &RequestUrl,
+    (scheme, root): (Scheme, &RequestUrl),
+    variant: Option<String>,
     options: FileOptions<'_>,
     past: &impl PastRuns,
 ) -> Option<Job> {
@@ -174,6 +176,7 @@ pub(super) fn job_of(
         domain: root.host().to_owned(),
         path: record.path.clone(),
         request: record.request_key(),
+        variant,
         alias: None,
         scheme,
     };

@@ -75,6 +75,7 @@ mod tests {
             domain: "example.org".to_owned(),
             path: format!("/{number}"),
             request: None,
+            variant: None,
             alias: None,
             scheme: Scheme::Http,
         };

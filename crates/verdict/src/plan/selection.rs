@@ -90,7 +90,12 @@ impl ChangedRecords {
     fn has(&self, host: &str, record: &Record) -> bool {
         self.domains.get(host).is_some_and(|domain| match domain {
             ChangedDomain::Whole => true,
-            ChangedDomain::Records(records) => records.contains(&record.identity()),
+            ChangedDomain::Records(records) => {
+                let first = record.identity();
+                // The records of all variants follow the one without.
+                let next = records.range(first.clone()..).next();
+                next.is_some_and(|it| it.path == first.path && it.request == first.request)
+            }
         })
     }
 }

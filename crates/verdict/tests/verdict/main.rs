@@ -148,6 +148,7 @@ fn job(promise: &Promise, path: &str) -> Job {
             domain: "example.org".into(),
             path: path.into(),
             request: None,
+            variant: None,
             alias: None,
             scheme: Scheme::Http,
         },

@@ -169,7 +169,7 @@ impl Views<'_> {
         url_pages: &HashSet<String>,
     ) -> BoxRow {
         let shown = evidence_box(self.overview, incident, chapter, evidence);
-        let page = url_page(&evidence.url, None);
+        let page = url_page(&evidence.url, None, None);
         // The body of an error page is no other version of the file.
         let difference = shown.facts.iter().flat_map(|fact| &fact.diff);
         BoxRow {

@@ -155,6 +155,6 @@ fn url_row(listed: &ListedUrl, has_page: bool) -> UrlRow {
         sha256: url.promised.sha256.clone().unwrap_or_default(),
         verified: day(url.verified),
         changed: day(listed.changed),
-        page: has_page.then(|| url_page(&url.url, url.request.as_deref())),
+        page: has_page.then(|| url_page(&url.url, url.request.as_deref(), url.variant.as_deref())),
     }
 }

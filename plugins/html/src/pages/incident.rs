@@ -168,7 +168,7 @@ impl Views<'_> {
         url: &AffectedUrl,
         url_pages: &HashSet<String>,
     ) -> AffectedRow {
-        let page = url_page(&url.url, url.request.as_deref());
+        let page = url_page(&url.url, url.request.as_deref(), url.variant.as_deref());
         let uses = self.overview.used.get(&url.url);
         let first = uses.and_then(|uses| uses.split().0.first());
         let (file, line) = first.map_or((&url.file, url.line), |it| (&it.file, it.line));

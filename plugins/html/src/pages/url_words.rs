@@ -22,6 +22,10 @@ pub(crate) fn path_parts(url: &UrlOverview) -> (String, String) {
         Some(_) => format!("{name} (another request than GET)"),
         None => name,
     };
+    let name = match &url.variant {
+        Some(variant) => format!("{name} ({})", one_line(&variant.replace('\n', ", "))),
+        None => name,
+    };
     (folder, name)
 }
 

@@ -121,7 +121,7 @@ pub(super) fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
         Subject::Hosts(hosts) => Text::from(count(hosts, "host")),
         Subject::Host => Text::new().code(&group.first().host),
         Subject::Url => match group.urls().next() {
-            Some(url) => Text::new().code(&url.url),
+            Some(url) => with_variant(Text::new().code(&url.url), url),
             None => Text::new().code(&group.first().host),
         },
     }
@@ -182,15 +182,25 @@ fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     }
 }
 
+/// Adds the variant of a URL to a text that ends in the URL.
+fn with_variant(text: Text, url: &AffectedUrl) -> Text {
+    if url.variant.is_none() {
+        return text;
+    }
+    text.own(sanitize(&url.variant_suffix()).into_owned())
+}
+
 /// The title for subjects: without scheme, and with the number of affected URLs only.
 fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     let subject = match cause.subject {
         Subject::Url => {
-            let url = group
-                .urls()
-                .next()
-                .map_or(group.first().host.as_str(), |url| &url.url);
-            Text::new().code(without_scheme(url))
+            let first = group.urls().next();
+            let url = first.map_or(group.first().host.as_str(), |url| &url.url);
+            let text = Text::new().code(without_scheme(url));
+            match first {
+                Some(url) => with_variant(text, url),
+                None => text,
+            }
         }
         _ => subject(group, cause),
     };
@@ -356,10 +366,13 @@ fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<Ur
     let as_paths = group.incidents.len() == 1;
     let has_prefix = as_paths && prefix(listed.iter().copied()).is_some();
     let row = |url: &&AffectedUrl| UrlRow {
-        shown: if as_paths {
-            sanitize(&path_of(&url.url)).into_owned()
-        } else {
-            sanitize(&url.url).into_owned()
+        shown: {
+            let url_or_path = if as_paths {
+                path_of(&url.url).to_string()
+            } else {
+                url.url.clone()
+            };
+            sanitize(&(url_or_path + &url.variant_suffix())).into_owned()
         },
         place: envelope.place(url, true),
         used: envelope.uses(url).and_then(used_in_row),
@@ -436,6 +449,7 @@ fn paths_in_brief(group: &Group<'_>) -> Text {
         text = text
             .own(if index == 0 { "" } else { ", " })
             .path(&path_of(&url.url));
+        text = with_variant(text, url);
     }
     let more = group.urls_now().saturating_sub(PATHS_IN_BRIEF as u64);
     match more {
