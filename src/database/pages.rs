@@ -9,6 +9,9 @@ use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainReader, Error};
 use urldb_text::{Code, Finding};
 
+/// The canonical request of a record, and its variant.
+type RequestOfPage = (Option<String>, Option<String>);
+
 /// Collects records of domain files, and finds those that contradict the site rules.
 #[derive(Debug)]
 pub struct PageCheck<'a> {
@@ -18,7 +21,7 @@ pub struct PageCheck<'a> {
     /// The hosts that have a file.
     hosts: BTreeSet<String>,
     /// The records of each page: its host, its path, and the request if that is not GET.
-    records: BTreeMap<(String, String, Option<String>), Vec<RecordLocation>>,
+    records: BTreeMap<(String, String, RequestOfPage), Vec<RecordLocation>>,
     findings: Vec<Finding>,
 }
 
@@ -77,7 +80,8 @@ impl<'a> PageCheck<'a> {
                         url,
                         has_path_of_page: page.path == record.path,
                     };
-                    let key = (page.host, page.path, record.request_key());
+                    let request = (record.request_key(), metadata.variant_of(record));
+                    let key = (page.host, page.path, request);
                     self.records.entry(key).or_default().push(place);
                 }
                 Err(failure) => {

@@ -132,7 +132,6 @@ mod tracker;
 mod trouble;
 mod untrusted;
 mod urls;
-mod vary;
 mod votes;
 mod watch;
 mod words;
