@@ -137,7 +137,7 @@ impl Metadata {
     /// let metadata = Metadata { vary: vec!["accept".to_owned()], ..Metadata::default() };
     /// let mut record = Record::new("/ns/a");
     /// assert_eq!(metadata.variant_of(&record), None);
-    /// record.request_headers.insert("Accept", "text/turtle".into());
+    /// record.request_headers.insert("Accept", "text/turtle");
     /// assert_eq!(metadata.variant_of(&record).as_deref(), Some("accept: text/turtle"));
     /// ```
     pub fn variant_of(&self, record: &Record) -> Option<String> {

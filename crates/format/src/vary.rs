@@ -42,12 +42,13 @@ fn is_lower_case_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_allowed)
 }
 
-/// The headers that urldb sets itself, or that change the connection, sorted.
+/// The headers that urldb sets itself, that change the connection, or that belong to the request body, sorted.
 const SET_BY_URLDB: &[&str] = &[
     "accept-encoding",
     "cache-control",
     "connection",
     "content-length",
+    "content-type",
     "expect",
     "host",
     "http2-settings",
