@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use urldb_text::variant_suffix;
 use urldb_warc::CdxjLine;
 use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::files::FileSource;
@@ -43,13 +44,15 @@ impl Capture {
         self.line.mime == REVISIT_MIME
     }
 
-    /// The request, for people: the URL, with the method in front unless it is GET.
+    /// The request, for people: the URL, with the method in front unless it is GET, and the variant.
     pub fn name(&self) -> String {
         let line = &self.line;
-        match &line.request {
-            Some(asked) => format!("{} {}", asked.method, line.url),
-            None => line.url.clone(),
-        }
+        let method = line
+            .request
+            .as_ref()
+            .map(|asked| format!("{} ", asked.method));
+        let variant = variant_suffix(line.vary.as_deref());
+        format!("{}{}{variant}", method.unwrap_or_default(), line.url)
     }
 
     /// Whether the status is that of a redirect.
@@ -327,6 +330,7 @@ mod tests {
             },
             filename: file.to_owned(),
             request: None,
+            vary: None,
             truncated: None,
         }
     }

@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 
 use sha2::{Digest as _, Sha256};
+use urldb_fetch::REDACTED;
 use urldb_verdict::{Hop, Job, Observation};
-use urldb_warc::draft::Exchange;
+use urldb_warc::cdxj::VARY_FIELD;
+use urldb_warc::draft::{Exchange, RecordDraft};
 use urldb_warc::http::{HttpVersion, ResponseHead, StoredRequest, render_request_head};
 use urldb_warc::{Digest, WarcDate};
 
@@ -51,6 +53,21 @@ impl JobResponse<'_> {
         let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let sent = &self.hop.sent;
         Ok(render_request_head(&sent.method, target, &sent.headers)?)
+    }
+
+    /// Adds the request headers that tell the record of the URL apart from others, as far as they were sent: a
+    /// redirect to another origin is followed without them.
+    pub(super) fn add_vary(&self, draft: &mut RecordDraft) -> anyhow::Result<()> {
+        for line in self.job.key.variant.iter().flat_map(|it| it.lines()) {
+            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+            let is_sent = |(sent, bytes): &(String, Vec<u8>)| {
+                sent.eq_ignore_ascii_case(name) && (bytes == value.as_bytes() || bytes == REDACTED)
+            };
+            if self.hop.sent.headers.iter().any(is_sent) {
+                draft.header.push(VARY_FIELD, line)?;
+            }
+        }
+        Ok(())
     }
 
     /// The request, unless it was a GET.

@@ -17,6 +17,7 @@
 //! - [`retrieve`]: the verified bytes of a capture.
 //! - `store_replacement`: replaces files in the object store.
 //! - [`upload()`]: brings finished files into the object store.
+//! - `variants`: captures of one URL that request headers tell apart.
 //! - [`date`]: dates that select captures.
 //! - [`wacz`]: exported captures for players in a browser.
 
@@ -42,6 +43,7 @@ pub mod rewrite;
 pub mod store;
 mod store_replacement;
 pub mod upload;
+mod variants;
 pub mod wacz;
 
 pub use adoption::{adopt, ensure_sound};
@@ -61,3 +63,4 @@ pub use retrieve::{CaptureQuery, Payload};
 pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter, Stored};
 pub use upload::{UploadReport, upload, upload_before_rewrite, upload_new_index};
+pub use variants::{VariantChoice, has_headers, variant_with};

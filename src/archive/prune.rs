@@ -5,7 +5,7 @@
 //! | not older than the limit | always |
 //! | revisit that is older | never |
 //! | response with a promised digest, with one in the evidence of an incident, or with that of a revisit that stays | always |
-//! | the latest response and the latest complete 2xx response of a URL | always |
+//! | the latest response and the latest complete 2xx response of a URL, or of each of its variants | always |
 //! | response that an entry of the ledger names | always |
 //! | response of a URL in an incident | always |
 //! | response whose digest is no SHA-256 | always, since it may have promised bytes |
@@ -67,7 +67,7 @@ pub fn plan_removal(
     };
     let mut plan = RewritePlan::default();
     let mut key = String::new();
-    let mut latest: HashMap<String, LatestResponses> = HashMap::new();
+    let mut latest: HashMap<_, LatestResponses> = HashMap::new();
     for line in catalogue.lines()? {
         let line = line?;
         if line.key != key {
@@ -81,7 +81,8 @@ pub fn plan_removal(
             }
             continue;
         }
-        let superseded = latest.entry(line.url.clone()).or_default().add(line);
+        let subject = (line.url.clone(), line.vary.clone());
+        let superseded = latest.entry(subject).or_default().add(line);
         for line in superseded {
             if *line.timestamp < *limit && !is_needed(&line) {
                 plan.leave_out(&own, left_out(&line));

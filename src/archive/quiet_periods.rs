@@ -23,8 +23,8 @@ pub(super) struct RevisitThinner<'a> {
     failures: &'a Failures,
     /// The key of the lines that were added last.
     key: String,
-    /// The quiet periods of the URLs with this key that have not ended.
-    periods: HashMap<String, QuietPeriod>,
+    /// The quiet periods of the URLs with this key that have not ended, by URL and `vary`.
+    periods: HashMap<(String, Option<String>), QuietPeriod>,
 }
 
 #[derive(Debug)]
@@ -72,13 +72,14 @@ impl<'a> RevisitThinner<'a> {
             self.periods.clear();
             self.key.clone_from(&line.key);
         }
+        let subject = (line.url.clone(), line.vary.clone());
         if line.mime != REVISIT_MIME {
-            self.periods.remove(&line.url);
+            self.periods.remove(&subject);
             return None;
         }
         let unit = self.unit_of(&line.timestamp);
         let failures = self.failures.get(&line.url);
-        let period = self.periods.get_mut(&line.url).filter(|period| {
+        let period = self.periods.get_mut(&subject).filter(|period| {
             let failed = failures.is_some_and(|failures| {
                 let is_between = |at: &String| *at >= period.until && *at <= line.timestamp;
                 failures.iter().any(is_between)
@@ -92,7 +93,7 @@ impl<'a> RevisitThinner<'a> {
                 last: None,
                 until: line.timestamp.clone(),
             };
-            self.periods.insert(line.url.clone(), begun);
+            self.periods.insert(subject, begun);
             return None;
         };
         period.until.clone_from(&line.timestamp);
@@ -158,6 +159,7 @@ mod tests {
             },
             filename: "urldb.warc.gz".to_owned(),
             request: None,
+            vary: None,
             truncated: None,
         }
     }

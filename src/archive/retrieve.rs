@@ -11,7 +11,7 @@ use urldb_warc::verify::{CopiedPayload, CopyError, copy_payload};
 use urldb_warc::{CdxjLine, Digest, FindingCode, Header, Record, RecordId, WarcDate};
 
 use super::files::OpenedFile;
-use super::{Capture, Catalogue, DigestPrefix, PartialDate, date};
+use super::{Capture, Catalogue, DigestPrefix, PartialDate, VariantChoice, date};
 
 /// The digest of an index line without one.
 const NO_DIGEST: &str = "-";
@@ -26,6 +26,8 @@ pub struct CaptureQuery<'a> {
     pub url: &'a str,
     /// The request, unless a GET.
     pub request: Option<&'a StoredRequest>,
+    /// The variant.
+    pub variant: VariantChoice<'a>,
     /// The last capture by the end of this date; without one, the last of all.
     pub at: Option<&'a PartialDate>,
     /// Only captures of these bytes, whatever their status.
@@ -60,16 +62,25 @@ impl Catalogue {
     /// When there is none (the message says what there is instead), or when a file is damaged or missing.
     pub fn find_payload(&self, query: CaptureQuery<'_>) -> anyhow::Result<Payload<'_>> {
         let (mut url, mut request) = (query.url.to_owned(), query.request);
+        let mut redirecting: Option<Option<String>> = None;
         for redirects in 0..=MAX_REDIRECTS {
             let step = CaptureQuery {
                 url: &url,
                 request,
+                variant: redirecting
+                    .as_ref()
+                    .map_or(query.variant, |it| VariantChoice::Like(it.as_deref())),
                 ..query
             };
             match self.find_step(step, redirects > 0)? {
                 LookupStep::Found(payload) => return Ok(*payload),
-                LookupStep::Redirect { target, status } => {
+                LookupStep::Redirect {
+                    target,
+                    capture,
+                    status,
+                } => {
                     url = target;
+                    redirecting = Some(capture.line.vary);
                     request = request.filter(|asked| !becomes_get(&asked.method, status));
                 }
             }
@@ -89,7 +100,12 @@ impl Catalogue {
             let line = &capture.line;
             let will_do = any || capture.is_good() || capture.status.is_none();
             let is_other = line.digest != known.digest || line.digest == NO_DIGEST;
-            will_do && line.timestamp <= known.timestamp && is_other && line != known
+            let is_same_variant = line.vary == known.vary;
+            will_do
+                && is_same_variant
+                && line.timestamp <= known.timestamp
+                && is_other
+                && line != known
         });
         let mut passed_over = vec![];
         while let Some(capture) = captures.pop() {
@@ -117,7 +133,11 @@ impl Catalogue {
                 && let Some(status) = capture.status
                 && let Some(target) = self.target_of(&capture)?
             {
-                return Ok(LookupStep::Redirect { target, status });
+                return Ok(LookupStep::Redirect {
+                    target,
+                    capture,
+                    status,
+                });
             }
             if any || capture.is_good() || capture.status.is_none() {
                 let payload = self.payload_of(capture)?;
@@ -162,6 +182,7 @@ impl Catalogue {
              it; `urldb archive list {url}` shows them",
             url = query.url
         );
+        query.variant.retain(&mut captures, query.url)?;
         if let Some(at) = query.at {
             let first = captures.first().map(|first| first.line.timestamp.clone());
             let ends_after = |capture: &Capture| at.ends_after(&capture.line.timestamp);
@@ -399,7 +420,11 @@ pub(super) struct Reference {
 
 enum LookupStep<'a> {
     Found(Box<Payload<'a>>),
-    Redirect { target: String, status: u16 },
+    Redirect {
+        target: String,
+        capture: Capture,
+        status: u16,
+    },
 }
 
 impl Payload<'_> {

@@ -268,7 +268,8 @@ impl ArchiveWriter<'_> {
         let id = self.new_id();
         let date = warc_date(response.hop.at)?;
         let exchange = response.exchange(&date);
-        let draft = exchange.revisit_identical(&id, &original, vec![])?;
+        let mut draft = exchange.revisit_identical(&id, &original, vec![])?;
+        response.add_vary(&mut draft)?;
         // Without its request, a revisit of a response to a POST could not be indexed anew.
         let with_request = self.archive.requests == ArchiveRequests::All || non_get.is_some();
         let mut records = vec![PendingRecord {
@@ -298,7 +299,8 @@ impl ArchiveWriter<'_> {
         let (id, head_id) = (self.new_id(), self.new_id());
         let date = warc_date(hop.at)?;
         let exchange = response.exchange(&date);
-        let revisit = exchange.revisit_not_modified(&id, &original)?;
+        let mut revisit = exchange.revisit_not_modified(&id, &original)?;
+        response.add_vary(&mut revisit)?;
         let head = response.response_head(0)?;
         let head = exchange.not_modified_head(&head_id, &id, &head)?;
         let mut records = vec![
@@ -393,6 +395,7 @@ impl ArchiveWriter<'_> {
         };
         let head = response.response_head(length)?;
         let mut draft = exchange.response(&id, head, &payload, truncated)?;
+        response.add_vary(&mut draft)?;
         draft.add_block_digest(digest, bytes.reader()?)?;
         let captured = PendingRecord {
             request: response.stored_request(),

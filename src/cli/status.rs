@@ -194,7 +194,8 @@ fn add_last_capture(url: &mut UrlOverview, archive: &Catalogue) -> anyhow::Resul
         return Ok(());
     }
     let captures = archive.find(&url.url, None)?;
-    let last = captures.iter().rev().find(|capture| capture.is_good());
+    let mut captures = captures.iter().filter(|it| it.line.vary == url.variant);
+    let last = captures.rfind(|capture| capture.is_good());
     let Some(last) = last.filter(|last| last.is_revisit()) else {
         return Ok(());
     };

@@ -304,7 +304,7 @@ impl<'a> UrlHistory<'a> {
             return Ok(of_ledger());
         };
         let mut found = archive.find(&url.url, None)?;
-        found.retain(|capture| !capture.is_revisit());
+        found.retain(|it| !it.is_revisit() && it.line.vary == url.variant);
         if found.is_empty() {
             return Ok(of_ledger());
         }

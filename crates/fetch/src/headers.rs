@@ -12,7 +12,8 @@ use crate::options::{HeaderSource, HostOptions};
 use crate::redirect::NextRequest;
 use crate::setting::{SettingError, SettingSection};
 
-const REDACTED: &[u8] = b"[redacted]";
+/// The value of a secret header in [`Hop::sent`](urldb_verdict::Hop::sent).
+pub const REDACTED: &[u8] = b"[redacted]";
 
 /// Headers whose values are always secret.
 const SECRET: [HeaderName; 3] = [

@@ -73,6 +73,7 @@ mod unresponsive;
 pub use client::LARGEST_CA_FILE;
 pub use fetcher::Fetcher;
 pub use hasher::DigestHasher;
+pub use headers::REDACTED;
 pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions, PromisedTargets};
 pub use policy::{AddressPolicy, ForbiddenAddress};
 pub use proxy::{InvalidMapping, Mapping, Proxy, ProxyAddress};

@@ -375,9 +375,10 @@ impl<'a> DomainRecord<'a> {
         schemes.filter_map(|scheme| RequestUrl::new(scheme, self.domain, &self.record.path))
     }
 
-    /// Whether the record requests its URL with a plain GET, so that the URL identifies the record.
+    /// Whether the record requests its URL with a plain GET, and without a header that `vary` names, so that the URL
+    /// identifies the record.
     pub fn is_plain(&self) -> bool {
-        self.record.request_key().is_none()
+        self.record.request_key().is_none() && self.metadata.variant_of(self.record).is_none()
     }
 
     /// The metadata, unless a URL with this scheme implies the same metadata.

@@ -9,6 +9,7 @@
 //! | [`Secrets`], [`register_secret`], [`redact`] | secrets, which no text may show |
 //! | [`named_enum`] | enums whose variants have names |
 //! | [`nearest`] | "did you mean …?" |
+//! | [`variant_suffix`] | the request headers that tell records of a URL apart |
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
@@ -19,6 +20,7 @@ mod sanitize;
 mod secrets;
 mod shown;
 mod suggest;
+mod variant;
 
 pub use code::{Code, Severity, Subject};
 pub use finding::{Cursor, Excerpt, Finding, lines};
@@ -28,3 +30,4 @@ pub use secrets::{
 };
 pub use shown::Shown;
 pub use suggest::nearest;
+pub use variant::variant_suffix;

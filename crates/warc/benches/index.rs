@@ -68,6 +68,7 @@ fn line(n: u32) -> CdxjLine {
         },
         filename: "a.warc.gz".to_owned(),
         request: None,
+        vary: None,
         truncated: None,
     }
 }

@@ -131,6 +131,7 @@ fn line(url: u64, day: u64) -> CdxjLine {
         },
         filename: format!("urldb-{:08}060000-00000-watcher.warc.gz", 20_260_000 + day),
         request: None,
+        vary: None,
         truncated: None,
     }
 }

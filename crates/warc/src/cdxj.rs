@@ -16,6 +16,10 @@ use crate::render::without_blanks;
 /// The `mime` of a revisit's line.
 pub const REVISIT_MIME: &str = "warc/revisit";
 
+/// The field of a capture with a request header that tells captures of one URL apart, such as
+/// `accept: text/turtle`; repeated for each such header. An extension of the standard.
+pub const VARY_FIELD: &str = "WARC-Vary";
+
 /// The content type of metadata that describes a capture and is not a capture itself.
 const WARC_FIELDS: &str = "application/warc-fields";
 
@@ -81,6 +85,9 @@ pub struct CdxjLine {
     pub filename: String,
     /// The request, if its method is not GET.
     pub request: Option<CdxjRequest>,
+    /// The request headers that tell captures of the URL apart, from [`VARY_FIELD`], one a line. They are no part of
+    /// the key.
+    pub vary: Option<String>,
     /// Why the block of the record is not whole, as in `WARC-Truncated`; `None` if it is whole, or
     /// if another program made the index.
     pub truncated: Option<String>,
@@ -161,6 +168,7 @@ impl CdxjLine {
             extent: location.extent,
             filename: location.filename.to_owned(),
             request: None,
+            vary: vary_of(header),
             truncated: header.get("WARC-Truncated").map(str::to_owned),
         })
     }
@@ -202,6 +210,7 @@ impl CdxjLine {
             ("filename", Some(self.filename.as_str())),
             ("requestBody", request.map(|request| request.body.as_str())),
             ("method", request.map(|request| request.method.as_str())),
+            ("vary", self.vary.as_deref()),
             ("truncated", self.truncated.as_deref()),
         ];
         let mut line = format!("{} {} {{", self.key, self.timestamp);
@@ -258,6 +267,7 @@ impl CdxjLine {
                 method,
                 body: optional("requestBody").unwrap_or_default(),
             }),
+            vary: optional("vary"),
             truncated: optional("truncated"),
         })
     }
@@ -268,6 +278,14 @@ impl CdxjLine {
             field,
         }
     }
+}
+
+/// The values of [`VARY_FIELD`], one a line.
+pub(crate) fn vary_of(header: &Header) -> Option<String> {
+    let fields = header.iter();
+    let fields = fields.filter(|(name, _)| name.eq_ignore_ascii_case(VARY_FIELD));
+    let values: Vec<&str> = fields.map(|(_, value)| value).collect();
+    (!values.is_empty()).then(|| values.join("\n"))
 }
 
 /// The date of a record, in the form of any version, as [`WarcDate`] has it.

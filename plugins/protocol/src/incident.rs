@@ -410,8 +410,7 @@ pub struct Span {
 impl AffectedUrl {
     /// The variant for people, to follow the URL or its path: ` (accept: text/turtle)`, or nothing.
     pub fn variant_suffix(&self) -> String {
-        let variant = self.variant.as_ref();
-        variant.map_or_else(String::new, |it| format!(" ({})", it.replace('\n', ", ")))
+        urldb_text::variant_suffix(self.variant.as_deref())
     }
 
     /// A URL about which nothing else is known.

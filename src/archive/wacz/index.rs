@@ -110,6 +110,7 @@ mod tests {
             extent: Extent { offset, length: 1 },
             filename: "a.warc.gz".to_owned(),
             request: None,
+            vary: None,
             truncated: None,
         }
     }

@@ -8,11 +8,10 @@ use anyhow::Context as _;
 use data_encoding::HEXLOWER;
 use similar::TextDiff;
 use urldb_text::{Shown, sanitize};
-use urldb_warc::http::StoredRequest;
 
 use super::{
-    CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
-    truncation, warn_of_truncated,
+    AnsweredArgs, CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, VariantChoice,
+    catalogue, date, truncation, warn_of_truncated,
 };
 use crate::archive::difference::{Content, content, first_difference};
 use crate::cli::print::output;
@@ -54,7 +53,7 @@ pub(super) struct Args {
     #[arg(long)]
     any: bool,
     #[command(flatten)]
-    request: RequestArgs,
+    request: AnsweredArgs,
     /// The URL
     #[arg(value_name = "URL")]
     url: String,
@@ -63,7 +62,16 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
-    let ComparedCaptures { old, new } = sides(args, request.as_ref(), &catalogue)?;
+    let headers = args.request.headers()?;
+    let subject = CaptureQuery {
+        url: &args.url,
+        request: request.as_ref(),
+        variant: VariantChoice::Named(&headers),
+        at: None,
+        sha256: None,
+        any: args.any,
+    };
+    let ComparedCaptures { old, new } = sides(args, subject, &catalogue)?;
     let Some(old) = old else {
         ensure_nothing_truncated(&[&new])?;
         if !context.quiet {
@@ -143,18 +151,10 @@ struct ComparedCaptures<'a> {
 
 fn sides<'a>(
     args: &Args,
-    request: Option<&StoredRequest>,
+    subject: CaptureQuery<'_>,
     catalogue: &'a Catalogue,
 ) -> anyhow::Result<ComparedCaptures<'a>> {
-    let take = |at| {
-        catalogue.find_payload(CaptureQuery {
-            url: &args.url,
-            request,
-            at,
-            sha256: None,
-            any: args.any,
-        })
-    };
+    let take = |at| catalogue.find_payload(CaptureQuery { at, ..subject });
     match args.at.as_slice() {
         [] => {
             let new = take(None)?;

@@ -3,17 +3,17 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::Record;
-use urldb_text::sanitize;
+use urldb_canon::RequestUrl;
+use urldb_format::{Metadata, Record};
+use urldb_text::{sanitize, variant_suffix};
 use urldb_verdict::JobKey;
 use urldb_warc::FindingCode;
 use urldb_warc::finding::Severity;
 use urldb_warc::verify::CopiedPayload;
 
 use super::{
-    CaptureQuery, Catalogue, Context, DigestPrefix, ExitCode, PartialDate, Payload, RequestArgs,
-    catalogue, date, warn_of_truncated,
+    AnsweredArgs, CaptureQuery, Catalogue, Context, DigestPrefix, ExitCode, PartialDate, Payload,
+    VariantChoice, catalogue, date, variant_with, warn_of_truncated,
 };
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
@@ -30,6 +30,7 @@ Examples:
   urldb archive get http://example.org/m51.csv -o m51.csv
   urldb archive get http://example.org/m51.csv --at 2026-11-20 | sha256sum
   urldb archive get http://example.org/m51.csv --sha256 9847d7188c63 -o m51.csv
+  urldb archive get http://example.org/ns/a --header 'Accept: text/turtle'
   urldb archive get --data @query.json --request-content-type application/json http://example.org/search")]
 pub(super) struct Args {
     /// Use the last capture by the end of this date, in UTC
@@ -48,7 +49,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    request: RequestArgs,
+    request: AnsweredArgs,
     /// The URL
     #[arg(value_name = "URL")]
     url: String,
@@ -57,15 +58,26 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
+    let headers = args.request.headers()?;
+    let is_open = args.at.is_none() && args.sha256.is_none() && !args.any && request.is_none();
+    let record = request
+        .is_none()
+        .then(|| promise_of(&args.url, &headers, context));
+    let record = record.flatten();
+    let of_record = record.as_ref().and_then(|it| it.variant.clone());
+    let variant = match of_record.as_deref() {
+        Some(variant) if headers.is_empty() => VariantChoice::Like(Some(variant)),
+        _ => VariantChoice::Named(&headers),
+    };
     let query = CaptureQuery {
         url: &args.url,
         request: request.as_ref(),
+        variant,
         at: args.at.as_ref(),
         sha256: args.sha256.as_ref(),
         any: args.any,
     };
-    let is_open = args.at.is_none() && args.sha256.is_none() && !args.any && request.is_none();
-    let promise = is_open.then(|| promise_of(&args.url, context)).flatten();
+    let promise = record.and_then(|it| it.sha256).filter(|_| is_open);
     let payload = match promise {
         Some(promise) => promised_payload(&catalogue, query, &promise)?,
         None => None,
@@ -82,32 +94,48 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// The SHA-256 that the record of a URL promises, if there is such a record; without it, that of the content which
-/// has the further digests of the record, as far as the ledger knows. A file with mistakes promises nothing here:
-/// the archive must give its bytes all the same.
-fn promise_of(url: &str, context: &Context) -> Option<DigestPrefix> {
+/// The promise of the record that is meant.
+struct RecordPromise {
+    variant: Option<String>,
+    /// The SHA-256 that the record promises; without it, that of the content which has the further digests of the
+    /// record, as far as the ledger knows.
+    sha256: Option<DigestPrefix>,
+}
+
+/// The promise of the only record of a URL that has these headers, or of the one that has no others. A file with
+/// mistakes promises nothing here: the archive must give its bytes all the same.
+fn promise_of(url: &str, headers: &[String], context: &Context) -> Option<RecordPromise> {
     let host = url::Url::parse(url).ok()?.host_str()?.to_owned();
     let key = urldb_canon::surt(url);
     let database = context.config.open_database().ok()?;
     let files = database.read_where(|name| name == host).flatten();
-    let digests = files.filter_map(|parsed| {
-        let metadata = parsed.file.metadata();
-        let mut records = parsed.file.records().map(urldb_format::RecordEntry::record);
-        records.find_map(|record| {
-            let is_it = record.request_key().is_none()
+    let file = files.into_iter().next()?.file;
+    let metadata = file.metadata();
+    let records = file.records().map(urldb_format::RecordEntry::record);
+    let records: Vec<&Record> = records
+        .filter(|record| {
+            record.request_key().is_none()
                 && RequestUrl::new(metadata.scheme_of(record), &host, &record.path)
-                    .is_some_and(|it| urldb_canon::surt(it.as_str()) == key);
-            is_it.then(|| promised_sha256(record, &host, metadata.scheme_of(record), context))?
+                    .is_some_and(|it| urldb_canon::surt(it.as_str()) == key)
         })
+        .collect();
+    let known = records.iter().map(|record| metadata.variant_of(record));
+    let variant = variant_with(&known.collect(), headers, url).ok()?;
+    let mut records = records.into_iter();
+    let digest = records.find_map(|record| {
+        let is_it = metadata.variant_of(record) == variant;
+        is_it.then(|| promised_sha256(record, &host, metadata, context))?
     });
-    let digest = digests.into_iter().next()?;
-    data_encoding::HEXLOWER.encode(&digest).parse().ok()
+    Some(RecordPromise {
+        variant,
+        sha256: digest.and_then(|it| data_encoding::HEXLOWER.encode(&it).parse().ok()),
+    })
 }
 
 fn promised_sha256(
     record: &Record,
     host: &str,
-    scheme: Scheme,
+    metadata: &Metadata,
     context: &Context,
 ) -> Option<[u8; 32]> {
     let known = || {
@@ -116,9 +144,9 @@ fn promised_sha256(
             domain: host.to_owned(),
             path: record.path.clone(),
             request: None,
-            variant: None,
+            variant: metadata.variant_of(record),
             alias: None,
-            scheme,
+            scheme: metadata.scheme_of(record),
         };
         let ledger = Ledger::load(&context.ledger(), [host]).ok()?;
         ledger
@@ -168,8 +196,12 @@ fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
     if payload.capture.truncated.is_some() {
         warn_of_truncated(&payload.capture);
     }
-    if payload.url() != args.url && !context.quiet {
-        let url = sanitize(payload.url());
+    let is_as_asked = payload.url() == args.url
+        && (args.request.is_given() || payload.capture.line.vary.is_none());
+    if !is_as_asked && !context.quiet {
+        let variant = variant_suffix(payload.capture.line.vary.as_deref());
+        let url = format!("{}{variant}", payload.url());
+        let url = sanitize(&url);
         // A closed standard error is no error.
         let _ = writeln!(output::stderr(), "these are the bytes of {url}");
     }

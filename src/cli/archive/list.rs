@@ -5,10 +5,10 @@ use std::fmt;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
-use urldb_text::sanitize;
+use urldb_text::{sanitize, variant_suffix};
 use urldb_warc::CdxjLine;
 
-use super::{Capture, Catalogue, Context, ExitCode, RequestArgs, catalogue, date};
+use super::{AnsweredArgs, Capture, Catalogue, Context, ExitCode, catalogue, date, has_headers};
 use crate::cli::print::output;
 use crate::cli::print::style::ListFormat;
 use crate::cli::print::style::count;
@@ -25,6 +25,7 @@ const LONGEST_BODY: usize = 60;
 Examples:
   urldb archive list
   urldb archive list http://example.org/m51.csv
+  urldb archive list --header 'Accept: text/turtle' http://example.org/ns/a
   urldb archive list --data q=m51 --request-content-type application/x-www-form-urlencoded http://example.org/
   urldb archive list --format jsonl | jq -r 'select(.contents > 1) | .url'")]
 pub(super) struct Args {
@@ -32,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, default_value = "human")]
     format: ListFormat,
     #[command(flatten)]
-    request: RequestArgs,
+    request: AnsweredArgs,
     /// List each capture of this URL
     #[arg(value_name = "URL")]
     url: Option<String>,
@@ -48,6 +49,9 @@ struct AnsweredRequest {
     /// The body, as the index has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_body: Option<String>,
+    /// The request headers that tell captures of the URL apart, one a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vary: Option<String>,
 }
 
 impl AnsweredRequest {
@@ -57,17 +61,19 @@ impl AnsweredRequest {
             url: line.url.clone(),
             method: asked.map(|asked| asked.method.clone()),
             request_body: asked.map(|asked| asked.body.clone()),
+            vary: line.vary.clone(),
         }
     }
 }
 
-/// For people: the URL, between method and body unless the request was a GET.
+/// For people: the URL and its variant, between method and body unless the request was a GET.
 impl fmt::Display for AnsweredRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(method) = &self.method {
             write!(f, "{} ", sanitize(method))?;
         }
         f.write_str(&sanitize(&self.url))?;
+        f.write_str(&sanitize(&variant_suffix(self.vary.as_deref())))?;
         let body = sanitize(self.request_body.as_deref().unwrap_or_default());
         if body.is_empty() {
             return Ok(());
@@ -129,16 +135,29 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(output::stdout());
     match &args.url {
         Some(url) => {
-            let captures = if args.request.is_given() {
+            let mut captures = if args.request.has_request() {
                 let request = args.request.stored(&context.directory)?;
                 catalogue.captures_of(url, request.as_ref())?
             } else {
                 catalogue.all_of(url)?
             };
+            let headers = args.request.headers()?;
+            captures.retain(|it| has_headers(it.line.vary.as_deref(), &headers));
+            anyhow::ensure!(
+                !captures.is_empty(),
+                "the archive has no capture of {url} ({}); without --header, all of them are listed",
+                headers.join(", ")
+            );
+            // The captures of each variant stand together, as those that answer each request do.
+            for answers in captures.chunk_by_mut(|one, other| one.line.key == other.line.key) {
+                answers.sort_by(|one, other| one.line.vary.cmp(&other.line.vary));
+            }
             list_captures(&mut out, &captures, args.format)?;
         }
         None if args.request.is_given() => {
-            anyhow::bail!("--method and --data say how a URL was asked for: name the URL, too");
+            anyhow::bail!(
+                "--method, --data and --header say how a URL was asked for: name the URL, too"
+            );
         }
         None => list_urls(&mut out, &catalogue, args.format)?,
     }

@@ -17,9 +17,10 @@ use urldb_text::sanitize;
 
 use super::Context;
 use crate::archive::{
-    ArchiveFiles, Capture, CaptureQuery, Catalogue, DigestPrefix, PartialDate, Payload, date,
+    ArchiveFiles, Capture, CaptureQuery, Catalogue, DigestPrefix, PartialDate, Payload,
+    VariantChoice, date, has_headers, variant_with,
 };
-use crate::cli::args::RequestArgs;
+use crate::cli::args::AnsweredArgs;
 use crate::cli::print::style::print_warning;
 use crate::exit::ExitCode;
 

@@ -15,7 +15,7 @@ pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedRunCommit};
 pub use context::{Context, GlobalArgs};
 pub(crate) use context::{MapArgs, TrustArgs};
 pub(crate) use incident::open_incident;
-pub(crate) use request::{RecordArgs, RequestArgs};
+pub(crate) use request::{AnsweredArgs, RecordArgs};
 pub(crate) use search::{Rank, SearchArgs};
 pub(crate) use select::{
     SelectArgs, TargetArgs, find_records, find_records_for_edit, resolve_domains,

@@ -12,7 +12,7 @@ const LARGEST_BODY: u64 = 1 << 20;
 
 /// The method and the body of a request.
 #[derive(Debug, clap::Args)]
-pub(crate) struct RequestArgs {
+struct RequestArgs {
     /// The method; GET, or POST where --data is given
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
@@ -32,6 +32,51 @@ pub(crate) struct RecordArgs {
     /// One more header to send, such as 'Accept: text/csv'; the database is public, so no secrets
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
+}
+
+/// The request whose captures are meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AnsweredArgs {
+    #[command(flatten)]
+    request: RequestArgs,
+    /// A request header that tells captures of the URL apart, such as 'Accept: text/csv'
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+}
+
+impl AnsweredArgs {
+    /// Whether any of the options is there.
+    pub(crate) fn is_given(&self) -> bool {
+        self.has_request() || !self.headers.is_empty()
+    }
+
+    /// Whether the options name a method or a body.
+    pub(crate) fn has_request(&self) -> bool {
+        self.request.method.is_some() || self.request.data.is_some()
+    }
+
+    /// The headers as a variant has them: `accept: text/csv`.
+    pub(crate) fn headers(&self) -> anyhow::Result<Vec<String>> {
+        let headers = self.headers.iter().map(|header| {
+            let (name, value) = split_header(header)?;
+            Ok(format!("{}: {value}", name.to_ascii_lowercase()))
+        });
+        headers.collect()
+    }
+
+    /// The request as an archive knows it; `None` for a GET. Files are looked for in `folder`.
+    pub(crate) fn stored(&self, folder: &Path) -> anyhow::Result<Option<StoredRequest>> {
+        let Some(method) = self.request.method()? else {
+            return Ok(None);
+        };
+        let body = self.request.body(folder)?.map(|body| body.bytes);
+        let content_type = &self.request.request_content_type;
+        Ok(Some(StoredRequest {
+            method,
+            content_type: content_type.clone().unwrap_or_default(),
+            body: body.unwrap_or_default(),
+        }))
+    }
 }
 
 impl RecordArgs {
@@ -72,24 +117,6 @@ impl RecordArgs {
 }
 
 impl RequestArgs {
-    /// Whether any of the options is there.
-    pub(crate) fn is_given(&self) -> bool {
-        self.method.is_some() || self.data.is_some()
-    }
-
-    /// The request as an archive knows it; `None` for a GET. Files are looked for in `folder`.
-    pub(crate) fn stored(&self, folder: &Path) -> anyhow::Result<Option<StoredRequest>> {
-        let Some(method) = self.method()? else {
-            return Ok(None);
-        };
-        let body = self.body(folder)?.map(|body| body.bytes);
-        Ok(Some(StoredRequest {
-            method,
-            content_type: self.request_content_type.clone().unwrap_or_default(),
-            body: body.unwrap_or_default(),
-        }))
-    }
-
     /// The method, as a record has it: GET goes without saying.
     fn method(&self) -> anyhow::Result<Option<String>> {
         let method = match (&self.method, &self.data) {

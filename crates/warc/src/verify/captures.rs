@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 
 use super::report::Reporter;
-use crate::cdxj::{CdxjLine, SortKeys, date_of};
+use crate::cdxj::{CdxjLine, SortKeys, date_of, vary_of};
 use crate::digest::Digest;
 use crate::files::FileSource;
 use crate::finding::FindingCode;
@@ -34,8 +34,8 @@ struct PendingCapture {
 /// A capture, with hashes of what its line must say.
 struct ExpectedCapture {
     length: u64,
-    /// Of URL and timestamp.
-    url_and_date: u64,
+    /// Of URL, timestamp and `vary`.
+    url_date_and_vary: u64,
     digest: Option<u64>,
     /// Of the key, for the response to a request other than GET. Other keys depend on the URL alone.
     request_key: Option<u64>,
@@ -48,8 +48,10 @@ impl ExpectedCapture {
         let digest = parse_digest(&line.digest).map(|it| hash_state.hash_one(it));
         if self.length != line.extent.length {
             Some("length")
-        } else if self.url_and_date != hash_state.hash_one((&*line.url, &*line.timestamp)) {
-            Some("URL or date")
+        } else if self.url_date_and_vary
+            != hash_state.hash_one((&*line.url, &*line.timestamp, line.vary.as_deref()))
+        {
+            Some("URL, date or `vary`")
         } else if digest.is_some() && self.digest.is_some() && digest != self.digest {
             Some("digest")
         } else {
@@ -102,7 +104,11 @@ impl ExpectedCaptures {
         let url = CdxjLine::url_of(header).filter(|_| CdxjLine::describes(header))?;
         let capture = ExpectedCapture {
             length,
-            url_and_date: self.hash_state.hash_one((&*url, &*date.to_timestamp14())),
+            url_date_and_vary: self.hash_state.hash_one((
+                &*url,
+                &*date.to_timestamp14(),
+                vary_of(header).as_deref(),
+            )),
             digest: header
                 .payload_digest()
                 .map(|it| self.hash_state.hash_one(it)),

@@ -240,6 +240,7 @@ pub(crate) fn line(key: &str, n: u64) -> CdxjLine {
         },
         filename: "a.warc.gz".to_owned(),
         request: None,
+        vary: None,
         truncated: None,
     }
 }

@@ -141,12 +141,13 @@ fn any_line() -> impl Strategy<Value = CdxjLine> {
             any::<u64>(),
             text(),
             prop::option::of(text()),
+            prop::option::of(text()),
         ),
     )
         .prop_map(
             |(
                 (key, timestamp, url, mime, request),
-                (status, digest, offset, length, filename, truncated),
+                (status, digest, offset, length, filename, vary, truncated),
             )| {
                 CdxjLine {
                     key,
@@ -158,6 +159,7 @@ fn any_line() -> impl Strategy<Value = CdxjLine> {
                     extent: Extent { offset, length },
                     filename,
                     request: request.map(|(method, body)| CdxjRequest { method, body }),
+                    vary,
                     truncated,
                 }
             },

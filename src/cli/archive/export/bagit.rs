@@ -14,7 +14,7 @@ use urldb_warc::{CdxjLine, Digest, DigestAlgorithm};
 
 use super::{Args, CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::ambient::Ambient;
-use crate::archive::{bag, date};
+use crate::archive::{VariantChoice, bag, date};
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_invalid_record, print_warning};
 use crate::explain::explain;
@@ -149,6 +149,7 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
             let record = entry.record();
             record.is_static()
                 && record.request_key().is_none()
+                && file.metadata().variant_of(record).is_none()
                 && selection.wants_record(host, record)
         });
         for entry in records {
@@ -232,6 +233,7 @@ fn contents<'a>(
         catalogue.find_payload(CaptureQuery {
             url: promised.url.as_str(),
             request: None,
+            variant: VariantChoice::Named(&[]),
             at: None,
             sha256: None,
             any: false,
