@@ -14,7 +14,7 @@
 //! - `requests`: tells apart requests that share a key of the index.
 //! - `remote`: the object store as commands see it, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
-//! - [`retrieve`]: the verified bytes of a capture.
+//! - `payload`: the verified bytes of a capture; [`retrieve`] finds them.
 //! - `store_replacement`: replaces files in the object store.
 //! - [`upload()`]: brings finished files into the object store.
 //! - `variants`: captures of one URL that request headers tell apart.
@@ -34,6 +34,7 @@ mod hashing;
 mod job_response;
 pub mod keys;
 mod output_files;
+mod payload;
 mod prune;
 mod quiet_periods;
 mod remote;
@@ -57,9 +58,10 @@ pub use files::{ArchiveFiles, StoreDifference};
 pub use hashing::HashingWriter;
 pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};
+pub use payload::Payload;
 pub use prune::{NeededCaptures, plan_removal};
 pub use remote::open_store;
-pub use retrieve::{CaptureQuery, Payload};
+pub use retrieve::CaptureQuery;
 pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter, Stored};
 pub use upload::{UploadReport, upload, upload_before_rewrite, upload_new_index};

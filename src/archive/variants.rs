@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Capture;
 
-/// Which captures of a URL are meant, if the archive has several variants of it. A variant has a header a line, such
-/// as `accept: text/turtle`.
+/// The captures that are meant, if the archive has several variants of a URL. A variant has a header a line, such as
+/// `accept: text/turtle`.
 #[derive(Debug, Clone, Copy)]
 pub enum VariantChoice<'a> {
     /// Those with exactly these headers, which the user has named; else the only variant that has these and others.

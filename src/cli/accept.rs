@@ -142,7 +142,7 @@ fn acceptable(
         // `refuse_same_content` names all URLs of one content together.
         let doubt = doubt.filter(|_| !is_same_content(&result));
         if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
-            style::print_warning(format!("{} {}", result.url, sanitize(&problem)));
+            style::print_warning(format!("{} {}", result.name(), sanitize(&problem)));
             counts.refused += 1;
         } else {
             acceptable.push((result, identity));
@@ -169,7 +169,7 @@ fn refuse_same_content(acceptable: &mut Vec<(JobResult, RecordIdentity)>, force:
     acceptable.retain(|(result, _)| {
         let is_refused = is_same_content(result) && !force;
         if is_refused {
-            let text = format!("{} {}; --force accepts it", result.url, result.message);
+            let text = format!("{} {}; --force accepts it", result.name(), result.message);
             style::print_warning(sanitize(&text));
         }
         !is_refused
@@ -292,11 +292,7 @@ impl Progress for JudgedRecords {
     fn judged(&self, judged: &JudgedJob) {
         let job = &judged.job;
         let line = (job.file.to_string(), job.url.to_string(), job.line);
-        let identity = RecordIdentity {
-            path: job.key.path.clone(),
-            request: job.key.request.clone(),
-            variant: job.key.variant.clone(),
-        };
+        let identity = job.key.record();
         self.0
             .borrow_mut()
             .insert(line, (identity, run::doubt(judged)));
@@ -370,7 +366,7 @@ fn accept(
             output::stdout(),
             "{} {}",
             paint(GOOD, "accepted"),
-            sanitize(&result.url)
+            sanitize(&result.name())
         )?;
     }
     Ok(written)

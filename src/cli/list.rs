@@ -56,6 +56,9 @@ struct RecordLine<'a> {
     group: Option<&'a str>,
     file: &'a str,
     line: usize,
+    /// The request headers that tell records of the URL apart, one a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     length: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +135,11 @@ impl<W: Write> Listing<'_, W> {
                 ListFormat::Jsonl => {
                     let group = rank.as_ref().and_then(Rank::heading);
                     let place = (name, entry.line());
-                    output::json(&record_line(&url, place, group, record))?
+                    let line = record_line(&url, place, group, record);
+                    output::json(&RecordLine {
+                        variant: metadata.variant_of(record),
+                        ..line
+                    })?
                 }
             };
             if let Some(rank) = rank {
@@ -188,6 +195,7 @@ fn record_line<'a>(
         group,
         file,
         line,
+        variant: None,
         length: record.content_length,
         sha256: record.content_sha256.as_deref(),
         digests: record

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use urldb_canon::RequestUrl;
 use urldb_format::{Metadata, Record};
-use urldb_text::{Finding, Severity, sanitize};
+use urldb_text::{Finding, Severity, sanitize, variant_suffix};
 
 use super::Context;
 use super::args::{ChangedUrls, CommitArgs};
@@ -262,9 +262,12 @@ impl ListedRecords {
     pub(super) fn sentence(&self, host: &str, metadata: &Metadata, record: &Record) -> String {
         let url = RequestUrl::new(metadata.scheme_of(record), host, &record.path);
         let url = url.map_or_else(|| format!("{host}{}", record.path), String::from);
-        let request = record.request_key();
+        let url = format!(
+            "{url}{}",
+            variant_suffix(metadata.variant_of(record).as_deref())
+        );
         let locations = self.locations.as_ref();
-        let place = locations.and_then(|all| all.of(host, &record.path, request.as_deref()));
+        let place = locations.and_then(|all| all.of(host, &metadata.identity_of(record)));
         let place = place.map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"));
         let sources = record.source.join(" and ");
         let text =

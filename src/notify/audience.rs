@@ -178,8 +178,8 @@ pub(super) fn routed(envelope: &Envelope, route: &Route<'_>) -> Envelope {
         incident
             .urls
             .retain(|url| route.has_url(&url.file, &url.categories, &url.url));
-        let about = &incident.evidence.url;
-        if !incident.urls.iter().any(|url| url.url == *about) {
+        let about = &incident.evidence;
+        if !incident.urls.iter().any(|url| about.is_about(url)) {
             incident.evidence = Evidence::default();
         }
         !had_urls || !incident.urls.is_empty()

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use urldb_protocol::{
     CaptureInfo, ComesAndGoes, SeenResult, State, UrlBelief, UrlOverview, UrlUses,
 };
+use urldb_verdict::Job;
 use urldb_verdict::incident::{Mark, RunResult};
-use urldb_verdict::{Job, JobKey};
 
 use super::replay::Selected;
 use super::sources::Sources;
@@ -67,15 +67,9 @@ impl Sources<'_> {
     }
 
     fn uses(&self, job: &Job) -> Option<UrlUses> {
-        let JobKey {
-            domain,
-            path,
-            request,
-            ..
-        } = &job.key;
         let lists = self.lists.as_ref()?;
         let record = Some((&job.file, job.line));
-        lists.uses(domain, path, request.as_deref(), record)
+        lists.uses(&job.key.domain, &job.key.record(), record)
     }
 
     /// The time from which on urldb knows the URL; absent if a wrong clock has written it.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use urldb_protocol::{Because, Chapter, ChapterDetails, IncidentEvents, ToldBy, UrlEvidence};
+use urldb_protocol::{
+    Because, Chapter, ChapterDetails, IncidentEvents, ToldBy, UrlEvidence, UrlOverview,
+};
 use urldb_verdict::incident::all_chapters;
 
 use super::sources::Sources;
@@ -11,8 +13,8 @@ use crate::ledger::{Heard, IncidentFile, incidents};
 /// Most pieces of evidence of one event.
 const MOST_EVIDENCE: usize = 5;
 
-/// The latest evidence of each URL of some incidents.
-type OfUrls = HashMap<String, UrlEvidence>;
+/// The latest evidence of each URL of some incidents, by URL and variant.
+type OfUrls = HashMap<(String, Option<String>), UrlEvidence>;
 
 impl Sources<'_> {
     /// The events of an incident; none if it has no file.
@@ -82,11 +84,11 @@ impl EvidenceOfUrls {
     pub(super) fn latest(
         &mut self,
         sources: &Sources<'_>,
-        (host, url): (&str, &str),
+        url: &UrlOverview,
         incidents: &[&str],
     ) -> anyhow::Result<Option<UrlEvidence>> {
-        if self.host != host {
-            host.clone_into(&mut self.host);
+        if self.host != url.host {
+            url.host.clone_into(&mut self.host);
             self.by_incident.clear();
         }
         let mut latest: Option<&UrlEvidence> = None;
@@ -96,8 +98,12 @@ impl EvidenceOfUrls {
                 self.by_incident.insert((*id).to_owned(), read);
             }
         }
+        let subject = (url.url.clone(), url.variant.clone());
         for id in incidents {
-            let found = self.by_incident.get(*id).and_then(|urls| urls.get(url));
+            let found = self
+                .by_incident
+                .get(*id)
+                .and_then(|urls| urls.get(&subject));
             let is_later = |found: &&UrlEvidence| {
                 latest.is_none_or(|known| known.chapter.at < found.chapter.at)
             };
@@ -123,7 +129,7 @@ fn read(sources: &Sources<'_>, id: &str) -> anyhow::Result<OfUrls> {
                 chapter: chapter.clone(),
                 evidence: evidence.clone(),
             };
-            latest.insert(evidence.url.clone(), found);
+            latest.insert((evidence.url.clone(), evidence.variant.clone()), found);
         }
     }
     Ok(latest)

@@ -259,6 +259,7 @@ impl<'a> UrlHistory<'a> {
             urls: std::slice::from_ref(&url.url),
         };
         let mut transitions = self.sources.timeline(scope, None, &|_, _| true);
+        transitions.retain(|it| it.url.is_none() || it.variant == url.variant);
         transitions.reverse();
         let of_files = self.incidents.get(url.url.as_str());
         let mut incidents: Vec<String> = of_files
@@ -273,7 +274,7 @@ impl<'a> UrlHistory<'a> {
         let (captures, more_captures) = self.captures(url)?;
         let evidence = self.evidence.borrow_mut().latest(
             self.sources,
-            (&url.host, &url.url),
+            url,
             of_files.map_or(&[][..], Vec::as_slice),
         )?;
         let commits = self.commits.map(|commits| {

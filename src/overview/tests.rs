@@ -64,6 +64,7 @@ fn with_changes(runs: Vec<HistoryLine>, times: &[Timestamp]) -> Vec<HistoryLine>
             run: run.clone(),
             at,
             url: format!("http://{HOST}/1"),
+            variant: None,
             from: if is_even { State::Ok } else { State::Gone },
             to: if is_even { State::Gone } else { State::Ok },
         }));

@@ -118,12 +118,12 @@ impl Sources<'_> {
             groups.entry(key).or_default().push(change);
         }
         entries.extend(groups.into_iter().filter_map(|((_, domain, ..), changes)| {
-            let entry = of_change(changes.first()?, domain);
-            Some(LogEntry {
-                urls: changes.len() as u64,
-                url: entry.url.filter(|_| changes.len() == 1),
-                ..entry
-            })
+            let mut entry = of_change(changes.first()?, domain);
+            entry.urls = changes.len() as u64;
+            if changes.len() > 1 {
+                (entry.url, entry.variant) = (None, None);
+            }
+            Some(entry)
         }));
         entries
     }
@@ -149,13 +149,16 @@ impl Sources<'_> {
                         entries.extend(unconfirmed(incident, line, host).map(|entry| LogEntry {
                             urls: 1,
                             url: Some(url.clone()),
+                            variant: change.variant.clone(),
                             ..entry
                         }));
                     }
                 }
                 if change.to == State::Ok {
                     let mut earlier = changes.iter().rev();
-                    let broke = earlier.find(|it| it.at < change.at && it.to.is_broken());
+                    let broke = earlier.find(|it| {
+                        it.at < change.at && it.to.is_broken() && it.variant == change.variant
+                    });
                     entry.since = broke.map(|broke| broke.at);
                 }
                 entries.push(entry);
@@ -229,6 +232,7 @@ fn unconfirmed(incident: &Incident, opened: &IncidentLine, host: &str) -> Option
         reason: incident.reason.clone(),
         urls: opened.urls,
         url: only_url(incident),
+        variant: only_variant(incident),
         incident: Some(incident.id.clone()),
         ..entry(incident.since, LogEvent::Unconfirmed, host.to_owned())
     })
@@ -271,6 +275,7 @@ fn of_incident(line: &IncidentLine, host: &str, incident: Option<&Incident>) -> 
     LogEntry {
         urls: line.urls,
         url: incident.filter(|_| line.urls <= 1).and_then(only_url),
+        variant: incident.filter(|_| line.urls <= 1).and_then(only_variant),
         from: (line.phase == Phase::Closed).then_some(line.state),
         state: Some(match event {
             LogEvent::Recovered => State::Ok,
@@ -297,6 +302,7 @@ fn of_change(change: &ChangeLine, host: String) -> LogEntry {
     LogEntry {
         urls: 1,
         url: Some(change.url.clone()),
+        variant: change.variant.clone(),
         from: Some(change.from),
         state: Some(change.to),
         run: Some(change.run.clone()),
@@ -337,6 +343,14 @@ fn only_url(incident: &Incident) -> Option<String> {
     }
 }
 
+/// The variant of the only URL.
+fn only_variant(incident: &Incident) -> Option<String> {
+    match incident.urls.as_slice() {
+        [only] => only.variant.clone(),
+        _ => None,
+    }
+}
+
 fn entry(at: Timestamp, event: LogEvent, host: String) -> LogEntry {
     LogEntry {
         at,
@@ -344,6 +358,7 @@ fn entry(at: Timestamp, event: LogEvent, host: String) -> LogEntry {
         host,
         urls: 0,
         url: None,
+        variant: None,
         from: None,
         state: None,
         reason: None,

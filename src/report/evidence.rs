@@ -24,6 +24,7 @@ pub(crate) fn evidence(record: &JobRecord) -> Evidence {
     let rejected = failure.and_then(|failure| failure.certificate.as_deref());
     Evidence {
         url: job.url.to_string(),
+        variant: job.key.variant.clone(),
         promised: promised(&job.promise),
         observed: seen.map_or_else(Observed::default, |seen| observed(job, seen)),
         detail: shown(&verdict.classification.observed),

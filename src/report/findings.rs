@@ -45,6 +45,7 @@ pub(super) fn state_finding(
             Severity::Warning
         },
         url: judged.job.url.to_string(),
+        variant: judged.job.key.variant.clone(),
         file: file.to_owned(),
         line,
         uses: uses(&judged.job),
@@ -132,6 +133,7 @@ pub(super) fn warning_finding(judged: &JudgedJob, warning: Warning, message: &st
     let job = &judged.job;
     Finding {
         uses: uses(job),
+        variant: job.key.variant.clone(),
         categories: job.categories.to_vec(),
         state: judged.verdict.state(),
         attempts: judged.observations.len(),
@@ -182,6 +184,7 @@ pub(super) fn change(
     let (file, line) = judged.job.place();
     Change {
         url: judged.job.url.to_string(),
+        variant: judged.job.key.variant.clone(),
         file: file.to_owned(),
         line,
         categories: judged.job.categories.to_vec(),

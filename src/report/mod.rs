@@ -327,6 +327,7 @@ pub(super) fn result(record: &JobRecord, mismatch: Option<&CanonicalMismatch>) -
     let (file, line) = judged.job.place();
     JobResult {
         url: judged.job.url.to_string(),
+        variant: judged.job.key.variant.clone(),
         file: file.to_owned(),
         line,
         method: judged.job.request.method.clone(),

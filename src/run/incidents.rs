@@ -340,7 +340,7 @@ impl RunIncidents<'_> {
         let new = urls.iter_mut().filter(|outcome| outcome.was_good);
         let mut pairs = new
             .filter_map(|outcome| {
-                let pair = contents.get(&outcome.url)?;
+                let pair = contents.get(&outcome.key())?;
                 Some((outcome.evidence.as_deref_mut()?, pair))
             })
             .filter(|(evidence, _)| evidence.observed.sha256 != evidence.promised.sha256)

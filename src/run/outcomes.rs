@@ -38,7 +38,7 @@ pub(super) struct Outcomes {
     /// The first URL of each host, cause, set of readers and belief, which has the evidence: its position.
     first: HashMap<CauseKey, Vec<(usize, Belief)>>,
     /// The contents of URLs with evidence, which the archive may have.
-    pub(super) contents: HashMap<String, ContentPair>,
+    pub(super) contents: HashMap<MemberKey, ContentPair>,
     /// Number of URLs that are believed to be broken.
     pub(super) broken: u64,
 }
@@ -158,7 +158,7 @@ impl Outcomes {
         if let Some((known, _)) = replaced {
             let outcome = &mut self.urls[known];
             outcome.evidence = None;
-            self.contents.remove(&outcome.url);
+            self.contents.remove(&outcome.key());
         }
         let doubt = doubt(&record.judged).map(|doubt| Shown::new(&doubt, Shown::LONGEST));
         self.urls[index].evidence = Some(Box::new(Evidence {
@@ -166,8 +166,7 @@ impl Outcomes {
             ..report::evidence(record)
         }));
         if let Some(pair) = contents(record, update) {
-            self.contents
-                .insert(record.judged.job.url.to_string(), pair);
+            self.contents.insert(key_of_job(&record.judged.job), pair);
         }
     }
 }

@@ -224,16 +224,10 @@ impl<'a> Planner<'a> {
 
     /// Names a job by its places in lists, if lists are checked.
     fn locate(&self, job: &mut Job) {
-        let JobKey {
-            domain,
-            path,
-            request,
-            ..
-        } = &job.key;
         let Some(lists) = self.lists else { return };
-        let request = request.as_deref();
-        let record = lists.record(domain, path, request, (&job.file, job.line));
-        let uses = lists.uses(domain, path, request, record);
+        let (domain, identity) = (&job.key.domain, job.key.record());
+        let record = lists.record(domain, &identity, (&job.file, job.line));
+        let uses = lists.uses(domain, &identity, record);
         let first = uses.as_ref().and_then(|uses| uses.locations.first());
         let place = match (record, first) {
             (Some((file, line)), _) => (Arc::clone(file), line),

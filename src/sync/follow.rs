@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use urldb_canon::Scheme;
-use urldb_format::{Mapping, Metadata, Record, RecordIdentity};
+use urldb_format::{Mapping, Metadata, Record, RecordIdentity, differing_headers};
 use urldb_interchange::{ListItem, Location};
 use urldb_render::numbers::counted;
 use urldb_text::{Code, Finding};
@@ -190,7 +190,21 @@ fn contradiction(first: &ListItem, item: &ListItem, key: &str) -> Finding {
             first.location
         )
     };
-    finding(Code::ListContradiction, &item.location, message)
+    with_vary_help(
+        finding(Code::ListContradiction, &item.location, message),
+        (&first.record, &item.record),
+    )
+}
+
+/// The mistake about two records, with the way to tell them apart if they differ in a request header.
+fn with_vary_help(mistake: Finding, (one, other): (&Record, &Record)) -> Finding {
+    match differing_headers(one, other) {
+        Some(names) => {
+            let names = names.join(", ");
+            mistake.with_help(format!("add `vary: [{names}]` to the metadata"))
+        }
+        None => mistake,
+    }
 }
 
 impl Followed {
@@ -342,7 +356,10 @@ fn hand_written(item: &ListItem, known: &KnownRecord, what: &str) -> Finding {
         "{url} has a record that no list made in {}, and {what}; change one of the two",
         known.location
     );
-    finding(Code::ListContradiction, &item.location, message)
+    with_vary_help(
+        finding(Code::ListContradiction, &item.location, message),
+        (&known.record, &item.record),
+    )
 }
 
 /// A mistake at a place in a list.

@@ -8,20 +8,63 @@ use urldb_format::{DomainReader, Metadata, RecordIdentity};
 use urldb_interchange::{ListItem, Location};
 use urldb_text::{Code, Finding};
 
-use super::follow::KnownRecord;
+use super::follow::{KnownRecord, schemes_of};
+use super::variants::with_vary;
+use crate::database::schemes;
 
-/// The metadata of a domain file, and the records that a source has, or that the items are about.
-pub(super) fn known_records(
+/// A domain file, as far as lists say something about it.
+pub(super) struct KnownFile {
+    pub(super) metadata: Metadata,
+    /// The records that a source has, or that the items are about.
+    pub(super) records: Vec<KnownRecord>,
+    /// Whether the metadata name headers in `vary` that the file lacks.
+    pub(super) has_new_vary: bool,
+}
+
+/// Reads a domain file, or makes the metadata of a new one. In a file whose records are all of sources, `vary` names
+/// the headers by which the items differ.
+pub(super) fn known_file(
     path: &Path,
     name: &Arc<str>,
     items: &[ListItem],
-) -> anyhow::Result<(Metadata, Vec<KnownRecord>)> {
+) -> anyhow::Result<KnownFile> {
+    let (mut metadata, records, is_of_lists) = if urldb_files::is_there(path) {
+        read(path, name, items)?
+    } else {
+        (new_metadata(items), vec![], true)
+    };
+    let stated = metadata.vary.len();
+    if is_of_lists {
+        metadata = with_vary(&metadata, items);
+    }
+    Ok(KnownFile {
+        has_new_vary: metadata.vary.len() > stated,
+        metadata,
+        records,
+    })
+}
+
+/// The metadata of a domain file that is not there yet.
+fn new_metadata(items: &[ListItem]) -> Metadata {
+    let urls = items.iter().flat_map(|item| {
+        let schemes = schemes_of(item).into_iter();
+        schemes.map(|scheme| (item.record.path.as_str(), scheme))
+    });
+    schemes::metadata_for(urls)
+}
+
+/// The metadata of a domain file, its records about which lists say something, and whether a source has every record.
+fn read(
+    path: &Path,
+    name: &Arc<str>,
+    items: &[ListItem],
+) -> anyhow::Result<(Metadata, Vec<KnownRecord>, bool)> {
     let mut file = DomainReader::open(path)?;
     let metadata = file.metadata().clone();
     let wanted = items.iter().map(|item| metadata.identity_of(&item.record));
     let wanted: BTreeSet<RecordIdentity> = wanted.collect();
     let paths: HashSet<&str> = items.iter().map(|item| &*item.record.path).collect();
-    let mut known = vec![];
+    let (mut records, mut is_of_lists) = (vec![], true);
     while let Some(document) = file.next()? {
         let blocked = document.findings().iter().find(|it| hides_records(it));
         if let Some(Finding {
@@ -37,6 +80,7 @@ pub(super) fn known_records(
             );
             anyhow::bail!("{name}:{line}: {message}; mend it first");
         }
+        is_of_lists &= document.path().is_none() || !document.sources().is_empty();
         let may_be_wanted = metadata.case_sensitive_paths == Some(false)
             || document.path().is_some_and(|path| paths.contains(path));
         if !may_be_wanted && document.sources().is_empty() {
@@ -47,13 +91,13 @@ pub(super) fn known_records(
         };
         let record = entry.record();
         if !record.source.is_empty() || wanted.contains(&metadata.identity_of(record)) {
-            known.push(KnownRecord {
+            records.push(KnownRecord {
                 record: record.clone(),
                 location: Location::line(name, entry.line() as u64),
             });
         }
     }
-    Ok((metadata, known))
+    Ok((metadata, records, is_of_lists))
 }
 
 /// Whether a record may be unknown because of the finding.

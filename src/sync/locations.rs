@@ -47,16 +47,15 @@ impl ListLocations {
         }
     }
 
-    fn hash(&self, domain: &str, path: &str, request: Option<&str>) -> u64 {
-        self.hasher.hash_one((domain, path, request))
+    fn hash(&self, domain: &str, identity: &RecordIdentity) -> u64 {
+        self.hasher.hash_one((domain, identity))
     }
 
     /// Adds the place of a record in the domain file of a host.
     pub(crate) fn add(
         &mut self,
         domain: &str,
-        path: &str,
-        request: Option<&str>,
+        identity: &RecordIdentity,
         at: &Location,
         is_new: bool,
     ) {
@@ -66,7 +65,7 @@ impl ListLocations {
         };
         // A line that no number here holds is one that no editor finds.
         let line = u32::try_from(at.line_number()).unwrap_or(u32::MAX);
-        let place = (self.hash(domain, path, request), number, line);
+        let place = (self.hash(domain, identity), number, line);
         self.places.push(place);
         self.new.extend(is_new.then_some(place));
     }
@@ -102,7 +101,7 @@ impl ListLocations {
         records: impl IntoIterator<Item = (Arc<str>, RecordIdentity, (Arc<str>, usize))>,
     ) -> Self {
         let records = records.into_iter().map(|(host, identity, place)| {
-            let hash = self.hash(&host, &identity.path, identity.request.as_deref());
+            let hash = self.hash(&host, &identity);
             (hash, place)
         });
         self.records = RecordPlaces::Of(records.collect());
@@ -113,35 +112,29 @@ impl ListLocations {
     pub(crate) fn record<'a>(
         &'a self,
         domain: &str,
-        path: &str,
-        request: Option<&str>,
+        identity: &RecordIdentity,
         read: (&'a Arc<str>, usize),
     ) -> Option<(&'a Arc<str>, usize)> {
         match &self.records {
             RecordPlaces::AsRead => Some(read),
             RecordPlaces::Of(places) => {
-                let (file, line) = places.get(&self.hash(domain, path, request))?;
+                let (file, line) = places.get(&self.hash(domain, identity))?;
                 Some((file, *line))
             }
         }
     }
 
     /// The places of a record, by file and line.
-    fn places(&self, domain: &str, path: &str, request: Option<&str>) -> &[Place] {
-        let hash = self.hash(domain, path, request);
+    fn places(&self, domain: &str, identity: &RecordIdentity) -> &[Place] {
+        let hash = self.hash(domain, identity);
         let start = self.places.partition_point(|place| place.0 < hash);
         let of_record = &self.places[start..];
         &of_record[..of_record.partition_point(|place| place.0 == hash)]
     }
 
     /// The first place of a record: a file and a line.
-    pub(crate) fn of(
-        &self,
-        domain: &str,
-        path: &str,
-        request: Option<&str>,
-    ) -> Option<(&Arc<str>, usize)> {
-        let (_, file, line) = self.places(domain, path, request).first()?;
+    pub(crate) fn of(&self, domain: &str, identity: &RecordIdentity) -> Option<(&Arc<str>, usize)> {
+        let (_, file, line) = self.places(domain, identity).first()?;
         Some((self.files.get(*file as usize)?, *line as usize))
     }
 
@@ -150,11 +143,10 @@ impl ListLocations {
     pub(crate) fn uses(
         &self,
         domain: &str,
-        path: &str,
-        request: Option<&str>,
+        identity: &RecordIdentity,
         record: Option<(&Arc<str>, usize)>,
     ) -> Option<UrlUses> {
-        let places = self.places(domain, path, request);
+        let places = self.places(domain, identity);
         let location = |file: &Arc<str>, line| protocol::Location {
             file: file.to_string(),
             line,
@@ -187,8 +179,9 @@ mod tests {
 
     fn uses(locations: &ListLocations, path: &str) -> Option<UrlUses> {
         let file = "urldb/a.test.yaml".into();
-        let record = locations.record("a.test", path, None, (&file, 7));
-        locations.uses("a.test", path, None, record)
+        let identity = RecordIdentity::get(path);
+        let record = locations.record("a.test", &identity, (&file, 7));
+        locations.uses("a.test", &identity, record)
     }
 
     fn shown(uses: &UrlUses) -> Vec<String> {
@@ -209,7 +202,12 @@ mod tests {
             ("/x", "guide/a.md", 20),
         ] {
             let at = Location::line(&file.into(), line);
-            locations.add("a.test", path, None, &at, file == "guide/b.md");
+            locations.add(
+                "a.test",
+                &RecordIdentity::get(path),
+                &at,
+                file == "guide/b.md",
+            );
         }
         locations.finish();
         let x = uses(&locations, "/x").unwrap();
@@ -222,13 +220,10 @@ mod tests {
         ];
         assert_eq!(shown(&x), all);
         assert_eq!(x.split().0.len(), 3);
-        let (file, line) = locations.of("a.test", "/x", None).unwrap();
+        let (file, line) = locations.of("a.test", &RecordIdentity::get("/x")).unwrap();
         assert_eq!((&**file, line), ("guide/a.md", 3));
         assert_eq!(uses(&locations, "/z"), None);
-        let identity = RecordIdentity {
-            path: "/x".to_owned(),
-            request: None,
-        };
+        let identity = RecordIdentity::get("/x");
         let copied = locations.of_copies([("a.test".into(), identity, ("a.yaml".into(), 9))]);
         assert_eq!(shown(&uses(&copied, "/y").unwrap()), ["guide/c.md:1"]);
         assert_eq!(shown(&uses(&copied, "/x").unwrap())[3], "a.yaml:9");
@@ -237,9 +232,10 @@ mod tests {
     #[test]
     fn of_many_places_the_first_ten_are_named_and_then_the_record() {
         let mut locations = ListLocations::new();
+        let identity = RecordIdentity::get("/x");
         for line in (1..=40).rev() {
             let file: Arc<str> = format!("{:02}.md", line % 12).into();
-            locations.add("a.test", "/x", None, &Location::line(&file, line), false);
+            locations.add("a.test", &identity, &Location::line(&file, line), false);
         }
         locations.finish();
         let x = uses(&locations, "/x").unwrap();

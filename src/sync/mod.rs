@@ -1,7 +1,7 @@
 //! Lists stay masters: the database follows the lists that `[source.NAME]` names.
 //!
 //! `formats` reads a list, `files` finds the files of a source, `spool` holds items on disk, `follow` makes the
-//! records of a domain follow them, and `plan` joins these for a whole database. `past` has
+//! records of a domain follow them, `variants` tells those of one URL apart, and `plan` joins these for a whole database. `past` has
 //! the lists of a commit, and `stated` their items.
 
 mod aside;
@@ -21,6 +21,7 @@ mod plan;
 mod selected;
 pub(crate) mod spool;
 mod stated;
+mod variants;
 
 pub(crate) use aside::with_empty_database;
 pub(crate) use change::FileChange;

@@ -16,12 +16,10 @@ use urldb_text::{Code, Finding};
 use super::change::FileChange;
 use super::files::{MergeState, files_of};
 use super::first::First;
-use super::follow::{
-    FollowOptions, Followed, SourceCounts, SourceRule, finding, follow, schemes_of,
-};
+use super::follow::{FollowOptions, Followed, SourceCounts, SourceRule, finding, follow};
 use super::formats::{self, ReadOptions};
 use super::groups::states;
-use super::known::known_records;
+use super::known::{KnownFile, known_file};
 use super::locations::ListLocations;
 use super::selected::{excluded, page_of};
 use super::spool::Spool;
@@ -29,7 +27,7 @@ use super::stated::{ItemHashes, NewRecords, Past, StatedItems};
 use crate::config::{Config, ListSource, OnGone};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
-use crate::database::{schemes, site_rules};
+use crate::database::site_rules;
 
 /// Most records of a source that may be gone at once: a share of them, and a number.
 const MOST_GONE_PERCENT: u64 = 20;
@@ -384,15 +382,11 @@ impl<'a> Reading<'a> {
         let folder = self.config.database_root();
         let path = folder.path().join(format!("{domain}.yaml"));
         let name: Arc<str> = self.config.relative_name(&path).into();
-        let (metadata, known) = if urldb_files::is_there(&path) {
-            known_records(&path, &name, &items)?
-        } else {
-            let urls = items.iter().flat_map(|item| {
-                let schemes = schemes_of(item).into_iter();
-                schemes.map(|scheme| (item.record.path.as_str(), scheme))
-            });
-            (schemes::metadata_for(urls), vec![])
-        };
+        let KnownFile {
+            metadata,
+            records,
+            has_new_vary,
+        } = known_file(&path, &name, &items)?;
         let places: Vec<ItemPlace> = items
             .iter()
             .map(|item| ItemPlace {
@@ -401,13 +395,13 @@ impl<'a> Reading<'a> {
                 hashes: self.hashes(item),
             })
             .collect();
-        let followed = follow(&metadata, known, items, &self.source_rules, options.adopt);
+        let followed = follow(&metadata, records, items, &self.source_rules, options.adopt);
         for place in places {
             if !followed.contradicted.contains(&place.identity) {
                 self.locate(domain, place);
             }
         }
-        self.apply(domain, path, metadata, followed)
+        self.apply(domain, path, (metadata, has_new_vary), followed)
     }
 
     /// The hashes that are compared with the items of the other time.
@@ -438,8 +432,7 @@ impl<'a> Reading<'a> {
             }
             _ => {}
         }
-        let request = identity.request.as_deref();
-        locations.add(domain, &identity.path, request, &location, is_new);
+        locations.add(domain, &identity, &location, is_new);
         if is_new {
             changes.records.push((domain.to_owned(), identity));
         }
@@ -450,7 +443,7 @@ impl<'a> Reading<'a> {
         &mut self,
         domain: &str,
         path: PathBuf,
-        metadata: Metadata,
+        (metadata, has_new_vary): (Metadata, bool),
         followed: Followed,
     ) -> anyhow::Result<BTreeMap<String, SourceCounts>> {
         let plan = &mut self.plan;
@@ -460,7 +453,7 @@ impl<'a> Reading<'a> {
         plan.unchanged += followed.unchanged;
         plan.agreeing += followed.agreeing;
         plan.with_own_promise += followed.with_own_promise;
-        if followed.put.is_empty() && followed.remove.is_empty() {
+        if followed.put.is_empty() && followed.remove.is_empty() && !has_new_vary {
             return Ok(followed.of_sources);
         }
         let put = followed.put.iter().map(|record| record.path.clone());
@@ -475,7 +468,9 @@ impl<'a> Reading<'a> {
         };
         if let Some(edit) = self.edit.as_deref_mut() {
             let mut file = if urldb_files::is_there(&change.path) {
-                DomainFile::read(&change.path)?.file
+                let mut file = DomainFile::read(&change.path)?.file;
+                file.update_metadata(|known| known.vary.clone_from(&metadata.vary))?;
+                file
             } else {
                 DomainFile::create(&change.path, metadata)?
             };

@@ -132,6 +132,7 @@ mod tracker;
 mod trouble;
 mod untrusted;
 mod urls;
+mod vary;
 mod votes;
 mod watch;
 mod words;

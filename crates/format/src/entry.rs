@@ -120,6 +120,7 @@ pub(crate) fn duplicate_record(first: &RecordEntry, again: &RecordEntry) -> Find
     let help = if first.says_the_same_as(again) {
         "the two are equal: remove one; formatting does so"
     } else if let Some(names) = differing_headers(&first.record, &again.record) {
+        let names = names.join(", ");
         &format!("add `vary: [{names}]` to the metadata, or keep the right one")
     } else {
         "they differ: keep the right one"

@@ -101,3 +101,4 @@ pub use record::{Record, RecordIdentity, is_sha256, without_case};
 pub use split::LineKind;
 pub use stream::{DocumentParts, read_documents_from};
 pub use value::{Mapping, Schema, Value};
+pub use vary::differing_headers;

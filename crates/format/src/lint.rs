@@ -18,7 +18,10 @@ use crate::record::{ListOrder, RecordIdentity};
 use crate::record_checks::{bad_value, check_path_of, check_uri_of, check_values};
 use crate::spelling::misspelled;
 use crate::value::{Mapping, Value};
-use crate::vary::{VARY, bad_vary};
+use crate::vary::{is_lower_case_token, is_set_by_urldb};
+
+/// The value of `vary`, for people.
+const VARY: &str = "a list of names of request headers in lower case";
 
 /// All mistakes in a file, in the order of the lines. A key in `own_keys` is never a misspelling.
 pub fn lint(parsed: &ParsedFile, own_keys: &[String]) -> Vec<Finding> {
@@ -145,7 +148,7 @@ impl<'a> Linter<'a> {
     }
 
     fn check_record(&mut self, document: &DocumentRef<'_>, findings: &mut Vec<Finding>) {
-        if document.is_plain() && !document.may_repeat && !self.has_uris() {
+        if document.is_plain() && !document.may_repeat && self.host != HELD_URIS {
             return;
         }
         let Some(entry) = document.to_entry() else {
@@ -166,14 +169,9 @@ impl<'a> Linter<'a> {
         findings.extend(self.today.and_then(|today| expired_mute(&entry, today)));
     }
 
-    /// Whether the file is that of held URIs.
-    fn has_uris(&self) -> bool {
-        self.host == HELD_URIS
-    }
-
     /// The mistakes that change the meaning of a record of this file.
     fn check_promise(&self, entry: &RecordEntry) -> Vec<Finding> {
-        if !self.has_uris() {
+        if self.host != HELD_URIS {
             return lint_promise(entry, self.own_keys);
         }
         let mut findings = lint_values(entry, self.own_keys);
@@ -201,7 +199,7 @@ impl<'a> Linter<'a> {
                     self.check_metadata(head.metadata, layout, findings);
                 }
             }
-            Content::Plain(_) if !self.has_uris() => {}
+            Content::Plain(_) if self.host != HELD_URIS => {}
             Content::Plain(_) | Content::Read(_) | Content::Stored(_) => {
                 let Some(entry) = document.to_entry() else {
                     return;
@@ -234,7 +232,7 @@ impl<'a> Linter<'a> {
         for (key, offset) in &head.keys {
             let line = head.start + offset;
             findings.extend(unknown_key(key, keys::METADATA, self.own_keys, line));
-            if self.has_uris() && keys::METADATA.contains(&key.as_ref()) {
+            if self.host == HELD_URIS && keys::METADATA.contains(&key.as_ref()) {
                 let message = format!("`{key}` means nothing here: no run requests a held URI");
                 let finding = Finding::new(Code::UnknownKey, line, message);
                 findings.push(finding.with_help("remove it"));
@@ -476,4 +474,24 @@ fn is_sorted(value: &Value) -> bool {
         Value::List(items) => items.iter().all(is_sorted),
         _ => true,
     }
+}
+
+/// The finding for the first name in `vary` that no record can be told apart by.
+fn bad_vary(metadata: &Metadata, head: &Layout) -> Option<Finding> {
+    let mut names = metadata.vary.iter();
+    let name = names.find(|name| !is_lower_case_token(name) || is_set_by_urldb(name))?;
+    let value = Value::from(name.as_str());
+    let line = head.line_of("vary");
+    if !is_lower_case_token(name) {
+        let finding = bad_value("vary", &value, VARY, line);
+        let lower = name.to_ascii_lowercase();
+        return Some(if is_lower_case_token(&lower) {
+            finding.with_help(format!("write `{lower}`"))
+        } else {
+            finding
+        });
+    }
+    let message = format!("`vary` cannot name `{name}`, which urldb sets itself");
+    let finding = Finding::new(Code::BadValue, line, message);
+    Some(finding.with_help("name a header that only records set, such as `accept`"))
 }

@@ -2,39 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use urldb_text::{Code, Finding};
-
-use crate::layout::Layout;
-use crate::metadata::Metadata;
 use crate::record::Record;
-use crate::record_checks::bad_value;
-use crate::value::Value;
-
-/// The value of `vary`, for people.
-pub(crate) const VARY: &str = "a list of names of request headers in lower case";
-
-/// The finding for the first name in `vary` that no record can be told apart by.
-pub(crate) fn bad_vary(metadata: &Metadata, head: &Layout) -> Option<Finding> {
-    let mut names = metadata.vary.iter();
-    let name = names.find(|name| !is_lower_case_token(name) || is_set_by_urldb(name))?;
-    let value = Value::from(name.as_str());
-    let line = head.line_of("vary");
-    if !is_lower_case_token(name) {
-        let finding = bad_value("vary", &value, VARY, line);
-        let lower = name.to_ascii_lowercase();
-        return Some(if is_lower_case_token(&lower) {
-            finding.with_help(format!("write `{lower}`"))
-        } else {
-            finding
-        });
-    }
-    let message = format!("`vary` cannot name `{name}`, which urldb sets itself");
-    let finding = Finding::new(Code::BadValue, line, message);
-    Some(finding.with_help("name a header that only records set, such as `accept`"))
-}
 
 /// Whether the text is a token (RFC 9110, 5.6.2) without upper-case letters.
-fn is_lower_case_token(name: &str) -> bool {
+pub(crate) fn is_lower_case_token(name: &str) -> bool {
     let is_allowed = |byte: u8| match byte {
         b'a'..=b'z' | b'0'..=b'9' => true,
         other => b"!#$%&'*+-.^_`|~".contains(&other),
@@ -69,12 +40,13 @@ const SET_BY_URLDB: &[&str] = &[
 ];
 
 /// Whether records cannot be told apart by this header.
-fn is_set_by_urldb(name: &str) -> bool {
+pub(crate) fn is_set_by_urldb(name: &str) -> bool {
     SET_BY_URLDB.contains(&name)
 }
 
-/// The names of the request headers that differ, sorted, if `vary` can tell the records apart by them.
-pub(crate) fn differing_headers(first: &Record, again: &Record) -> Option<String> {
+/// The names of the request headers that differ, in lower case and sorted, if `vary` can tell the records apart by
+/// them.
+pub fn differing_headers(first: &Record, again: &Record) -> Option<Vec<String>> {
     let headers = first
         .request_headers
         .iter()
@@ -84,7 +56,7 @@ pub(crate) fn differing_headers(first: &Record, again: &Record) -> Option<String
         let name = std::slice::from_ref(*name);
         first.variant(name) != again.variant(name)
     };
-    let names: Vec<&str> = names.iter().filter(differs).map(String::as_str).collect();
-    let is_usable = |name: &&str| is_lower_case_token(name) && !is_set_by_urldb(name);
-    (!names.is_empty() && names.iter().all(is_usable)).then(|| names.join(", "))
+    let names: Vec<String> = names.iter().filter(differs).cloned().collect();
+    let is_usable = |name: &String| is_lower_case_token(name) && !is_set_by_urldb(name);
+    (!names.is_empty() && names.iter().all(is_usable)).then_some(names)
 }

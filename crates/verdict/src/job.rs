@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{Algorithm, Digest, Record};
+use urldb_format::{Algorithm, Digest, Record, RecordIdentity};
 use urldb_protocol::UrlUses;
 
 use crate::encoding;
@@ -33,6 +33,15 @@ pub struct JobKey {
 }
 
 impl JobKey {
+    /// The identity of the record in its domain file.
+    pub fn record(&self) -> RecordIdentity {
+        RecordIdentity {
+            path: self.path.clone(),
+            request: self.request.clone(),
+            variant: self.variant.clone(),
+        }
+    }
+
     /// Deterministic pseudo-randomness: a number that depends on this key and `salt` alone, and is
     /// spread evenly over keys.
     pub fn spread(&self, salt: u64) -> u64 {

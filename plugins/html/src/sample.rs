@@ -389,6 +389,7 @@ fn event(event: LogEvent) -> LogEntry {
         host: HOST.to_owned(),
         urls: 1,
         url: Some(URL.to_owned()),
+        variant: None,
         from: Some(State::Ok),
         state: Some(State::Changed),
         reason: None,

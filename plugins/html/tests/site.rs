@@ -263,6 +263,7 @@ fn event(time: &str, event: LogEvent, text: &str) -> LogEntry {
         host: "data.example.org".to_owned(),
         urls: 1,
         url: None,
+        variant: None,
         from: (!is_commit).then_some(State::Ok),
         state: (!is_commit).then_some(State::Changed),
         reason: (!is_commit).then(|| text.to_owned()),

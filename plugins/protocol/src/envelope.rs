@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use urldb_text::{Severity, Shown};
+use urldb_text::{Severity, Shown, variant_suffix};
 
 use crate::explanation::Explanation;
 use crate::finding::{Finding, FixedMistake, Mistake};
@@ -205,6 +205,9 @@ pub struct Delay {
 pub struct Change {
     /// The URL.
     pub url: String,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
     /// The line in it, counted from 1: the first one of the record.
@@ -331,6 +334,9 @@ pub struct Coverage {
 pub struct JobResult {
     /// The URL that was requested.
     pub url: String,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
     /// The line in it, counted from 1: the first one of the record.
@@ -360,4 +366,11 @@ pub struct JobResult {
     /// [`Severity`] of the state; absent for `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
+}
+
+impl JobResult {
+    /// The URL with its variant.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.url, variant_suffix(self.variant.as_deref()))
+    }
 }

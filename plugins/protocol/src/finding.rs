@@ -17,6 +17,9 @@ pub struct Finding {
     pub severity: Severity,
     /// The URL that the finding is about.
     pub url: String,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
     /// The line in it, counted from 1: the first one of the record.
@@ -66,7 +69,8 @@ impl Finding {
     /// `http://example.org/a serves other bytes: 3 bytes with SHA-256 …`: the sentence with its subject, and what was
     /// served and promised where the sentence does not say it.
     pub fn text(&self) -> String {
-        let Self { url, message, .. } = self;
+        let Self { message, .. } = self;
+        let url = self.name();
         let Some(sentence) = &self.sentence else {
             return format!("{url}: {message}");
         };
@@ -75,6 +79,15 @@ impl Finding {
             return format!("{url} {sentence}");
         }
         format!("{url} {sentence}: {message}")
+    }
+
+    /// The URL with its variant.
+    pub fn name(&self) -> String {
+        format!(
+            "{}{}",
+            self.url,
+            urldb_text::variant_suffix(self.variant.as_deref())
+        )
     }
 
     /// A warning about a URL that is as promised, by the record at a place: its file and its line.
@@ -88,6 +101,7 @@ impl Finding {
             code: code.to_owned(),
             severity: Severity::Warning,
             url: url.into(),
+            variant: None,
             file: file.to_owned(),
             line,
             uses: UrlUses::default(),

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
+use crate::affected::AffectedUrl;
 use crate::event::{Ack, Because, EarlierIncident, EventKind};
 use crate::explanation::Explanation;
 use crate::notice::{CertificateDates, Notice, NoticeKind};
@@ -210,7 +211,7 @@ impl Incident {
     pub fn take_run(&mut self, seen: &Self) {
         self.host_urls = seen.host_urls;
         self.runs = seen.runs;
-        let is_own = self.urls.iter().any(|url| url.url == seen.evidence.url);
+        let is_own = self.urls.iter().any(|url| seen.evidence.is_about(url));
         if is_own && self.state == seen.state {
             self.evidence = seen.evidence.clone();
         }
@@ -333,112 +334,6 @@ impl Phase {
     }
 }
 
-/// A URL of an incident.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts about a URL, each a field of the report"
-)]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct AffectedUrl {
-    /// The URL.
-    pub url: String,
-    /// The domain file of its record, relative to the root of the repository, with `/`.
-    pub file: String,
-    /// The record's first line, counted from 1.
-    pub line: usize,
-    /// The canonical request, if it is not a plain GET.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// The categories of its record.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub categories: Vec<String>,
-    /// This run added the URL.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub new: bool,
-    /// This run did not ask the URL, because its host was silent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub not_tried: bool,
-    /// The record's `mute-until` is in the future: nobody is notified about the URL.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub muted: bool,
-    /// The URL comes and goes.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub intermittent: bool,
-    /// The acknowledgement of the incident is about this URL.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub acked: bool,
-    /// Why the URL is affected no longer; absent while it is affected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left: Option<Because>,
-    /// The first run that saw it broken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-    /// The run after which it was affected no longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-    /// The last run before it that saw the URL as promised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_good: Option<Timestamp>,
-    /// The state that this run saw; absent if it did not ask.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<State>,
-    /// Of a URL that comes and goes, the runs in which it broke last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub breaks: Vec<Timestamp>,
-    /// The state of this URL, if it is another than that of the incident.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<State>,
-    /// Earlier times in this incident at which it was broken.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<Span>,
-}
-
-/// A time at which a URL was broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Span {
-    /// The first run that saw it broken.
-    pub from: Timestamp,
-    /// The run after which it was affected no longer.
-    pub to: Timestamp,
-}
-
-impl AffectedUrl {
-    /// The variant for people, to follow the URL or its path: ` (accept: text/turtle)`, or nothing.
-    pub fn variant_suffix(&self) -> String {
-        urldb_text::variant_suffix(self.variant.as_deref())
-    }
-
-    /// A URL about which nothing else is known.
-    pub fn of(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            file: String::new(),
-            line: 0,
-            request: None,
-            variant: None,
-            categories: Vec::new(),
-            new: false,
-            not_tried: false,
-            muted: false,
-            intermittent: false,
-            acked: false,
-            left: None,
-            since: None,
-            until: None,
-            last_good: None,
-            seen: None,
-            breaks: Vec::new(),
-            state: None,
-            before: Vec::new(),
-        }
-    }
-}
-
 /// The promise of the first affected URL, and the answer that came instead.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -446,6 +341,9 @@ pub struct Evidence {
     /// The affected URL that the evidence is about; empty if there is none.
     #[serde(default)]
     pub url: String,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The promise of the record.
     #[serde(default)]
     pub promised: Promised,
@@ -487,6 +385,13 @@ pub struct Evidence {
     /// The fact behind the failures of this and other URLs; absent if none was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Box<Explanation>>,
+}
+
+impl Evidence {
+    /// Whether the evidence is about this URL.
+    pub fn is_about(&self, url: &AffectedUrl) -> bool {
+        self.url == url.url && self.variant == url.variant
+    }
 }
 
 /// A difference between two texts.

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+mod affected;
 mod envelope;
 mod event;
 mod explanation;
@@ -26,13 +27,14 @@ mod waiting;
 mod week;
 mod words;
 
+pub use affected::{AffectedUrl, Span};
 pub use envelope::{
     Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
 pub use event::{Ack, Because, EarlierIncident, EventKind};
 pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake};
-pub use incident::{AffectedUrl, Chapter, Evidence, Incident, Phase, Span, TextDifference};
+pub use incident::{Chapter, Evidence, Incident, Phase, TextDifference};
 pub use incident_events::{
     ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldBy, ToldIncident, UrlEvidence,
 };

@@ -384,6 +384,9 @@ pub struct LogEntry {
     /// The URL, if there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The request headers that tell records of that URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The state of the URLs before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<State>,

@@ -2,7 +2,7 @@
 
 use urldb_protocol::{Evidence, Observed, Promised};
 
-use crate::shell::{command_line, curl_words};
+use crate::shell::{AskedUrl, command_line, curl_words};
 
 /// Digests with their algorithms, such as `sha256`.
 pub(crate) type Digests<'a> = Vec<(&'a str, &'a str)>;
@@ -72,7 +72,7 @@ pub fn algorithm(name: &str) -> String {
 }
 
 /// A command line that prints the digest of what a URL serves; `None` for an algorithm without such a program.
-pub fn digest_line(url: &str, name: &str) -> Option<String> {
+pub fn digest_line(asked: AskedUrl<'_>, name: &str) -> Option<String> {
     let program = match name {
         "md5" => "md5sum",
         "sha1" => "sha1sum",
@@ -81,6 +81,6 @@ pub fn digest_line(url: &str, name: &str) -> Option<String> {
         "sha512" => "sha512sum",
         _ => return None,
     };
-    let curl = command_line(&curl_words(&["-sSL"], url))?;
+    let curl = command_line(&curl_words(&["-sSL"], asked))?;
     Some(format!("{curl} | {program}"))
 }

@@ -72,7 +72,7 @@ pub use parts::{
 };
 pub use renderer::{Error, Renderer};
 pub use sentences::{is_unsettled, status_text, url_sentence};
-pub use shell::{HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
+pub use shell::{AskedUrl, HEADER, HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
 pub use site::{
     Mark, PromiseCounts, SiteHeadline, blind_sentence, broken_runs, day_in_words, held_uris,
     moment_in_words, open_incidents, other_urls, short_day, unchanged, without_results,

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use urldb_protocol::{CommitInfo, Evidence, Incident, LogEntry, LogEvent, Phase, State};
+use urldb_text::{sanitize, variant_suffix};
 
 use crate::compose::notice_title;
 use crate::layout::{columns, wrap};
@@ -89,7 +90,10 @@ fn tone(event: LogEvent) -> Option<Tone> {
 /// The event in words, without time and host. `incident` is that of the entry.
 pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     let subject = match &entry.url {
-        Some(url) => Text::new().code(url),
+        Some(url) => {
+            let variant = variant_suffix(entry.variant.as_deref());
+            Text::new().code(url).own(sanitize(&variant))
+        }
         None => Text::from(count(entry.urls, "URL")),
     };
     let is_one = entry.url.is_some() || entry.urls == 1;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use urldb_protocol::{AffectedUrl, UrlOverview};
 use urldb_text::sanitize;
 
 /// A command line of `words`, each quoted for a POSIX shell where that is necessary. Absent if a word
@@ -19,16 +20,61 @@ pub fn command_line(words: &[&str]) -> Option<String> {
 /// servers answer a HEAD request otherwise.
 pub const HEADERS_ONLY: [&str; 7] = ["-sSL", "-r", "0-0", "-D", "-", "-o", "/dev/null"];
 
+/// A URL in a command line, and the request headers that tell records of the URL apart, one a line.
+#[derive(Debug, Clone, Copy)]
+pub struct AskedUrl<'a> {
+    /// The URL.
+    pub url: &'a str,
+    /// The headers, such as `accept: text/turtle`.
+    pub variant: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for AskedUrl<'a> {
+    fn from(url: &'a str) -> Self {
+        Self { url, variant: None }
+    }
+}
+
+impl<'a> From<&'a AffectedUrl> for AskedUrl<'a> {
+    fn from(url: &'a AffectedUrl) -> Self {
+        Self {
+            url: &url.url,
+            variant: url.variant.as_deref(),
+        }
+    }
+}
+
+impl<'a> From<&'a UrlOverview> for AskedUrl<'a> {
+    fn from(url: &'a UrlOverview) -> Self {
+        Self {
+            url: &url.url,
+            variant: url.variant.as_deref(),
+        }
+    }
+}
+
+impl<'a> AskedUrl<'a> {
+    /// The URL, and each header behind this option of a command.
+    pub fn words(self, option: &'a str) -> impl Iterator<Item = &'a str> {
+        let headers = self.variant.into_iter().flat_map(str::lines);
+        let options = headers.flat_map(move |header| [option, header]);
+        [self.url].into_iter().chain(options)
+    }
+}
+
+/// The option of urldb's commands for the archive that names a header of the variant.
+pub const HEADER: &str = "--header";
+
 /// The words of a request by curl, which takes brackets and braces for patterns unless told otherwise.
-pub fn curl_words<'a>(options: &[&'a str], url: &'a str) -> Vec<&'a str> {
-    let literal = url.contains(['[', ']', '{', '}']).then_some("-g");
+pub fn curl_words<'a>(options: &[&'a str], asked: AskedUrl<'a>) -> Vec<&'a str> {
+    let literal = asked.url.contains(['[', ']', '{', '}']).then_some("-g");
     let words = ["curl"].into_iter().chain(options.iter().copied());
-    words.chain(literal).chain([url]).collect()
+    words.chain(literal).chain(asked.words("-H")).collect()
 }
 
 /// A command line that shows the checksum and the length of what a URL serves, six times.
-pub fn bytes_in_turn(url: &str) -> Option<String> {
-    let curl = command_line(&curl_words(&["-sSL"], url))?;
+pub fn bytes_in_turn(asked: AskedUrl<'_>) -> Option<String> {
+    let curl = command_line(&curl_words(&["-sSL"], asked))?;
     Some(format!("for i in 1 2 3 4 5 6; do {curl} | cksum; done"))
 }
 

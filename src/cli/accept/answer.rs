@@ -15,7 +15,7 @@ pub(super) fn show_both(result: &JobResult) -> io::Result<()> {
     writeln!(
         out,
         "{}\n  {} {}:{}",
-        sanitize(&result.url),
+        sanitize(&result.name()),
         paint(style::DIM, "-->"),
         sanitize(&result.file),
         result.line

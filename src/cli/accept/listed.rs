@@ -50,7 +50,7 @@ pub(super) fn accept(
     for ((result, record), edits) in results.iter().zip(records).zip(edits) {
         if !edits.refused.is_empty() {
             for reason in &edits.refused {
-                style::print_warning(sanitize(&format!("{}: {reason}", result.url)));
+                style::print_warning(sanitize(&format!("{}: {reason}", result.name())));
             }
             counts.refused += 1;
             continue;
@@ -71,7 +71,7 @@ pub(super) fn accept(
     if !context.quiet {
         for (result, ..) in &chosen {
             let accepted = paint(GOOD, "accepted");
-            writeln!(output::stdout(), "{accepted} {}", sanitize(&result.url))?;
+            writeln!(output::stdout(), "{accepted} {}", sanitize(&result.name()))?;
         }
     }
     Ok(written)

@@ -61,17 +61,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
-    let request = args.request.stored(&context.directory)?;
-    let headers = args.request.headers()?;
-    let subject = CaptureQuery {
-        url: &args.url,
-        request: request.as_ref(),
-        variant: VariantChoice::Named(&headers),
-        at: None,
-        sha256: None,
-        any: args.any,
-    };
-    let ComparedCaptures { old, new } = sides(args, subject, &catalogue)?;
+    let ComparedCaptures { old, new } = sides(args, context, &catalogue)?;
     let Some(old) = old else {
         ensure_nothing_truncated(&[&new])?;
         if !context.quiet {
@@ -151,9 +141,19 @@ struct ComparedCaptures<'a> {
 
 fn sides<'a>(
     args: &Args,
-    subject: CaptureQuery<'_>,
+    context: &Context,
     catalogue: &'a Catalogue,
 ) -> anyhow::Result<ComparedCaptures<'a>> {
+    let request = args.request.stored(&context.directory)?;
+    let headers = args.request.headers()?;
+    let subject = CaptureQuery {
+        url: &args.url,
+        request: request.as_ref(),
+        variant: VariantChoice::Named(&headers),
+        at: None,
+        sha256: None,
+        any: args.any,
+    };
     let take = |at| catalogue.find_payload(CaptureQuery { at, ..subject });
     match args.at.as_slice() {
         [] => {

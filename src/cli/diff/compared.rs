@@ -6,7 +6,7 @@ use std::path::Path;
 use urldb_format::{
     DifferenceKind, DomainFile, FileDifference, RecordDifference, RecordEntry, difference,
 };
-use urldb_text::{Code, Finding};
+use urldb_text::{Code, Finding, variant_suffix};
 
 use crate::database::lookup::url_text;
 use crate::git::{ChangedFile, FileVersion, Repository};
@@ -149,15 +149,35 @@ impl<'a> ComparedFile<'a> {
 
     /// The URL of a record, over the first scheme that runs use; host and path, if they make no URL.
     pub(super) fn url(&self, record: &RecordDifference<'_>) -> String {
-        let (file, entry) = match (record.after, record.before) {
-            (Some(entry), _) => (self.after, Some(entry)),
-            (None, entry) => (self.before, entry),
-        };
+        let (file, entry) = self.version_of(record);
         let metadata = file.metadata();
         let record = entry.map(RecordEntry::record);
         let path = record.map_or("", |record| record.path.as_str());
         let scheme = record.map_or_else(|| metadata.scheme(), |it| metadata.scheme_of(it));
         url_text(scheme, file.host(), path)
+    }
+
+    /// The request headers that tell the record from others of its URL, one a line.
+    pub(super) fn variant(&self, record: &RecordDifference<'_>) -> Option<String> {
+        let (file, entry) = self.version_of(record);
+        file.metadata().variant_of(entry?.record())
+    }
+
+    /// The URL of a record, and its variant.
+    pub(super) fn name(&self, record: &RecordDifference<'_>) -> String {
+        let variant = self.variant(record);
+        self.url(record) + &variant_suffix(variant.as_deref())
+    }
+
+    /// The last version that has the record.
+    fn version_of<'r>(
+        &self,
+        record: &RecordDifference<'r>,
+    ) -> (&'a DomainFile, Option<&'r RecordEntry>) {
+        match (record.after, record.before) {
+            (Some(entry), _) => (self.after, Some(entry)),
+            (None, entry) => (self.before, entry),
+        }
     }
 
     /// The number of records that could not be compared.

@@ -47,7 +47,7 @@ impl<W: Write> HumanWriter<W> {
         };
         let method = record.entry().and_then(method);
         let method = method.map_or_else(String::new, |method| format!("{} ", sanitize(method)));
-        let url = file.url(record);
+        let url = file.name(record);
         let promise = mark(record.changes_promise());
         writeln!(self.out, "  {word} {method}{}{promise}", sanitize(&url))?;
         if with_keys {

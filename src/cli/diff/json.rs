@@ -57,6 +57,8 @@ struct RecordObject<'a> {
     method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<String>,
     line: usize,
     promise_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -187,6 +189,7 @@ fn record<'a>(file: &ComparedFile<'_>, record: &'a RecordDifference<'_>) -> Reco
         url: file.url(record),
         method: entry.and_then(method),
         request: entry.and_then(|entry| entry.record().request_key()),
+        variant: file.variant(record),
         line: entry.map_or(1, urldb_format::RecordEntry::line),
         promise_changed: record.changes_promise(),
         keys: record.keys.iter().map(key).collect(),

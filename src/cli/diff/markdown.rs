@@ -109,7 +109,7 @@ impl<W: Write> MarkdownWriter<W> {
         let method = method.map_or_else(String::new, |method| {
             format!("{} ", shown(method, LONGEST_VALUE))
         });
-        let url = shown(&file.url(record), LONGEST_URL);
+        let url = shown(&file.name(record), LONGEST_URL);
         let section = match record.kind {
             DifferenceKind::Added => Section::Added,
             DifferenceKind::Removed => Section::Removed,

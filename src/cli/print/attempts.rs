@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::HEXLOWER;
 use urldb_format::Digest;
 use urldb_protocol::State;
-use urldb_text::sanitize;
+use urldb_text::{sanitize, variant_suffix};
 use urldb_verdict::{
     Body, BodyEnd, Classification, Damage, Decoded, Hop, Job, JudgedJob, Observation, Verdict,
 };
@@ -92,9 +92,10 @@ fn is_plainly_ok(seen: &[Observation], verdict: &Verdict) -> bool {
 fn format_job(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
     let (file, line_number) = job.place();
     let mut text = format!(
-        "{} {}\n  {} {}:{line_number}\n",
+        "{} {}{}\n  {} {}:{line_number}\n",
         sanitize(&job.request.method),
         sanitize(job.url.as_str()),
+        sanitize(&variant_suffix(job.key.variant.as_deref())),
         paint(DIM, "-->"),
         sanitize(file),
     );

@@ -109,8 +109,8 @@ fn host_of(url: &str) -> String {
 
 fn of_result<'a>(result: &'a JobResult, findings: &[&'a Finding]) -> TestCase<'a> {
     let name = match result.method.as_str() {
-        "GET" => result.url.clone(),
-        method => format!("{method} {}", result.url),
+        "GET" => result.name(),
+        method => format!("{method} {}", result.name()),
     };
     TestCase {
         name,

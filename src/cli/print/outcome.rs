@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_protocol::{AffectedUrl, Envelope, Evidence, Incident, JobResult};
+use urldb_protocol::{AffectedUrl, Envelope, Evidence, Finding, Incident, JobResult};
 use urldb_render::{Deliveries, Message, Scope};
 use urldb_text::sanitize;
 
@@ -116,7 +116,7 @@ pub(super) fn annotated(
     let mut envelope = outcome.envelope.clone();
     let muted = outcome.envelope.findings.iter();
     let muted = muted.filter(|finding| finding.muted);
-    let muted: HashSet<&str> = muted.map(|finding| finding.url.as_str()).collect();
+    let muted: HashSet<String> = muted.map(Finding::name).collect();
     envelope
         .incidents
         .retain_mut(|incident| leave_out(incident, &muted));
@@ -125,14 +125,16 @@ pub(super) fn annotated(
 }
 
 /// Leaves these URLs out of an incident. Returns false if it has no others.
-fn leave_out(incident: &mut Incident, muted: &HashSet<&str>) -> bool {
-    let is_muted = |url: &AffectedUrl| url.muted || muted.contains(url.url.as_str());
+fn leave_out(incident: &mut Incident, muted: &HashSet<String>) -> bool {
+    let is_muted = |url: &AffectedUrl| {
+        url.muted || muted.contains(&format!("{}{}", url.url, url.variant_suffix()))
+    };
     if !incident.urls.iter().any(is_muted) {
         return true;
     }
     incident.urls.retain(|url| !is_muted(url));
-    let shown = &incident.evidence.url;
-    if !incident.urls.iter().any(|url| url.url == *shown) {
+    let shown = &incident.evidence;
+    if !incident.urls.iter().any(|url| shown.is_about(url)) {
         incident.evidence = Evidence::default();
     }
     !incident.urls.is_empty()

@@ -124,7 +124,7 @@ impl Source<'_> {
     /// A text that stays the same when lines move and messages change, for the fingerprint.
     fn identity(&self) -> String {
         match self {
-            Self::Finding(finding) => format!("{}\n{}", finding.code, finding.url),
+            Self::Finding(finding) => format!("{}\n{}", finding.code, finding.name()),
             Self::Mistake(mistake) => {
                 format!("{}\n{}\n{}", mistake.code, mistake.file, mistake.text)
             }
@@ -261,7 +261,7 @@ fn add_finding(result: &mut Value, finding: &Finding) {
     }
     result["message"] = json!({ "text": inert(&text) });
     let mut location = location(&finding.file, finding.line, 1);
-    location["logicalLocations"] = json!([{ "fullyQualifiedName": finding.url }]);
+    location["logicalLocations"] = json!([{ "fullyQualifiedName": finding.name() }]);
     result["locations"] = json!([location]);
     let others = finding.uses.locations.iter().skip(1).enumerate();
     let others: Vec<Value> = others

@@ -126,6 +126,9 @@ pub struct ChangeLine {
     pub at: Timestamp,
     /// The URL.
     pub url: String,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The state that was believed.
     pub from: State,
     /// The state that is believed now.

@@ -58,6 +58,7 @@ pub fn run_lines(
             run: run.id.clone(),
             at: run.finished,
             url: change.url.clone(),
+            variant: change.variant.clone(),
             from: change.from,
             to: change.to,
         })

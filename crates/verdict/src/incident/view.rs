@@ -407,7 +407,7 @@ fn earlier_spans(departure: &Departure) -> Vec<Span> {
 
 /// The evidence of the last event about one of the URLs that has the cause.
 fn evidence(events: &[Event], cause: &Cause, urls: &[AffectedUrl]) -> Evidence {
-    let is_shown = |evidence: &&Evidence| urls.iter().any(|url| url.url == evidence.url);
+    let is_shown = |evidence: &&Evidence| urls.iter().any(|url| evidence.is_about(url));
     let of_cause = events.iter().rev().filter(|event| {
         let known = event.cause.as_ref();
         known.is_some_and(|known| known.is_like(cause))
@@ -446,10 +446,10 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
         let (Some(kind), Some(at)) = (shown, event.at().filter(|_| is_whole || urls > 0)) else {
             continue;
         };
-        let evidence = event
-            .evidence
-            .iter()
-            .find(|evidence| own.iter().any(|key| key.url == evidence.url));
+        let evidence = event.evidence.iter().find(|it| {
+            own.iter()
+                .any(|key| key.url == it.url && key.variant == it.variant)
+        });
         let cause = event.cause.clone();
         let chapter = Chapter {
             run: event.id.clone(),

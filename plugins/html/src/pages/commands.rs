@@ -3,7 +3,7 @@
 use serde::Serialize;
 use urldb_protocol::Promised;
 use urldb_render::numbers::digest;
-use urldb_render::{HEADERS_ONLY, command_line, curl_words, digest_line};
+use urldb_render::{AskedUrl, HEADER, HEADERS_ONLY, command_line, curl_words, digest_line};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CommandRow {
@@ -12,12 +12,33 @@ pub(crate) struct CommandRow {
 }
 
 /// Takes the promised bytes out of the archive: by their digest, whatever was captured later.
-pub(crate) fn promised_bytes(purpose: &str, url: &str, promised: &Promised) -> Option<CommandRow> {
+pub(crate) fn promised_bytes(
+    purpose: &str,
+    asked: AskedUrl<'_>,
+    promised: &Promised,
+) -> Option<CommandRow> {
     let sha256 = digest(promised.sha256.as_deref()?);
-    let words = [
-        "urldb", "archive", "get", url, "--sha256", &sha256, "-o", "promised",
-    ];
-    command(purpose, &words)
+    let options = ["--sha256", &sha256, "-o", "promised"];
+    archive_command(purpose, "get", asked, &options)
+}
+
+/// A command for the captures of a URL.
+pub(crate) fn archive_command(
+    purpose: &str,
+    name: &str,
+    asked: AskedUrl<'_>,
+    options: &[&str],
+) -> Option<CommandRow> {
+    Some(row(purpose, archive_line(name, asked, options)?))
+}
+
+/// The line of a command for the captures of a URL.
+pub(crate) fn archive_line(name: &str, asked: AskedUrl<'_>, options: &[&str]) -> Option<String> {
+    let words = ["urldb", "archive", name].into_iter();
+    let words = words
+        .chain(asked.words(HEADER))
+        .chain(options.iter().copied());
+    command_line(&words.collect::<Vec<_>>())
 }
 
 /// A command; absent if a terminal must not get one of the words.
@@ -33,13 +54,17 @@ pub(crate) fn row(purpose: &str, line: String) -> CommandRow {
 }
 
 /// Shows the headers of the answer.
-pub(crate) fn headers_command(purpose: &str, url: &str) -> Option<CommandRow> {
-    command(purpose, &curl_words(&HEADERS_ONLY, url))
+pub(crate) fn headers_command(purpose: &str, asked: AskedUrl<'_>) -> Option<CommandRow> {
+    command(purpose, &curl_words(&HEADERS_ONLY, asked))
 }
 
 /// Prints the digest of what a URL serves, of this algorithm.
-pub(crate) fn digest_command(purpose: &str, url: &str, algorithm: &str) -> Option<CommandRow> {
-    Some(row(purpose, digest_line(url, algorithm)?))
+pub(crate) fn digest_command(
+    purpose: &str,
+    asked: AskedUrl<'_>,
+    algorithm: &str,
+) -> Option<CommandRow> {
+    Some(row(purpose, digest_line(asked, algorithm)?))
 }
 
 /// The algorithm whose digest people compare by hand: SHA-256, else the strongest of the promise.

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use urldb_protocol::{AffectedUrl, Incident, IncidentOverview, Notice, NoticeKind, Reason, State};
 use urldb_render::numbers::number;
 use urldb_render::{
-    ack_command, algorithm, bytes_in_turn, check_command, command_line, curl_words, is_unsettled,
-    one_line, url_path,
+    AskedUrl, ack_command, algorithm, bytes_in_turn, check_command, command_line, curl_words,
+    is_unsettled, one_line, url_path,
 };
 
 use super::commands::{
@@ -24,8 +24,7 @@ pub(super) fn commands(it: &IncidentOverview, checked: Option<Timestamp>) -> Vec
     }
     let affected: Vec<&AffectedUrl> = incident.affected().collect();
     // The run may have stored evidence of other URLs only.
-    let evidence = &incident.evidence.url;
-    let first = affected.iter().find(|url| url.url == *evidence);
+    let first = affected.iter().find(|url| incident.evidence.is_about(url));
     let Some(first) = first.or(affected.first()) else {
         return vec![];
     };
@@ -65,13 +64,13 @@ fn state(incident: &Incident, url: &AffectedUrl) -> State {
 
 /// Commands for the URL of the evidence, which are an example if the incident has others.
 fn of_url(incident: &Incident, affected: &AffectedUrl, urls: usize) -> Vec<CommandRow> {
-    let url = affected.url.as_str();
+    let (url, asked) = (affected.url.as_str(), AskedUrl::from(affected));
     // Without evidence of this URL, its promise is unknown.
-    let evidence = Some(&incident.evidence).filter(|evidence| evidence.url == url);
+    let evidence = Some(&incident.evidence).filter(|evidence| evidence.is_about(affected));
     let promised = evidence.map(|evidence| &evidence.promised);
     let of = match urls {
         1 => String::new(),
-        _ => format!(" of {}", one_line(&url_path(url))),
+        _ => of_path(affected),
     };
     let is_changed = state(incident, affected) == State::Changed && incident.redirect.is_none();
     let reason = reason_of(incident).filter(|_| is_changed);
@@ -79,25 +78,25 @@ fn of_url(incident: &Incident, affected: &AffectedUrl, urls: usize) -> Vec<Comma
     if affected.request.is_some() {
         // Curl would ask otherwise.
     } else if affected.intermittent || reason == Some(Reason::Unstable) {
-        rows.extend(bytes_in_turn(url).map(|line| row("Compare several answers", line)));
+        rows.extend(bytes_in_turn(asked).map(|line| row("Compare several answers", line)));
     } else if let Some(name) = promised.and_then(shown_algorithm).filter(|_| is_changed) {
         let purpose = format!("See the {}{of} yourself", algorithm(name));
-        rows.extend(digest_command(&purpose, url, name));
+        rows.extend(digest_command(&purpose, asked, name));
         let first = evidence.and_then(|evidence| evidence.first_difference);
         rows.extend(first.and_then(|first| {
             let bytes = format!("+{}", first.saturating_add(1));
-            let curl = command_line(&curl_words(&["-sSL"], url))?;
+            let curl = command_line(&curl_words(&["-sSL"], asked))?;
             let line = format!("{curl} | tail -c {bytes} | head -c 400");
             Some(row("See the bytes from the first difference on", line))
         }));
     } else {
         rows.extend(headers_command(
             &format!("See the answer{of} yourself"),
-            url,
+            asked,
         ));
     }
     let archived = format!("Take the promised bytes{of} out of the archive");
-    rows.extend(promised.and_then(|promised| promised_bytes(&archived, url, promised)));
+    rows.extend(promised.and_then(|promised| promised_bytes(&archived, asked, promised)));
     let is_doubtful = evidence.is_some_and(|evidence| evidence.doubt.is_some());
     if is_changed && !is_doubtful && !reason.is_some_and(is_unsettled) {
         rows.extend(accept(&of, url));
@@ -108,12 +107,18 @@ fn of_url(incident: &Incident, affected: &AffectedUrl, urls: usize) -> Vec<Comma
 /// A command for the first URL in another state than that of the evidence.
 fn of_other_state(incident: &Incident, affected: &AffectedUrl) -> Option<CommandRow> {
     let url = affected.url.as_str();
-    let of = format!(" of {}", one_line(&url_path(url)));
+    let of = of_path(affected);
     match state(incident, affected) {
         State::Changed => accept(&of, url),
         _ if affected.request.is_some() => None,
-        _ => headers_command(&format!("See the answer{of} yourself"), url),
+        _ => headers_command(&format!("See the answer{of} yourself"), affected.into()),
     }
+}
+
+/// ` of /data/a.csv`: the path of a URL that is one of several, and its variant.
+fn of_path(url: &AffectedUrl) -> String {
+    let path = format!("{}{}", url_path(&url.url), url.variant_suffix());
+    format!(" of {}", one_line(&path))
 }
 
 /// Accepts what a URL serves. `of` names the URL, if the incident has others.

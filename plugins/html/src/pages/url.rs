@@ -9,11 +9,12 @@ use jiff::civil::Date;
 use serde::Serialize;
 use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
 use urldb_render::numbers::number;
-use urldb_render::{Mark, command_line, day_in_words, one_line, status_text, uses_text};
+use urldb_render::{AskedUrl, Mark, day_in_words, one_line, status_text, uses_text};
 
 use super::chapters::BoxRow;
 use super::commands::{
-    CommandRow, command, digest_command, headers_command, promised_bytes, shown_algorithm,
+    CommandRow, archive_command, archive_line, digest_command, headers_command, promised_bytes,
+    shown_algorithm,
 };
 use super::incidents::IncidentRow;
 use super::url_words::{headline, path_parts, result, state_in_words, state_of};
@@ -124,7 +125,7 @@ impl Views<'_> {
         frame.mark = class;
         frame.run = checked.as_ref().map(|checked| checked.iso.clone());
         let incidents = self.incidents_of(details);
-        let plain = url.request.is_none().then_some(url.url.as_str());
+        let plain = url.request.is_none().then(|| AskedUrl::from(url));
         let verified_since = url
             .verified_since
             .filter(|_| url.standing == UrlBelief::Kept);
@@ -160,7 +161,7 @@ impl Views<'_> {
             stretches: rows(&stretches),
             captures: details.captures.iter().map(capture_row).collect(),
             more_captures: details.more_captures,
-            list: plain.and_then(|plain| command_line(&["urldb", "archive", "list", plain])),
+            list: plain.and_then(|plain| archive_line("list", plain, &[])),
             commits: details.commits.as_ref().map(|commits| {
                 let rows = commits.iter();
                 rows.map(|(at, commit)| self.commit_row(*at, commit))
@@ -266,7 +267,7 @@ fn promise(url: &UrlOverview) -> Vec<FactRow> {
     facts.into_iter().flatten().collect()
 }
 
-fn commands(url: &UrlOverview, plain: &str, details: &UrlDetails) -> Vec<CommandRow> {
+fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec<CommandRow> {
     let mut rows = vec![];
     if let Some(algorithm) = shown_algorithm(&url.promised) {
         let purpose = "Check the promise yourself";
@@ -284,9 +285,11 @@ fn commands(url: &UrlOverview, plain: &str, details: &UrlDetails) -> Vec<Command
             &url.promised,
         ));
     } else if !details.captures.is_empty() {
-        rows.extend(command(
+        rows.extend(archive_command(
             "Take the bytes out of the archive",
-            &["urldb", "archive", "get", plain],
+            "get",
+            plain,
+            &[],
         ));
     }
     rows

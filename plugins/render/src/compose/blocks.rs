@@ -187,7 +187,7 @@ fn with_variant(text: Text, url: &AffectedUrl) -> Text {
     if url.variant.is_none() {
         return text;
     }
-    text.own(sanitize(&url.variant_suffix()).into_owned())
+    text.own(sanitize(&url.variant_suffix()))
 }
 
 /// The title for subjects: without scheme, and with the number of affected URLs only.
@@ -368,7 +368,7 @@ fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<Ur
     let row = |url: &&AffectedUrl| UrlRow {
         shown: {
             let url_or_path = if as_paths {
-                path_of(&url.url).to_string()
+                path_of(&url.url)
             } else {
                 url.url.clone()
             };

@@ -91,14 +91,14 @@ impl<'a> Group<'a> {
     pub(crate) fn one(incident: &'a Incident, envelope: &Lookup<'a>) -> Self {
         // The cause of changed bytes does not include the reason, but the finding does.
         let reason = || {
-            let url = match incident.evidence.url.as_str() {
-                "" => &incident.urls.first()?.url,
-                url => url,
+            let finding = match incident.evidence.url.as_str() {
+                "" => envelope.finding_of(incident.urls.first()?),
+                _ => envelope.finding_about(&incident.evidence),
             };
-            envelope.finding(url)?.reason.as_deref()
+            finding?.reason.as_deref()
         };
         let is_alias = |url: &AffectedUrl| {
-            let finding = envelope.finding(&url.url);
+            let finding = envelope.finding_of(url);
             finding.is_some_and(|finding| finding.code == ALIAS_DIFFERS)
         };
         let domain = incident.urls.first().filter(|url| is_alias(url));
@@ -255,31 +255,38 @@ pub(super) fn is_muted(incident: &Incident) -> bool {
 /// Whether the run got a result of any URL of the incident.
 pub(super) fn was_seen(incident: &Incident, envelope: &Lookup<'_>) -> bool {
     let is_conclusive = |url: &AffectedUrl| {
-        let finding = envelope.finding(&url.url);
+        let finding = envelope.finding_of(url);
         url.seen.is_some() || finding.is_some_and(|finding| finding.state != State::Inconclusive)
     };
     incident.evidence.tried > 0 || incident.urls.iter().any(is_conclusive)
 }
 
+/// A URL and its variant.
+type UrlKey<'a> = (&'a str, Option<&'a str>);
+
+fn key_of_finding(finding: &Finding) -> UrlKey<'_> {
+    (&finding.url, finding.variant.as_deref())
+}
+
+fn key_of_change(change: &Change) -> UrlKey<'_> {
+    (&change.url, change.variant.as_deref())
+}
+
 /// The incidents of the envelope, and groups of the URLs that no incident covers: a check has none.
 pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incident> {
     let mut incidents = envelope.incidents.clone();
-    let mut covered: Vec<&str> = envelope
+    let mut covered: Vec<UrlKey<'_>> = envelope
         .incidents
         .iter()
         .flat_map(|incident| &incident.urls)
-        .map(|url| url.url.as_str())
+        .map(|url| (url.url.as_str(), url.variant.as_deref()))
         .collect();
     covered.sort_unstable();
-    let is_covered = |url: &str| covered.binary_search(&url).is_ok();
-    let changed: BTreeSet<&str> = envelope
-        .changes
-        .iter()
-        .map(|change| change.url.as_str())
-        .collect();
+    let is_covered = |url: UrlKey<'_>| covered.binary_search(&url).is_ok();
+    let changed: BTreeSet<UrlKey<'_>> = envelope.changes.iter().map(key_of_change).collect();
     let mut groups = BTreeMap::new();
     for finding in &envelope.findings {
-        if is_about_state(finding) && !is_covered(&finding.url) {
+        if is_about_state(finding) && !is_covered(key_of_finding(finding)) {
             let phase = phase(finding, &changed, scope);
             let key = (
                 phase_rank(phase),
@@ -294,7 +301,7 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
         }
     }
     for change in &envelope.changes {
-        if change.to == State::Ok && !is_covered(&change.url) {
+        if change.to == State::Ok && !is_covered(key_of_change(change)) {
             let key = (
                 phase_rank(Phase::Closed),
                 change.from,
@@ -307,7 +314,7 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
             group.urls.push(AffectedUrl {
                 left: Some(Because::Recovered),
                 since: change.from_since,
-                ..affected(&change.url, &change.file, change.line)
+                ..affected(key_of_change(change), (&change.file, change.line))
             });
         }
     }
@@ -325,8 +332,8 @@ pub(super) fn is_about_state(finding: &Finding) -> bool {
         && (finding.severity == Severity::Error || finding.code == finding.state.as_str())
 }
 
-fn phase(finding: &Finding, changed: &BTreeSet<&str>, scope: Scope<'_>) -> Phase {
-    let is_news = || changed.contains(finding.url.as_str());
+fn phase(finding: &Finding, changed: &BTreeSet<UrlKey<'_>>, scope: Scope<'_>) -> Phase {
+    let is_news = || changed.contains(&key_of_finding(finding));
     if finding.pending {
         Phase::Unconfirmed
     } else if finding.state.is_unsure() {
@@ -361,6 +368,7 @@ fn broken(finding: &Finding, phase: Phase, envelope: &Envelope) -> Incident {
         reason: finding.reason.clone(),
         evidence: Evidence {
             url: finding.url.clone(),
+            variant: finding.variant.clone(),
             detail: finding.message.clone(),
             requests,
             agreeing: requests,
@@ -387,11 +395,12 @@ fn of_finding(finding: &Finding) -> AffectedUrl {
         None if finding.uses.is_empty() => (finding.file.as_str(), finding.line),
         None => ("", 0),
     };
-    affected(&finding.url, file, line)
+    affected(key_of_finding(finding), (file, line))
 }
 
-fn affected(url: &str, file: &str, line: usize) -> AffectedUrl {
+fn affected((url, variant): UrlKey<'_>, (file, line): (&str, usize)) -> AffectedUrl {
     AffectedUrl {
+        variant: variant.map(str::to_owned),
         file: file.to_owned(),
         line,
         ..AffectedUrl::of(url)

@@ -11,7 +11,7 @@ use crate::digests::{self, algorithm, digest_line};
 use crate::message::Command;
 use crate::numbers::digest;
 use crate::sentences::Subject;
-use crate::shell::{HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
+use crate::shell::{AskedUrl, HEADER, HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
 
 /// The canonical request of a record with `method: HEAD`.
 const HEAD: &str = "__wb_method=HEAD";
@@ -175,21 +175,18 @@ impl Context<'_> {
     /// Gets the promised bytes from the archive: by their digest, since other bytes may have come on the
     /// same day.
     fn promised_file(&self) -> Option<Command> {
-        let url = &self.first.url;
         let evidence = &self.incident().evidence;
         // The evidence of an incident is about one of its URLs.
         let promised = evidence.promised.sha256.as_deref();
-        let sha256 = digest(promised.filter(|_| evidence.url == *url)?);
-        let path = path_of(url);
+        let sha256 = digest(promised.filter(|_| evidence.is_about(self.first))?);
+        let path = path_of(&self.first.url);
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let name = match path.rsplit('/').next() {
             Some(name) if !name.is_empty() && !name.starts_with(['-', '.']) => name,
             _ => "promised",
         };
-        let words = [
-            "urldb", "archive", "get", url, "--sha256", &sha256, "-o", name,
-        ];
-        Command::new("to get the promised file back", &words)
+        let options = ["--sha256", &sha256, "-o", name];
+        self.of_archive("to get the promised file back", "get", &options)
     }
 
     /// Compares the promised bytes with the served ones, if the archive has both. Shows their digests otherwise.
@@ -197,15 +194,25 @@ impl Context<'_> {
         let url = &self.first.url;
         let evidence = &self.incident().evidence;
         // The evidence of an incident is about one of its URLs.
-        if evidence.first_difference.is_some() && evidence.url == *url {
-            return Command::new("to compare both files", &["urldb", "archive", "diff", url]);
+        if evidence.first_difference.is_some() && evidence.is_about(self.first) {
+            return self.of_archive("to compare both files", "diff", &[]);
         }
         Command::new("to see each answer", &["urldb", "check", "--verbose", url])
     }
 
+    /// A command for the captures of the URL.
+    fn of_archive(&self, purpose: &str, name: &str, options: &[&str]) -> Option<Command> {
+        let words = ["urldb", "archive", name].into_iter();
+        let words = words.chain(AskedUrl::from(self.first).words(HEADER));
+        Command::new(
+            purpose,
+            &words.chain(options.iter().copied()).collect::<Vec<_>>(),
+        )
+    }
+
     /// Shows what is at stake: the headers of each answer, or the fault of the body.
     fn try_it(&self, purpose: &str) -> Option<Command> {
-        let url = &self.first.url;
+        let url = AskedUrl::from(self.first);
         match self.first.request.as_deref() {
             None => {}
             Some(HEAD) => return curl(purpose, &["-sSIL"], url),
@@ -236,7 +243,7 @@ impl Context<'_> {
         match differing.last() {
             Some((name, _)) if *name != "sha256" => Some(Command {
                 purpose: format!("to see the {} yourself", algorithm(name)),
-                line: digest_line(&self.first.url, name)?,
+                line: digest_line(self.first.into(), name)?,
             }),
             _ => self.compare(),
         }
@@ -258,7 +265,7 @@ impl Context<'_> {
 
     /// Shows which content each of several requests gets.
     fn ask_in_turn(&self) -> Option<Command> {
-        let line = bytes_in_turn(&self.first.url).filter(|_| self.first.request.is_none())?;
+        let line = bytes_in_turn(self.first.into()).filter(|_| self.first.request.is_none())?;
         Some(Command {
             purpose: "to compare several answers".to_owned(),
             line,
@@ -278,7 +285,7 @@ impl Context<'_> {
         let (scheme, rest) = self.first.url.split_once("://")?;
         let authority = rest.split('/').next().unwrap_or_default();
         let url = format!("{scheme}://{authority}/");
-        curl("to see the error", &HEADERS_ONLY, &url)
+        curl("to see the error", &HEADERS_ONLY, url.as_str().into())
     }
 
     fn check_again(&self) -> Option<Command> {
@@ -336,8 +343,8 @@ impl Context<'_> {
 }
 
 /// A request by curl.
-fn curl(purpose: &str, options: &[&str], url: &str) -> Option<Command> {
-    Command::new(purpose, &curl_words(options, url))
+fn curl(purpose: &str, options: &[&str], asked: AskedUrl<'_>) -> Option<Command> {
+    Command::new(purpose, &curl_words(options, asked))
 }
 
 pub(super) fn is_tls(reason: Reason) -> bool {

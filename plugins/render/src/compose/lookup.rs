@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 
-use urldb_protocol::{AffectedUrl, Envelope, Finding, UrlUses};
+use urldb_protocol::{AffectedUrl, Envelope, Evidence, Finding, UrlUses};
 
 use super::links::{list_link, source_link};
 use crate::message::SourceLink;
@@ -11,7 +11,7 @@ use crate::message::SourceLink;
 /// An envelope, with its findings by URL.
 pub(crate) struct Lookup<'a> {
     envelope: &'a Envelope,
-    by_url: HashMap<&'a str, &'a Finding>,
+    by_url: HashMap<(&'a str, Option<&'a str>), &'a Finding>,
 }
 
 impl<'a> Lookup<'a> {
@@ -19,19 +19,30 @@ impl<'a> Lookup<'a> {
         let mut by_url = HashMap::new();
         for finding in &envelope.findings {
             // The worst finding about a URL comes first.
-            by_url.entry(finding.url.as_str()).or_insert(finding);
+            let subject = (finding.url.as_str(), finding.variant.as_deref());
+            by_url.entry(subject).or_insert(finding);
         }
         Self { envelope, by_url }
     }
 
-    /// The worst finding about a URL.
-    pub(super) fn finding(&self, url: &str) -> Option<&'a Finding> {
-        self.by_url.get(url).copied()
+    /// The worst finding about a URL and one of its variants.
+    pub(super) fn finding(&self, url: &str, variant: Option<&str>) -> Option<&'a Finding> {
+        self.by_url.get(&(url, variant)).copied()
+    }
+
+    /// The worst finding about an affected URL.
+    pub(super) fn finding_of(&self, url: &AffectedUrl) -> Option<&'a Finding> {
+        self.finding(&url.url, url.variant.as_deref())
+    }
+
+    /// The worst finding about the URL of the evidence.
+    pub(super) fn finding_about(&self, evidence: &Evidence) -> Option<&'a Finding> {
+        self.finding(&evidence.url, evidence.variant.as_deref())
     }
 
     /// The places in lists that use an affected URL; `None` if no list has it.
     pub(super) fn uses(&self, url: &AffectedUrl) -> Option<&'a UrlUses> {
-        let uses = &self.finding(&url.url)?.uses;
+        let uses = &self.finding_of(url)?.uses;
         (!uses.is_empty()).then_some(uses)
     }
 

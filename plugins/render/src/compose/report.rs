@@ -55,7 +55,7 @@ pub fn kept_promises(envelope: &Envelope, results: &[JobResult]) -> Vec<KeptProm
     kept.map(|result| {
         let promises_bytes = result.promised.is_static();
         KeptPromise {
-            url: one_line(&result.url),
+            url: one_line(&result.name()),
             length: result.observed.length.filter(|_| promises_bytes),
             place: source_link(envelope, &result.file, Some(result.line)),
         }

@@ -1,7 +1,7 @@
 //! Blocks about domain files, and about kept promises with a remark.
 
 use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake, NoticeKind};
-use urldb_text::{Code, sanitize};
+use urldb_text::{Code, sanitize, variant_suffix};
 
 use super::causes::is_about_state;
 use super::links::{list_link, source_link};
@@ -138,7 +138,9 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
     let first = findings[0];
     let total = findings.len() as u64;
     let subject = match total {
-        1 => Text::new().code(&first.url),
+        1 => Text::new()
+            .code(&first.url)
+            .own(sanitize(&variant_suffix(first.variant.as_deref()))),
         _ => Text::new().code(&host_of(&first.url)),
     };
     let sentence = match warning_sentence(&first.code) {
@@ -154,7 +156,8 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         _ => subject.clone(),
     };
     let row = |finding: &&Finding| UrlRow {
-        shown: sanitize(&path_of(&finding.url)).into_owned(),
+        shown: sanitize(&(path_of(&finding.url) + &variant_suffix(finding.variant.as_deref())))
+            .into_owned(),
         place: place_of(finding, envelope, true),
         used: used_in_row(&finding.uses),
     };

@@ -160,7 +160,7 @@ fn grown(envelope: &Envelope, incident: &Incident, since: &str) -> String {
         .urls
         .iter()
         .filter(|url| url.new)
-        .map(|url| path_of(&url.url))
+        .map(|url| format!("{}{}", path_of(&url.url), url.variant_suffix()))
         .collect();
     fitted(LARGEST_BODY - LONGEST_MARKER, |room| {
         let shown = new.iter().take(room.urls);

@@ -5,6 +5,7 @@ use urldb_protocol::{
     Finding, HostOverview, IncidentOverview, Mistake, NoticeKind, Overview, RunSummary, State,
     UrlBelief, UrlOverview,
 };
+use urldb_text::{sanitize, variant_suffix};
 
 use super::headline::Counts;
 use super::remarks::remarks;
@@ -352,7 +353,8 @@ impl StatusPage<'_> {
                 Some((_, rest)) if !prefix.is_empty() && url.url.starts_with("http://") => rest,
                 _ => &url.url,
             };
-            let shown = Text::new().code(shown).plain();
+            let variant = variant_suffix(url.variant.as_deref());
+            let shown = Text::new().code(shown).own(sanitize(&variant)).plain();
             self.page
                 .push(format!("{state}  {since:10}  {verified:20}  {shown}"));
         }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use urldb_protocol::{IncidentOverview, UrlBelief, UrlOverview};
+use urldb_text::{sanitize, variant_suffix};
 
 use super::page::StatusPage;
 use super::titles::Titles;
@@ -10,6 +11,7 @@ use crate::message::{Fact, Tone};
 use crate::numbers::{bytes, count, digest, moment, number};
 use crate::page::{BOLD, paint, style};
 use crate::sentences::status_line;
+use crate::shell::{AskedUrl, HEADER};
 use crate::text::Text;
 use crate::uses::{USED, uses_text};
 
@@ -30,7 +32,8 @@ impl StatusPage<'_> {
             UrlBelief::Affected => (Tone::Bad, "broken"),
         };
         let painted = paint(style(tone), word);
-        let subject = Text::new().code(&url.url).plain();
+        let variant = variant_suffix(url.variant.as_deref());
+        let subject = Text::new().code(&url.url).own(sanitize(&variant)).plain();
         self.page
             .push(format!("{painted}: {}", paint(BOLD, &subject)));
         let mut open = self.overview.open.iter();
@@ -38,7 +41,8 @@ impl StatusPage<'_> {
         self.page.facts(&self.facts(url, incident));
         self.page
             .command("to see its history", &["urldb", "log", &url.url]);
-        let get = ["urldb", "archive", "get", &url.url];
+        let get = ["urldb", "archive", "get"].into_iter();
+        let get: Vec<&str> = get.chain(AskedUrl::from(url).words(HEADER)).collect();
         match &url.promised.sha256 {
             // Other bytes were captured later.
             Some(sha256) if url.is_archived && !has_promised_bytes(url) => {

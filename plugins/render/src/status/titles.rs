@@ -55,9 +55,10 @@ pub(super) fn envelope(overview: &Overview) -> Envelope {
 fn finding(it: &IncidentOverview) -> Option<Finding> {
     let incident = &it.incident;
     let first = incident.urls.first()?;
-    let url = match incident.evidence.url.as_str() {
-        "" => &first.url,
-        url => url,
+    let evidence = &incident.evidence;
+    let (url, variant) = match evidence.url.as_str() {
+        "" => (&first.url, &first.variant),
+        _ => (&evidence.url, &evidence.variant),
     };
     let code = if it.domain == incident.host {
         incident.state.as_str()
@@ -67,7 +68,8 @@ fn finding(it: &IncidentOverview) -> Option<Finding> {
     Some(Finding {
         code: code.to_owned(),
         severity: Severity::Error,
-        url: url.to_owned(),
+        url: url.clone(),
+        variant: variant.clone(),
         file: first.file.clone(),
         line: first.line,
         uses: UrlUses::default(),

@@ -110,6 +110,7 @@ pub(crate) fn add(envelope: &mut Envelope, incident: Incident, reason: Option<&s
             code: incident.state.to_string(),
             severity: Severity::Error,
             url: url.url.clone(),
+            variant: None,
             file: url.file.clone(),
             line: url.line,
             uses: urldb_protocol::UrlUses::default(),

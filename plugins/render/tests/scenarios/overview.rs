@@ -218,6 +218,7 @@ fn entry(at_text: &str, event: LogEvent, urls: u64) -> LogEntry {
         host: "mirror.example.net".to_owned(),
         urls,
         url: None,
+        variant: None,
         from: None,
         state: Some(State::Unreachable),
         reason: Some("timeout".to_owned()),

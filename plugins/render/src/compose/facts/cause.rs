@@ -100,7 +100,7 @@ impl OpenGroup<'_> {
         }
         facts.extend(self.differs());
         // The finding of this run is newer than the evidence, which may be that of the first run.
-        let finding = self.envelope.finding(&evidence.url);
+        let finding = self.envelope.finding_about(evidence);
         let cause = finding.and_then(|finding| finding.not_archived.as_deref());
         let cause = cause.or(evidence.not_archived.as_deref());
         facts.extend(cause.map(|cause| Fact::new("not archived", Text::new().outside(cause))));

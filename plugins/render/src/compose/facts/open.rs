@@ -106,7 +106,7 @@ impl OpenGroup<'_> {
     /// Whether the run made the same number of requests to each affected URL.
     fn all_were_asked(&self, requests: u32) -> bool {
         let attempts = |url: &AffectedUrl| {
-            let finding = self.envelope.finding(&url.url)?;
+            let finding = self.envelope.finding_of(url)?;
             u32::try_from(finding.attempts).ok()
         };
         self.group.urls().all(|url| attempts(url) == Some(requests))

@@ -88,7 +88,7 @@ impl OpenGroup<'_> {
         if self.is_one_url()
             && let Some(url) = self.group.urls().next()
         {
-            let is_own = incident.evidence.url == url.url;
+            let is_own = incident.evidence.is_about(url);
             let text = url.seen.map(|seen| match seen {
                 State::Ok => Text::from("as promised"),
                 seen if seen == incident.state && is_own => self.sight(&incident.evidence),
