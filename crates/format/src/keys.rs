@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The keys of the metadata document, sorted.
-pub(crate) const METADATA: &[&str] = &["case-sensitive-paths", "cnames", "http", "https"];
+pub(crate) const METADATA: &[&str] = &["case-sensitive-paths", "cnames", "http", "https", "vary"];
 
 /// The keys of a record, sorted.
 pub(crate) const RECORD: &[&str] = &[
@@ -61,7 +61,7 @@ pub(crate) fn is_known(key: &str) -> bool {
 
 /// Whether the value of the key is a list whose order has no meaning.
 pub(crate) fn is_set(key: &str) -> bool {
-    matches!(key, "categories" | "cnames" | "schemes" | "source")
+    matches!(key, "categories" | "cnames" | "schemes" | "source" | "vary")
 }
 
 /// A key; a known key needs no allocation.

@@ -149,6 +149,31 @@ fn a_difference_is_of_one_variant() {
     assert_eq!(kinds.collect::<Vec<_>>(), [DifferenceKind::Added]);
 }
 
+#[test]
+fn vary_is_a_set_and_part_of_the_promise() {
+    let text = |names: &str| format!("---\n{names}---\n_path: /\n");
+    let base = text("vary:\n- accept\n");
+    let ours = text("vary:\n- accept\n- accept-language\n");
+    let theirs = text("vary:\n- accept\n- x-kind\n");
+    let versions = Versions {
+        base: Some(base.as_bytes()),
+        ours: Some(ours.as_bytes()),
+        theirs: Some(theirs.as_bytes()),
+    };
+    let Ok(Merged::File { bytes, conflicts }) = merge(versions, &MarkerStyle::default()) else {
+        panic!("the versions do not merge");
+    };
+    assert_eq!(conflicts, []);
+    let both = text("vary:\n- accept\n- accept-language\n- x-kind\n");
+    assert_eq!(String::from_utf8(bytes).unwrap(), both);
+    let (before, after) = (file(&base), file(&ours));
+    assert!(difference(&before, &after).metadata[0].is_promise);
+    assert_eq!(
+        findings("---\nvery:\n- accept\n---\n_path: /\n")[0].0,
+        Code::UnknownKey
+    );
+}
+
 /// A file with `vary` whose records take their names from `names`: by path and media type.
 fn varied(names: &[Option<u8>], vary: &str) -> String {
     let mut text = format!("---\n{vary}");
