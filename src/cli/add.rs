@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
 use urldb_canon::{Identity, RequestUrl, UrlError, kind_of_held};
-use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
+use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity, differing_headers};
 use urldb_text::sanitize;
 use urldb_verdict::Request;
 
@@ -417,7 +417,7 @@ impl RecordKeys<'_> {
     /// The new record of a URL. Existing promises stay, since `accept` is the command to change them.
     ///
     /// # Errors
-    /// When the file has a record for another body, and both bodies have one identity.
+    /// When the file has a record for another body or with other headers, and both have one identity.
     fn applied(
         &self,
         candidate: &Candidate,
@@ -434,6 +434,17 @@ impl RecordKeys<'_> {
                 candidate.identity,
                 before.method.as_deref().unwrap_or("GET"),
                 before.path
+            );
+        }
+        let has_headers = !wanted.request_headers.is_empty();
+        let differing = before.and_then(|before| differing_headers(before, &wanted));
+        if let Some(headers) = differing.filter(|_| has_headers) {
+            anyhow::bail!(
+                "{} cannot be added: the database has a record for it with other request headers; `vary: [{}]` in \
+                 the metadata of {}.yaml tells them apart; nothing was added",
+                candidate.identity,
+                headers.join(", "),
+                file.host()
             );
         }
         let mut record = before.cloned().unwrap_or(wanted);

@@ -329,6 +329,30 @@ fn lint_says_how_records_that_differ_in_a_header_are_told_apart() {
 }
 
 #[test]
+fn add_refuses_another_header_of_a_known_url() {
+    let world = World::new(VARY);
+    let sandbox = &world.sandbox;
+    let add = |media_type: &str| {
+        let header = format!("Accept: {media_type}");
+        sandbox.urldb(&["add", "--static", "--header", &header, URL])
+    };
+    sandbox.write(FILE, format!("---\n{VARY}"));
+    for media_type in ["text/turtle", "application/rdf+xml", "text/turtle"] {
+        add(media_type).code(0);
+    }
+    sandbox.ok(&["add", "--static", URL]);
+    sandbox.assert_file(FILE, &file(VARY, "turtle"));
+    let only = format!("---\n{}", record("turtle", &accept("text/turtle")));
+    sandbox.write(FILE, &only);
+    add("text/turtle").code(0);
+    let refused = add("application/rdf+xml").code(2);
+    refused.complains_in_words(
+        "`vary: [accept]` in the metadata of example.test.yaml tells them apart",
+    );
+    sandbox.assert_file(FILE, &only);
+}
+
+#[test]
 fn branches_that_change_two_variants_merge() {
     let repository = Repository::of(Sandbox::new(""));
     repository.ok("hook install");
