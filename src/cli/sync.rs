@@ -10,7 +10,7 @@ use urldb_format::{Metadata, Record};
 use urldb_text::{Finding, Severity, sanitize, variant_suffix};
 
 use super::Context;
-use super::args::{ChangedUrls, CommitArgs};
+use super::args::{ChangedUrls, CommitArgs, PlannedCommit};
 use super::print::findings::write_finding;
 use super::print::output;
 use super::print::style::{BAD, count, paint, sum};
@@ -85,13 +85,24 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let Some(edit) = edit.filter(|_| plan.gone.is_empty()) else {
         return Ok(code);
     };
-    let changed = changed(&plan);
-    let written = edit.commit()?;
-    if let Some(commit) = commit {
-        let subject = || format!("Follow the lists: {}", changed.phrase());
-        commit.finish(&written, subject, code, context)?;
-    }
+    write(&plan, edit, commit, code, context)?;
     Ok(code)
+}
+
+/// Writes the prepared files, and commits them if wanted.
+fn write(
+    plan: &Plan,
+    edit: Edit,
+    commit: Option<PlannedCommit>,
+    code: ExitCode,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let changed = changed(plan);
+    let written = edit.commit()?;
+    let subject = || format!("Follow the lists: {}", changed.phrase());
+    commit.map_or(Ok(()), |commit| {
+        commit.finish(&written, subject, code, context)
+    })
 }
 
 /// Follows the lists before a scheduled run, and commits the records if `commits`. The run itself tells what is wrong in
@@ -114,12 +125,7 @@ pub(super) fn before_run(context: &Context, commits: bool) -> anyhow::Result<()>
     if commit.is_some() {
         ensure_committed(&plan.lists, context)?;
     }
-    let changed = changed(&plan);
-    let written = edit.commit()?;
-    let subject = || format!("Follow the lists: {}", changed.phrase());
-    commit.map_or(Ok(()), |commit| {
-        commit.finish(&written, subject, ExitCode::Success, context)
-    })
+    write(&plan, edit, commit, ExitCode::Success, context)
 }
 
 /// Prints mistakes, changes and counts.

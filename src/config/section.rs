@@ -319,6 +319,7 @@ impl<'a> Section<'a> {
         })
     }
 
+    /// Whether the key is there, and has a table.
     pub(super) fn has_table(&self, key: &'static str) -> bool {
         let value = self.find(key);
         value.is_some_and(|value| value.get_ref().as_table().is_some())

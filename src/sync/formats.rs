@@ -20,7 +20,7 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) format: Format,
     /// The URL of the folder with the files that a list of digests names.
     pub(crate) base: Option<&'a str>,
-    /// The key of a record and the name of its column, for each column of a table that has another name.
+    /// The keys that the columns of a table hold.
     pub(crate) columns: &'a Columns,
 }
 

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use tempfile::TempDir;
 use urldb_files::Root;
 
 use super::merging::{self, MergeAttempt};
@@ -60,7 +59,7 @@ pub(super) fn settle(
 
 /// Makes versions of domain files follow the lists.
 fn follow(versions: Vec<(&Path, &mut Vec<u8>)>, context: &Context) -> anyhow::Result<()> {
-    let (config, folder): (_, TempDir) = with_empty_database(&context.config)?;
+    let (config, folder) = with_empty_database(&context.config)?;
     let database = Root::new(folder.path(), "the temporary database");
     let copy_of = |path: &Path| database.file(path.file_name().unwrap_or_default());
     for (path, text) in &versions {
