@@ -65,14 +65,6 @@ impl Aliases {
     }
 }
 
-/// The domain file at `path`, if there is one.
-pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
-    if !urldb_files::is_there(path) {
-        return Ok(None);
-    }
-    Ok(Some(DomainFile::read(path)?.file))
-}
-
 /// Every host that the database names: domains, cnames, and the hosts in `redirects-to`.
 pub(crate) fn referred_hosts(config: &Config) -> anyhow::Result<BTreeSet<String>> {
     let mut hosts = BTreeSet::new();

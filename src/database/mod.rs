@@ -1,11 +1,10 @@
 //! Operations of commands and the hook on domain files: locked edits, lookup, aliases, schemes, held URIs,
-//! site rules, imported lists, and mistakes across files.
+//! site rules, and mistakes across files.
 
 pub(crate) mod across;
 pub(crate) mod aliases;
 pub(crate) mod edit;
 pub(crate) mod held;
-pub(crate) mod lists;
 pub(crate) mod lookup;
 pub(crate) mod mistakes;
 mod pages;

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use urldb_format::{Algorithm, Digest, Mapping, Metadata, Record, RecordIdentity, Value};
 use urldb_interchange::{ListItem, digest};
 
-use super::groups::{Group, group_of};
+use super::groups::is_promise;
 use super::plan::{ReadItem, read_items};
 use crate::config::Config;
 use crate::database::aliases::Aliases;
@@ -203,7 +203,6 @@ fn respelled(key: &str, old: &str, new: &str) -> Option<String> {
 
 /// The keys of a record that say what must come back, as texts.
 fn promise(record: &Record) -> Promise {
-    let is_promise = |key: &str| group_of(key).is_some_and(Group::is_promise);
     let mapping: Mapping = record.to_mapping();
     let stated = mapping.into_iter().filter(|(key, _)| is_promise(key));
     let text = |value: Value| match value {

@@ -10,8 +10,10 @@ use urldb_format::{
 };
 use urldb_interchange::{ListItem, Location};
 
-use super::follow::{Followed, KnownRecord, SourceRule, follow};
+use super::follow::SourceRule;
 use super::groups::Group;
+use super::merge::{MergePolicy, merge as merge_items};
+use super::outcome::{DomainChanges, KnownRecord};
 
 const SOURCES: [&str; 4] = ["four", "one", "three", "two"];
 
@@ -35,7 +37,7 @@ fn digest(number: u8) -> String {
     format!("{number:064x}")
 }
 
-fn record() -> impl Strategy<Value = Record> {
+pub(super) fn record() -> impl Strategy<Value = Record> {
     let path = (0..4_u8).prop_map(|number| format!("/{number}"));
     let length = prop::option::of(0..3_u64);
     let sha256 = prop::option::of((0..2_u8).prop_map(digest));
@@ -50,7 +52,7 @@ fn record() -> impl Strategy<Value = Record> {
     })
 }
 
-fn scheme() -> impl Strategy<Value = Scheme> {
+pub(super) fn scheme() -> impl Strategy<Value = Scheme> {
     prop_oneof![Just(Scheme::Http), Just(Scheme::Https)]
 }
 
@@ -77,7 +79,7 @@ fn items() -> impl Strategy<Value = Vec<ListItem>> {
 }
 
 /// The records of a file: some of people, some of sources, some with keys that only people write.
-fn file() -> impl Strategy<Value = BTreeMap<RecordIdentity, Record>> {
+pub(super) fn file() -> impl Strategy<Value = BTreeMap<RecordIdentity, Record>> {
     let sources = prop::sample::subsequence(SOURCES.to_vec(), 0..=2);
     let record =
         (record(), sources, prop::bool::ANY).prop_map(|(mut record, sources, is_muted)| {
@@ -90,21 +92,33 @@ fn file() -> impl Strategy<Value = BTreeMap<RecordIdentity, Record>> {
     prop::collection::vec(record, 0..4).prop_map(|records| records.into_iter().collect())
 }
 
-type Records = BTreeMap<RecordIdentity, Record>;
+pub(super) type Records = BTreeMap<RecordIdentity, Record>;
 
-fn followed(metadata: &Metadata, file: &Records, items: &[ListItem], adopt: bool) -> Followed {
+pub(super) fn merged(
+    metadata: &Metadata,
+    file: &Records,
+    items: &[ListItem],
+    policy: MergePolicy<'_>,
+) -> DomainChanges {
     let known = file.values().map(|record| KnownRecord {
         record: record.clone(),
         location: Location::line(&"urldb/example.test.yaml".into(), 1),
     });
-    follow(metadata, known.collect(), items.to_vec(), &rules(), adopt)
+    let (known, items) = (known.collect(), items.to_vec());
+    merge_items("example.test", metadata, known, items, policy)
 }
 
-fn applied(mut file: Records, followed: Followed) -> Records {
-    for identity in &followed.remove {
+fn followed(metadata: &Metadata, file: &Records, items: &[ListItem], adopt: bool) -> DomainChanges {
+    let rules = &rules();
+    let policy = MergePolicy::Follow { rules, adopt };
+    merged(metadata, file, items, policy)
+}
+
+pub(super) fn applied(mut file: Records, changes: DomainChanges) -> Records {
+    for identity in &changes.remove {
         file.remove(identity).unwrap();
     }
-    for record in followed.put {
+    for record in changes.into_put() {
         file.insert(record.identity(), record);
     }
     file
@@ -163,8 +177,7 @@ proptest! {
         let metadata = Metadata::for_schemes(&[if https { Scheme::Https } else { Scheme::Http }]);
         let once = applied(file.clone(), followed(&metadata, &file, &items, adopt));
         let again = followed(&metadata, &once, &items, adopt);
-        prop_assert_eq!(again.put, vec![]);
-        prop_assert!(again.remove.is_empty());
+        prop_assert!(again.is_empty());
     }
 
     #[test]
@@ -178,7 +191,7 @@ proptest! {
         });
         let one = followed(&metadata, &file, &items, false);
         let two = followed(&metadata, &file, &other, false);
-        prop_assert_eq!(one.mistakes.len(), two.mistakes.len());
+        prop_assert_eq!(one.contradictions.len(), two.contradictions.len());
         prop_assert_eq!(applied(file.clone(), one), applied(file, two));
     }
 
@@ -188,7 +201,7 @@ proptest! {
         let metadata = Metadata::default();
         let result = followed(&metadata, &file, &items, false);
         let contradicted = result.contradicted.clone();
-        prop_assert_eq!(contradicted.len(), result.mistakes.len());
+        prop_assert_eq!(contradicted.len(), result.contradictions.len());
         let after = applied(file.clone(), result);
         let mut of_lists = BTreeSet::new();
         for item in &items {

@@ -38,6 +38,19 @@ pub(crate) fn group_of(key: &str) -> Option<Group> {
     }
 }
 
+/// Whether the key says what must come back.
+pub(super) fn is_promise(key: &str) -> bool {
+    group_of(key).is_some_and(Group::is_promise)
+}
+
+/// The keys that say what is asked: records with other ones are about other answers.
+pub(super) const REQUEST_KEYS: [&str; 4] = [
+    "method",
+    "request-body",
+    "request-content-type",
+    "request-headers",
+];
+
 /// The groups of keys that items of a format can state.
 pub(crate) fn states(format: Format) -> &'static [Group] {
     match format {

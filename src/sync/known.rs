@@ -8,9 +8,9 @@ use urldb_format::{DomainReader, Metadata, RecordIdentity};
 use urldb_interchange::{ListItem, Location};
 use urldb_text::{Code, Finding};
 
-use super::follow::{KnownRecord, schemes_of};
+use super::merge::MergePolicy;
+use super::outcome::KnownRecord;
 use super::variants::with_vary;
-use crate::database::schemes;
 
 /// A domain file, as far as lists say something about it.
 pub(super) struct KnownFile {
@@ -27,12 +27,16 @@ pub(super) fn known_file(
     path: &Path,
     name: &Arc<str>,
     items: &[ListItem],
+    policy: MergePolicy<'_>,
 ) -> anyhow::Result<KnownFile> {
-    let (mut metadata, records, is_of_lists) = if urldb_files::is_there(path) {
-        read(path, name, items)?
-    } else {
-        (new_metadata(items), vec![], true)
-    };
+    if !urldb_files::is_there(path) {
+        return Ok(KnownFile {
+            metadata: with_vary(&policy.metadata_for(items), items),
+            records: vec![],
+            has_new_vary: false,
+        });
+    }
+    let (mut metadata, records, is_of_lists) = read(path, name, items, policy)?;
     let stated = metadata.vary.len();
     if is_of_lists {
         metadata = with_vary(&metadata, items);
@@ -44,27 +48,20 @@ pub(super) fn known_file(
     })
 }
 
-/// The metadata of a domain file that is not there yet.
-fn new_metadata(items: &[ListItem]) -> Metadata {
-    let urls = items.iter().flat_map(|item| {
-        let schemes = schemes_of(item).into_iter();
-        schemes.map(|scheme| (item.record.path.as_str(), scheme))
-    });
-    schemes::metadata_for(urls)
-}
-
 /// The metadata of a domain file, its records about which lists say something, and whether a source has every record.
 fn read(
     path: &Path,
     name: &Arc<str>,
     items: &[ListItem],
+    policy: MergePolicy<'_>,
 ) -> anyhow::Result<(Metadata, Vec<KnownRecord>, bool)> {
     let mut file = DomainReader::open(path)?;
     let metadata = file.metadata().clone();
     let wanted = items.iter().map(|item| metadata.identity_of(&item.record));
     let wanted: BTreeSet<RecordIdentity> = wanted.collect();
     let paths: HashSet<&str> = items.iter().map(|item| &*item.record.path).collect();
-    let (mut records, mut is_of_lists) = (vec![], true);
+    // An import changes no metadata.
+    let (mut records, mut is_of_lists) = (vec![], policy.is_follow());
     while let Some(document) = file.next()? {
         let blocked = document.findings().iter().find(|it| hides_records(it));
         if let Some(Finding {
@@ -76,7 +73,12 @@ fn read(
         {
             anyhow::ensure!(
                 *code != Code::ConflictMarker,
-                "{name}:{line} has conflict markers: mend the list, then run `urldb resolve`"
+                "{name}:{line} has conflict markers: {}run `urldb resolve`",
+                if policy.is_follow() {
+                    "mend the list, then "
+                } else {
+                    ""
+                }
             );
             anyhow::bail!("{name}:{line}: {message}; mend it first");
         }

@@ -1,13 +1,18 @@
 //! Lists stay masters: the database follows the lists that `[source.NAME]` names.
 //!
-//! `formats` reads a list, `files` finds the files of a source, `spool` holds items on disk, `follow` makes the
-//! records of a domain follow them, `variants` tells those of one URL apart, and `plan` joins these for a whole database. `past` has
-//! the lists of a commit, and `stated` their items.
+//! `formats` reads a list, `files` finds the files of a source, `spool` holds items on disk, `domain` has a domain file
+//! beside them, and `merge` merges them: by `follow` for `urldb sync`, by `fill` for `urldb import`. `variants` tells the
+//! records of one URL apart. `plan` joins these for all sources. `past` has the lists of a commit, and `stated` their items.
 
 mod aside;
 mod change;
+mod claim;
+mod domain;
 mod edits;
 mod files;
+mod fill;
+#[cfg(test)]
+mod fill_tests;
 mod first;
 mod follow;
 #[cfg(test)]
@@ -16,6 +21,8 @@ pub mod formats;
 mod groups;
 mod known;
 mod locations;
+mod merge;
+mod outcome;
 mod past;
 mod plan;
 mod selected;
@@ -25,12 +32,16 @@ mod variants;
 
 pub(crate) use aside::with_empty_database;
 pub(crate) use change::FileChange;
+pub(crate) use domain::{Domain, MergedDomain, domains};
 pub(crate) use edits::{
     AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited,
 };
 pub(crate) use files::may_be_list;
 pub(crate) use follow::FollowOptions;
 pub use locations::ListLocations;
+pub(crate) use merge::MergePolicy;
+pub(crate) use outcome::Outcome;
 pub(crate) use past::at_revision;
 pub(crate) use plan::{Plan, follow_changes, follow_sources, locations, past_items};
+pub(crate) use selected::{OtherPage, page_of};
 pub(crate) use stated::{NewRecords, StatedItems};

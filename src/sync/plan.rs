@@ -9,19 +9,21 @@ use anyhow::Context as _;
 use globset::GlobSet;
 use urldb_canon::kind_of_held;
 use urldb_canon::rules::SiteRules;
-use urldb_format::{DomainFile, Metadata, RecordIdentity};
+use urldb_format::RecordIdentity;
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
 use urldb_text::{Code, Finding};
 
 use super::change::FileChange;
+use super::domain::{Domain, MergedDomain, domains};
 use super::files::{MergeState, files_of};
 use super::first::First;
-use super::follow::{FollowOptions, Followed, SourceCounts, SourceRule, finding, follow};
+use super::follow::{FollowOptions, SourceRule, finding};
 use super::formats::{self, ReadOptions};
 use super::groups::states;
-use super::known::{KnownFile, known_file};
 use super::locations::ListLocations;
-use super::selected::{excluded, page_of};
+use super::merge::MergePolicy;
+use super::outcome::{Dispute, Outcome, SourceCounts};
+use super::selected::{OtherPage, excluded, page_of};
 use super::spool::Spool;
 use super::stated::{ItemHashes, NewRecords, Past, StatedItems};
 use crate::config::{Config, ListSource, OnGone};
@@ -283,10 +285,11 @@ impl<'a> Reading<'a> {
         item.record
             .categories
             .extend(source.categories.iter().cloned());
-        match page_of(&self.rules, item) {
+        match page_of(&self.rules, item, OtherPage::Refused) {
             Ok(item) => Some(item),
-            Err(mistake) => {
-                self.plan.mistakes.push(*mistake);
+            Err(refused) => {
+                let mistake = finding(refused.code, &refused.location, refused.message);
+                self.plan.mistakes.push(mistake);
                 None
             }
         }
@@ -337,22 +340,14 @@ impl<'a> Reading<'a> {
         let database = database.transpose()?;
         let files = database.iter().flat_map(urldb_format::Database::files);
         let aliases = Aliases::of_files(files.clone())?;
-        let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for host in self.spool.hosts() {
-            let domain = aliases.primary_host(&host);
-            hosts.entry(domain).or_default().push(host);
-        }
+        let mut domains = domains(&self.spool, &aliases);
         for path in files {
-            hosts.entry(urldb_format::host_of(path)).or_default();
+            domains.entry(urldb_format::host_of(path)).or_default();
         }
         let mut of_sources: BTreeMap<String, SourceCounts> = BTreeMap::new();
-        for (domain, names) in hosts {
-            let mut items = vec![];
-            for host in names {
-                items.extend(self.spool.take(&host)?);
-            }
-            let followed = self.follow_domain(&domain, items, options)?;
-            for (name, counts) in followed {
+        for (domain, hosts) in domains {
+            let items = self.spool.take(&hosts)?;
+            for (name, counts) in self.follow_domain(&domain, items, options)? {
                 let all = of_sources.entry(name).or_default();
                 all.before += counts.before;
                 all.removed += counts.removed;
@@ -379,29 +374,26 @@ impl<'a> Reading<'a> {
         items: Vec<ListItem>,
         options: FollowOptions,
     ) -> anyhow::Result<BTreeMap<String, SourceCounts>> {
-        let folder = self.config.database_root();
-        let path = folder.path().join(format!("{domain}.yaml"));
-        let name: Arc<str> = self.config.relative_name(&path).into();
-        let KnownFile {
-            metadata,
-            records,
-            has_new_vary,
-        } = known_file(&path, &name, &items)?;
+        let policy = MergePolicy::Follow {
+            rules: &self.source_rules,
+            adopt: options.adopt,
+        };
+        let known = Domain::read(self.config, domain, &items, policy)?;
         let places: Vec<ItemPlace> = items
             .iter()
             .map(|item| ItemPlace {
-                identity: metadata.identity_of(&item.record),
+                identity: known.metadata.identity_of(&item.record),
                 location: item.location.clone(),
                 hashes: self.hashes(item),
             })
             .collect();
-        let followed = follow(&metadata, records, items, &self.source_rules, options.adopt);
+        let merged = known.merge(items, policy);
         for place in places {
-            if !followed.contradicted.contains(&place.identity) {
+            if !merged.changes.contradicted.contains(&place.identity) {
                 self.locate(domain, place);
             }
         }
-        self.apply(domain, path, (metadata, has_new_vary), followed)
+        self.apply(merged)
     }
 
     /// The hashes that are compared with the items of the other time.
@@ -441,45 +433,40 @@ impl<'a> Reading<'a> {
     /// Prepares the domain file, and counts.
     fn apply(
         &mut self,
-        domain: &str,
-        path: PathBuf,
-        (metadata, has_new_vary): (Metadata, bool),
-        followed: Followed,
+        mut merged: MergedDomain,
     ) -> anyhow::Result<BTreeMap<String, SourceCounts>> {
-        let plan = &mut self.plan;
-        for mistake in followed.mistakes {
-            plan.mistakes.push(mistake);
+        let (plan, changes) = (&mut self.plan, &mut merged.changes);
+        for dispute in std::mem::take(&mut changes.contradictions) {
+            let Dispute {
+                location,
+                message,
+                help,
+            } = dispute;
+            let mistake = finding(Code::ListContradiction, &location, message);
+            plan.mistakes.push(Finding { help, ..mistake });
         }
-        plan.unchanged += followed.unchanged;
-        plan.agreeing += followed.agreeing;
-        plan.with_own_promise += followed.with_own_promise;
-        if followed.put.is_empty() && followed.remove.is_empty() && !has_new_vary {
-            return Ok(followed.of_sources);
+        plan.unchanged += changes.count(Outcome::Unchanged);
+        plan.agreeing += changes.agreeing;
+        plan.with_own_promise += changes.with_own_promise;
+        let of_sources = std::mem::take(&mut changes.of_sources);
+        if merged.is_empty() {
+            return Ok(of_sources);
         }
-        let put = followed.put.iter().map(|record| record.path.clone());
-        let removed = followed.remove.iter().map(|identity| identity.path.clone());
-        let change = FileChange {
-            host: domain.to_owned(),
-            path,
-            added: followed.added,
-            updated: followed.updated,
-            removed: followed.remove.len() as u64,
+        let changes = &merged.changes;
+        let put = changes.put().map(|record| record.path.clone());
+        let removed = changes.remove.iter().map(|it| it.path.clone());
+        plan.files.push(FileChange {
+            host: merged.host.clone(),
+            added: changes.count(Outcome::Added),
+            updated: changes.count(Outcome::Updated),
+            removed: changes.remove.len() as u64,
             paths: put.chain(removed).collect(),
-        };
+            path: merged.path.clone(),
+        });
         if let Some(edit) = self.edit.as_deref_mut() {
-            let mut file = if urldb_files::is_there(&change.path) {
-                let mut file = DomainFile::read(&change.path)?.file;
-                file.update_metadata(|known| known.vary.clone_from(&metadata.vary))?;
-                file
-            } else {
-                DomainFile::create(&change.path, metadata)?
-            };
-            file.remove_all(&followed.remove)?;
-            file.put_all(followed.put)?;
-            edit.prepare(&file)?;
+            merged.prepare(edit)?;
         }
-        plan.files.push(change);
-        Ok(followed.of_sources)
+        Ok(of_sources)
     }
 }
 

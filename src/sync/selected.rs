@@ -2,10 +2,9 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use urldb_canon::rules::SiteRules;
-use urldb_interchange::ListItem;
-use urldb_text::{Code, Finding};
+use urldb_interchange::{ListItem, Location};
+use urldb_text::Code;
 
-use super::follow::finding;
 use crate::config::ListSource;
 
 /// The URLs that a source leaves out.
@@ -17,11 +16,30 @@ pub(super) fn excluded(source: &ListSource) -> anyhow::Result<GlobSet> {
     Ok(set.build()?)
 }
 
+/// Whether a URL with a promise may be taken to another page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OtherPage {
+    /// The page gets the promise.
+    Taken,
+    Refused,
+}
+
+/// An item that the site rules refuse.
+pub(crate) struct RefusedItem {
+    pub(crate) code: Code,
+    pub(crate) location: Location,
+    pub(crate) message: String,
+}
+
 /// The item, with the URL of its page where the domain has site rules.
 ///
 /// # Errors
-/// A mistake, if the rules do not admit the URL, or take a URL with a promise to another page.
-pub(super) fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Box<Finding>> {
+/// If the rules do not admit the URL, or refuse that another page gets its promise.
+pub(crate) fn page_of(
+    rules: &SiteRules,
+    mut item: ListItem,
+    other_page: OtherPage,
+) -> Result<ListItem, Box<RefusedItem>> {
     let Some(url) = item.url() else {
         return Ok(item);
     };
@@ -30,7 +48,13 @@ pub(super) fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem,
         return Ok(item);
     }
     let location = item.location.clone();
-    let mistake = |code, message| Box::new(finding(code, &location, message));
+    let refused = |code, message| {
+        Box::new(RefusedItem {
+            code,
+            location,
+            message,
+        })
+    };
     match trace.outcome.and_then(|found| found.record) {
         Ok(page) => {
             let is_same = (&item.host, &item.record.path) == (&page.host, &page.path);
@@ -38,19 +62,19 @@ pub(super) fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem,
                 || item.record.status.is_some()
                 || item.record.redirects_to.is_some()
                 || item.record.content_type.is_some();
-            if !is_same && states {
+            if !is_same && states && other_page == OtherPage::Refused {
                 let message = format!(
                     "the site rules take {} to {page}; change the list or the rules",
                     url.as_str()
                 );
-                return Err(mistake(Code::OtherPage, message));
+                return Err(refused(Code::OtherPage, message));
             }
             (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
             Ok(item)
         }
-        Err(failure) => Err(mistake(
-            Code::NotAdmitted,
-            format!("{}: {failure}", url.as_str()),
-        )),
+        Err(failure) => {
+            let message = format!("{}: {failure} ({})", url.as_str(), failure.code());
+            Err(refused(Code::NotAdmitted, message))
+        }
     }
 }

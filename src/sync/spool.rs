@@ -70,12 +70,20 @@ impl Spool {
         self.last.keys().cloned().collect()
     }
 
-    /// The items of a host, in the order in which they were pushed.
-    pub(crate) fn take(&mut self, host: &str) -> anyhow::Result<Vec<ListItem>> {
+    /// The items of these hosts; those of each in the order in which they were pushed.
+    pub(crate) fn take(&mut self, hosts: &[String]) -> anyhow::Result<Vec<ListItem>> {
+        let mut items = vec![];
+        for host in hosts {
+            self.take_host(host, &mut items)?;
+        }
+        Ok(items)
+    }
+
+    fn take_host(&mut self, host: &str, items: &mut Vec<ListItem>) -> anyhow::Result<()> {
         self.output.flush()?;
         let file = self.output.get_mut();
         let mut at = self.last.get(host).copied().unwrap_or(NONE);
-        let (mut items, mut head, mut text) = (vec![], [0; HEAD], vec![]);
+        let (start, mut head, mut text) = (items.len(), [0; HEAD], vec![]);
         while at != NONE {
             file.seek(SeekFrom::Start(at))?;
             file.read_exact(&mut head)?;
@@ -88,8 +96,8 @@ impl Spool {
             );
             at = u64::from_le_bytes(before.try_into()?);
         }
-        items.reverse();
-        Ok(items)
+        items[start..].reverse();
+        Ok(())
     }
 }
 

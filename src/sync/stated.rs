@@ -6,7 +6,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use urldb_format::{Mapping, RecordIdentity};
 use urldb_interchange::ListItem;
 
-use super::follow::{is_promise, schemes_of};
+use super::claim::schemes_of;
+use super::groups::{REQUEST_KEYS, is_promise};
 
 /// The items that lists had: a few bytes for each URL and each promise.
 #[derive(Debug, Default)]
@@ -52,7 +53,8 @@ impl StatedItems {
         let url = (&item.host, &record.path, request, schemes_of(item));
         let url = self.hasher.hash_one(url);
         let stated = record.to_mapping().into_iter();
-        let promise: Mapping = stated.filter(|(key, _)| is_promise(key)).collect();
+        let counts = |key: &str| is_promise(key) || REQUEST_KEYS.contains(&key);
+        let promise: Mapping = stated.filter(|(key, _)| counts(key)).collect();
         let promise = urldb_format::write_documents([&promise]);
         ItemHashes {
             url,

@@ -113,7 +113,7 @@ fn a_dry_run_says_all_and_writes_nothing() {
             "a dry run",
             "1 merged, 1 known, 1 refused",
         ])
-        .complains("refused: sums:3: /c is promised otherwise in urldb/example.test.yaml:9");
+        .complains("refused: sums:3: http://example.test/c is promised otherwise in urldb/example.test.yaml:9: `content-sha256` differs (contradiction)");
     assert_eq!(sandbox.tree(""), before);
 }
 
@@ -125,14 +125,75 @@ fn lists_contradict_themselves_too() {
     );
     sandbox
         .exits(1, "import table a.csv")
-        .complains("refused: a.csv:3: / is promised otherwise in a.csv:2");
+        .complains("refused: a.csv:3: http://example.test/ is promised otherwise in a.csv:2: `content-length` differs");
     sandbox.write(
         "a.csv",
         "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,,B\n",
     );
     sandbox
         .ok("import table a.csv")
-        .complains("left out: a.csv:3: / is listed in a.csv:2 already; what differs was left out");
+        .complains("left out: a.csv:3: http://example.test/ is listed in a.csv:2 already; what differs was left out");
+}
+
+#[test]
+fn every_digest_is_added_where_it_is_missing_and_compared_where_it_is_not() {
+    let sandbox = Sandbox::new("");
+    let lines = [("a", "1"), ("b", "2"), ("c", "3")];
+    let lines = lines.map(|(name, digit)| format!("{}  {name}\n", digit.repeat(128)));
+    sandbox.write("SHA512SUMS", lines.concat());
+    let record = |path: &str, digit: &str| {
+        let digest = digit.repeat(128);
+        format!("---\n_path: {path}\ncontent-sha512: '{digest}'\n")
+    };
+    let known = format!("---\n---\n_path: /a\n{}", record("/b", "9"));
+    sandbox.write(FILE, &known);
+    let import = "import sums SHA512SUMS --base http://example.test/";
+    sandbox.exits(1, import).complains(
+        "SHA512SUMS:2: http://example.test/b is promised otherwise in urldb/example.test.yaml:5: `content-sha512` differs",
+    );
+    sandbox.assert_file(FILE, &known);
+    sandbox
+        .exits(1, &format!("{import} --keep-going"))
+        .says("1 added, 1 merged, 1 refused");
+    let all = [("/a", "1"), ("/b", "9"), ("/c", "3")];
+    let all = all.map(|(path, digit)| record(path, digit)).concat();
+    sandbox.assert_file(FILE, &format!("---\n{all}"));
+}
+
+#[test]
+fn a_list_never_changes_what_is_asked() {
+    let sandbox = sandbox_with(
+        "a.jsonl",
+        "{\"url\":\"http://example.test/a\",\"record\":{\"request-headers\":{\"Accept\":\"text/csv\"}}}\n",
+    );
+    let known = "---\n---\n_path: /a\n";
+    sandbox.write(FILE, known);
+    sandbox
+        .exits(1, "import jsonl a.jsonl")
+        .complains("urldb/example.test.yaml:3: `request-headers` differs");
+    sandbox.assert_file(FILE, known);
+}
+
+#[test]
+fn a_file_with_hidden_records_gets_no_others() {
+    let sandbox = sandbox_with("urls.txt", "http://example.test/a\nhttp://a.test/\n");
+    for (text, complaint) in [
+        (
+            "---\n---\n<<<<<<< ours\n_path: /a\n=======\n_path: /b\n>>>>>>> theirs\n",
+            "urldb/example.test.yaml:3 has conflict markers: run `urldb resolve`",
+        ),
+        (
+            "---\n---\n_path: /b\n_path: /a\n",
+            "urldb/example.test.yaml:4: this key was already given on line 3; mend it first",
+        ),
+    ] {
+        sandbox.write(FILE, text);
+        sandbox
+            .exits(2, "import list urls.txt")
+            .complains(&["nothing was imported: ", complaint]);
+        assert_eq!(sandbox.files("urldb", ""), [sandbox.path(FILE)]);
+        sandbox.assert_file(FILE, text);
+    }
 }
 
 #[test]

@@ -1,18 +1,16 @@
 //! `urldb import`: lists of URLs into the database, all or nothing.
 //!
-//! `sync::formats` reads the lists, `sync::spool` holds their items on disk until `database::lists` merges them into
-//! each domain file, `report` prints, `fill` fetches URLs without a digest.
+//! `sync` reads and merges the lists, `report` prints, `fill` fetches URLs without a digest.
 
 mod fill;
 mod report;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use urldb_canon::rules::SiteRules;
+use urldb_canon::{Identity as Url, identify};
 use urldb_interchange::table::Columns;
-use urldb_interchange::{ListItem, Notice, ReadEvent};
+use urldb_interchange::{Notice, ReadEvent};
 
 use self::report::ImportReport;
 use super::Context;
@@ -20,11 +18,11 @@ use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs, UncommittedChanges};
 use crate::config::{Format, parse_base, parse_column};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
-use crate::database::lists::ListMerge;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::sync::formats::{self, ReadOptions};
 use crate::sync::spool::Spool;
+use crate::sync::{Domain, MergePolicy, MergedDomain, OtherPage, Outcome, domains, page_of};
 
 /// Import lists of URLs into the database
 ///
@@ -143,37 +141,20 @@ fn read(
                 );
                 return Err(message.into());
             }
-            ReadEvent::Item(item) => match page_of(&rules, *item) {
-                Ok(item) => spool.push(&item)?,
-                Err(notice) => report.add_notice(&notice),
-            },
+            ReadEvent::Item(mut item) => {
+                let categories = args.categories.iter().filter(|it| !it.is_empty());
+                item.record.categories.extend(categories.cloned());
+                match page_of(&rules, *item, OtherPage::Taken) {
+                    Ok(item) => spool.push(&item)?,
+                    Err(refused) => {
+                        let (code, at) = (refused.code.as_str(), refused.location);
+                        report.add_notice(&Notice::refused(at, code, refused.message));
+                    }
+                }
+            }
         }
         Ok(())
     })
-}
-
-/// The item, with the URL of its page where the domain has site rules.
-///
-/// # Errors
-/// A notice with the reason, if the rules do not admit the URL.
-fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Notice> {
-    let Some(url) = item.url() else {
-        return Ok(item);
-    };
-    let trace = rules.explain(url.as_str());
-    if trace.domain_rules.is_none() && trace.website_rules.is_none() {
-        return Ok(item);
-    }
-    match trace.outcome.and_then(|found| found.record) {
-        Ok(page) => {
-            (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
-            Ok(item)
-        }
-        Err(failure) => {
-            let message = format!("{}: {failure} ({})", url.as_str(), failure.code());
-            Err(Notice::refused(item.location, "not-admitted", message))
-        }
-    }
 }
 
 /// Writes the changed domain files, once all of them are on disk. Returns the URLs without promised
@@ -184,33 +165,31 @@ fn write(
     spool: &mut Spool,
     report: &mut ImportReport,
     uncommitted: &mut Option<UncommittedChanges<'_>>,
-) -> anyhow::Result<(Vec<urldb_canon::Identity>, Vec<PathBuf>)> {
+) -> anyhow::Result<(Vec<Url>, Vec<PathBuf>)> {
     let mut edit = Edit::begin(&context.database())?;
     let aliases = Aliases::load(&context.config)?;
     let mut lacking = vec![];
-    for (domain, hosts) in domains(&aliases, spool.hosts()) {
-        let mut items = vec![];
-        for host in hosts {
-            items.extend(spool.take(&host)?);
-        }
-        let path = context.domain_file(&domain);
-        let merge = ListMerge::new(&path, &items, &args.categories)?;
-        let name = context.shown(&path);
-        let merged = merge.all(items, &name);
-        report.add_file(&merged, &name)?;
+    for (host, hosts) in domains(spool, &aliases) {
+        let items = spool.take(&hosts)?;
+        let known = Domain::read(&context.config, &host, &items, MergePolicy::Fill);
+        let merged = known
+            .context("nothing was imported")?
+            .merge(items, MergePolicy::Fill);
+        report.add_domain(&merged)?;
         if let Some(uncommitted) = uncommitted {
-            for (record, url) in merged.known() {
-                if uncommitted.of_record(merged.host(), &record)?.is_some() {
-                    report.add_uncommitted(merged.host(), url);
+            let known = merged.records();
+            for (record, _, url) in known.filter(|(_, what, _)| *what == Outcome::Unchanged) {
+                let identity = merged.metadata.exact_identity_of(record);
+                if uncommitted.of_record(&host, &identity)?.is_some() {
+                    report.add_uncommitted(&host, url);
                 }
             }
         }
         if args.is_static {
-            lacking.extend(merged.lacking());
+            lacking.extend(lacking_bytes(&merged));
         }
-        let file = merged.file()?;
-        if let Some(file) = file.filter(|_| !args.dry_run && !report.stops(args.keep_going)) {
-            edit.prepare(&file)?;
+        if !args.dry_run && !report.stops(args.keep_going) {
+            merged.prepare(&mut edit)?;
         }
     }
     let written = if report.stops(args.keep_going) {
@@ -221,12 +200,10 @@ fn write(
     Ok((lacking, written))
 }
 
-/// The domains, each with the hosts of its records: itself, and its cnames.
-fn domains(aliases: &Aliases, hosts: Vec<String>) -> BTreeMap<String, Vec<String>> {
-    let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for host in hosts {
-        let domain = aliases.primary_host(&host);
-        domains.entry(domain).or_default().push(host);
-    }
-    domains
+/// The URLs without promised bytes.
+fn lacking_bytes(merged: &MergedDomain) -> impl Iterator<Item = Url> {
+    let records = merged.records();
+    let plain =
+        records.filter(|(record, ..)| !record.is_static() && record.request_key().is_none());
+    plain.filter_map(|(.., url)| identify(&url).ok())
 }

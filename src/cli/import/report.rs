@@ -10,8 +10,8 @@ use crate::cli::Context;
 use crate::cli::args::ChangedUrls;
 use crate::cli::print::output;
 use crate::cli::print::style::{self, BAD, DIM, GOOD, count, paint};
-use crate::database::lists::{MergeResult, MergedFile};
 use crate::exit::ExitCode;
+use crate::sync::{MergedDomain, Outcome};
 
 /// The number of notices shown: a list of ten million lines may be wrong in each.
 const SHOWN: u64 = 100;
@@ -69,37 +69,40 @@ impl ImportReport {
         let _ = writeln!(output::stderr(), "{word} {text}");
     }
 
-    /// Counts the records of a domain file.
-    pub(super) fn add_file(&mut self, merged: &MergedFile, name: &str) -> anyhow::Result<()> {
-        for notice in &merged.notices {
-            self.add_notice(notice);
+    /// Counts the records of a domain file, and prints what its items dispute.
+    pub(super) fn add_domain(&mut self, merged: &MergedDomain) -> anyhow::Result<()> {
+        let changes = &merged.changes;
+        for dispute in &changes.contradictions {
+            let (at, code) = (dispute.location.clone(), "contradiction");
+            let help = dispute.help.iter().map(|help| format!("; {help}"));
+            let message = format!("{}{}", dispute.message, help.collect::<String>());
+            self.add_notice(&Notice::refused(at, code, message));
         }
-        if self.verbose {
-            for (done, url) in merged.done() {
-                let word = match done {
-                    MergeResult::Added => paint(GOOD, "added"),
-                    MergeResult::Merged => paint(GOOD, "merged"),
-                    MergeResult::Known => paint(DIM, "known"),
+        for dispute in &changes.left_out {
+            let (at, code) = (dispute.location.clone(), "known-otherwise");
+            self.add_notice(&Notice::left_out(at, code, &dispute.message));
+        }
+        for (_, outcome, url) in merged.records() {
+            if self.verbose {
+                let word = match outcome {
+                    Outcome::Added => paint(GOOD, "added"),
+                    Outcome::Updated => paint(GOOD, "merged"),
+                    Outcome::Unchanged => paint(DIM, "known"),
                 };
                 writeln!(self.lines, "{word} {}", sanitize(&url))?;
             }
-        }
-        for (done, url) in merged.done() {
-            if done != MergeResult::Known {
-                self.changed.add(merged.host(), || url);
+            if outcome != Outcome::Unchanged {
+                self.changed.add(&merged.host, || url);
             }
         }
-        let [added, others, known] = [MergeResult::Added, MergeResult::Merged, MergeResult::Known]
-            .map(|what| merged.count(what));
+        let [added, others, known] =
+            [Outcome::Added, Outcome::Updated, Outcome::Unchanged].map(|it| changes.count(it));
         self.added += added;
         self.merged += others;
         self.known += known;
         if added + others > 0 {
-            writeln!(
-                self.lines,
-                "{name}: {}",
-                style::sum(&[(added, "added"), (others, "merged"), (known, "known")])
-            )?;
+            let all = [(added, "added"), (others, "merged"), (known, "known")];
+            writeln!(self.lines, "{}: {}", merged.name, style::sum(&all))?;
         }
         Ok(())
     }

@@ -1,0 +1,309 @@
+//! The record that all items of one URL together state.
+
+use std::collections::{BTreeMap, HashMap};
+
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::{Mapping, Metadata, Record, Value};
+use urldb_interchange::{ListItem, Location};
+
+use super::groups::{REQUEST_KEYS, is_promise};
+use super::outcome::Dispute;
+
+/// The items of one URL, in their order.
+pub(super) struct Items {
+    first: ListItem,
+    pub(super) more: Vec<ListItem>,
+}
+
+impl Items {
+    pub(super) fn of(first: ListItem) -> Self {
+        Self {
+            first,
+            more: vec![],
+        }
+    }
+}
+
+/// The statements of all items of one URL.
+pub(super) struct Claim {
+    /// The first item, with the record that all together state, without `schemes`.
+    pub(super) item: ListItem,
+    /// The schemes of the URLs, sorted.
+    pub(super) schemes: Vec<Scheme>,
+}
+
+impl Claim {
+    /// Combines items for the domain file of a host.
+    ///
+    /// # Errors
+    /// When they promise different things.
+    pub(super) fn of(
+        items: Items,
+        host: &str,
+        metadata: &Metadata,
+        left_out: &mut Vec<Dispute>,
+    ) -> Result<Self, Dispute> {
+        let Items {
+            mut first,
+            mut more,
+        } = items;
+        keep_latest_capture(&mut first, &mut more);
+        let mut schemes = vec![];
+        for item in std::iter::once(&mut first).chain(&mut more) {
+            schemes.extend(schemes_of(item));
+            item.record.schemes = vec![];
+            keep_spelling(item, host, metadata);
+        }
+        if !more.is_empty() {
+            first.record = combined(&first, &more, left_out)?;
+        }
+        normalize(&mut schemes);
+        normalize(&mut first.record.categories);
+        normalize(&mut first.record.source);
+        Ok(Self {
+            item: first,
+            schemes,
+        })
+    }
+
+    /// The URL of the first item, for messages.
+    pub(super) fn url(&self) -> String {
+        url_of(&self.item)
+    }
+}
+
+/// The schemes of the URLs of an item.
+pub(super) fn schemes_of(item: &ListItem) -> Vec<Scheme> {
+    let implied = || Metadata::for_schemes(&[item.scheme]);
+    let metadata = item.metadata.clone().unwrap_or_else(implied);
+    metadata.schemes_of(&item.record)
+}
+
+fn url_of(item: &ListItem) -> String {
+    let url = item.url();
+    url.map_or_else(|| item.record.path.clone(), String::from)
+}
+
+/// Sorts names, and leaves out repeated ones.
+pub(super) fn normalize<T: Ord>(names: &mut Vec<T>) {
+    names.sort();
+    names.dedup();
+}
+
+/// Of several captures of a URL, only the latest says which bytes it serves.
+fn keep_latest_capture(first: &mut ListItem, more: &mut [ListItem]) {
+    let all = std::iter::once(&*first).chain(&*more).enumerate();
+    let captures = all.filter(|(_, item)| item.moment.is_some());
+    let Some((latest, item)) = captures.max_by_key(|(_, item)| &item.moment) else {
+        return;
+    };
+    let (length, sha256) = (
+        item.record.content_length,
+        item.record.content_sha256.clone(),
+    );
+    let all = std::iter::once(first).chain(more).enumerate();
+    for (number, item) in all.filter(|(_, item)| item.moment.is_some()) {
+        if number == latest {
+            continue;
+        }
+        let record = &mut item.record;
+        let is_same = sha256.is_some() && record.content_sha256 == sha256;
+        if !is_same || length.is_some() {
+            record.content_length = None;
+        }
+        if !is_same {
+            record.content_sha256 = None;
+            record.further_digests.clear();
+        }
+    }
+}
+
+/// Keeps the URL as the list writes it, where the record would give another one.
+fn keep_spelling(item: &mut ListItem, host: &str, metadata: &Metadata) {
+    let Some(spelling) = item.spelling.take() else {
+        return;
+    };
+    // Another scheme than those of the domain becomes one of the record.
+    let is_asked = metadata.schemes().contains(&item.scheme);
+    let scheme = if is_asked {
+        metadata.scheme()
+    } else {
+        item.scheme
+    };
+    let url = RequestUrl::new(scheme, host, &item.record.path);
+    if url.is_none_or(|url| spelling != url.as_str()) {
+        let catalogue = item.record.catalogue.get_or_insert_default();
+        if catalogue.get("uri").is_none() {
+            catalogue.insert("uri", spelling);
+        }
+    }
+}
+
+/// The record that the items together state.
+fn combined(
+    first: &ListItem,
+    more: &[ListItem],
+    left_out: &mut Vec<Dispute>,
+) -> Result<Record, Dispute> {
+    let (mut categories, mut sources) = (vec![], vec![]);
+    for item in std::iter::once(first).chain(more) {
+        categories.extend(item.record.categories.iter().cloned());
+        sources.extend(item.record.source.iter().cloned());
+    }
+    let mut values = Values::of(&first.record, first);
+    for item in more {
+        let added = values
+            .add(&item.record, item)
+            .map_err(|contradiction| between(item, &contradiction))?;
+        if added.is_lossy {
+            left_out.push(known_otherwise(item, &first.location));
+        }
+    }
+    Ok(Record {
+        categories,
+        source: sources,
+        ..values.into_record()
+    })
+}
+
+/// The dispute about a promise of another item.
+fn between(item: &ListItem, contradiction: &Contradiction<&ListItem>) -> Dispute {
+    let Contradiction { key, origin } = contradiction;
+    let (path, there) = (&item.record.path, &origin.location);
+    let message = if origin.scheme == item.scheme {
+        promised_otherwise(&url_of(item), there, key)
+    } else {
+        format!(
+            "http and https of {path} are promised differently in {there}; one record holds one promise"
+        )
+    };
+    Dispute::new(&item.location, message).with_vary_help(&origin.record, &item.record)
+}
+
+pub(super) fn promised_otherwise(url: &str, there: &Location, key: &str) -> String {
+    format!("{url} is promised otherwise in {there}: `{key}` differs")
+}
+
+/// An item of which something was left out, since another place says something else.
+pub(super) fn known_otherwise(item: &ListItem, there: &Location) -> Dispute {
+    let url = url_of(item);
+    let message = format!("{url} is listed in {there} already; what differs was left out");
+    Dispute::new(&item.location, message)
+}
+
+/// The values of a record by key, each with the place that states it.
+pub(super) struct Values<T> {
+    values: BTreeMap<String, (Value, T)>,
+    start: T,
+}
+
+/// A promise that differs from the one at `origin`.
+pub(super) struct Contradiction<T> {
+    pub(super) key: String,
+    pub(super) origin: T,
+}
+
+/// The effect of adding values.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct AddedValues {
+    /// Some were missing.
+    pub(super) is_change: bool,
+    /// Some differ, and were left out.
+    pub(super) is_lossy: bool,
+}
+
+impl<T: Copy> Values<T> {
+    pub(super) fn of(record: &Record, origin: T) -> Self {
+        let values = values_of(record).map(|(key, value)| (key, (value, origin)));
+        Self {
+            values: values.collect(),
+            start: origin,
+        }
+    }
+
+    /// Adds the values that are missing, but none of the keys with sets: `categories`, `schemes` and `source`.
+    ///
+    /// # Errors
+    /// When promises differ.
+    pub(super) fn add(
+        &mut self,
+        record: &Record,
+        origin: T,
+    ) -> Result<AddedValues, Contradiction<T>> {
+        let is_set = |key: &str| matches!(key, "categories" | "schemes" | "source");
+        let more = values_of(record).filter(|(key, _)| !is_set(key));
+        let more: BTreeMap<String, Value> = more.collect();
+        let others = REQUEST_KEYS.into_iter().find_map(|key| {
+            let known = self.values.get(key);
+            let is_other = known.map(|(value, _)| value) != more.get(key);
+            is_other.then(|| (key, known.map_or(self.start, |known| known.1)))
+        });
+        if let Some((key, origin)) = others {
+            let key = key.to_owned();
+            return Err(Contradiction { key, origin });
+        }
+        let mut added = AddedValues::default();
+        for (key, value) in more {
+            match (self.values.get_mut(&key), value) {
+                (None, value) => {
+                    added.is_change = true;
+                    self.values.insert(key, (value, origin));
+                }
+                (Some((known, _)), value) if *known == value => {}
+                (Some((_, origin)), _) if is_promise(&key) => {
+                    let origin = *origin;
+                    return Err(Contradiction { key, origin });
+                }
+                (Some((Value::Map(known), _)), Value::Map(more)) if key == "catalogue" => {
+                    let nested = add_missing(known, more);
+                    added.is_change |= nested.is_change;
+                    added.is_lossy |= nested.is_lossy;
+                }
+                // One of several paths that differ in case is as good as the other.
+                (Some(_), _) => added.is_lossy |= key != "_path",
+            }
+        }
+        Ok(added)
+    }
+
+    pub(super) fn into_record(self) -> Record {
+        let values = self.values.into_iter();
+        let mapping: Mapping = values.map(|(key, (value, _))| (key, value)).collect();
+        Record::from_mapping(mapping).unwrap_or_default()
+    }
+}
+
+fn values_of(record: &Record) -> impl Iterator<Item = (String, Value)> + use<> {
+    let mapping = record.to_mapping().into_iter();
+    mapping.map(|(key, value)| (key, sorted(value)))
+}
+
+/// The value with its keys sorted, since their order means nothing.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Map(mapping) => {
+            let pairs: BTreeMap<String, Value> = mapping.into_iter().collect();
+            let pairs = pairs.into_iter();
+            Value::Map(pairs.map(|(key, value)| (key, sorted(value))).collect())
+        }
+        other => other,
+    }
+}
+
+/// Adds missing keys of a catalogue. The position in it does not count.
+fn add_missing(catalogue: &mut Mapping, more: Mapping) -> AddedValues {
+    let known: HashMap<&str, &Value> = catalogue.iter().collect();
+    let (mut new, mut is_lossy) = (vec![], false);
+    for (key, value) in more {
+        match known.get(key.as_str()) {
+            None => new.push((key, value)),
+            Some(known) => is_lossy |= **known != value && key != "position",
+        }
+    }
+    let is_change = !new.is_empty();
+    catalogue.extend(new);
+    AddedValues {
+        is_change,
+        is_lossy,
+    }
+}

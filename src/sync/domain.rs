@@ -1,0 +1,141 @@
+//! A domain file beside the items of lists about it. The file is loaded only if it changes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::{DomainFile, HELD_URIS, Metadata, Record};
+use urldb_interchange::ListItem;
+
+use super::known::known_file;
+use super::merge::{MergePolicy, merge};
+use super::outcome::{DomainChanges, KnownRecord, Outcome};
+use super::spool::Spool;
+use crate::config::Config;
+use crate::database::aliases::Aliases;
+use crate::database::edit::Edit;
+use crate::database::lookup::url_text;
+
+/// The domains, each with the hosts of its items: itself, and its cnames.
+pub(crate) fn domains(spool: &Spool, aliases: &Aliases) -> BTreeMap<String, Vec<String>> {
+    let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for host in spool.hosts() {
+        let domain = aliases.primary_host(&host);
+        domains.entry(domain).or_default().push(host);
+    }
+    domains
+}
+
+/// The records of a domain about which lists may say something.
+pub(crate) struct Domain {
+    pub(crate) host: String,
+    path: PathBuf,
+    /// The name of the file, as messages show it.
+    pub(crate) name: Arc<str>,
+    pub(crate) metadata: Metadata,
+    known: Vec<KnownRecord>,
+    has_new_vary: bool,
+}
+
+impl Domain {
+    /// Reads the domain file; one that is not there gets metadata from the items.
+    ///
+    /// # Errors
+    /// When the file cannot be read, has mistakes that hide records, or cannot take the items.
+    pub(crate) fn read(
+        config: &Config,
+        host: &str,
+        items: &[ListItem],
+        policy: MergePolicy<'_>,
+    ) -> anyhow::Result<Self> {
+        let folder = config.database_root();
+        let path = folder.path().join(format!("{host}.yaml"));
+        let name: Arc<str> = config.relative_name(&path).into();
+        let has_host = host == HELD_URIS || RequestUrl::new(Scheme::Http, host, "/").is_some();
+        anyhow::ensure!(
+            has_host || items.is_empty(),
+            "{name} cannot take URLs: its name is not a host"
+        );
+        let known = known_file(&path, &name, items, policy)?;
+        Ok(Self {
+            host: host.to_owned(),
+            path,
+            name,
+            metadata: known.metadata,
+            known: known.records,
+            has_new_vary: known.has_new_vary,
+        })
+    }
+
+    /// Merges the items.
+    pub(crate) fn merge(self, items: Vec<ListItem>, policy: MergePolicy<'_>) -> MergedDomain {
+        let Self {
+            host,
+            path,
+            name,
+            metadata,
+            known,
+            has_new_vary,
+        } = self;
+        let changes = merge(&host, &metadata, known, items, policy);
+        MergedDomain {
+            host,
+            path,
+            name,
+            metadata,
+            has_new_vary,
+            changes,
+        }
+    }
+}
+
+/// A domain with merged records, not written yet.
+pub(crate) struct MergedDomain {
+    pub(crate) host: String,
+    pub(crate) path: PathBuf,
+    /// The name of the file, as messages show it.
+    pub(crate) name: Arc<str>,
+    pub(crate) metadata: Metadata,
+    /// Whether the metadata name headers in `vary` that the file lacks.
+    has_new_vary: bool,
+    pub(crate) changes: DomainChanges,
+}
+
+impl MergedDomain {
+    /// The records of items and of sources, each with its URL.
+    pub(crate) fn records(&self) -> impl Iterator<Item = (&Record, Outcome, String)> {
+        let records = self.changes.records.iter();
+        records.map(|(record, outcome)| {
+            let scheme = self.metadata.scheme_of(record);
+            (record, *outcome, url_text(scheme, &self.host, &record.path))
+        })
+    }
+
+    /// Whether the domain file stays as it is.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && !self.has_new_vary
+    }
+
+    /// Prepares the new domain file, if something changes.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written, or has mistakes in records that change.
+    pub(crate) fn prepare(self, edit: &mut Edit) -> anyhow::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let mut file = if urldb_files::is_there(&self.path) {
+            let mut file = DomainFile::read(&self.path)?.file;
+            if self.has_new_vary {
+                file.update_metadata(|known| known.vary.clone_from(&self.metadata.vary))?;
+            }
+            file
+        } else {
+            DomainFile::create(&self.path, self.metadata)?
+        };
+        file.remove_all(&self.changes.remove)?;
+        file.put_all(self.changes.into_put())?;
+        edit.prepare(&file)
+    }
+}

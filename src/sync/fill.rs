@@ -1,0 +1,45 @@
+//! Gives records what they lack: a list that is imported changes no promise. Pure.
+
+use urldb_format::Metadata;
+
+use super::claim::{Claim, Values, known_otherwise, normalize, promised_otherwise};
+use super::outcome::{Dispute, DomainChanges, KnownRecord};
+use crate::database::schemes;
+
+/// Merges what items state into a record of the database.
+pub(super) fn update(
+    changes: &mut DomainChanges,
+    metadata: &Metadata,
+    known: &KnownRecord,
+    claim: Claim,
+) {
+    let before = &known.record;
+    let mut values = Values::of(before, ());
+    let added = match values.add(&claim.item.record, ()) {
+        Ok(added) => added,
+        Err(contradiction) => {
+            let message = promised_otherwise(&claim.url(), &known.location, &contradiction.key);
+            let dispute = Dispute::new(&claim.item.location, message)
+                .with_vary_help(before, &claim.item.record);
+            return changes.contradict(metadata.identity_of(before), dispute);
+        }
+    };
+    if added.is_lossy {
+        let dispute = known_otherwise(&claim.item, &known.location);
+        changes.left_out.push(dispute);
+    }
+    let mut record = if added.is_change {
+        values.into_record()
+    } else {
+        before.clone()
+    };
+    let categories = claim.item.record.categories.into_iter();
+    let new = categories.filter(|it| !before.has_category(it));
+    let number = record.categories.len();
+    record.categories.extend(new);
+    if record.categories.len() > number {
+        normalize(&mut record.categories);
+    }
+    schemes::add(metadata, &mut record, true, &claim.schemes);
+    changes.keep(before, record);
+}

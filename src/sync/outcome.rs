@@ -1,0 +1,129 @@
+//! The records of one domain before and after a merge with the items of lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use urldb_format::{Record, RecordIdentity, differing_headers};
+use urldb_interchange::Location;
+use urldb_render::numbers::counted;
+
+/// A record of the database, as the merge finds it.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownRecord {
+    pub(crate) record: Record,
+    pub(crate) location: Location,
+}
+
+/// The effect of a merge on a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Added,
+    Updated,
+    Unchanged,
+}
+
+/// An item that says something else than another place about the same URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Dispute {
+    pub(crate) location: Location,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Dispute {
+    pub(super) fn new(location: &Location, message: String) -> Self {
+        Self {
+            location: location.clone(),
+            message,
+            help: None,
+        }
+    }
+
+    /// The same dispute about two records, with the way to tell them apart if they differ in a request header.
+    pub(super) fn with_vary_help(mut self, one: &Record, other: &Record) -> Self {
+        let names = differing_headers(one, other);
+        self.help = names.map(|names| {
+            let names = names.join(", ");
+            format!("add `vary: [{names}]` to the metadata")
+        });
+        self
+    }
+}
+
+/// The records of one source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SourceCounts {
+    pub(crate) before: u64,
+    pub(crate) removed: u64,
+}
+
+impl SourceCounts {
+    /// Why the records of the source are not removed.
+    pub(super) fn refusal(self, name: &str) -> String {
+        let (removed, records) = (self.removed, counted(self.before, "record"));
+        format!(
+            "{name}: {removed} of {records} are gone from the list; `urldb sync --force` removes them"
+        )
+    }
+}
+
+/// The changes of one domain, and what was counted.
+#[derive(Debug, Default)]
+pub(crate) struct DomainChanges {
+    /// The records of items and of sources, as they should be.
+    pub(crate) records: Vec<(Record, Outcome)>,
+    pub(crate) remove: BTreeSet<RecordIdentity>,
+    /// Records without `source` that say what a list says.
+    pub(crate) agreeing: u64,
+    /// Records with promises that no list states.
+    pub(crate) with_own_promise: u64,
+    /// For each source the records that had its name, and those of them that are removed.
+    pub(crate) of_sources: BTreeMap<String, SourceCounts>,
+    /// Promises that no record can hold beside another one.
+    pub(crate) contradictions: Vec<Dispute>,
+    /// URLs of which no record holds what one list says.
+    pub(crate) contradicted: BTreeSet<RecordIdentity>,
+    /// Items of which a value was left out that is no promise.
+    pub(crate) left_out: Vec<Dispute>,
+}
+
+impl DomainChanges {
+    /// The number of records with this outcome.
+    pub(crate) fn count(&self, what: Outcome) -> u64 {
+        let records = self.records.iter();
+        records.filter(|(_, outcome)| *outcome == what).count() as u64
+    }
+
+    /// The records to write.
+    pub(crate) fn put(&self) -> impl Iterator<Item = &Record> {
+        let records = self.records.iter();
+        let changed = records.filter(|(_, outcome)| *outcome != Outcome::Unchanged);
+        changed.map(|(record, _)| record)
+    }
+
+    /// As [`Self::put`].
+    pub(crate) fn into_put(self) -> impl Iterator<Item = Record> {
+        let records = self.records.into_iter();
+        let changed = records.filter(|(_, outcome)| *outcome != Outcome::Unchanged);
+        changed.map(|(record, _)| record)
+    }
+
+    /// Whether the domain file stays as it is.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.put().next().is_none()
+    }
+
+    /// A known record, before and after.
+    pub(super) fn keep(&mut self, before: &Record, after: Record) {
+        let outcome = if *before == after {
+            Outcome::Unchanged
+        } else {
+            Outcome::Updated
+        };
+        self.records.push((after, outcome));
+    }
+
+    pub(super) fn contradict(&mut self, identity: RecordIdentity, dispute: Dispute) {
+        self.contradictions.push(dispute);
+        self.contradicted.insert(identity);
+    }
+}
