@@ -82,10 +82,10 @@ fn read(
             );
             anyhow::bail!("{name}:{line}: {message}; mend it first");
         }
-        is_of_lists &= document.path().is_none() || !document.sources().is_empty();
+        is_of_lists &= document.path().is_none() || document.has_source();
         let may_be_wanted = metadata.case_sensitive_paths == Some(false)
             || document.path().is_some_and(|path| paths.contains(path));
-        if !may_be_wanted && document.sources().is_empty() {
+        if !may_be_wanted && !document.has_source() {
             continue;
         }
         let Some(entry) = document.to_entry() else {

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A digest algorithm, the weakest first. Keys of records have the same order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Algorithm {
     /// MD5 (RFC 1321): anyone can make two files with one digest.
     Md5,
@@ -106,9 +108,13 @@ impl Digest {
     /// The digest in hexadecimal digits, as records have them: in lower case, and as many as the algorithm has.
     pub fn from_hex(algorithm: Algorithm, hex: impl Into<String>) -> Option<Self> {
         let hex = hex.into();
+        Self::is_hex(algorithm, &hex).then_some(Self { algorithm, hex })
+    }
+
+    /// Whether a text is a digest, as [`Self::from_hex`] takes them.
+    pub(crate) fn is_hex(algorithm: Algorithm, text: &str) -> bool {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let is_digest = hex.len() == 2 * algorithm.length() && hex.bytes().all(is_digit);
-        is_digest.then_some(Self { algorithm, hex })
+        text.len() == 2 * algorithm.length() && text.bytes().all(is_digit)
     }
 
     /// The algorithm.

@@ -37,6 +37,10 @@ pub struct DocumentRef<'a> {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most records are plain, and need no memory of their own"
+)]
 pub(crate) enum Content<'a> {
     Head(HeadRef<'a>),
     Plain(PlainRecord<'a>),
@@ -135,12 +139,13 @@ impl<'a> DocumentRef<'a> {
             .len()
     }
 
-    /// The sources of the record.
-    pub fn sources(&self) -> &[String] {
+    /// Whether the record has a source.
+    pub fn has_source(&self) -> bool {
         match &self.content {
-            Content::Read(entry) => &entry.record.source,
-            Content::Stored(entry) => &entry.record.source,
-            _ => &[],
+            Content::Plain(record) => record.has_source(),
+            Content::Read(entry) => !entry.record.source.is_empty(),
+            Content::Stored(entry) => !entry.record.source.is_empty(),
+            Content::Head(_) | Content::Broken | Content::Footer => false,
         }
     }
 

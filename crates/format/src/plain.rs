@@ -4,11 +4,13 @@
 //! line. The module never calls another record plain. It leaves some canonical records to the general
 //! reader: those with quotes, folded lines, comments, mappings, a method, a date, or keys of the user.
 
+use crate::digest::{Algorithm, Digest};
 use crate::entry::RecordEntry;
 use crate::keys::{self, Key};
 use crate::layout::Layout;
 use crate::path_check::check_path;
 use crate::record::{Record, is_sha256};
+use crate::record_checks::is_source_name;
 use crate::resolve::reads_as_text;
 use crate::scalar::{self, ScalarRole, ScalarStyle};
 use crate::scan;
@@ -17,27 +19,50 @@ use crate::value::parse_integer;
 
 /// The keys of plain records, sorted. No other key changes the request of a record, so plain records with
 /// different paths are different requests.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 14] = [
     "_path",
     "categories",
     "content-length",
+    "content-md5",
+    "content-sha1",
     "content-sha256",
+    "content-sha384",
+    "content-sha512",
     "content-type",
     "description",
     "name",
     "redirects-to",
+    "source",
     "status",
 ];
 
 const PATH: usize = 0;
 const CATEGORIES: usize = 1;
 const CONTENT_LENGTH: usize = 2;
-const CONTENT_SHA256: usize = 3;
-const CONTENT_TYPE: usize = 4;
-const DESCRIPTION: usize = 5;
-const NAME: usize = 6;
-const REDIRECTS_TO: usize = 7;
-const STATUS: usize = 8;
+const CONTENT_MD5: usize = 3;
+const CONTENT_SHA1: usize = 4;
+const CONTENT_SHA256: usize = 5;
+const CONTENT_SHA384: usize = 6;
+const CONTENT_SHA512: usize = 7;
+const CONTENT_TYPE: usize = 8;
+const DESCRIPTION: usize = 9;
+const NAME: usize = 10;
+const REDIRECTS_TO: usize = 11;
+const SOURCE: usize = 12;
+const STATUS: usize = 13;
+
+/// The digests besides SHA-256.
+const FURTHER_DIGESTS: [(usize, Algorithm); 4] = [
+    (CONTENT_MD5, Algorithm::Md5),
+    (CONTENT_SHA1, Algorithm::Sha1),
+    (CONTENT_SHA384, Algorithm::Sha384),
+    (CONTENT_SHA512, Algorithm::Sha512),
+];
+
+/// Whether the value of a key is a list.
+fn is_list(key: usize) -> bool {
+    matches!(key, CATEGORIES | SOURCE)
+}
 
 /// Lines up to this length are never folded.
 const NEVER_FOLDED: usize = 80;
@@ -47,16 +72,16 @@ const NEVER_FOLDED: usize = 80;
 pub(crate) struct PlainRecord<'a> {
     /// The document, from its `---`.
     source: &'a str,
-    /// The value of each of [`KEYS`]; empty if the record lacks the key. The value of `categories` is the
-    /// lines of the list.
+    /// The value of each of [`KEYS`]; empty if the record lacks the key. The value of `categories` and `source` is
+    /// the lines of the list.
     values: [&'a str; KEYS.len()],
     line_count: usize,
 }
 
 impl<'a> PlainRecord<'a> {
     /// The record at the start of `text`; `None` if it is not plain. The record ends at the next line
-    /// `---`, or with the text. `known` has the lines of the last list of categories.
-    pub(crate) fn at_start_of(text: &'a str, known: &mut String) -> Option<Self> {
+    /// `---`, or with the text.
+    pub(crate) fn at_start_of(text: &'a str, known: &mut KnownLists) -> Option<Self> {
         let mut values = [""; KEYS.len()];
         let mut rest = text.strip_prefix("---\n")?;
         let mut line_count = 1;
@@ -75,8 +100,8 @@ impl<'a> PlainRecord<'a> {
             let (line, after) = next_line(rest)?;
             rest = after;
             line_count += 1;
-            values[key] = if key == CATEGORIES {
-                let list = list(rest, known).filter(|_| line.len() == start)?;
+            values[key] = if is_list(key) {
+                let list = known.list(key, rest).filter(|_| line.len() == start)?;
                 rest = &rest[list.len()..];
                 line_count += memchr::memchr_iter(b'\n', list.as_bytes()).count();
                 list
@@ -114,27 +139,40 @@ impl<'a> PlainRecord<'a> {
         !categories.is_empty() && items(categories).any(|category| category == "deprecated")
     }
 
+    /// Whether the record has a source.
+    pub(crate) fn has_source(&self) -> bool {
+        !self.values[SOURCE].is_empty()
+    }
+
     /// The record in memory of its own; its document starts on line `start`.
     pub(crate) fn to_entry(self, start: usize) -> RecordEntry {
         let text = |key: usize| (!self.values[key].is_empty()).then(|| self.values[key].to_owned());
+        let texts = |key: usize| items(self.values[key]).map(str::to_owned).collect();
+        let further = FURTHER_DIGESTS.into_iter();
+        let further = further.filter_map(|(key, algorithm)| Some((algorithm, text(key)?)));
         let record = Record {
             path: self.path().to_owned(),
-            categories: items(self.values[CATEGORIES]).map(str::to_owned).collect(),
+            categories: texts(CATEGORIES),
             content_length: parse_integer(self.values[CONTENT_LENGTH]),
             content_sha256: text(CONTENT_SHA256),
+            further_digests: further.collect(),
             content_type: text(CONTENT_TYPE),
             description: text(DESCRIPTION),
             name: text(NAME),
             redirects_to: text(REDIRECTS_TO),
+            source: texts(SOURCE),
             status: self.values[STATUS].parse().ok(),
             ..Record::default()
         };
         let mut line = 1;
         let mut key_lines = Vec::with_capacity(KEYS.len());
-        for (key, value) in KEYS.into_iter().zip(self.values) {
+        for (key, value) in self.values.into_iter().enumerate() {
             if !value.is_empty() {
-                key_lines.push((Key::Borrowed(key), line));
-                line += 1 + items(value).count() * usize::from(key == KEYS[CATEGORIES]);
+                key_lines.push((Key::Borrowed(KEYS[key]), line));
+                line += 1;
+                if is_list(key) {
+                    line += items(value).count();
+                }
             }
         }
         RecordEntry {
@@ -159,6 +197,10 @@ fn next_line(text: &str) -> Option<(&str, &str)> {
 
 /// Whether the value of a key has no finding, and its line is canonical.
 fn is_sound(key: usize, value: &str, line: &str) -> bool {
+    let further = FURTHER_DIGESTS.into_iter().find(|it| it.0 == key);
+    if let Some((_, algorithm)) = further {
+        return Digest::is_hex(algorithm, value) && reads_as_text(value);
+    }
     match key {
         CONTENT_LENGTH => parse_integer(value).is_some(),
         CONTENT_SHA256 => is_sha256(value) && reads_as_text(value),
@@ -168,30 +210,47 @@ fn is_sound(key: usize, value: &str, line: &str) -> bool {
     }
 }
 
-/// The lines of a list of categories at the start of `text`, if the list is not empty, sorted, and without
-/// repeats. They replace `known`, the lines of such a list before.
-fn list<'a>(text: &'a str, known: &mut String) -> Option<&'a str> {
-    // Neighbours often have the same categories.
-    if let Some(after) = text.strip_prefix(known.as_str())
-        && !after.starts_with("- ")
-        && !known.is_empty()
-    {
-        return Some(&text[..known.len()]);
-    }
-    let mut rest = text;
-    let mut previous = "";
-    while rest.starts_with("- ") {
-        let (line, after) = next_line(rest)?;
-        let item = &line[2..];
-        let is_sound = is_plain_text(item, line) && misspelled(item, keys::CATEGORIES).is_none();
-        if !is_sound || previous >= item {
-            return None;
+/// The lines of the last lists of plain records, since neighbours often have the same.
+#[derive(Debug, Default)]
+pub(crate) struct KnownLists {
+    categories: String,
+    sources: String,
+}
+
+impl KnownLists {
+    /// The lines of the list of a key at the start of `text`, if the list is not empty, sorted, and without repeats.
+    fn list<'a>(&mut self, key: usize, text: &'a str) -> Option<&'a str> {
+        let known = if key == SOURCE {
+            &mut self.sources
+        } else {
+            &mut self.categories
+        };
+        if let Some(after) = text.strip_prefix(known.as_str())
+            && !after.starts_with("- ")
+            && !known.is_empty()
+        {
+            return Some(&text[..known.len()]);
         }
-        (previous, rest) = (item, after);
+        let mut rest = text;
+        let mut previous = "";
+        while rest.starts_with("- ") {
+            let (line, after) = next_line(rest)?;
+            let item = &line[2..];
+            let is_sound = is_plain_text(item, line)
+                && if key == SOURCE {
+                    is_source_name(item)
+                } else {
+                    misspelled(item, keys::CATEGORIES).is_none()
+                };
+            if !is_sound || previous >= item {
+                return None;
+            }
+            (previous, rest) = (item, after);
+        }
+        let list = &text[..text.len() - rest.len()];
+        list.clone_into(known);
+        (!list.is_empty()).then_some(list)
     }
-    let list = &text[..text.len() - rest.len()];
-    list.clone_into(known);
-    (!list.is_empty()).then_some(list)
 }
 
 /// The items in the lines of a list.
@@ -331,6 +390,8 @@ pub(crate) mod tests {
             "<<<<<<< ours",
             "words that go on until they are beyond the column where a long line is folded, and more",
             "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "0123456789abcdef0123456789abcdef",
+            "00000000001111111111222222222233",
             "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
             "0000000000111111111122222222223333333333444444444455555555556666",
             "/",
@@ -381,9 +442,10 @@ pub(crate) mod tests {
     fn document() -> impl Strategy<Value = String> {
         let pair = prop_oneof![
             6 => (key(), value()).prop_map(|(key, value)| format!("{key}: {value}\n")),
-            1 => prop::collection::vec(value(), 0..3).prop_map(|items| {
+            1 => (prop::bool::ANY, prop::collection::vec(value(), 0..3)).prop_map(|(is_source, items)| {
                 let items = items.iter().map(|item| format!("- {item}\n"));
-                format!("categories:\n{}", items.collect::<String>())
+                let key = if is_source { "source" } else { "categories" };
+                format!("{key}:\n{}", items.collect::<String>())
             }),
             1 => Just("# comment\n".to_owned()),
             1 => Just("\n".to_owned()),
@@ -404,21 +466,35 @@ pub(crate) mod tests {
         let rest = (
             prop::option::of(0..u64::MAX),
             prop::option::of("[a-f][0-9a-f]{63}"),
+            prop::option::of(prop_oneof![
+                "[a-f][0-9a-f]{31}".prop_map(|it| format!("md5: {it}")),
+                "[a-f][0-9a-f]{39}".prop_map(|it| format!("sha1: {it}")),
+                "[a-f][0-9a-f]{95}".prop_map(|it| format!("sha384: {it}")),
+                "[a-f][0-9a-f]{127}".prop_map(|it| format!("sha512: {it}")),
+            ]),
             prop::option::of("[a-z]{2,9}/[a-z]{2,9}(; charset=utf-8)?"),
             prop::option::of("m[a-z]{0,9}( [a-z(.,]{1,9}){0,5}"),
+            prop::collection::btree_set("[a-z][0-9-]{1,3}x", 0..3),
             prop::option::of(100..600_u16),
         );
         (path, categories, rest).prop_map(|(path, categories, rest)| {
-            let (length, digest, media, name, status) = rest;
+            let (length, digest, further, media, name, sources, status) = rest;
             let mut text = format!("---\n_path: {path}\n");
             if !categories.is_empty() {
                 text.push_str("categories:\n");
                 text.extend(categories.iter().map(|item| format!("- c{item}\n")));
             }
             text.extend(length.map(|it| format!("content-length: {it}\n")));
-            text.extend(digest.map(|it| format!("content-sha256: {it}\n")));
+            let digests = [digest.map(|it| format!("sha256: {it}")), further];
+            let mut digests: Vec<String> = digests.into_iter().flatten().collect();
+            digests.sort();
+            text.extend(digests.iter().map(|it| format!("content-{it}\n")));
             text.extend(media.map(|it| format!("content-type: {it}\n")));
             text.extend(name.map(|it| format!("name: {it}\n")));
+            if !sources.is_empty() {
+                text.push_str("source:\n");
+                text.extend(sources.iter().map(|item| format!("- {item}\n")));
+            }
             text.extend(status.map(|it| format!("status: {it}\n")));
             (path, text)
         })
@@ -596,9 +672,11 @@ pub(crate) mod tests {
                 let keys = [
                     "categories:\n-",
                     "content-length:",
+                    "content-md5:",
                     "content-sha256:",
                     "content-type:",
                     "name:",
+                    "source:\n-",
                     "status:",
                 ];
                 for key in keys {

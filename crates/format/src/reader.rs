@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::limits;
 use crate::metadata::Metadata;
-use crate::plain::PlainRecord;
+use crate::plain::{KnownLists, PlainRecord};
 use crate::read::DocumentReader;
 use crate::record::{Record, RecordIdentity};
 use crate::split::{LineStart, next_document};
@@ -63,8 +63,7 @@ struct State {
     chunk_end: u64,
     head: Head,
     last: Option<RecordIdentity>,
-    /// The lines of the last list of categories of a plain record.
-    categories: String,
+    lists: KnownLists,
     /// Whether each record comes after the one before.
     is_ascending: bool,
     records: u64,
@@ -129,7 +128,7 @@ impl<R: Read> DomainReader<R> {
                     ..Head::default()
                 },
                 last: None,
-                categories: String::new(),
+                lists: KnownLists::default(),
                 is_ascending: true,
                 records: 0,
                 in_conflict: false,
@@ -216,7 +215,7 @@ impl<R: Read> DomainReader<R> {
                 (None, source.len(), line_count(source))
             }
             Next::Document => {
-                if let Some(record) = PlainRecord::at_start_of(rest, &mut state.categories) {
+                if let Some(record) = PlainRecord::at_start_of(rest, &mut state.lists) {
                     state.pass_plain(record.path());
                     let (length, lines) = (record.source().len(), record.line_count());
                     (Some(Content::Plain(record)), length, lines)
@@ -293,7 +292,7 @@ impl<R: Read> DomainReader<R> {
             line: 1,
         };
         let rest = &self.text[self.at..];
-        let is_plain = PlainRecord::at_start_of(rest, &mut state.categories).is_some();
+        let is_plain = PlainRecord::at_start_of(rest, &mut state.lists).is_some();
         let raw = next_document(&self.text, start).filter(|_| !is_plain);
         if let Some(raw) = raw {
             let mut in_conflict = false;
@@ -332,7 +331,7 @@ impl State {
         let length = raw.range.len();
         let source = &text[raw.range.clone()];
         // Comments may follow, or a `---` with a text after it.
-        if let Some(record) = PlainRecord::at_start_of(source, &mut self.categories) {
+        if let Some(record) = PlainRecord::at_start_of(source, &mut self.lists) {
             self.pass_plain(record.path());
             return (Content::Plain(record), length);
         }

@@ -130,7 +130,8 @@ fn is_scheme(text: &str) -> bool {
     matches!(text, "http" | "https")
 }
 
-fn is_source_name(text: &str) -> bool {
+/// Whether a text is the name of a source.
+pub(crate) fn is_source_name(text: &str) -> bool {
     let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     !text.is_empty() && text.bytes().all(is_part)
 }
