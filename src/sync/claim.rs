@@ -8,15 +8,16 @@ use urldb_interchange::{ListItem, Location};
 
 use super::groups::{REQUEST_KEYS, is_promise};
 use super::outcome::Dispute;
+use super::spool::Items;
 
 /// The items of one URL, in their order.
-pub(super) struct Items {
-    first: ListItem,
-    pub(super) more: Vec<ListItem>,
+pub(super) struct SameUrl {
+    first: Box<ListItem>,
+    pub(super) more: Items,
 }
 
-impl Items {
-    pub(super) fn of(first: ListItem) -> Self {
+impl SameUrl {
+    pub(super) fn of(first: Box<ListItem>) -> Self {
         Self {
             first,
             more: vec![],
@@ -27,7 +28,7 @@ impl Items {
 /// The statements of all items of one URL.
 pub(super) struct Claim {
     /// The first item, with the record that all together state, without `schemes`.
-    pub(super) item: ListItem,
+    pub(super) item: Box<ListItem>,
     /// The schemes of the URLs, sorted.
     pub(super) schemes: Vec<Scheme>,
 }
@@ -38,12 +39,12 @@ impl Claim {
     /// # Errors
     /// When they promise different things.
     pub(super) fn of(
-        items: Items,
+        items: SameUrl,
         host: &str,
         metadata: &Metadata,
         left_out: &mut Vec<Dispute>,
     ) -> Result<Self, Dispute> {
-        let Items {
+        let SameUrl {
             mut first,
             mut more,
         } = items;
@@ -91,8 +92,10 @@ pub(super) fn normalize<T: Ord>(names: &mut Vec<T>) {
 }
 
 /// Of several captures of a URL, only the latest says which bytes it serves.
-fn keep_latest_capture(first: &mut ListItem, more: &mut [ListItem]) {
-    let all = std::iter::once(&*first).chain(&*more).enumerate();
+fn keep_latest_capture(first: &mut ListItem, more: &mut [Box<ListItem>]) {
+    let all = std::iter::once(&*first)
+        .chain(more.iter().map(|it| &**it))
+        .enumerate();
     let captures = all.filter(|(_, item)| item.moment.is_some());
     let Some((latest, item)) = captures.max_by_key(|(_, item)| &item.moment) else {
         return;
@@ -101,7 +104,9 @@ fn keep_latest_capture(first: &mut ListItem, more: &mut [ListItem]) {
         item.record.content_length,
         item.record.content_sha256.clone(),
     );
-    let all = std::iter::once(first).chain(more).enumerate();
+    let all = std::iter::once(first)
+        .chain(more.iter_mut().map(|it| &mut **it))
+        .enumerate();
     for (number, item) in all.filter(|(_, item)| item.moment.is_some()) {
         if number == latest {
             continue;
@@ -142,11 +147,11 @@ fn keep_spelling(item: &mut ListItem, host: &str, metadata: &Metadata) {
 /// The record that the items together state.
 fn combined(
     first: &ListItem,
-    more: &[ListItem],
+    more: &[Box<ListItem>],
     left_out: &mut Vec<Dispute>,
 ) -> Result<Record, Dispute> {
     let (mut categories, mut sources) = (vec![], vec![]);
-    for item in std::iter::once(first).chain(more) {
+    for item in std::iter::once(first).chain(more.iter().map(|it| &**it)) {
         categories.extend(item.record.categories.iter().cloned());
         sources.extend(item.record.source.iter().cloned());
     }

@@ -8,10 +8,10 @@ use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::{DomainFile, HELD_URIS, Metadata, Record};
 use urldb_interchange::ListItem;
 
-use super::known::known_file;
-use super::merge::{MergePolicy, merge};
-use super::outcome::{DomainChanges, KnownRecord, Outcome};
-use super::spool::Spool;
+use super::known::{merge_file, metadata_of};
+use super::merge::{Merge, MergePolicy};
+use super::outcome::{DomainChanges, Outcome};
+use super::spool::{Items, Spool};
 use crate::config::Config;
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
@@ -27,26 +27,25 @@ pub(crate) fn domains(spool: &Spool, aliases: &Aliases) -> BTreeMap<String, Vec<
     domains
 }
 
-/// The records of a domain about which lists may say something.
+/// A domain about which lists say something.
 pub(crate) struct Domain {
-    pub(crate) host: String,
+    host: String,
     path: PathBuf,
     /// The name of the file, as messages show it.
-    pub(crate) name: Arc<str>,
+    name: Arc<str>,
     pub(crate) metadata: Metadata,
-    known: Vec<KnownRecord>,
     has_new_vary: bool,
 }
 
 impl Domain {
-    /// Reads the domain file; one that is not there gets metadata from the items.
+    /// Reads the metadata of the domain file; one that is not there gets them from the items.
     ///
     /// # Errors
-    /// When the file cannot be read, has mistakes that hide records, or cannot take the items.
-    pub(crate) fn read(
+    /// When the file cannot be read, or cannot take the items.
+    pub(crate) fn open(
         config: &Config,
         host: &str,
-        items: &[ListItem],
+        items: &[Box<ListItem>],
         policy: MergePolicy<'_>,
     ) -> anyhow::Result<Self> {
         let folder = config.database_root();
@@ -57,36 +56,36 @@ impl Domain {
             has_host || items.is_empty(),
             "{name} cannot take URLs: its name is not a host"
         );
-        let known = known_file(&path, &name, items, policy)?;
+        let known = metadata_of(&path, items, policy)?;
         Ok(Self {
             host: host.to_owned(),
             path,
             name,
             metadata: known.metadata,
-            known: known.records,
             has_new_vary: known.has_new_vary,
         })
     }
 
-    /// Merges the items.
-    pub(crate) fn merge(self, items: Vec<ListItem>, policy: MergePolicy<'_>) -> MergedDomain {
-        let Self {
-            host,
-            path,
-            name,
-            metadata,
-            known,
-            has_new_vary,
-        } = self;
-        let changes = merge(&host, &metadata, known, items, policy);
-        MergedDomain {
-            host,
-            path,
-            name,
-            metadata,
-            has_new_vary,
+    /// Merges the items into the records.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has mistakes that hide records.
+    pub(crate) fn merge(
+        self,
+        items: Items,
+        policy: MergePolicy<'_>,
+    ) -> anyhow::Result<MergedDomain> {
+        let mut merge = Merge::new(&self.host, &self.metadata, items, policy);
+        merge_file(&mut merge, &self.path, &self.name, policy)?;
+        let changes = merge.finish();
+        Ok(MergedDomain {
+            host: self.host,
+            path: self.path,
+            name: self.name,
+            metadata: self.metadata,
+            has_new_vary: self.has_new_vary,
             changes,
-        }
+        })
     }
 }
 

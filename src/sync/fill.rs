@@ -3,7 +3,7 @@
 use urldb_format::Metadata;
 
 use super::claim::{Claim, Values, known_otherwise, normalize, promised_otherwise};
-use super::outcome::{Dispute, DomainChanges, KnownRecord};
+use super::outcome::{Dispute, DomainChanges, KnownRecord, Outcome};
 use crate::database::schemes;
 
 /// Merges what items state into a record of the database.
@@ -41,5 +41,12 @@ pub(super) fn update(
         normalize(&mut record.categories);
     }
     schemes::add(metadata, &mut record, true, &claim.schemes);
-    changes.keep(before, record);
+    let is_same = *before == record;
+    changes.unchanged += u64::from(is_same);
+    let outcome = if is_same {
+        Outcome::Unchanged
+    } else {
+        Outcome::Updated
+    };
+    changes.records.push((record, outcome));
 }

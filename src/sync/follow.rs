@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use urldb_format::{Mapping, Metadata, Record};
+use urldb_format::{Metadata, Record};
 use urldb_interchange::Location;
 use urldb_text::{Code, Finding};
 
@@ -68,7 +68,7 @@ pub(super) fn leave(
     }
     let is_incomplete = |name: &String| rules.get(name).is_some_and(|it| it.is_incomplete);
     if record.source.iter().any(is_incomplete) {
-        changes.records.push((record, Outcome::Unchanged));
+        changes.unchanged += 1;
         return;
     }
     let names = std::mem::take(&mut record.source);
@@ -92,11 +92,7 @@ pub(super) fn leave(
 
 /// The groups of which the record has a key.
 fn groups_of(record: &Record) -> Vec<Group> {
-    let mapping = record.to_mapping();
-    let mut groups: Vec<Group> = mapping
-        .iter()
-        .filter_map(|(key, _)| group_of(key))
-        .collect();
+    let mut groups: Vec<Group> = record.keys().filter_map(group_of).collect();
     groups.dedup();
     groups
 }
@@ -112,14 +108,10 @@ fn has_own_promise(record: &Record, claim: &Record) -> bool {
 /// The record with the keys that the lists own.
 fn owned(metadata: &Metadata, record: &Record, claim: &Claim) -> Record {
     let claimed = &claim.item.record;
-    let stated = groups_of(claimed);
-    let is_owned = |key: &str| group_of(key).is_some_and(|group| stated.contains(&group));
-    let kept = record.to_mapping().into_iter();
-    let kept = kept.filter(|(key, _)| !is_owned(key));
-    let new = claimed.to_mapping().into_iter();
-    let new = new.filter(|(key, _)| is_owned(key));
-    let mapping: Mapping = kept.chain(new).collect();
-    let mut owned = Record::from_mapping(mapping).unwrap_or_default();
+    let mut owned = record.clone();
+    for group in groups_of(claimed) {
+        group.copy(claimed, &mut owned);
+    }
     owned.categories.extend(claimed.categories.iter().cloned());
     normalize(&mut owned.categories);
     owned.source.clone_from(&claimed.source);

@@ -6,13 +6,13 @@ use std::path::Path;
 use proptest::prelude::*;
 use urldb_canon::Scheme;
 use urldb_format::{
-    DomainFile, MarkerStyle, Merged, Metadata, Record, RecordIdentity, Versions, merge,
+    Algorithm, DomainFile, MarkerStyle, Merged, Metadata, Record, RecordIdentity, Versions, merge,
 };
 use urldb_interchange::{ListItem, Location};
 
 use super::follow::SourceRule;
 use super::groups::Group;
-use super::merge::{MergePolicy, merge as merge_items};
+use super::merge::{Merge, MergePolicy};
 use super::outcome::{DomainChanges, KnownRecord};
 
 const SOURCES: [&str; 4] = ["four", "one", "three", "two"];
@@ -41,15 +41,27 @@ pub(super) fn record() -> impl Strategy<Value = Record> {
     let path = (0..4_u8).prop_map(|number| format!("/{number}"));
     let length = prop::option::of(0..3_u64);
     let sha256 = prop::option::of((0..2_u8).prop_map(digest));
+    let sha512 = prop::option::weighted(0.2, (0..2_u8).prop_map(|number| digest(number).repeat(2)));
     let status = prop::option::weighted(0.2, 300..302_u16);
-    (path, length, sha256, status).prop_map(|(path, content_length, content_sha256, status)| {
-        Record {
+    (path, length, sha256, sha512, status).prop_map(
+        |(path, content_length, content_sha256, sha512, status)| Record {
             content_length,
             content_sha256,
+            further_digests: sha512
+                .map(|it| (Algorithm::Sha512, it))
+                .into_iter()
+                .collect(),
             status,
             ..Record::new(path)
-        }
-    })
+        },
+    )
+}
+
+/// What a record says about bytes.
+fn bytes(record: &Record) -> (Option<u64>, Vec<(Algorithm, &str)>) {
+    let digests = Algorithm::ALL.into_iter();
+    let digests = digests.filter_map(|it| Some((it, record.digest(it)?)));
+    (record.content_length, digests.collect())
 }
 
 pub(super) fn scheme() -> impl Strategy<Value = Scheme> {
@@ -65,6 +77,7 @@ fn items() -> impl Strategy<Value = Vec<ListItem>> {
         }
         if SOURCES[source] == "three" {
             (record.content_length, record.content_sha256) = (None, None);
+            record.further_digests.clear();
         }
         record.source = vec![SOURCES[source].to_owned()];
         ListItem {
@@ -104,8 +117,12 @@ pub(super) fn merged(
         record: record.clone(),
         location: Location::line(&"urldb/example.test.yaml".into(), 1),
     });
-    let (known, items) = (known.collect(), items.to_vec());
-    merge_items("example.test", metadata, known, items, policy)
+    let items = items.iter().cloned().map(Box::new).collect();
+    let mut merge = Merge::new("example.test", metadata, items, policy);
+    for record in known {
+        merge.add(record);
+    }
+    merge.finish()
 }
 
 fn followed(metadata: &Metadata, file: &Records, items: &[ListItem], adopt: bool) -> DomainChanges {
@@ -213,6 +230,11 @@ proptest! {
             }
             of_lists.insert((item.record.path.clone(), item.scheme.as_str()));
             let record = &after[&identity];
+            let others = items.iter().filter(|it| it.record.identity() == identity);
+            if others.count() == 1 && !record.source.is_empty() && bytes(&item.record) != bytes(&Record::default()) {
+                // No digest of former bytes stays.
+                prop_assert_eq!(bytes(record), bytes(&item.record));
+            }
             let was_by_people = file.get(&identity).is_some_and(|it| it.source.is_empty());
             prop_assert!(was_by_people || record.source.contains(&item.record.source[0]));
             let says = |stated: bool, is_same: bool| !stated || is_same || was_by_people;

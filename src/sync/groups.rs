@@ -1,6 +1,6 @@
 //! Groups of keys of a record, which a list owns together: no old SHA-256 stays beside a new SHA-512.
 
-use urldb_format::Algorithm;
+use urldb_format::{Algorithm, Record};
 
 use crate::config::Format;
 
@@ -20,6 +20,29 @@ pub(crate) enum Group {
 impl Group {
     /// Every group.
     pub(crate) const ALL: &'static [Self] = &[Self::Bytes, Self::Type, Self::Answer, Self::Name];
+
+    /// Gives a record the values of another one, and removes those that the other one lacks.
+    pub(super) fn copy(self, from: &Record, to: &mut Record) {
+        match self {
+            Self::Bytes => {
+                to.content_length = from.content_length;
+                to.content_sha256.clone_from(&from.content_sha256);
+                to.further_digests.clone_from(&from.further_digests);
+            }
+            Self::Type => to.content_type.clone_from(&from.content_type),
+            Self::Answer => {
+                to.status = from.status;
+                to.redirects_to.clone_from(&from.redirects_to);
+            }
+            Self::Name => to.name.clone_from(&from.name),
+        }
+        // Values of the wrong kind.
+        let is_own = |key: &str| group_of(key) == Some(self);
+        to.extra.retain(|key| !is_own(key));
+        let more = from.extra.iter().filter(|(key, _)| is_own(key));
+        to.extra
+            .extend(more.map(|(key, value)| (key.to_owned(), value.clone())));
+    }
 
     /// Whether the keys say what must come back.
     pub(crate) fn is_promise(self) -> bool {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use urldb_format::{Metadata, Record, RecordIdentity};
 use urldb_interchange::ListItem;
 
-use super::claim::{Claim, Items, schemes_of};
+use super::claim::{Claim, SameUrl, schemes_of};
 use super::fill;
 use super::follow::{self, SourceRule};
 use super::outcome::{DomainChanges, KnownRecord, Outcome};
+use super::spool::Items;
 use crate::database::schemes;
 
 /// All that differs between `sync` and `import`.
@@ -32,7 +33,7 @@ impl MergePolicy<'_> {
     }
 
     /// The metadata for a new domain file.
-    pub(super) fn metadata_for(self, items: &[ListItem]) -> Metadata {
+    pub(super) fn metadata_for(self, items: &[Box<ListItem>]) -> Metadata {
         let stated = items.iter().find_map(|item| item.metadata.clone());
         let stated = stated.filter(|_| !self.is_follow());
         stated.unwrap_or_else(|| {
@@ -55,61 +56,104 @@ impl MergePolicy<'_> {
     }
 }
 
-/// Merges the items of the domain file of a host. `known` has the records that the items are about, and those that a
-/// source claims or claimed.
-pub(crate) fn merge(
-    host: &str,
-    metadata: &Metadata,
-    known: Vec<KnownRecord>,
-    mut items: Vec<ListItem>,
-    policy: MergePolicy<'_>,
-) -> DomainChanges {
-    if policy.is_follow() {
-        // The order of sources and files has no effect.
-        items.sort_by(|one, other| {
-            let locations = one.location.cmp(&other.location);
-            locations.then_with(|| one.record.source.cmp(&other.record.source))
-        });
-    }
-    let mut changes = DomainChanges::default();
-    let mut groups: BTreeMap<RecordIdentity, Items> = BTreeMap::new();
-    for item in items {
-        let identity = metadata.identity_of(&item.record);
-        match groups.get_mut(&identity) {
-            Some(group) => group.more.push(item),
-            None => drop(groups.insert(identity, Items::of(item))),
+/// The items of the domain file of a host, as they are merged into its records one by one.
+pub(super) struct Merge<'a> {
+    host: &'a str,
+    metadata: &'a Metadata,
+    policy: MergePolicy<'a>,
+    urls: BTreeMap<RecordIdentity, SameUrl>,
+    changes: DomainChanges,
+}
+
+impl<'a> Merge<'a> {
+    pub(super) fn new(
+        host: &'a str,
+        metadata: &'a Metadata,
+        mut items: Items,
+        policy: MergePolicy<'a>,
+    ) -> Self {
+        if policy.is_follow() {
+            // The order of sources and files has no effect.
+            items.sort_by(|one, other| {
+                let locations = one.location.cmp(&other.location);
+                locations.then_with(|| one.record.source.cmp(&other.record.source))
+            });
+        }
+        let mut urls: BTreeMap<RecordIdentity, SameUrl> = BTreeMap::new();
+        for item in items {
+            let identity = metadata.identity_of(&item.record);
+            match urls.get_mut(&identity) {
+                Some(others) => others.more.push(item),
+                None => drop(urls.insert(identity, SameUrl::of(item))),
+            }
+        }
+        Self {
+            host,
+            metadata,
+            policy,
+            urls,
+            changes: DomainChanges::default(),
         }
     }
-    for known in known {
+
+    /// Whether an item may be about a record with this path.
+    pub(super) fn may_have(&self, path: &str) -> bool {
+        // The first identity with the path.
+        let start = RecordIdentity::get(path);
+        self.metadata.case_sensitive_paths == Some(false)
+            || self
+                .urls
+                .range(start..)
+                .next()
+                .is_some_and(|(identity, _)| identity.path == path)
+    }
+
+    /// Merges a record of the domain file.
+    pub(super) fn add(&mut self, known: KnownRecord) {
+        let identity = self.metadata.identity_of(&known.record);
+        let items = self.urls.remove(&identity);
+        if items.is_none() && known.record.source.is_empty() {
+            return;
+        }
+        let (changes, metadata) = (&mut self.changes, self.metadata);
         for name in &known.record.source {
             let counts = changes.of_sources.entry(name.clone()).or_default();
             counts.before += 1;
         }
-        let identity = metadata.identity_of(&known.record);
-        let claim = groups.remove(&identity);
-        let claim = claim.map(|items| Claim::of(items, host, metadata, &mut changes.left_out));
-        match (claim, policy) {
+        let claim = items.map(|items| Claim::of(items, self.host, metadata, &mut changes.left_out));
+        match (claim, self.policy) {
             (Some(Err(dispute)), _) => changes.contradict(identity, dispute),
             (Some(Ok(claim)), MergePolicy::Follow { adopt, .. }) => {
-                follow::update(&mut changes, metadata, &known, &claim, adopt);
+                follow::update(changes, metadata, &known, &claim, adopt);
             }
             (Some(Ok(claim)), MergePolicy::Fill) => {
-                fill::update(&mut changes, metadata, &known, claim);
+                fill::update(changes, metadata, &known, claim);
             }
             (None, MergePolicy::Follow { rules, .. }) => {
-                follow::leave(&mut changes, metadata, known.record, rules);
+                follow::leave(changes, metadata, known.record, rules);
             }
             (None, MergePolicy::Fill) => {}
         }
     }
-    for (identity, items) in groups {
-        match Claim::of(items, host, metadata, &mut changes.left_out) {
-            Err(dispute) => changes.contradict(identity, dispute),
-            Ok(claim) => {
-                let record = policy.new_record(claim, metadata);
-                changes.records.push((record, Outcome::Added));
+
+    /// Adds what the domain file lacks.
+    pub(super) fn finish(self) -> DomainChanges {
+        let Self {
+            host,
+            metadata,
+            policy,
+            urls,
+            mut changes,
+        } = self;
+        for (identity, items) in urls {
+            match Claim::of(items, host, metadata, &mut changes.left_out) {
+                Err(dispute) => changes.contradict(identity, dispute),
+                Ok(claim) => {
+                    let record = policy.new_record(claim, metadata);
+                    changes.records.push((record, Outcome::Added));
+                }
             }
         }
+        changes
     }
-    changes
 }

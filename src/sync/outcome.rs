@@ -69,8 +69,10 @@ impl SourceCounts {
 /// The changes of one domain, and what was counted.
 #[derive(Debug, Default)]
 pub(crate) struct DomainChanges {
-    /// The records of items and of sources, as they should be.
+    /// The records of items and of sources, as they should be; the unchanged ones only of an import.
     pub(crate) records: Vec<(Record, Outcome)>,
+    /// The number of records that stay as they are.
+    pub(crate) unchanged: u64,
     pub(crate) remove: BTreeSet<RecordIdentity>,
     /// Records without `source` that say what a list says.
     pub(crate) agreeing: u64,
@@ -114,12 +116,11 @@ impl DomainChanges {
 
     /// A known record, before and after.
     pub(super) fn keep(&mut self, before: &Record, after: Record) {
-        let outcome = if *before == after {
-            Outcome::Unchanged
+        if *before == after {
+            self.unchanged += 1;
         } else {
-            Outcome::Updated
-        };
-        self.records.push((after, outcome));
+            self.records.push((after, Outcome::Updated));
+        }
     }
 
     pub(super) fn contradict(&mut self, identity: RecordIdentity, dispute: Dispute) {

@@ -24,7 +24,7 @@ use super::locations::ListLocations;
 use super::merge::MergePolicy;
 use super::outcome::{Dispute, Outcome, SourceCounts};
 use super::selected::{OtherPage, excluded, page_of};
-use super::spool::Spool;
+use super::spool::{Items, Spool};
 use super::stated::{ItemHashes, NewRecords, Past, StatedItems};
 use crate::config::{Config, ListSource, OnGone};
 use crate::database::aliases::Aliases;
@@ -371,14 +371,14 @@ impl<'a> Reading<'a> {
     fn follow_domain(
         &mut self,
         domain: &str,
-        items: Vec<ListItem>,
+        items: Items,
         options: FollowOptions,
     ) -> anyhow::Result<BTreeMap<String, SourceCounts>> {
         let policy = MergePolicy::Follow {
             rules: &self.source_rules,
             adopt: options.adopt,
         };
-        let known = Domain::read(self.config, domain, &items, policy)?;
+        let known = Domain::open(self.config, domain, &items, policy)?;
         let places: Vec<ItemPlace> = items
             .iter()
             .map(|item| ItemPlace {
@@ -387,7 +387,7 @@ impl<'a> Reading<'a> {
                 hashes: self.hashes(item),
             })
             .collect();
-        let merged = known.merge(items, policy);
+        let merged = known.merge(items, policy)?;
         for place in places {
             if !merged.changes.contradicted.contains(&place.identity) {
                 self.locate(domain, place);
@@ -445,7 +445,7 @@ impl<'a> Reading<'a> {
             let mistake = finding(Code::ListContradiction, &location, message);
             plan.mistakes.push(Finding { help, ..mistake });
         }
-        plan.unchanged += changes.count(Outcome::Unchanged);
+        plan.unchanged += changes.unchanged;
         plan.agreeing += changes.agreeing;
         plan.with_own_promise += changes.with_own_promise;
         let of_sources = std::mem::take(&mut changes.of_sources);

@@ -40,6 +40,9 @@ pub(crate) fn page_of(
     mut item: ListItem,
     other_page: OtherPage,
 ) -> Result<ListItem, Box<RefusedItem>> {
+    if rules.is_empty() {
+        return Ok(item);
+    }
     let Some(url) = item.url() else {
         return Ok(item);
     };

@@ -1,32 +1,33 @@
-//! The items of the lists, on disk: memory holds a few bytes a host, and the items of one domain at a time.
-//!
-//! Each entry has the offset of the entry before it of the same host. Reading begins at the host's last
-//! entry, and follows these offsets.
+//! The items of the lists, on disk: memory holds eight bytes an item, and the items of one domain at a time.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
 
 use anyhow::Context as _;
-use serde_json::{Map, Value as Json};
+use serde::{Deserialize, Serialize};
 use urldb_canon::Scheme;
-use urldb_format::{Mapping, Metadata, Record};
-use urldb_interchange::{ListItem, Location, Position, json};
+use urldb_format::{Metadata, Record};
+use urldb_interchange::{ListItem, Location, Position};
 
-/// Bytes before each entry: the offset of its predecessor, and its own length.
-const HEAD: usize = 16;
+/// The items of a domain: they move often, and are large.
+pub(crate) type Items = Vec<Box<ListItem>>;
 
-/// Items in a temporary file.
+/// Items in a temporary file: each its length in bytes, and an [`Entry`].
 pub(crate) struct Spool {
     output: BufWriter<File>,
     end: u64,
     items: u64,
-    /// The offset of the last entry of each host.
-    last: BTreeMap<String, u64>,
+    /// The offsets of the items of each host.
+    hosts: BTreeMap<String, Vec<u64>>,
+    /// The names of the lists.
+    files: Vec<Arc<str>>,
+    numbers: HashMap<Arc<str>, usize>,
+    /// The last entry that was written.
+    entry: Vec<u8>,
 }
-
-/// The offset that stands for no entry.
-const NONE: u64 = u64::MAX;
 
 impl Spool {
     pub(crate) fn new() -> anyhow::Result<Self> {
@@ -35,7 +36,10 @@ impl Spool {
             output: BufWriter::new(file),
             end: 0,
             items: 0,
-            last: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+            files: vec![],
+            numbers: HashMap::new(),
+            entry: vec![],
         })
     }
 
@@ -44,115 +48,117 @@ impl Spool {
     }
 
     pub(crate) fn push(&mut self, item: &ListItem) -> anyhow::Result<()> {
-        let text = to_json(item).to_string();
-        let last = self.last.get_mut(&item.host);
-        let before = last.map_or(NONE, |last| std::mem::replace(last, self.end));
-        if before == NONE {
-            self.last.insert(item.host.clone(), self.end);
+        let file = self.number_of(&item.location.file);
+        self.entry.clear();
+        postcard::to_io(&Entry::of(item, file), &mut self.entry)?;
+        match self.hosts.get_mut(&item.host) {
+            Some(offsets) => offsets.push(self.end),
+            None => drop(self.hosts.insert(item.host.clone(), vec![self.end])),
         }
-        let length = text.len() as u64;
-        for part in [
-            &before.to_le_bytes(),
-            &length.to_le_bytes(),
-            text.as_bytes(),
-        ] {
-            self.output
-                .write_all(part)
-                .context("cannot write to a temporary file")?;
+        let length = (self.entry.len() as u64).to_le_bytes();
+        for part in [&length[..], &self.entry] {
+            let written = self.output.write_all(part);
+            written.context("cannot write to a temporary file")?;
+            self.end += part.len() as u64;
         }
-        self.end += HEAD as u64 + length;
         self.items += 1;
         Ok(())
     }
 
+    fn number_of(&mut self, file: &Arc<str>) -> usize {
+        if let Some(number) = self.numbers.get(file) {
+            return *number;
+        }
+        let number = self.files.len();
+        self.files.push(Arc::clone(file));
+        self.numbers.insert(Arc::clone(file), number);
+        number
+    }
+
     /// The hosts, sorted.
     pub(crate) fn hosts(&self) -> Vec<String> {
-        self.last.keys().cloned().collect()
+        self.hosts.keys().cloned().collect()
     }
 
     /// The items of these hosts; those of each in the order in which they were pushed.
-    pub(crate) fn take(&mut self, hosts: &[String]) -> anyhow::Result<Vec<ListItem>> {
-        let mut items = vec![];
+    pub(crate) fn take(&mut self, hosts: &[String]) -> anyhow::Result<Items> {
+        self.output.flush()?;
+        let mut file = BufReader::new(self.output.get_ref());
+        file.seek(SeekFrom::Start(0))?;
+        let (mut at, mut items, mut bytes) = (0, vec![], vec![]);
         for host in hosts {
-            self.take_host(host, &mut items)?;
+            for offset in self.hosts.get(host).into_iter().flatten() {
+                file.seek_relative(i64::try_from(*offset)? - i64::try_from(at)?)?;
+                let mut length = [0; 8];
+                file.read_exact(&mut length)?;
+                bytes.resize(usize::try_from(u64::from_le_bytes(length))?, 0);
+                file.read_exact(&mut bytes)?;
+                let entry: Entry = postcard::from_bytes(&bytes)?;
+                let item = entry.into_item(host, &self.files);
+                items.push(Box::new(item.context("a temporary file was changed")?));
+                at = offset + (length.len() + bytes.len()) as u64;
+            }
         }
         Ok(items)
     }
+}
 
-    fn take_host(&mut self, host: &str, items: &mut Vec<ListItem>) -> anyhow::Result<()> {
-        self.output.flush()?;
-        let file = self.output.get_mut();
-        let mut at = self.last.get(host).copied().unwrap_or(NONE);
-        let (start, mut head, mut text) = (items.len(), [0; HEAD], vec![]);
-        while at != NONE {
-            file.seek(SeekFrom::Start(at))?;
-            file.read_exact(&mut head)?;
-            let (before, length) = head.split_at(HEAD / 2);
-            text.resize(usize::try_from(u64::from_le_bytes(length.try_into()?))?, 0);
-            file.read_exact(&mut text)?;
-            items.push(
-                from_json(&serde_json::from_slice(&text)?, host)
-                    .context("a temporary file was changed")?,
-            );
-            at = u64::from_le_bytes(before.try_into()?);
+/// An item in the file.
+#[derive(Serialize, Deserialize)]
+struct Entry<'a> {
+    /// The index of the list's name.
+    file: usize,
+    is_line: bool,
+    /// The line, or the byte.
+    at: u64,
+    is_https: bool,
+    record: Cow<'a, Record>,
+    metadata: Option<Cow<'a, Metadata>>,
+    spelling: Option<Cow<'a, str>>,
+    moment: Option<Cow<'a, str>>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(item: &'a ListItem, file: usize) -> Self {
+        let (is_line, at) = match item.location.at {
+            Position::Line(line) => (true, line),
+            Position::Byte(byte) => (false, byte),
+        };
+        Self {
+            file,
+            is_line,
+            at,
+            is_https: item.scheme == Scheme::Https,
+            record: Cow::Borrowed(&item.record),
+            metadata: item.metadata.as_ref().map(Cow::Borrowed),
+            spelling: item.spelling.as_deref().map(Cow::Borrowed),
+            moment: item.moment.as_deref().map(Cow::Borrowed),
         }
-        items[start..].reverse();
-        Ok(())
     }
-}
 
-fn to_json(item: &ListItem) -> Json {
-    let (unit, at) = match item.location.at {
-        Position::Line(line) => ("line", line),
-        Position::Byte(byte) => ("byte", byte),
-    };
-    let mut object = Map::new();
-    object.insert("file".to_owned(), Json::from(&*item.location.file));
-    object.insert(unit.to_owned(), Json::from(at));
-    object.insert("scheme".to_owned(), Json::from(item.scheme.as_str()));
-    for (key, value) in [("spelling", &item.spelling), ("moment", &item.moment)] {
-        object.extend(
-            value
-                .as_deref()
-                .map(|value| (key.to_owned(), Json::from(value))),
-        );
-    }
-    let mapping = |mapping: &Mapping| Json::Object(json::to_json(mapping));
-    let metadata = item
-        .metadata
-        .as_ref()
-        .map(|metadata| mapping(&metadata.to_mapping()));
-    object.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
-    object.insert("record".to_owned(), mapping(&item.record.to_mapping()));
-    Json::Object(object)
-}
-
-fn from_json(object: &Json, host: &str) -> Option<ListItem> {
-    let text = |key| object.get(key).and_then(Json::as_str).map(str::to_owned);
-    let mapping = |key| json::from_json(object.get(key)?.as_object()?).ok();
-    let line = object
-        .get("line")
-        .and_then(Json::as_u64)
-        .map(Position::Line);
-    let byte = object
-        .get("byte")
-        .and_then(Json::as_u64)
-        .map(Position::Byte);
-    Some(ListItem {
-        location: Location {
-            file: text("file")?.into(),
-            at: line.or(byte)?,
-        },
-        scheme: if text("scheme")? == "https" {
-            Scheme::Https
+    /// The item, without the spans of its values.
+    fn into_item(self, host: &str, files: &[Arc<str>]) -> Option<ListItem> {
+        let position = if self.is_line {
+            Position::Line
         } else {
-            Scheme::Http
-        },
-        host: host.to_owned(),
-        record: Record::from_mapping(mapping("record")?)?,
-        metadata: mapping("metadata").map(Metadata::from_mapping),
-        spelling: text("spelling"),
-        moment: text("moment"),
-        spans: vec![],
-    })
+            Position::Byte
+        };
+        Some(ListItem {
+            location: Location {
+                file: Arc::clone(files.get(self.file)?),
+                at: position(self.at),
+            },
+            scheme: if self.is_https {
+                Scheme::Https
+            } else {
+                Scheme::Http
+            },
+            host: host.to_owned(),
+            record: self.record.into_owned(),
+            metadata: self.metadata.map(Cow::into_owned),
+            spelling: self.spelling.map(Cow::into_owned),
+            moment: self.moment.map(Cow::into_owned),
+            spans: vec![],
+        })
+    }
 }

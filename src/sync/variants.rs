@@ -6,7 +6,7 @@ use urldb_format::{Metadata, Record, RecordIdentity, differing_headers};
 use urldb_interchange::ListItem;
 
 /// The metadata with all names in `vary` by which items of one URL differ.
-pub(super) fn with_vary(metadata: &Metadata, items: &[ListItem]) -> Metadata {
+pub(super) fn with_vary(metadata: &Metadata, items: &[Box<ListItem>]) -> Metadata {
     let mut metadata = metadata.clone();
     let mut names: BTreeSet<String> = metadata.vary.iter().cloned().collect();
     let mut first_of: HashMap<RecordIdentity, &Record> = HashMap::new();
@@ -14,7 +14,8 @@ pub(super) fn with_vary(metadata: &Metadata, items: &[ListItem]) -> Metadata {
     if items.iter().all(|it| it.record.request_headers.is_empty()) {
         return metadata;
     }
-    for ListItem { record, .. } in items {
+    for item in items {
+        let record = &item.record;
         let first = *first_of
             .entry(metadata.identity_of(record))
             .or_insert(record);

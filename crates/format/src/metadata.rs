@@ -1,5 +1,6 @@
 //! The metadata of a domain file.
 
+use serde::{Deserialize, Serialize};
 use urldb_canon::Scheme;
 
 use crate::emit::ValueRef;
@@ -12,8 +13,8 @@ const SCHEMES: [Scheme; 2] = [Scheme::Http, Scheme::Https];
 /// The first document of a domain file: data about the domain.
 ///
 /// A value of the wrong kind at a known key, and an explicit default (`https: false`), are in
-/// `extra`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `extra`. `Serialize` is for temporary files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
     /// `cnames`: other names of the domain.
     pub cnames: Vec<String>,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER_PERMISSIVE;
 use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
 
 use crate::digest::{Algorithm, Digest};
 use crate::emit::ValueRef;
@@ -13,8 +14,8 @@ use crate::value::{Mapping, Value};
 /// One URL of a domain file, and the promise about it.
 ///
 /// A value of the wrong kind at a known key is in `extra`, so that reading and writing lose
-/// nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// nothing. `Serialize` is for temporary files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// `_path`: the absolute path with its query.
     pub path: String,
@@ -271,6 +272,12 @@ impl Record {
     /// The document of the record in the canonical form.
     pub fn to_mapping(&self) -> Mapping {
         to_mapping(self.fields(ListOrder::Sorted))
+    }
+
+    /// The keys that the record has, sorted.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let fields = self.fields(ListOrder::Source).into_iter();
+        fields.map(|(key, _)| key)
     }
 
     /// The keys and values, sorted by key.

@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use serde::{Deserialize, Serialize};
+
 use crate::keys;
 use crate::resolve::{parse_boolean, reads_as_text};
 
-/// A value in a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A value in a document. `Serialize` is for temporary files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Value {
     /// A boolean; only at keys that the [`Schema`] names.
     Bool(bool),
@@ -135,7 +137,7 @@ impl From<Mapping> for Value {
 ///
 /// Lookups are linear, because records have few keys. Use [`Extend`] to set many keys, because
 /// hostile files have many.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping(Vec<(String, Value)>);
 
 impl Mapping {
@@ -165,6 +167,11 @@ impl Mapping {
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let index = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(index).1)
+    }
+
+    /// Removes the other keys.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&str) -> bool) {
+        self.0.retain(|(key, _)| keeps(key));
     }
 
     /// The pairs, in order.

@@ -171,10 +171,10 @@ fn write(
     let mut lacking = vec![];
     for (host, hosts) in domains(spool, &aliases) {
         let items = spool.take(&hosts)?;
-        let known = Domain::read(&context.config, &host, &items, MergePolicy::Fill);
-        let merged = known
-            .context("nothing was imported")?
-            .merge(items, MergePolicy::Fill);
+        let policy = MergePolicy::Fill;
+        let merged = Domain::open(&context.config, &host, &items, policy)
+            .and_then(|domain| domain.merge(items, policy))
+            .context("nothing was imported")?;
         report.add_domain(&merged)?;
         if let Some(uncommitted) = uncommitted {
             let known = merged.records();

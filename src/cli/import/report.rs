@@ -95,8 +95,8 @@ impl ImportReport {
                 self.changed.add(&merged.host, || url);
             }
         }
-        let [added, others, known] =
-            [Outcome::Added, Outcome::Updated, Outcome::Unchanged].map(|it| changes.count(it));
+        let [added, others] = [Outcome::Added, Outcome::Updated].map(|it| changes.count(it));
+        let known = changes.unchanged;
         self.added += added;
         self.merged += others;
         self.known += known;

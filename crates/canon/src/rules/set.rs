@@ -23,6 +23,11 @@ impl SiteRules {
         Self::default()
     }
 
+    /// Whether the set has no script.
+    pub fn is_empty(&self) -> bool {
+        self.domains.is_empty() && self.websites.is_empty()
+    }
+
     /// Adds the script of the registrable domain `domain`.
     pub fn insert_domain(&mut self, domain: &str, script: DomainScript) {
         self.domains.insert(domain.to_owned(), script);

@@ -1,5 +1,6 @@
 //! The rows of a table, with the places of their cells.
 
+use std::cell::RefCell;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
@@ -50,7 +51,9 @@ pub(super) struct Row {
 /// Reads the rows of a table.
 pub(super) struct Rows<R> {
     input: R,
-    csv: Reader,
+    delimiter: u8,
+    /// `None` only after the last use.
+    csv: Option<Reader>,
     /// The offset of the next byte.
     offset: u64,
     /// The line of the next byte.
@@ -60,14 +63,10 @@ pub(super) struct Rows<R> {
 
 impl<R: BufRead> Rows<R> {
     pub(super) fn new(input: R, delimiter: u8) -> Self {
-        // Rows end in LF only: CR before it is removed here.
-        let csv = ReaderBuilder::new()
-            .delimiter(delimiter)
-            .terminator(Terminator::Any(b'\n'))
-            .build();
         Self {
             input,
-            csv,
+            delimiter,
+            csv: Some(parser(delimiter)),
             offset: 0,
             line: 1,
             is_end: false,
@@ -112,7 +111,10 @@ impl<R: BufRead> Rows<R> {
         let mut buffer = [0; 4096];
         loop {
             let chunk = self.input.fill_buf()?;
-            let (result, read, written) = self.csv.read_field(chunk, &mut buffer);
+            let Some(csv) = &mut self.csv else {
+                return Ok(None);
+            };
+            let (result, read, written) = csv.read_field(chunk, &mut buffer);
             let consumed = chunk.get(..read).unwrap_or_default();
             field.raw.extend(consumed);
             field.text.extend(buffer.iter().take(written));
@@ -135,6 +137,37 @@ impl<R: BufRead> Rows<R> {
                 }
             }
         }
+    }
+}
+
+impl<R> Drop for Rows<R> {
+    fn drop(&mut self) {
+        let parser = self.csv.take();
+        PARSERS.with_borrow_mut(|parsers| parsers.extend(parser.map(|it| (self.delimiter, it))));
+    }
+}
+
+thread_local! {
+    /// Parsers of rows for another input, each with its separator of cells. A list may be thousands of small files, and
+    /// building the tables of a parser takes longer than parsing such a file.
+    static PARSERS: RefCell<Vec<(u8, Reader)>> = const { RefCell::new(vec![]) };
+}
+
+/// A parser of rows whose cells this byte separates. Rows end in LF only: CR before it is removed here.
+fn parser(delimiter: u8) -> Reader {
+    let known = PARSERS.with_borrow_mut(|parsers| {
+        let index = parsers.iter().position(|(of, _)| *of == delimiter)?;
+        Some(parsers.swap_remove(index).1)
+    });
+    match known {
+        Some(mut parser) => {
+            parser.reset();
+            parser
+        }
+        None => ReaderBuilder::new()
+            .delimiter(delimiter)
+            .terminator(Terminator::Any(b'\n'))
+            .build(),
     }
 }
 
