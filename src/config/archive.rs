@@ -37,6 +37,8 @@ pub struct Archive {
     /// Most bytes beyond the promised length that are read of a body, so that the archive gets a
     /// body that grew.
     pub max_capture: u64,
+    /// The address of a collection on a server that replays the archive, with a slash at its end.
+    pub replay_url: Option<String>,
     /// The object store of finished files; the folder is then a cache.
     pub store: Option<ArchiveStore>,
 }
@@ -127,6 +129,7 @@ impl Default for Archive {
             max_size: 1_000_000_000,
             keep_revisits: KeepRevisits::All,
             max_capture: 100_000_000,
+            replay_url: None,
             store: None,
         }
     }
@@ -154,10 +157,26 @@ pub(super) fn archive(section: Section<'_>) -> Archive {
             .choice("keep-revisits", &KeepRevisits::NAMES)
             .unwrap_or(default.keep_revisits),
         max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
+        replay_url: section.checked("replay-url", replay_url),
         store: archive_store(&section),
     };
     section.finish();
     archive
+}
+
+/// The address of a server that replays the archive. Only output has it: no request goes there.
+fn replay_url(text: &str) -> Result<String, String> {
+    let wrong = |problem: &str| format!("`replay-url` should be the URL of a server: {problem}");
+    let mut url = urldb_http::endpoint(text, true).map_err(|problem| wrong(&problem))?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong(
+            "the address of a capture begins with it, so it has no `?` and no `#`",
+        ));
+    }
+    if !url.path().ends_with('/') {
+        url.set_path(&format!("{}/", url.path()));
+    }
+    Ok(url.into())
 }
 
 /// Reads the keys of the object store.

@@ -230,6 +230,24 @@ fn a_package_has_the_whole_archive() {
     assert_eq!(about.get("mainPageUrl"), None);
 }
 
+/// The files of the package, without their folder, and a new index.
+#[test]
+fn a_package_becomes_an_archive_again() {
+    let sandbox = archive();
+    sandbox.ok("archive export --wacz all.wacz");
+    let package = Package::in_sandbox(&sandbox, "all.wacz");
+    let other = Sandbox::new("");
+    for name in package.names() {
+        if let Some(base) = name.strip_prefix("archive/") {
+            other.write(&format!("archive/{base}"), &package.0[name]);
+        }
+    }
+    other.ok("archive index").says("indexed 2 files");
+    assert_eq!(other.ok("archive list").out, sandbox.ok("archive list").out);
+    let mirrored = other.ok("archive get http://mirror.test/");
+    assert_eq!(mirrored.out, "<p>the page");
+}
+
 #[test]
 fn a_package_of_a_url_has_what_its_replay_needs() {
     let sandbox = archive();

@@ -74,6 +74,7 @@ mod archive_expected;
 mod archive_export;
 mod archive_foreign;
 mod archive_health;
+mod archive_memento;
 mod archive_observed;
 mod archive_reading;
 mod archive_requests;

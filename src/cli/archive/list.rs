@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
+use anyhow::Context as _;
+use clap::ValueEnum;
 use serde::Serialize;
 use urldb_text::{sanitize, variant_suffix};
 use urldb_warc::CdxjLine;
 
-use super::{AnsweredArgs, Capture, Catalogue, Context, ExitCode, catalogue, date, has_headers};
+use super::{
+    AnsweredArgs, Capture, Catalogue, Context, ExitCode, catalogue, date, has_headers, time_map,
+};
 use crate::cli::print::output;
-use crate::cli::print::style::ListFormat;
 use crate::cli::print::style::count;
 
 /// Characters of a request's body that people are shown.
@@ -27,16 +30,25 @@ Examples:
   urldb archive list http://example.org/m51.csv
   urldb archive list --header 'Accept: text/turtle' http://example.org/ns/a
   urldb archive list --data q=m51 --request-content-type application/x-www-form-urlencoded http://example.org/
-  urldb archive list --format jsonl | jq -r 'select(.contents > 1) | .url'")]
+  urldb archive list --format jsonl | jq -r 'select(.contents > 1) | .url'
+  urldb archive list --format link http://example.org/m51.csv")]
 pub(super) struct Args {
-    /// Output for people, or one JSON object per line
+    /// Output for people, one JSON object per line, or links to the captures of a URL
     #[arg(long, default_value = "human")]
-    format: ListFormat,
+    format: Format,
     #[command(flatten)]
     request: AnsweredArgs,
     /// List each capture of this URL
     #[arg(value_name = "URL")]
     url: Option<String>,
+}
+
+/// The form of the output; `link` is that of a `TimeMap` (RFC 7089).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Jsonl,
+    Link,
 }
 
 /// The request that captures answer.
@@ -131,45 +143,72 @@ struct SummaryLine<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    let replay_url = replay_url(args, context)?;
     let catalogue = catalogue(context)?;
     let mut out = BufWriter::new(output::stdout());
-    match &args.url {
-        Some(url) => {
-            let mut captures = if args.request.has_request() {
+    match (&args.url, replay_url) {
+        (Some(url), Some(replay_url)) => {
+            let captures = of_variant(args, url, catalogue.captures_of(url, None)?)?;
+            time_map::write(&mut out, url, &captures, replay_url)?;
+        }
+        (Some(url), None) => {
+            let captures = if args.request.has_request() {
                 let request = args.request.stored(&context.directory)?;
                 catalogue.captures_of(url, request.as_ref())?
             } else {
                 catalogue.all_of(url)?
             };
-            let headers = args.request.headers()?;
-            captures.retain(|it| has_headers(it.line.vary.as_deref(), &headers));
-            anyhow::ensure!(
-                !captures.is_empty(),
-                "the archive has no capture of {url} ({}); without --header, all of them are listed",
-                headers.join(", ")
-            );
+            let mut captures = of_variant(args, url, captures)?;
             // The captures of each variant stand together, as those that answer each request do.
             for answers in captures.chunk_by_mut(|one, other| one.line.key == other.line.key) {
                 answers.sort_by(|one, other| one.line.vary.cmp(&other.line.vary));
             }
             list_captures(&mut out, &captures, args.format)?;
         }
-        None if args.request.is_given() => {
+        (None, _) if args.request.is_given() => {
             anyhow::bail!(
                 "--method, --data and --header say how a URL was asked for: name the URL, too"
             );
         }
-        None => list_urls(&mut out, &catalogue, args.format)?,
+        (None, _) => list_urls(&mut out, &catalogue, args.format)?,
     }
     out.flush()?;
     Ok(ExitCode::Success)
 }
 
-fn list_captures(out: &mut impl Write, captures: &[Capture], format: ListFormat) -> io::Result<()> {
+/// The address of the server that replays the archive, for `--format link`; else `None`.
+fn replay_url<'a>(args: &Args, context: &'a Context) -> anyhow::Result<Option<&'a str>> {
+    if args.format != Format::Link {
+        return Ok(None);
+    }
+    anyhow::ensure!(
+        args.url.is_some() && !args.request.has_request(),
+        "--format link lists the answers of one URL to GET: name the URL, without --method and --data"
+    );
+    let replay_url = context.config.archive.replay_url.as_deref();
+    let replay_url = replay_url.context(
+        "--format link needs the address of the server that replays the archive: `replay-url` in [archive]",
+    )?;
+    Ok(Some(replay_url))
+}
+
+/// The captures of the variant that the options name; all captures without such an option.
+fn of_variant(args: &Args, url: &str, mut captures: Vec<Capture>) -> anyhow::Result<Vec<Capture>> {
+    let headers = args.request.headers()?;
+    captures.retain(|it| has_headers(it.line.vary.as_deref(), &headers));
+    anyhow::ensure!(
+        !captures.is_empty(),
+        "the archive has no capture of {url} ({}); without --header, all of them are listed",
+        headers.join(", ")
+    );
+    Ok(captures)
+}
+
+fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> io::Result<()> {
     let mut last = None;
     for capture in captures {
         let capture_line = capture_line(capture);
-        if format == ListFormat::Jsonl {
+        if format == Format::Jsonl {
             output::write_json_line(out, &capture_line)?;
             continue;
         }
@@ -226,11 +265,7 @@ fn short(digest: &str) -> &str {
 }
 
 /// Lists all URLs. The index is sorted by key: requests of one key are collected until the next key.
-fn list_urls(
-    out: &mut impl Write,
-    catalogue: &Catalogue,
-    format: ListFormat,
-) -> anyhow::Result<()> {
+fn list_urls(out: &mut impl Write, catalogue: &Catalogue, format: Format) -> anyhow::Result<()> {
     let mut key = String::new();
     let mut summaries: BTreeMap<AnsweredRequest, Summary> = BTreeMap::new();
     for line in catalogue.lines()? {
@@ -260,10 +295,10 @@ fn list_urls(
 fn write_summaries(
     out: &mut impl Write,
     summaries: &mut BTreeMap<AnsweredRequest, Summary>,
-    format: ListFormat,
+    format: Format,
 ) -> io::Result<()> {
     while let Some((subject, summary)) = summaries.pop_first() {
-        if format == ListFormat::Jsonl {
+        if format == Format::Jsonl {
             let (subject, summary) = (&subject, &summary);
             output::write_json_line(out, &SummaryLine { subject, summary })?;
             continue;

@@ -10,6 +10,7 @@ mod list;
 mod prune;
 mod repair;
 mod rewrite;
+mod time_map;
 mod verify;
 
 use clap::Subcommand;
