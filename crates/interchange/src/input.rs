@@ -94,9 +94,12 @@ impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            let most = self.most >> 20;
+            let (most, unit) = match self.most {
+                most if most < 1 << 20 => (most >> 10, "KiB"),
+                most => (most >> 20, "MiB"),
+            };
             io::Error::other(format!(
-                "it has more than {most} MiB in one piece, which is the limit"
+                "it has more than {most} {unit} in one piece, which is the limit"
             ))
         })?;
         Ok(read)

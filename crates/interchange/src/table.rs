@@ -96,7 +96,7 @@ fn parse<'a>(
     location: &Location,
 ) -> Result<ListItem, Notice> {
     let mut values = RowValues::default();
-    for (column, cell) in cells.filter(|(_, cell)| !cell.text.is_empty()) {
+    for (column, cell) in cells.filter(|(_, cell)| !cell.text.trim().is_empty()) {
         let taken = values.take(column, cell);
         taken.map_err(|why| Notice::refused(location.clone(), "bad-cell", why))?;
     }
@@ -118,7 +118,7 @@ struct RowValues<'a> {
 }
 
 impl<'a> RowValues<'a> {
-    /// Takes a cell that is not empty.
+    /// Takes a cell that is not blank.
     ///
     /// # Errors
     /// A text that says why the cell holds no value of its column.
@@ -293,7 +293,10 @@ fn take(rest: &mut Mapping, column: &str) -> Option<String> {
                 .join(&SEPARATOR.to_string())
         }
         ("content-length" | "content-sha256" | "categories", _) => return None,
-        (_, value) => value.as_text().filter(|text| !text.is_empty())?.to_owned(),
+        (_, value) => {
+            let text = value.as_text();
+            text.filter(|text| !text.trim().is_empty())?.to_owned()
+        }
     };
     rest.remove(column);
     Some(text)

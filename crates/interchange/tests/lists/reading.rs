@@ -6,9 +6,11 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use urldb_format::Value;
+use urldb_format::{Metadata, Record, Value};
 use urldb_interchange::table::Columns;
-use urldb_interchange::{NoticeSeverity, ReadError, bag, input, jsonl, list, sums, table};
+use urldb_interchange::{
+    DomainRecord, NoticeSeverity, ReadError, bag, conandata, input, jsonl, list, sums, table,
+};
 
 use crate::common::{Taken, digest};
 
@@ -84,6 +86,37 @@ fn a_table_without_urls_or_without_end_is_none() {
     let (taken, result) = rows(&format!("url\n{}", row.repeat(4500)), &[]);
     result.unwrap();
     assert_eq!(taken.items.len(), 4500);
+}
+
+#[test]
+fn a_blank_cell_is_no_value() {
+    let (taken, result) = rows(
+        "url,type,title,sha256,redirects to\nhttp://a.test/, ,\t,\" \", \n",
+        &[],
+    );
+    result.unwrap();
+    assert_eq!(taken.items[0].record, Record::new("/"));
+    assert!(taken.items[0].spans.is_empty());
+    // A value of blanks is kept all the same.
+    let mut record = Record::new("/");
+    record.name = Some(" ".to_owned());
+    let metadata = Metadata::default();
+    let mut text = vec![];
+    let mut writer = table::Writer::new(&mut text).unwrap();
+    let row = DomainRecord::new("a.test", &metadata, &record).unwrap();
+    writer.write(&row).unwrap();
+    writer.finish().unwrap();
+    let (taken, _) = rows(&String::from_utf8(text).unwrap(), &[]);
+    assert_eq!(taken.items[0].record, record);
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused_with_the_limit() {
+    let text = "#".repeat((256 << 10) + 1);
+    let (_, result) =
+        Taken::with_result(|sink| conandata::read(text.as_bytes(), &"c.yml".into(), sink));
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("more than 256 KiB"), "{error}");
 }
 
 #[test]
