@@ -47,11 +47,9 @@ pub(super) fn update(
     } else if let Some(what) = difference(metadata, record, claim) {
         let dispute = hand_written(claim, known, &what);
         return changes.contradict(metadata.identity_of(record), dispute);
-    } else {
+    } else if !adopt {
         changes.agreeing += 1;
-        if !adopt {
-            return changes.keep(record, record.clone());
-        }
+        return changes.keep(record, record.clone());
     }
     changes.keep(record, owned(metadata, record, claim));
 }

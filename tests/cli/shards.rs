@@ -264,7 +264,13 @@ fn seal(bundle: &Path, change: impl FnOnce(&mut Value)) {
 #[test]
 fn eight_shards_and_a_collecting_run_are_one_run() {
     let site = Site::new();
-    let first = site.repository("");
+    let first = site.repository("[source.docs]\nformat = \"links\"\npath = [\"docs/*.md\"]\n");
+    let links = [
+        "http://h04.example.test/new",
+        "http://h02.example.test/bytes",
+    ];
+    first.write("docs/a.md", links.join("\n\n"));
+    first.ok("sync --adopt");
     first.ok("run");
     // The next run begins in another second, so that it knows when all was good.
     std::thread::sleep(Duration::from_millis(1_100));
@@ -272,6 +278,12 @@ fn eight_shards_and_a_collecting_run_are_one_run() {
     let (alone, sharded) = (first.copy(), first.copy());
 
     let expected = alone.exits(1, "run --format json");
+    for line in [1, 3] {
+        let place = json!({ "file": "docs/a.md", "line": line });
+        let report = expected.json();
+        let mut findings = report["findings"].as_array().unwrap().iter();
+        assert!(findings.any(|it| it["locations"][0] == place));
+    }
     let before = (sharded.tree("status"), sharded.tree("archive"));
 
     // One shard is killed while it waits for its hosts, and runs again.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::hook::Repository;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, assert_lacks};
 use crate::site::{Site, sha256};
 
 const FILE: &str = "urldb/data.test.yaml";
@@ -122,7 +122,8 @@ fn a_record_that_people_wrote_is_never_changed() {
     sandbox.exits(1, "sync --adopt").says(mistake);
     sandbox.assert_file(FILE, &other);
     sandbox.write(FILE, &by_hand);
-    sandbox.ok("sync --adopt").says("1 updated");
+    let adopted = sandbox.ok("sync --adopt").says("1 updated");
+    assert_lacks(&adopted.out, "no list made");
     sandbox.assert_file(
         FILE,
         &by_hand.replace("---\n_path: /b", "source:\n- sums\n---\n_path: /b"),

@@ -96,6 +96,25 @@ fn a_schedule_starts_runs() {
 }
 
 #[test]
+fn a_run_follows_the_lists_first() {
+    let source = "[source.urls]\nformat = \"list\"\npath = [\"urls.txt\"]\n";
+    let (_site, sandbox) = watched(&format!("[[schedule]]\ncron = \"* * * * * *\"\n{source}"));
+    let list = "http://example.test/b\n";
+    sandbox.write("urls.txt", list);
+    let mut watch = start(&sandbox);
+    watch.expect("all 2 URLs are as promised");
+    assert_has(&sandbox.read(FILE), "_path: /b\nsource:\n- urls\n");
+    sandbox.write("urls.txt", format!("{list}http://example.test/c\n"));
+    watch.expect("broken[gone]: http://example.test/c");
+    // A list that cannot be followed stops no run.
+    sandbox.write("urls.txt", "<<<<<<< ours\n");
+    watch.expect("not-synced");
+    watch.expect("broken[gone]: http://example.test/c");
+    watch.signal("-TERM");
+    watch.end();
+}
+
+#[test]
 fn watch_and_run_exclude_each_other() {
     let (_site, sandbox) = watched("");
     let watch = start(&sandbox);
