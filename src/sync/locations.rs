@@ -18,6 +18,8 @@ pub struct ListLocations {
     places: Vec<Place>,
     /// Those among them that are new, in their order.
     new: Vec<Place>,
+    /// The URLs of places that the site rules take to another page.
+    written: HashMap<Place, Box<str>>,
     hasher: RandomState,
     records: RecordPlaces,
 }
@@ -42,6 +44,7 @@ impl ListLocations {
             numbers: HashMap::new(),
             places: vec![],
             new: vec![],
+            written: HashMap::new(),
             hasher: RandomState::new(),
             records: RecordPlaces::AsRead,
         }
@@ -51,12 +54,13 @@ impl ListLocations {
         self.hasher.hash_one((domain, identity))
     }
 
-    /// Adds the place of a record in the domain file of a host.
+    /// Adds the place of a record in the domain file of a host. `written` is the URL of the place, if the site rules took
+    /// it to another page.
     pub(crate) fn add(
         &mut self,
         domain: &str,
         identity: &RecordIdentity,
-        at: &Location,
+        (at, written): (&Location, Option<Box<str>>),
         is_new: bool,
     ) {
         let number = match self.numbers.get(&at.file) {
@@ -67,6 +71,7 @@ impl ListLocations {
         let line = u32::try_from(at.line_number()).unwrap_or(u32::MAX);
         let place = (self.hash(domain, identity), number, line);
         self.places.push(place);
+        self.written.extend(written.map(|url| (place, url)));
         self.new.extend(is_new.then_some(place));
     }
 
@@ -85,13 +90,19 @@ impl ListLocations {
             .filter_map(|(number, file)| Some((*self.numbers.get(file)?, number)))
             .collect();
         self.numbers.clear();
+        let renumber = |(record, file, line): Place| {
+            let file = renumbered.get(&file).copied().unwrap_or(file);
+            (record, file, line)
+        };
         for places in [&mut self.places, &mut self.new] {
-            for (_, file, _) in &mut *places {
-                *file = renumbered.get(file).copied().unwrap_or(*file);
+            for place in &mut *places {
+                *place = renumber(*place);
             }
             places.sort_unstable();
             places.dedup();
         }
+        let written = std::mem::take(&mut self.written).into_iter();
+        self.written = written.map(|(place, url)| (renumber(place), url)).collect();
     }
 
     /// The same places, of records that are read from copies of domain files. The records are at these places: a host,
@@ -147,24 +158,26 @@ impl ListLocations {
         record: Option<(&Arc<str>, usize)>,
     ) -> Option<UrlUses> {
         let places = self.places(domain, identity);
-        let location = |file: &Arc<str>, line| protocol::Location {
+        let location = |file: &Arc<str>, line, written: Option<&Box<str>>| protocol::Location {
             file: file.to_string(),
             line,
+            written_as: written.map(ToString::to_string),
         };
         let is_new = |place: &&Place| self.new.binary_search(place).is_ok();
         let known = places.iter().filter(|place| !is_new(place));
         let first = places.iter().filter(is_new).chain(known);
         let first = first.take(UrlUses::MOST);
         let mut locations: Vec<protocol::Location> = first
-            .filter_map(|(_, file, line)| {
-                let file = self.files.get(*file as usize)?;
-                Some(location(file, *line as usize))
+            .filter_map(|place| {
+                let (_, file, line) = *place;
+                let file = self.files.get(file as usize)?;
+                Some(location(file, line as usize, self.written.get(place)))
             })
             .collect();
         if locations.is_empty() {
             return None;
         }
-        locations.extend(record.map(|(file, line)| location(file, line)));
+        locations.extend(record.map(|(file, line)| location(file, line, None)));
         Some(UrlUses {
             used: places.len() as u64,
             used_files: places.chunk_by(|one, other| one.1 == other.1).count() as u64,
@@ -205,7 +218,7 @@ mod tests {
             locations.add(
                 "a.test",
                 &RecordIdentity::get(path),
-                &at,
+                (&at, None),
                 file == "guide/b.md",
             );
         }
@@ -235,7 +248,8 @@ mod tests {
         let identity = RecordIdentity::get("/x");
         for line in (1..=40).rev() {
             let file: Arc<str> = format!("{:02}.md", line % 12).into();
-            locations.add("a.test", &identity, &Location::line(&file, line), false);
+            let at = Location::line(&file, line);
+            locations.add("a.test", &identity, (&at, None), false);
         }
         locations.finish();
         let x = uses(&locations, "/x").unwrap();

@@ -384,6 +384,7 @@ impl<'a> Reading<'a> {
             .map(|item| ItemPlace {
                 identity: known.metadata.identity_of(&item.record),
                 location: item.location.clone(),
+                written: item.written.clone(),
                 hashes: self.hashes(item),
             })
             .collect();
@@ -410,6 +411,7 @@ impl<'a> Reading<'a> {
         let ItemPlace {
             identity,
             location,
+            written,
             hashes,
         } = place;
         let Plan {
@@ -424,7 +426,7 @@ impl<'a> Reading<'a> {
             }
             _ => {}
         }
-        locations.add(domain, &identity, &location, is_new);
+        locations.add(domain, &identity, (&location, written), is_new);
         if is_new {
             changes.records.push((domain.to_owned(), identity));
         }
@@ -474,5 +476,6 @@ impl<'a> Reading<'a> {
 struct ItemPlace {
     identity: RecordIdentity,
     location: Location,
+    written: Option<Box<str>>,
     hashes: Option<ItemHashes>,
 }

@@ -72,6 +72,8 @@ pub(crate) fn page_of(
                 );
                 return Err(refused(Code::OtherPage, message));
             }
+            let is_other = !is_same || item.scheme != page.scheme;
+            item.written = is_other.then(|| url.as_str().into());
             (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
             Ok(item)
         }

@@ -116,6 +116,7 @@ struct Entry<'a> {
     metadata: Option<Cow<'a, Metadata>>,
     spelling: Option<Cow<'a, str>>,
     moment: Option<Cow<'a, str>>,
+    written: Option<Cow<'a, str>>,
 }
 
 impl<'a> Entry<'a> {
@@ -133,6 +134,7 @@ impl<'a> Entry<'a> {
             metadata: item.metadata.as_ref().map(Cow::Borrowed),
             spelling: item.spelling.as_deref().map(Cow::Borrowed),
             moment: item.moment.as_deref().map(Cow::Borrowed),
+            written: item.written.as_deref().map(Cow::Borrowed),
         }
     }
 
@@ -158,6 +160,7 @@ impl<'a> Entry<'a> {
             metadata: self.metadata.map(Cow::into_owned),
             spelling: self.spelling.map(Cow::into_owned),
             moment: self.moment.map(Cow::into_owned),
+            written: self.written.map(Into::into),
             spans: vec![],
         })
     }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use crate::hook::Repository;
 use crate::sandbox::{Sandbox, assert_lacks};
 use crate::site::{Site, sha256};
@@ -622,6 +624,35 @@ fn site_rules_take_links_to_their_page_but_no_promise() {
         sandbox.ok("list").out,
         "http://www.example.org/one\nhttp://www.example.org/two\n"
     );
+}
+
+#[test]
+fn a_place_says_how_it_writes_the_page_of_a_finding() {
+    let site = Site::with(&[]);
+    let sandbox = Sandbox::new("[source.docs]\nformat = \"links\"\npath = [\"*.md\"]\n");
+    let rules = "main {\n  optional www = website(\"w{1,4}\\.\", \"www\");\n};\n";
+    sandbox.write("urldb/rules/example.org.rules", rules);
+    sandbox.write(
+        "a.md",
+        "http://www.example.org/one\n\nhttp://ww.example.org/one\n",
+    );
+    sandbox.write("b.md", "http://example.org/two\n");
+    sandbox.ok("sync");
+    let check = format!("check --map {}", site.map("www.example.org"));
+    sandbox
+        .exits(1, &check)
+        .says("--> b.md:1 (written as http://example.org/two)  /two");
+    let one = format!("{check} http://www.example.org/one");
+    sandbox.exits(1, &one).says(&[
+        "used      2 times in 1 file: a.md:1, a.md:3 (written as\n",
+        "  http://ww.example.org/one)\n",
+    ]);
+    let report = sandbox.exits(1, &format!("{check} --format json")).json();
+    let findings = report["findings"].as_array().unwrap();
+    let written = |index: usize| &findings[0]["locations"][index]["written_as"];
+    assert_eq!(written(0), &Value::Null);
+    assert_eq!(written(1), "http://ww.example.org/one");
+    assert_eq!(written(2), &Value::Null, "the record");
 }
 
 #[test]

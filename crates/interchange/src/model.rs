@@ -78,6 +78,8 @@ pub struct ListItem {
     pub metadata: Option<Metadata>,
     /// The exact URL of the source, for formats that promise to return it unchanged.
     pub spelling: Option<String>,
+    /// The URL of the source, if site rules took the item to another page. No reader sets it.
+    pub written: Option<Box<str>>,
     /// The time of a capture, `YYYYMMDDhhmmss`; the latest capture counts.
     pub moment: Option<String>,
     /// The spans of values of the record, where the value stands in the file as plain text. Several items can share
@@ -101,6 +103,7 @@ impl ListItem {
                 record: Record::new(path),
                 metadata: None,
                 spelling: None,
+                written: None,
                 moment: None,
                 spans: vec![],
             }),
@@ -121,6 +124,7 @@ impl ListItem {
                 record: Record::new(uri),
                 metadata: None,
                 spelling: None,
+                written: None,
                 moment: None,
                 spans: vec![],
             }),

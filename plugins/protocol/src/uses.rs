@@ -45,6 +45,9 @@ pub struct Location {
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
+    /// The URL of the line, if it is another one, which the site rules take to the page of the finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_as: Option<String>,
 }
 
 #[expect(

@@ -13,6 +13,7 @@ const ALL: u64 = 3;
 const SOME: usize = 2;
 
 /// `40 times in 12 files: guide/a.md:3, guide/b.md:9 and 38 more`, or `guide/a.md:3`; `None` for a URL that no list has.
+/// `guide/a.md:3 (written as URL)` if the site rules take that URL to the page.
 pub fn uses_text(uses: &UrlUses) -> Option<Text> {
     let (times, (lines, _)) = (uses.used, uses.split());
     let shown = if times <= ALL { lines.len() } else { SOME };
@@ -25,6 +26,9 @@ pub fn uses_text(uses: &UrlUses) -> Option<Text> {
     for (index, at) in lines.iter().take(shown).enumerate() {
         text = text.own(if index == 0 { "" } else { ", " });
         text = text.path(&format!("{}:{}", at.file, at.line));
+        if let Some(url) = &at.written_as {
+            text = text.own(" (written as ").outside(&one_line(url)).own(")");
+        }
     }
     let more = times.saturating_sub(shown as u64);
     Some(match more {
@@ -33,9 +37,10 @@ pub fn uses_text(uses: &UrlUses) -> Option<Text> {
     })
 }
 
-/// The fact about a URL that is used several times.
-pub(crate) fn several_uses(uses: &UrlUses) -> Option<Fact> {
-    let text = uses_text(uses).filter(|_| uses.used > 1);
+/// The fact about a URL that is used several times, or written otherwise.
+pub(crate) fn notable_uses(uses: &UrlUses) -> Option<Fact> {
+    let is_other = uses.locations.iter().any(|at| at.written_as.is_some());
+    let text = uses_text(uses).filter(|_| uses.used > 1 || is_other);
     Some(Fact::new(USED, text?))
 }
 
@@ -46,7 +51,9 @@ pub(crate) const USED: &str = "used";
 pub(crate) fn used_in_row(uses: &UrlUses) -> Option<String> {
     let (lines, _) = uses.split();
     let first = lines.first()?;
-    let first = one_line(&format!("{}:{}", first.file, first.line));
+    let written = first.written_as.iter();
+    let written: String = written.map(|url| format!(" (written as {url})")).collect();
+    let first = one_line(&format!("{}:{}{written}", first.file, first.line));
     Some(match uses.used.saturating_sub(1) {
         0 => first,
         more => format!("{first} and {}", counted(more, "more place")),

@@ -11,7 +11,7 @@ use crate::message::{Block, Class, Command, Fact, SourceLink, UrlList, UrlRow};
 use crate::numbers::{count, number};
 use crate::sentences::warning_sentence;
 use crate::text::Text;
-use crate::uses::{several_uses, used_in_row};
+use crate::uses::{notable_uses, used_in_row};
 
 /// So many warnings of one kind about a host have a block each, if they differ.
 const FEW: usize = 5;
@@ -170,7 +170,7 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
     let detail = Text::new().outside(&first.message);
     let brief = Text::from(detail.capitalized()).own(".");
     let mut facts = vec![Fact::new("seen", detail)];
-    facts.extend(several_uses(&first.uses).filter(|_| total == 1));
+    facts.extend(notable_uses(&first.uses).filter(|_| total == 1));
     Block {
         code: Some(sanitize(&first.code).into_owned()),
         place: Some(place_of(first, envelope, total == 1)),

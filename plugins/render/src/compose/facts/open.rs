@@ -12,7 +12,7 @@ use crate::message::Fact;
 use crate::numbers::{age, count, day, moment, number, share};
 use crate::sentences::{Cause, Subject, is_unsettled};
 use crate::text::Text;
-use crate::uses::several_uses;
+use crate::uses::notable_uses;
 
 /// Fewest URLs for which the common prefix is worth a line.
 const MANY: u64 = 10;
@@ -53,7 +53,7 @@ impl OpenGroup<'_> {
     /// The places in lists that use the URL, if there are several.
     pub(super) fn used(&self) -> Option<Fact> {
         let url = self.group.urls().next().filter(|_| self.is_one_url())?;
-        several_uses(self.envelope.uses(url)?)
+        notable_uses(self.envelope.uses(url)?)
     }
 
     /// The fact behind the failures of several URLs of one host, unless the title tells it.
