@@ -149,6 +149,16 @@ fn a_url_that_a_run_can_check_is_a_mistake_among_held_uris() {
         "move the record to example.test.yaml, with `_path: /z`",
     ]);
     std::fs::remove_file(sandbox.path(FILE)).unwrap();
+    // The file is no domain, and has no other names.
+    let names = "---\ncnames:\n- other.test\n---\n_path: urn:x:y\n";
+    sandbox.write("urldb/other.test.yaml", "---\n---\n_path: /\n");
+    let text = sandbox.read(URIS);
+    sandbox.write(URIS, names);
+    sandbox.exits(1, "lint").says(&[
+        "urldb/+uris.yaml:2:1: unknown-key: `cnames` means nothing here",
+        "2 files: 1 error, 0 warnings",
+    ]);
+    sandbox.write(URIS, text);
     std::fs::remove_file(sandbox.path("urldb/other.test.yaml")).unwrap();
     sandbox
         .exits(1, "check")
