@@ -18,7 +18,9 @@ use urldb_files::Root;
 use urldb_http::{Budget, Options};
 use urldb_issues::{IssuesNotifier, Service, Token};
 use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Notifier};
-use urldb_store::{Budgets, Credentials, Environment, Store, StoreError, StoreOptions, StoredFile};
+use urldb_store::{
+    Budgets, Credentials, Environment, Location, Store, StoreError, StoreOptions, StoredFile,
+};
 use urldb_webhook::WebhookNotifier;
 
 /// For servers that want too many requests, or send too many bytes.
@@ -201,7 +203,10 @@ fn http(timeout: Duration) -> Options {
 
 fn store(server: &Server, budget: Budget) -> Store {
     Store::open(&StoreOptions {
-        location: "s3://evidence/project".parse().unwrap(),
+        location: match "s3://evidence/project".parse() {
+            Ok(Location::Bucket(location)) => location,
+            other => panic!("{other:?}"),
+        },
         endpoint: Some(format!("http://{}", server.address())),
         region: None,
         environment: Environment {

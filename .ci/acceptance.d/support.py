@@ -256,8 +256,10 @@ class Bucket:
         return json.loads(self.ask("GET", self.path("manifest.json")))
 
     def problems(self):
-        """How the objects differ from the manifest."""
+        """How the objects differ from the manifest and the last 8 before it, of which a run may leave a few more."""
         manifest, names = self.manifest(), set(self.tags())
+        former = {name for name in names if name.startswith("manifests/")}
+        kept = {f"manifests/{serial}.json" for serial in range(max(0, manifest["serial"] - 8), manifest["serial"])}
         named = {entry["name"] for entry in manifest["files"]} | {"manifest.json"}
-        problems = [f"objects and manifest differ: {sorted(names ^ named)}"] if names != named else []
-        return problems + [f"objects wait to be removed: {manifest['removing']}"] * bool(manifest["removing"])
+        problems = [f"objects and manifest differ: {sorted(names - former ^ named)}"] if names - former != named else []
+        return problems + [f"former manifests are missing: {sorted(kept - former)}"] * bool(kept - former)

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -10,8 +10,8 @@ use anyhow::Context;
 use tempfile::TempDir;
 use urldb_files::{Root, RootFile};
 use urldb_store::{
-    Budgets, Environment, Manifest, Store, StoreError, StoreErrorKind, StoreOptions, StoredFile,
-    StoredInput,
+    Budgets, Environment, Location, Manifest, Store, StoreError, StoreErrorKind, StoreOptions,
+    StoredFile, StoredInput,
 };
 
 use crate::config::{ArchiveStore, Config};
@@ -47,6 +47,13 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
         region,
         ..
     } = archive_store;
+    let location = match location {
+        Location::Folder(path) => {
+            ensure_apart(path, config.archive_root().path())?;
+            return Ok(Some(Store::in_folder(path)));
+        }
+        Location::Bucket(location) => location,
+    };
     let ca_file = config.network.ca_file.as_ref();
     let authorities = ca_file.map(|path| {
         urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE)
@@ -66,6 +73,19 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
         budgets: Budgets::default(),
     })?;
     Ok(Some(store))
+}
+
+/// Refuses a store that shares files with the folder of the archive, whose copies runs remove.
+fn ensure_apart(store: &Path, archive: &Path) -> anyhow::Result<()> {
+    let real = |path: &Path| urldb_files::real_path(path).unwrap_or_else(|_| path.to_owned());
+    let (store, archive) = (real(store), real(archive));
+    anyhow::ensure!(
+        !store.starts_with(&archive) && !archive.starts_with(&store),
+        "the store of the archive cannot be {}, since the archive is {}: choose another folder",
+        store.display(),
+        archive.display()
+    );
+    Ok(())
 }
 
 /// The store, and what it had when it was asked.

@@ -40,10 +40,12 @@ pub(super) fn replace_in_store(
         files.push((format!("{INDEX_DIRECTORY}/{base}"), path));
     }
     let manifest = store.manifest()?;
-    let is_stored = |name: &&String| manifest.contains(name);
+    let stored = old.iter().filter(|name| manifest.contains(name));
     let mut change = ManifestChange {
         add: vec![],
-        remove: old.iter().filter(is_stored).cloned().collect(),
+        remove: stored
+            .map(|old| (old.clone(), Some(name.to_owned())))
+            .collect(),
     };
     let unpublished = UnpublishedObjects::of(&config.archive_root());
     store.prepare()?;

@@ -137,10 +137,11 @@ impl Upload<'_> {
                 return Ok(report);
             }
         };
-        if let Err(error) = UnpublishedObjects::of(self.folder).discard(self.store) {
-            match error.downcast::<StoreError>() {
-                Ok(error) => self.add_error(&mut report, &[], &error),
-                Err(error) => report.faults.push(format!("{error:#}")),
+        if let Err(error) = self.tidy(&manifest) {
+            match error.downcast_ref::<StoreError>() {
+                // Nothing waits for it, and the next run makes up for it.
+                Some(error) if error.is_transient() => {}
+                _ => report.faults.push(format!("{error:#}")),
             }
         }
         let is_new = |manifest: &Manifest, name: &str| {
@@ -183,6 +184,13 @@ impl Upload<'_> {
             self.make_room(&manifest)?;
         }
         Ok(report)
+    }
+
+    /// Deletes what killed processes left in the store.
+    fn tidy(&self, manifest: &Manifest) -> anyhow::Result<()> {
+        UnpublishedObjects::of(self.folder).discard(self.store)?;
+        let objects = self.store.list(manifest.names().count())?;
+        Ok(self.store.tidy(manifest, &objects)?)
     }
 
     /// The names of the finished files in the folder, sorted.
@@ -243,7 +251,8 @@ impl Upload<'_> {
             self.add(name, &mut change, report)?;
         }
         if report.faults.is_empty() {
-            change.remove = superseded;
+            // Their lines are in several segments, which `urldb archive index` can make anew.
+            change.remove = superseded.into_iter().map(|name| (name, None)).collect();
         }
         Ok(change)
     }
@@ -279,16 +288,15 @@ impl Upload<'_> {
         manifest: &mut Manifest,
         report: &mut UploadReport,
     ) -> Result<(), StoreError> {
-        let has_leftovers = manifest.has_leftovers();
-        if change.add.is_empty() && change.remove.is_empty() && !has_leftovers {
+        if change.add.is_empty() && change.remove.is_empty() {
             return Ok(());
         }
         let published = match self.store.publish(change) {
             // Another machine has merged the same segments of the index: they are gone already.
             Err(error) if error.kind() == StoreErrorKind::Conflict && !change.remove.is_empty() => {
                 let change = ManifestChange {
-                    remove: vec![],
-                    ..change.clone()
+                    add: change.add.clone(),
+                    ..ManifestChange::default()
                 };
                 self.store.publish(&change)?
             }

@@ -46,7 +46,7 @@ pub struct Archive {
 /// The object store of an archive.
 #[derive(Debug, Clone)]
 pub struct ArchiveStore {
-    /// The bucket and the prefix.
+    /// A bucket and a prefix, or a folder.
     pub location: Location,
     /// The URL of the server, unless AWS.
     pub endpoint: Option<String>,
@@ -183,7 +183,9 @@ fn replay_url(text: &str) -> Result<String, String> {
 fn archive_store(section: &Section<'_>) -> Option<ArchiveStore> {
     let location = section.checked("store", |text| {
         text.parse().map_err(|problem: InvalidLocation| {
-            format!("`store` should be such as \"s3://BUCKET/PREFIX\": {problem}")
+            format!(
+                "`store` should be such as \"s3://BUCKET/PREFIX\" or \"file:///FOLDER\": {problem}"
+            )
         })
     });
     let endpoint = section.checked("store-endpoint", |text| {

@@ -8,6 +8,7 @@ use urldb_files::{Root, RootFile, is_there};
 use urldb_format::{DomainFile, Linter, fold};
 use urldb_render::numbers::{count, share_with, size};
 use urldb_render::wrong_clock;
+use urldb_store::Location;
 use urldb_text::Finding;
 
 use super::schedule::Workflow;
@@ -314,6 +315,16 @@ impl ProjectSetup<'_> {
     /// The object store of the archive, if one is configured; it is not contacted.
     pub(super) fn store(&self, workflows: &[Workflow]) -> Option<Check> {
         let location = &self.config.archive.store.as_ref()?.location;
+        if let Location::Folder(path) = location {
+            return Some(match open_store(&self.config) {
+                Err(error) => Check::fault("store", explain(&error)),
+                Ok(_) if urldb_files::is_folder(path) => {
+                    Check::ok("store", format!("{location}: the folder is there"))
+                }
+                Ok(_) => Check::advice("store", format!("{location} is not there"))
+                    .mended_by("if its disk is there", &["mkdir", &path.to_string_lossy()]),
+            });
+        }
         let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
         let unset = variables
             .into_iter()

@@ -339,25 +339,29 @@ fn a_list_without_end_ends_the_verification() {
 #[test]
 fn compact_makes_room_in_a_full_manifest() {
     let stored = Stored::new(MONTHLY);
-    // Each file that is removed makes about 100 bytes of room, and what is made takes about 700.
-    for _ in 0..9 {
-        stored.ok("run");
+    // Each file that is removed makes about 40 bytes of room, and what is made takes about 600.
+    for n in 10..30 {
+        let name = format!("urldb-202001010000{n}-00000-x.warc.gz");
+        let mut shelf = Shelf::with_ids(&stored.sandbox, &name, 2 * n);
+        shelf.capture(&format!("2020-01-01T00:00:{n}Z"), &text(URL, "first"));
+        shelf.finish();
     }
+    stored.ok("run");
     // Names of removed files fill the manifest but for a few bytes.
     let key = "project/manifest.json";
     let manifest = String::from_utf8(stored.server.object(key).unwrap()).unwrap();
     let room = (16 << 20) - manifest.len() - 100;
-    let names = (0..room / 206).map(|n| format!("\n  \"{n:0>200}\""));
-    let last = "x".repeat((room % 206).saturating_sub(6));
-    let names: Vec<String> = names.chain([format!("\n  \"{last}\"")]).collect();
-    let removed = format!("\"removed\": [{}", names.join(","));
-    let full = manifest.replace("\"removed\": []", &format!("{removed}\n ]"));
+    let names = (0..room / 212).map(|n| format!("\n  \"{n:0>200}\": null"));
+    let last = "x".repeat((room % 212).saturating_sub(12).max(1));
+    let names: Vec<String> = names.chain([format!("\n  \"{last}\": null")]).collect();
+    let removed = format!("\"removed\": {{{}", names.join(","));
+    let full = manifest.replace("\"removed\": {}", &format!("{removed}\n }}"));
     assert_ne!(full, manifest);
     stored.server.set(key, full.as_bytes());
     stored
         .exits(2, "run")
         .complains("has too many files: `urldb archive compact` joins them");
-    stored.ok("archive compact").says("made 1 file of 10");
+    stored.ok("archive compact").says("made 1 file of 22");
     stored.ok("run");
     stored.verify();
 }
@@ -378,7 +382,7 @@ fn a_hostile_manifest_is_refused() {
     let stored = Stored::after_runs(1, "");
     stored.server.set(
         "project/manifest.json",
-        br#"{"format": "urldb-archive-1", "files": [{"name": "../../x.warc.gz", "length": 1, "sha256": "00"}]}"#,
+        br#"{"format": "urldb-archive-2", "serial": 1, "files": [{"name": "../../x.warc.gz", "length": 1, "sha256": "00"}], "removed": {}, "lost": []}"#,
     );
     for arguments in ["archive list", "archive verify", "run"] {
         stored
@@ -393,7 +397,7 @@ fn mistakes_in_the_keys_are_shown() {
         "[archive]\nstore = \"https://evidence/x\"\nstore-endpoint = \"minio\"\ncache-size = \"much\"\n",
     );
     sandbox.exits(2, "check").complains(&[
-        "urldb.toml:4:9: `store` should be such as \"s3://BUCKET/PREFIX\": it should begin with s3://\n",
+        "urldb.toml:4:9: `store` should be such as \"s3://BUCKET/PREFIX\" or \"file:///FOLDER\": it should begin with s3:// or file://\n",
         "urldb.toml:5:18: `store-endpoint` should be the URL of a server: it is no URL: relative URL without a base\n",
         "urldb.toml:6:14: `cache-size` should be a size",
     ]);

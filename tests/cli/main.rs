@@ -30,7 +30,9 @@
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
 //! - `archive_expected`: our index beside that of another program.
 //! - `archive_export`: bags, and the index made anew.
+//! - `archive_folder`: an archive whose store is a folder.
 //! - `archive_health`: verified, damaged, repaired and converted.
+//! - `archive_memento`: the captures of a URL for programs that look for former contents.
 //! - `archive_observed`: what a run reports as observed is archived, over random sites and settings.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `archive_requests`: the same for answers to other requests than GET.
@@ -72,6 +74,7 @@ mod archive_compact;
 mod archive_conditional;
 mod archive_expected;
 mod archive_export;
+mod archive_folder;
 mod archive_foreign;
 mod archive_health;
 mod archive_memento;

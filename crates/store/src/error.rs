@@ -37,6 +37,14 @@ impl StoreError {
         }
     }
 
+    /// The error of an object that is not as it must be.
+    pub(crate) fn damaged(name: &str, place: &impl std::fmt::Display, problem: &str) -> Self {
+        Self::new(
+            StoreErrorKind::Damaged,
+            format!("{name} in {place}: {problem}"),
+        )
+    }
+
     /// The kind.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind

@@ -1,30 +1,36 @@
-//! Keeps the finished files of an archive in an S3 bucket.
+//! Keeps the finished files of an archive in an S3 bucket, or in a folder.
 //!
 //! ```text
-//! PREFIX/manifest.json   which files there are: name, length, SHA-256
-//! PREFIX/NAME            one object for each file
+//! manifest.json           which files there are: name, length, SHA-256
+//! manifests/SERIAL.json   the manifests before it
+//! NAME                    one object for each file
 //! ```
 //!
 //! A file has a unique name and never changes. So the manifest is the only object that is ever replaced,
-//! and it is replaced with a conditional write (`If-Match`, `If-None-Match`): of two writers at once, one
-//! reads the manifest again and repeats its change. A file counts once the manifest names it, so a
-//! process may be killed at any request.
+//! and it is replaced with a conditional write (`If-Match`, `If-None-Match`; in a folder, under a lock): of
+//! two writers at once, one reads the manifest again and repeats its change. A file counts once the manifest
+//! names it, so a process may be killed at any request.
 //!
 //! | step | killed after this step |
 //! |---|---|
 //! | objects of new files are written | the next writer finds the objects, compares them, and goes on |
+//! | the former manifest is copied | the next writer finds the copy |
 //! | the manifest is replaced | the change is made |
-//! | objects of removed files are deleted | the next writer deletes the rest |
+//! | objects of removed files are deleted | the next writer deletes the rest ([`Store::tidy`]) |
 //!
 //! The bucket is hostile input: names, lengths and digests are checked, and every conversation has a
 //! budget ([`Budgets`]). The interface blocks; its requests run on a thread of their own.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+mod bucket;
 mod budgets;
 mod credentials;
 mod error;
+mod folder;
 mod http_client;
+#[cfg(test)]
+mod kills;
 mod location;
 mod manifest;
 mod objects;
@@ -35,7 +41,7 @@ mod transfer;
 pub use budgets::Budgets;
 pub use credentials::{Credentials, Environment};
 pub use error::{StoreError, StoreErrorKind};
-pub use location::{InvalidLocation, Location};
+pub use location::{BucketLocation, InvalidLocation, Location};
 pub use manifest::{
     InvalidManifest, MANIFEST_NAME, Manifest, ManifestChange, StoredFile, check_name,
 };

@@ -1,14 +1,26 @@
-//! The place of an archive in a bucket: `s3://BUCKET/PREFIX`.
+//! The place of an archive: a bucket, as `s3://BUCKET/PREFIX`, or a folder, as `file:///mnt/backup/urldb`.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
+
+use url::Url;
 
 /// The longest prefix, in bytes; with the name of a file, a key stays below the 1,024 bytes of S3.
 const LONGEST_PREFIX: usize = 512;
 
+/// The place of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A bucket of an S3 server.
+    Bucket(BucketLocation),
+    /// The absolute path of a folder.
+    Folder(PathBuf),
+}
+
 /// A bucket, and the prefix of all keys in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
+pub struct BucketLocation {
     bucket: String,
     /// Without slashes at its ends; empty for the root of the bucket.
     prefix: String,
@@ -19,7 +31,7 @@ pub struct Location {
 #[error("{0}")]
 pub struct InvalidLocation(&'static str);
 
-impl Location {
+impl BucketLocation {
     /// The name of the bucket.
     pub fn bucket(&self) -> &str {
         &self.bucket
@@ -43,9 +55,24 @@ impl FromStr for Location {
     type Err = InvalidLocation;
 
     fn from_str(text: &str) -> Result<Self, InvalidLocation> {
-        let rest = text
-            .strip_prefix("s3://")
-            .ok_or(InvalidLocation("it should begin with s3://"))?;
+        if let Some(rest) = text.strip_prefix("s3://") {
+            return BucketLocation::parse(rest).map(Self::Bucket);
+        }
+        if !text.starts_with("file://") {
+            return Err(InvalidLocation("it should begin with s3:// or file://"));
+        }
+        let url = Url::parse(text).ok();
+        let url = url.filter(|url| url.query().is_none() && url.fragment().is_none());
+        let path = url.and_then(|url| url.to_file_path().ok());
+        let path = path.filter(|path| path.parent().is_some());
+        path.map(Self::Folder).ok_or(InvalidLocation(
+            "a folder should be an absolute path, such as file:///mnt/backup/urldb",
+        ))
+    }
+}
+
+impl BucketLocation {
+    fn parse(rest: &str) -> Result<Self, InvalidLocation> {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let is_bucket = (3..=63).contains(&bucket.len())
             && bucket
@@ -85,6 +112,18 @@ impl FromStr for Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bucket(bucket) => bucket.fmt(f),
+            Self::Folder(path) => match Url::from_file_path(path) {
+                Ok(url) => f.write_str(url.as_str().trim_end_matches('/')),
+                Err(()) => path.display().fmt(f),
+            },
+        }
+    }
+}
+
+impl fmt::Display for BucketLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}", self.bucket)?;
         if self.prefix.is_empty() {
             return Ok(());
@@ -104,12 +143,37 @@ mod tests {
             ("s3://evidence/", "evidence", ""),
             ("s3://a.b-1/x/y_z.2/", "a.b-1", "x/y_z.2"),
         ] {
-            let location: Location = text.parse().expect(text);
+            let Location::Bucket(location) = text.parse().expect(text) else {
+                panic!("{text} is a bucket")
+            };
             assert_eq!((location.bucket(), location.prefix()), (bucket, prefix));
         }
-        let location: Location = "s3://evidence/x".parse().expect("good");
+        let Ok(Location::Bucket(location)) = "s3://evidence/x".parse() else {
+            panic!("a bucket")
+        };
         assert_eq!(location.key("index/a.idx"), "x/index/a.idx");
         assert_eq!(location.to_string(), "s3://evidence/x");
+    }
+
+    #[test]
+    fn folders_are_read() {
+        for (text, path, shown) in [
+            (
+                "file:///mnt/backup/urldb",
+                "/mnt/backup/urldb",
+                "file:///mnt/backup/urldb",
+            ),
+            (
+                "file:///mnt/our%20disk/",
+                "/mnt/our disk",
+                "file:///mnt/our%20disk",
+            ),
+            ("file:///mnt/../x", "/x", "file:///x"),
+        ] {
+            let location: Location = text.parse().expect(text);
+            assert_eq!(location, Location::Folder(PathBuf::from(path)), "{text}");
+            assert_eq!(location.to_string(), shown);
+        }
     }
 
     #[test]
@@ -128,6 +192,13 @@ mod tests {
             "s3://evidence/x y",
             "s3://-ab/x",
             "s3://a..b/x",
+            "file://",
+            "file:///",
+            "file:relative",
+            "file://server/share",
+            "file:///mnt/x?y",
+            "file:///mnt/x#y",
+            "/mnt/backup",
         ] {
             assert!(text.parse::<Location>().is_err(), "{text}");
         }

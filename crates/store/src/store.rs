@@ -1,20 +1,24 @@
 //! The store of an archive, and changes of its manifest.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use bytes::Bytes;
 use urldb_http::Budget;
 
+use crate::bucket::{Bucket, BucketAccess};
 use crate::budgets::Budgets;
 use crate::credentials::Environment;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::location::Location;
+use crate::folder::Folder;
+use crate::location::{BucketLocation, Location};
 use crate::manifest::{
-    ChangeConflict, LARGEST_MANIFEST, MANIFEST_NAME, Manifest, ManifestChange, check_name,
+    ChangeConflict, LARGEST_MANIFEST, MANIFEST_NAME, Manifest, ManifestChange, StoredFile,
+    check_name, former_name,
 };
-use crate::objects::{BucketAccess, Objects, Session};
+use crate::objects::{Objects, Session};
 
 /// The region where none is configured.
 const DEFAULT_REGION: &str = "us-east-1";
@@ -25,11 +29,11 @@ const CHANGE_ATTEMPTS: u32 = 20;
 /// Attempts at a write or a deletion whose answer was lost, beside those of the HTTP client.
 const WRITE_ATTEMPTS: u32 = 3;
 
-/// The address of the store, and the options of its connection.
+/// The address of a bucket, and the options of its connection.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// The bucket and the prefix.
-    pub location: Location,
+    pub location: BucketLocation,
     /// The endpoint of the configuration; the environment wins. Without one, that of AWS.
     pub endpoint: Option<String>,
     /// The region of the configuration; the environment wins.
@@ -45,7 +49,7 @@ pub struct StoreOptions {
 /// The store of an archive.
 #[derive(Debug)]
 pub struct Store {
-    pub(crate) objects: Objects,
+    pub(crate) objects: Box<dyn Objects>,
     pub(crate) location: Location,
     pub(crate) budgets: Budgets,
 }
@@ -59,8 +63,25 @@ pub struct ChangeOutcome {
     pub undeleted: Option<StoreError>,
 }
 
+/// A manifest as an object.
+struct ManifestObject {
+    manifest: Manifest,
+    text: Bytes,
+    /// The entity tag.
+    tag: String,
+}
+
 impl Store {
-    /// Sets up the connection. Sends no request.
+    /// The store in a folder. Reads nothing.
+    pub fn in_folder(path: &Path) -> Self {
+        Self {
+            objects: Box::new(Folder::new(path)),
+            location: Location::Folder(path.to_owned()),
+            budgets: Budgets::default(),
+        }
+    }
+
+    /// Sets up the connection to a bucket. Sends no request.
     ///
     /// # Errors
     /// When the endpoint is not one, or TLS cannot be set up.
@@ -85,7 +106,7 @@ impl Store {
         });
         let endpoint = endpoint.transpose()?;
         let region = environment.region.as_deref().or(region.as_deref());
-        let objects = Objects::new(&BucketAccess {
+        let objects = Bucket::new(&BucketAccess {
             location,
             endpoint: endpoint.as_deref(),
             region: region.unwrap_or(DEFAULT_REGION),
@@ -93,13 +114,13 @@ impl Store {
             http,
         })?;
         Ok(Self {
-            objects,
-            location: location.clone(),
+            objects: Box::new(objects),
+            location: Location::Bucket(location.clone()),
             budgets: *budgets,
         })
     }
 
-    /// The bucket and the prefix.
+    /// The place of the store.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -109,14 +130,12 @@ impl Store {
     /// # Errors
     /// When the store cannot be reached, or the manifest cannot be used.
     pub fn manifest(&self) -> Result<Manifest, StoreError> {
-        Ok(self
-            .read_manifest()?
-            .map(|(manifest, _)| manifest)
-            .unwrap_or_default())
+        let read = self.read_manifest()?;
+        Ok(read.map(|it| it.manifest).unwrap_or_default())
     }
 
-    /// The manifest and its entity tag; `None` if the store is new.
-    fn read_manifest(&self) -> Result<Option<(Manifest, String)>, StoreError> {
+    /// The manifest; `None` if the store is new.
+    fn read_manifest(&self) -> Result<Option<ManifestObject>, StoreError> {
         let read = self
             .objects
             .converse(self.budgets.manifest)
@@ -126,7 +145,7 @@ impl Store {
             read => read?,
         };
         let manifest = Manifest::parse(&text).map_err(|problem| {
-            self.objects.damaged(
+            self.damaged(
                 MANIFEST_NAME,
                 &format!(
                     "the list of the archive's files is damaged: {problem}; put an earlier version of this \
@@ -139,7 +158,15 @@ impl Store {
                 "it sends no entity tag (ETag), without which two runs could not write safely",
             )
         })?;
-        Ok(Some((manifest, tag)))
+        Ok(Some(ManifestObject {
+            manifest,
+            text,
+            tag,
+        }))
+    }
+
+    pub(crate) fn damaged(&self, name: &str, problem: &str) -> StoreError {
+        StoreError::damaged(name, &self.location, problem)
     }
 
     /// Changes the manifest as a whole or not at all, then deletes the objects of removed files. The
@@ -168,38 +195,30 @@ impl Store {
                 )
             })
         })?;
-        let names: Vec<String> = manifest.removing().map(str::to_owned).collect();
-        if names.is_empty() {
-            return Ok(ChangeOutcome {
-                manifest,
-                undeleted: None,
-            });
-        }
-        let (mut gone, mut undeleted) = (BTreeSet::new(), None);
-        for name in names {
-            match self.delete(&name) {
-                Ok(()) => drop(gone.insert(name)),
-                Err(error) => {
-                    undeleted = Some(error);
-                    break;
-                }
-            }
-        }
-        let noted = self.change(|manifest| {
-            let before = manifest.clone();
-            manifest.forget_objects(&gone);
-            Ok(*manifest != before)
-        });
-        Ok(match noted {
-            Ok(manifest) => ChangeOutcome {
-                manifest,
-                undeleted,
-            },
-            Err(error) => ChangeOutcome {
-                manifest,
-                undeleted: undeleted.or(Some(error)),
-            },
+        let mut names = change.remove.keys();
+        let undeleted = names.try_for_each(|name| self.delete(name)).err();
+        Ok(ChangeOutcome {
+            manifest,
+            undeleted,
         })
+    }
+
+    /// Deletes what the store has and does not need: the objects of removed files whose records are in a file
+    /// that the store has, which a killed process left, and former manifests but the last 8. `objects` has all
+    /// objects, as [`Store::list`] returns them.
+    ///
+    /// # Errors
+    /// When an object cannot be deleted; the next time makes up for it.
+    pub fn tidy(&self, manifest: &Manifest, objects: &[(String, u64)]) -> Result<(), StoreError> {
+        let lengths: HashMap<&str, u64> = objects
+            .iter()
+            .map(|(name, length)| (name.as_str(), *length))
+            .collect();
+        let has = |file: &StoredFile| lengths.get(file.name.as_str()) == Some(&file.length);
+        let is_needless =
+            |name: &&str| manifest.is_forgotten(name) || manifest.is_superseded(name, has);
+        let mut needless = lengths.keys().copied().filter(is_needless);
+        needless.try_for_each(|name| self.delete(name))
     }
 
     /// Deletes the objects of files that were uploaded and will not be published. Objects of files in the
@@ -223,15 +242,27 @@ impl Store {
     pub(crate) fn attempt<T>(
         &self,
         budget: Budget,
-        work: impl Fn(&Session<'_>) -> Result<T, StoreError>,
+        work: impl Fn(&dyn Session) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut attempt = 1;
         loop {
-            match work(&self.objects.converse(budget)) {
+            match work(&*self.objects.converse(budget)) {
                 Err(error) if error.is_transient() && attempt < WRITE_ATTEMPTS => attempt += 1,
                 done => return done,
             }
         }
+    }
+
+    /// Replaces the manifest, after a copy of the former one is written.
+    fn replace(&self, former: &ManifestObject, text: Bytes) -> Result<(), StoreError> {
+        let session = self.objects.converse(self.budgets.manifest);
+        let copy = former_name(former.manifest.serial());
+        match session.create(&copy, former.text.clone()) {
+            // Another process, or one that was killed, has written it.
+            Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+            created => drop(created?),
+        }
+        session.replace(MANIFEST_NAME, text, &former.tag)
     }
 
     /// Reads the manifest, changes it, and writes it if it has not changed meanwhile; else again.
@@ -248,13 +279,15 @@ impl Store {
                     (20 + 10 * jitter) * u64::from(attempt),
                 ));
             }
-            let Some((mut manifest, tag)) = self.read_manifest()? else {
+            let Some(former) = self.read_manifest()? else {
                 self.prepare()?;
                 continue;
             };
+            let mut manifest = former.manifest.clone();
             if !change(&mut manifest)? {
                 return Ok(manifest);
             }
+            manifest.count_change();
             let text = Bytes::from(manifest.render());
             if text.len() as u64 > LARGEST_MANIFEST {
                 return Err(StoreError::new(
@@ -265,11 +298,8 @@ impl Store {
                     ),
                 ));
             }
-            let session = self.objects.converse(self.budgets.manifest);
-            let replaced = session.replace(MANIFEST_NAME, text, &tag);
-            drop(session);
-            match replaced {
-                Ok(_) => return Ok(manifest),
+            match self.replace(&former, text) {
+                Ok(()) => return Ok(manifest),
                 Err(error) if error.kind() == StoreErrorKind::Conflict => {}
                 // The write may have worked: what the store has now, decides.
                 Err(error) if error.is_transient() && failures < WRITE_ATTEMPTS => failures += 1,
@@ -298,7 +328,7 @@ impl Store {
         let text = Bytes::from(Manifest::default().render());
         let session = self.objects.converse(self.budgets.manifest);
         match session.create(MANIFEST_NAME, text.clone()) {
-            Ok(tag) => self.ensure_conditional(&session, &text, tag.as_deref()),
+            Ok(tag) => self.ensure_conditional(&*session, &text, tag.as_deref()),
             // Another process, or a request whose answer was lost.
             Err(error) if error.kind() == StoreErrorKind::Conflict => Ok(()),
             Err(error) => Err(error),
@@ -307,7 +337,7 @@ impl Store {
 
     fn ensure_conditional(
         &self,
-        session: &Session<'_>,
+        session: &dyn Session,
         text: &Bytes,
         tag: Option<&str>,
     ) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use urldb_files::{Limit, RootFile};
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::manifest::{MANIFEST_NAME, StoredFile, check_name};
+use crate::manifest::{StoredFile, check_name};
 use crate::objects::{PART, Session};
 use crate::store::Store;
 
@@ -132,7 +132,7 @@ impl Store {
     /// When the object is gone or has another length, or cannot be read.
     pub fn range(&self, file: &StoredFile, from: u64, length: u64) -> Result<Bytes, StoreError> {
         let budget = self.budgets.download(length.min(PART));
-        range(&self.objects.converse(budget), file, from, length)
+        range(&*self.objects.converse(budget), file, from, length)
     }
 
     /// Copies a whole file, whose bytes are proven by the digest in the manifest.
@@ -145,12 +145,10 @@ impl Store {
         let mut from = 0;
         // An empty object has no range; its length is checked all the same.
         if file.length == 0 && session.length(&file.name)? != Some(0) {
-            return Err(self
-                .objects
-                .damaged(&file.name, "it is not there, or not empty"));
+            return Err(self.damaged(&file.name, "it is not there, or not empty"));
         }
         while from < file.length {
-            let bytes = range(&session, file, from, PART)?;
+            let bytes = range(&*session, file, from, PART)?;
             hasher.update(&bytes);
             output.write_all(&bytes).map_err(|error| {
                 StoreError::new(
@@ -164,26 +162,24 @@ impl Store {
         if found == file.sha256 {
             Ok(())
         } else {
-            Err(self.objects.damaged(
+            Err(self.damaged(
                 &file.name,
                 "its bytes have another SHA-256 than the manifest says",
             ))
         }
     }
 
-    /// The names and lengths of all objects but the manifest, which names about `expected` of them.
+    /// The names and lengths of all objects; the manifest names about `expected` of them.
     ///
     /// # Errors
     /// When they cannot be listed, or the store lists without end.
     pub fn list(&self, expected: usize) -> Result<Vec<(String, u64)>, StoreError> {
-        let mut objects = self.objects.converse(self.budgets.list(expected)).list()?;
-        objects.retain(|(name, _)| name != MANIFEST_NAME);
-        Ok(objects)
+        self.objects.converse(self.budgets.list(expected)).list()
     }
 }
 
 fn range(
-    session: &Session<'_>,
+    session: &dyn Session,
     file: &StoredFile,
     from: u64,
     length: u64,

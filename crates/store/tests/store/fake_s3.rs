@@ -124,10 +124,11 @@ impl FakeS3 {
         self.state().seen.clone()
     }
 
-    /// The keys and lengths of all objects.
+    /// The keys and lengths of all objects but former manifests.
     pub(crate) fn objects(&self) -> Vec<(String, usize)> {
         let state = self.state();
         let objects = state.objects.iter();
+        let objects = objects.filter(|(key, _)| !key.contains("/manifests/"));
         objects
             .map(|(key, it)| (key.clone(), it.bytes.len()))
             .collect()

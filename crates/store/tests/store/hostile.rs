@@ -61,7 +61,7 @@ fn a_bad_manifest_is_never_replaced() {
         &b""[..],
         b"{",
         br#"{"format": "urldb-archive-9"}"#,
-        br#"{"format": "urldb-archive-1", "files": [{"name": "../../etc/passwd", "length": 1, "sha256": ""}]}"#,
+        br#"{"format": "urldb-archive-2", "serial": 1, "files": [{"name": "../../etc/passwd", "length": 1, "sha256": ""}], "removed": {}, "lost": []}"#,
     ] {
         server.set(MANIFEST, bad);
         let error = store(&server).manifest().expect_err("bad");

@@ -3,6 +3,7 @@
 
 mod fake_s3;
 mod faults;
+mod folder;
 mod hostile;
 
 use std::collections::BTreeMap;
@@ -16,17 +17,22 @@ use std::time::Duration;
 use fake_s3::{BUCKET, FakeS3};
 use urldb_files::Root;
 use urldb_store::{
-    Budgets, Credentials, Environment, ManifestChange, Store, StoreError, StoreErrorKind,
-    StoreOptions, StoredInput,
+    BucketLocation, Budgets, Credentials, Environment, Location, Manifest, ManifestChange, Store,
+    StoreError, StoreErrorKind, StoreOptions, StoredInput,
 };
 
 const SECRET: &str = "wJalrXUtnFEMI-K7MDENG";
 
+fn bucket_location() -> BucketLocation {
+    match format!("s3://{BUCKET}/project/archive").parse() {
+        Ok(Location::Bucket(location)) => location,
+        other => panic!("{other:?}"),
+    }
+}
+
 fn options(server: &FakeS3) -> StoreOptions {
     StoreOptions {
-        location: format!("s3://{BUCKET}/project/archive")
-            .parse()
-            .expect("good"),
+        location: bucket_location(),
         endpoint: Some(server.endpoint()),
         region: None,
         environment: Environment {
@@ -56,7 +62,10 @@ fn store(server: &FakeS3) -> Store {
 /// Uploads files, then changes the manifest.
 fn put(store: &Store, dir: &Path, names: &[&str], remove: &[&str]) -> Result<(), StoreError> {
     let mut change = ManifestChange {
-        remove: remove.iter().map(|name| (*name).to_owned()).collect(),
+        remove: remove
+            .iter()
+            .map(|name| ((*name).to_owned(), names.first().map(|it| (*it).to_owned())))
+            .collect(),
         ..ManifestChange::default()
     };
     for name in names {
@@ -125,6 +134,7 @@ fn files_are_written_and_read_again() {
         }
     }
     let mut listed = fresh.list(4).expect("listed");
+    listed.retain(|(name, _)| !name.starts_with("manifest"));
     listed.sort();
     let lengths = files
         .iter()
@@ -163,6 +173,11 @@ fn writing_a_file_again_changes_nothing() {
     let names: Vec<&str> = files.keys().copied().collect();
     put(&store(&server), dir.path(), &names, &[]).expect("written");
     let manifest = server.object("project/archive/manifest.json");
+    let former = server.object("project/archive/manifests/0.json");
+    assert_eq!(
+        Manifest::parse(&former.expect("there")),
+        Ok(Manifest::default())
+    );
     put(&store(&server), dir.path(), &names, &[]).expect("written again");
     assert_eq!(server.object("project/archive/manifest.json"), manifest);
     // Another file of the same name is a conflict, whatever its length.
