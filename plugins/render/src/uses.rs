@@ -51,8 +51,8 @@ pub(crate) const USED: &str = "used";
 pub(crate) fn used_in_row(uses: &UrlUses) -> Option<String> {
     let (lines, _) = uses.split();
     let first = lines.first()?;
-    let written = first.written_as.iter();
-    let written: String = written.map(|url| format!(" (written as {url})")).collect();
+    let written = first.written_as.as_ref();
+    let written = written.map_or_else(String::new, |url| format!(" (written as {url})"));
     let first = one_line(&format!("{}:{}{written}", first.file, first.line));
     Some(match uses.used.saturating_sub(1) {
         0 => first,
