@@ -225,7 +225,7 @@ def table(path, text, columns=None):
             yield from (left_out(line, "unknown-column") for key in keys if key is None)
             is_header = False
         else:
-            yield table_row(line, {key: cell for key, cell in zip(keys, row) if key not in (None, "-") and cell})
+            yield table_row(line, {key: cell for key, cell in zip(keys, row) if key not in (None, "-") and cell.strip()})
 
 
 def table_row(line, cells):
