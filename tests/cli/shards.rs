@@ -265,11 +265,11 @@ fn seal(bundle: &Path, change: impl FnOnce(&mut Value)) {
 fn eight_shards_and_a_collecting_run_are_one_run() {
     let site = Site::new();
     let first = site.repository("[source.docs]\nformat = \"links\"\npath = [\"docs/*.md\"]\n");
-    let links = [
+    let urls = [
         "http://h04.example.test/new",
         "http://h02.example.test/bytes",
     ];
-    first.write("docs/a.md", links.join("\n\n"));
+    first.write("docs/a.md", urls.join("\n\n"));
     first.ok("sync --adopt");
     first.ok("run");
     // The next run begins in another second, so that it knows when all was good.
