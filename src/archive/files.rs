@@ -1,6 +1,6 @@
 //! The files of an archive, wherever they are: the only way to list them and to read one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -49,10 +49,10 @@ pub enum OpenedFile {
 /// A difference of a file between this machine, the manifest of the store, and its objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreDifference {
-    /// The store has no object of a file in its manifest.
-    NoObject,
-    /// The object has this length, and not that of the manifest.
-    Length(u64),
+    /// This place has no object of a file in the manifest.
+    NoObject(String),
+    /// The object in this place has this length, and not that of the manifest.
+    Length(String, u64),
     /// The local copy has other bytes than the manifest says.
     LocalCopy,
     /// The file is not in the store.
@@ -93,12 +93,9 @@ impl ArchiveFiles {
         self.root.path()
     }
 
-    /// Why the store cannot be asked, for people: the archive is as this machine has last seen it.
-    pub fn offline(&self) -> Option<String> {
-        let error = self.remote.as_ref()?.offline.as_ref()?;
-        Some(format!(
-            "{error}; this is the archive as this machine has last seen it"
-        ))
+    /// Why the first store cannot be asked, and as who knows it the archive is, for people.
+    pub fn offline(&self) -> Option<&str> {
+        self.remote.as_ref()?.offline.as_deref()
     }
 
     fn manifest(&self) -> Option<&Manifest> {
@@ -220,32 +217,34 @@ impl ArchiveFiles {
         Some((remote, file))
     }
 
-    /// Compares this machine, the manifest of the store and its objects; calls `report` with the name of
-    /// each file that differs. Reads the local copies, and lists the objects.
+    /// Compares this machine, the manifest of the first store, and the objects of each place; calls `report`
+    /// with the name of each file that differs. Reads the local copies, and lists the objects.
     ///
     /// # Errors
-    /// When the objects cannot be listed, or a local copy cannot be read.
-    pub fn compare_with_store(
+    /// When the objects of a place cannot be listed, or a local copy cannot be read.
+    pub fn compare_with_stores(
         &self,
         mut report: impl FnMut(&str, StoreDifference),
     ) -> anyhow::Result<()> {
-        let Some(remote) = self
-            .remote
-            .as_ref()
-            .filter(|remote| remote.offline.is_none())
-        else {
+        let remote = self.remote.as_ref();
+        let Some(remote) = remote.filter(|remote| remote.offline.is_none()) else {
             return Ok(());
         };
-        let objects = remote.list()?.into_iter();
-        let objects: std::collections::HashMap<String, u64> = objects.collect();
-        for file in remote.manifest.files() {
-            match objects.get(&file.name) {
-                None => report(&file.name, StoreDifference::NoObject),
-                Some(length) if *length != file.length => {
-                    report(&file.name, StoreDifference::Length(*length));
+        for store in &*remote.stores {
+            let objects = store.list(remote.manifest.names().count())?;
+            let objects: HashMap<String, u64> = objects.into_iter().collect();
+            let place = || store.location().to_string();
+            for file in remote.manifest.files() {
+                match objects.get(&file.name) {
+                    None => report(&file.name, StoreDifference::NoObject(place())),
+                    Some(length) if *length != file.length => {
+                        report(&file.name, StoreDifference::Length(place(), *length));
+                    }
+                    Some(_) => {}
                 }
-                Some(_) => {}
             }
+        }
+        for file in remote.manifest.files() {
             let local = self.root.file(&file.name);
             if local.is_file() {
                 let is_copy = is_copy(&local, &file);
@@ -322,7 +321,7 @@ impl ArchiveFiles {
 }
 
 /// Whether a local file has the bytes that the manifest says. A file of another length is not read.
-fn is_copy(local: &RootFile, file: &StoredFile) -> io::Result<bool> {
+pub(super) fn is_copy(local: &RootFile, file: &StoredFile) -> io::Result<bool> {
     let opened = local.open()?;
     Ok(opened.metadata()?.len() == file.length && digest_of(opened)? == (file.length, file.sha256))
 }

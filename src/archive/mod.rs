@@ -6,13 +6,14 @@
 //! - [`catalogue`]: looks captures up in the index.
 //! - `compact`, `prune`: plan which records are left out; `quiet_periods` selects revisits.
 //! - `completeness`: whether a response is complete; `fingerprints`: whether it is another one than before.
+//! - `copies`: brings the other places to what the first store has.
 //! - [`difference`]: where two contents differ.
 //! - `digest_prefix`: digests that select captures.
 //! - [`files`]: lists and opens the files of an archive.
 //! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
 //! - `requests`: tells apart requests that share a key of the index.
-//! - `remote`: the object store as commands see it, and the cache of its files.
+//! - `remote`: the places of the archive as commands see them, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
 //! - `payload`: the verified bytes of a capture; [`retrieve`] finds them.
 //! - `store_replacement`: replaces files in the object store.
@@ -26,6 +27,7 @@ pub mod bag;
 pub mod catalogue;
 mod compact;
 mod completeness;
+mod copies;
 pub mod date;
 pub mod difference;
 mod digest_prefix;
@@ -51,6 +53,7 @@ pub use adoption::{adopt, ensure_sound};
 pub use catalogue::{Capture, Catalogue};
 pub use compact::plan_compaction;
 pub use completeness::{Missing, is_good};
+pub use copies::CopyReport;
 pub use date::PartialDate;
 pub use difference::ContentPair;
 pub use digest_prefix::{DigestPrefix, InvalidPrefix};
@@ -60,7 +63,7 @@ pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};
 pub use payload::Payload;
 pub use prune::{NeededCaptures, plan_removal};
-pub use remote::open_store;
+pub use remote::{open_store, open_stores};
 pub use retrieve::CaptureQuery;
 pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter, Stored};

@@ -234,7 +234,7 @@ fn host_name() -> String {
 /// Host part in the names of this process's files. In an archive with a store a random number follows:
 /// machines of one name may write to the store in the same second.
 pub(super) fn host_in_names(options: &config::Archive, ambient: Ambient) -> String {
-    if options.store.is_none() {
+    if options.stores.is_empty() {
         return host_name();
     }
     labelled_host(&HEXLOWER.encode(&(ambient.random)()[..4]))

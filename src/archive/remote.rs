@@ -1,4 +1,4 @@
-//! The object store of an archive as commands see it: what it has, and the local cache of its files.
+//! The places of an archive as commands see them: what they have, and the local cache of its files.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use urldb_files::{Root, RootFile};
 use urldb_store::{
     Budgets, Environment, Location, Manifest, Store, StoreError, StoreErrorKind, StoreOptions,
-    StoredFile, StoredInput,
+    StoredFile, StoredInput, first_that_has,
 };
 
 use crate::config::{ArchiveStore, Config};
@@ -33,24 +33,25 @@ const SMALL: u64 = 4 << 20;
 /// The time limit of silence within a request.
 const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Sets up the store of a repository's archive, if one is configured. Sends no request.
+/// Sets up the places of a repository's archive, as configured; the first one decides which files there
+/// are. Sends no request.
 ///
 /// # Errors
 /// When there are no credentials, or the configuration cannot be used.
-pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
-    let Some(archive_store) = &config.archive.store else {
-        return Ok(None);
-    };
-    let ArchiveStore {
-        location,
-        endpoint,
-        region,
-        ..
-    } = archive_store;
-    let location = match location {
+pub fn open_stores(config: &Config) -> anyhow::Result<Vec<Store>> {
+    let stores = config.archive.stores.iter();
+    stores.map(|place| open_store(place, config)).collect()
+}
+
+/// Sets up one of the places.
+///
+/// # Errors
+/// As [`open_stores`].
+pub fn open_store(place: &ArchiveStore, config: &Config) -> anyhow::Result<Store> {
+    let location = match &place.location {
         Location::Folder(path) => {
             ensure_apart(path, config.archive_root().path())?;
-            return Ok(Some(Store::in_folder(path)));
+            return Ok(Store::in_folder(path));
         }
         Location::Bucket(location) => location,
     };
@@ -59,11 +60,11 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
         urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE)
             .with_context(|| format!("cannot read {}", path.display()))
     });
-    let store = Store::open(&StoreOptions {
+    Ok(Store::open(&StoreOptions {
         location: location.clone(),
-        endpoint: endpoint.clone(),
-        region: region.clone(),
-        environment: Environment::read(environment::variable)?,
+        endpoint: place.endpoint.clone(),
+        region: place.region.clone(),
+        environment: Environment::read(&place.env_prefix, environment::variable)?,
         http: urldb_http::Options {
             authorities: authorities.transpose()?,
             proxy: config.http_proxy()?,
@@ -71,8 +72,7 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
             user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
         },
         budgets: Budgets::default(),
-    })?;
-    Ok(Some(store))
+    })?)
 }
 
 /// Refuses a store that shares files with the folder of the archive, whose copies runs remove.
@@ -88,14 +88,14 @@ fn ensure_apart(store: &Path, archive: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The store, and what it had when it was asked.
+/// The places of the archive, and what the first one had when it was asked.
 #[derive(Debug)]
 pub(super) struct RemoteStore {
-    store: Arc<Store>,
+    pub(super) stores: Arc<[Store]>,
     pub(super) manifest: Manifest,
     cache: FileCache,
-    /// Why the manifest is the last one that this machine has read.
-    pub(super) offline: Option<StoreError>,
+    /// Why the manifest is not that of the first store, and whose it is, for people.
+    pub(super) offline: Option<String>,
 }
 
 /// A file of the store that can be read at once.
@@ -109,30 +109,40 @@ pub(super) enum RemoteInput {
 }
 
 impl RemoteStore {
-    /// Asks the store what it has. Without a connection, the last manifest that this machine has read
-    /// counts.
+    /// Asks the first store what the archive has. Without a connection, the latest manifest of another place
+    /// counts, or that which this machine has read last.
     ///
     /// # Errors
-    /// When there are no credentials, when the store refuses them, or when it cannot be reached and was
-    /// never read on this machine.
+    /// When there are no credentials, when the store refuses them, or when it cannot be reached and no other
+    /// manifest is known.
     pub(super) fn open(config: &Config) -> anyhow::Result<Option<Self>> {
-        let Some(store) = open_store(config)? else {
+        let mut stores = open_stores(config)?;
+        let Some(first) = stores.first() else {
             return Ok(None);
         };
         let cache = FileCache::of(config);
-        let (manifest, offline) = match store.manifest() {
+        let (manifest, offline) = match first.manifest() {
             Ok(manifest) => {
                 cache.keep_manifest(&manifest);
                 (manifest, None)
             }
-            Err(error) if error.is_transient() => match cache.last_manifest()? {
-                Some(manifest) => (manifest, Some(error)),
-                None => return Err(error.into()),
-            },
+            Err(error) if error.is_transient() => {
+                let Some((manifest, place)) = cache.latest_manifest(&stores[1..])? else {
+                    return Err(error.into());
+                };
+                if stores.len() > 1 {
+                    // Each file would be waited for.
+                    stores.remove(0);
+                }
+                (
+                    manifest,
+                    Some(format!("{error}; this is the archive as {place}")),
+                )
+            }
             Err(error) => return Err(error.into()),
         };
         Ok(Some(Self {
-            store: Arc::new(store),
+            stores: stores.into(),
             manifest,
             cache,
             offline,
@@ -144,11 +154,13 @@ impl RemoteStore {
             return Ok(RemoteInput::Cached(copy));
         }
         if file.length > SMALL {
-            let input = StoredInput::new(Arc::clone(&self.store), file);
+            let input = StoredInput::new(Arc::clone(&self.stores), file);
             return Ok(RemoteInput::Ranges(input));
         }
-        let mut bytes = vec![];
-        self.store.download(&file, &mut bytes)?;
+        let bytes = first_that_has(&self.stores, |store| {
+            let mut bytes = vec![];
+            store.download(&file, &mut bytes).map(|()| bytes)
+        })?;
         self.cache.add(&file, &bytes);
         Ok(RemoteInput::Small(io::Cursor::new(bytes)))
     }
@@ -167,17 +179,7 @@ impl RemoteStore {
         }
         let folder = self.cache.temporary_folder();
         let folder = folder.map_err(|error| no_room(file, &error))?;
-        Ok((self.copy_into(&folder, file)?, Some(folder)))
-    }
-
-    /// Copies a whole file, proven by its digest, into a temporary folder.
-    fn copy_into(&self, folder: &TempDir, file: &StoredFile) -> Result<PathBuf, StoreError> {
-        let base = file.name.rsplit('/').next().unwrap_or(&file.name);
-        let copy = Root::new(folder.path(), "the cache").file(base);
-        let created = copy.create_new();
-        let mut output = created.map_err(|error| no_room(file, &error))?;
-        self.store.download(file, &mut output)?;
-        Ok(copy.path())
+        Ok((copy_into(&folder, file, &self.stores)?, Some(folder)))
     }
 
     /// Copies whole files, proven by their digests, into a folder on the file system of the archive.
@@ -185,15 +187,22 @@ impl RemoteStore {
         let folder = self.cache.temporary_folder()?;
         let mut copies = vec![];
         for file in names.iter().filter_map(|name| self.manifest.get(name)) {
-            copies.push(self.copy_into(&folder, &file)?);
+            copies.push(copy_into(&folder, &file, &self.stores)?);
         }
         Ok((folder, copies))
     }
+}
 
-    /// The lengths of all objects in the store, by name.
-    pub(super) fn list(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        self.store.list(self.manifest.names().count())
-    }
+/// Copies a whole file, proven by its digest, from the first store that has it into a temporary folder.
+fn copy_into(folder: &TempDir, file: &StoredFile, stores: &[Store]) -> Result<PathBuf, StoreError> {
+    let base = file.name.rsplit('/').next().unwrap_or(&file.name);
+    let copy = Root::new(folder.path(), "the cache").file(base);
+    first_that_has(stores, |store| {
+        let created = copy.remove().and_then(|_| copy.create_new());
+        let mut output = created.map_err(|error| no_room(file, &error))?;
+        store.download(file, &mut output)
+    })?;
+    Ok(copy.path())
 }
 
 fn no_room(file: &StoredFile, error: &io::Error) -> StoreError {
@@ -218,7 +227,7 @@ impl FileCache {
     pub(super) fn of(config: &Config) -> Self {
         Self {
             folder: config.archive_root().folder(CACHE_FOLDER),
-            limit: config.archive.store.as_ref().map_or(0, |it| it.cache_size),
+            limit: config.archive.cache_size,
         }
     }
 
@@ -237,6 +246,18 @@ impl FileCache {
         // The age only decides which copies go first.
         let _ = copy.set_modified(SystemTime::now());
         Some((known, copy))
+    }
+
+    /// A copy of a file from the first store that has it, in a folder that lasts as long as the value.
+    pub(super) fn borrow(
+        &self,
+        file: &StoredFile,
+        stores: &[Store],
+    ) -> Result<(TempDir, RootFile), StoreError> {
+        let folder = self.temporary_folder();
+        let folder = folder.map_err(|error| no_room(file, &error))?;
+        let copy = RootFile::at(&copy_into(&folder, file, stores)?, "the cache");
+        Ok((folder, copy))
     }
 
     fn temporary_folder(&self) -> io::Result<TempDir> {
@@ -284,6 +305,20 @@ impl FileCache {
         let copy = self.folder.file(CACHED_MANIFEST);
         // Without the copy, the archive cannot be read offline.
         let _ = copy.replace_unsynced(manifest.render().as_bytes());
+    }
+
+    /// The manifest with the highest serial that these places have, or that this machine has read last; and
+    /// whose it is, for people.
+    fn latest_manifest(&self, places: &[Store]) -> anyhow::Result<Option<(Manifest, String)>> {
+        let last = self.last_manifest()?;
+        let last = last.map(|it| (it, "this machine has last seen it".to_owned()));
+        let copies = places.iter().filter_map(|place| {
+            let manifest = place.manifest().ok()?;
+            Some((manifest, format!("{} has it", place.location())))
+        });
+        Ok(copies
+            .chain(last)
+            .max_by_key(|(manifest, _)| manifest.serial()))
     }
 
     fn last_manifest(&self) -> anyhow::Result<Option<Manifest>> {

@@ -8,15 +8,15 @@ use urldb_store::{ManifestChange, Store, StoreErrorKind};
 use urldb_warc::index::INDEX_DIRECTORY;
 use urldb_warc::join::PreparedFile;
 
-use super::remote::{FileCache, open_store};
+use super::remote::{FileCache, open_stores};
 use crate::config::Config;
 use crate::limits;
 
 /// The file with the names of objects that do not count yet.
 const UNPUBLISHED: &str = ".unpublished";
 
-/// Replaces files in the archive's store by a new one, as a whole or not at all, and deletes the objects of
-/// the old ones. The lines of the new file come with it. `old` may have names of files that were never
+/// Replaces files in the archive's first store by a new one, as a whole or not at all, and deletes the objects
+/// of the old ones; the next upload does the same in the other places. The lines of the new file come with it. `old` may have names of files that were never
 /// stored. Without a store this does nothing.
 ///
 /// The caller commits the new file afterwards. Wherever the process is killed, the store has either the old
@@ -31,7 +31,8 @@ pub(super) fn replace_in_store(
     name: &str,
     new: &PreparedFile<'_>,
 ) -> anyhow::Result<()> {
-    let Some(store) = open_store(config)? else {
+    let stores = open_stores(config)?;
+    let Some(store) = stores.first() else {
         return Ok(());
     };
     let mut files = vec![(name.to_owned(), new.path())];
@@ -40,10 +41,10 @@ pub(super) fn replace_in_store(
         files.push((format!("{INDEX_DIRECTORY}/{base}"), path));
     }
     let manifest = store.manifest()?;
-    let stored = old.iter().filter(|name| manifest.contains(name));
+    let replaced = old.iter().filter(|name| manifest.contains(name));
     let mut change = ManifestChange {
         add: vec![],
-        remove: stored
+        remove: replaced
             .map(|old| (old.clone(), Some(name.to_owned())))
             .collect(),
     };
@@ -62,7 +63,7 @@ pub(super) fn replace_in_store(
         }
         Err(error) => {
             if error.kind() == StoreErrorKind::Conflict {
-                unpublished.discard(&store)?;
+                unpublished.discard(store)?;
             }
             Err(error.into())
         }

@@ -13,9 +13,10 @@ use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, S
 use urldb_warc::files::{is_archive_name, is_index_file};
 use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 
+use super::copies::{Copied, Copies, CopyReport, older_than};
 use super::files::local_names;
 use super::keys::Keys;
-use super::remote::{FileCache, open_store};
+use super::remote::{FileCache, open_stores};
 use super::store_replacement::UnpublishedObjects;
 use crate::config::Config;
 
@@ -31,7 +32,7 @@ const PATIENCE: Duration = Duration::from_hours(72);
 /// The outcome of an upload, and the work that is left.
 #[derive(Debug, Default)]
 pub struct UploadReport {
-    /// The bucket and the prefix.
+    /// The first store.
     pub location: String,
     /// Number of files that are in the store now, and were not before.
     pub files: u64,
@@ -45,6 +46,8 @@ pub struct UploadReport {
     pub is_full: bool,
     /// The faults that a person has to mend.
     pub faults: Vec<String>,
+    /// The outcome in each other place.
+    pub copies: Vec<CopyReport>,
 }
 
 /// Uploads the finished files of the archive, if it has a store. `None` without a store.
@@ -65,12 +68,14 @@ pub fn upload_new_index(config: &Config) -> anyhow::Result<Option<UploadReport>>
 }
 
 fn upload_finished(config: &Config, is_index_new: bool) -> anyhow::Result<Option<UploadReport>> {
-    let Some(store) = open_store(config)? else {
+    let stores = open_stores(config)?;
+    let Some(store) = stores.first() else {
         return Ok(None);
     };
     let upload = Upload {
         folder: &config.archive_root(),
-        store: &store,
+        store,
+        stores: &stores,
         cache: FileCache::of(config),
         is_index_new,
     };
@@ -83,7 +88,7 @@ fn upload_finished(config: &Config, is_index_new: bool) -> anyhow::Result<Option
 /// # Errors
 /// When a file cannot be stored.
 pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
-    if config.archive.store.is_none() {
+    if config.archive.stores.is_empty() {
         return Ok(());
     }
     let root = config.archive_root();
@@ -115,7 +120,10 @@ struct NewIndex<'a> {
 
 struct Upload<'a> {
     folder: &'a Root,
+    /// The first store, which decides which files there are.
     store: &'a Store,
+    /// All places, the first one included.
+    stores: &'a [Store],
     cache: FileCache,
     /// Whether segments that are in the store already may replace others there.
     is_index_new: bool,
@@ -128,16 +136,58 @@ impl Upload<'_> {
             ..UploadReport::default()
         };
         let finished = self.finished()?;
+        let copies = Copies {
+            folder: self.folder,
+            cache: &self.cache,
+            stores: self.stores,
+        };
+        let others = &self.stores[1..];
+        // The first store comes last: another process may change it meanwhile.
+        let known = others.iter().map(|place| (place, place.manifest().ok()));
+        let known: Vec<_> = known.collect();
         let mut manifest = match self.store.manifest() {
             Ok(manifest) => manifest,
             Err(error) => {
                 // Without the manifest, all finished files may be new.
                 report.waiting = finished.len() as u64;
                 self.add_error(&mut report, &finished, &error);
+                if error.is_transient() {
+                    let given = others.iter().map(|place| copies.give_new(place, &finished));
+                    report.copies = given.collect();
+                }
                 return Ok(report);
             }
         };
-        if let Err(error) = self.tidy(&manifest) {
+        if let Some(fault) = older_than(self.store, &manifest, &known) {
+            report.waiting = finished.len() as u64;
+            report.faults.push(fault);
+            return Ok(report);
+        }
+        let waiting = self.bring_finished(finished, &mut manifest, &mut report);
+        self.cache.keep_manifest(&manifest);
+        let mut held = vec![];
+        for place in others {
+            let Copied {
+                report: copy,
+                names,
+            } = copies.complete(place, &manifest);
+            report.copies.push(copy);
+            held.extend(names);
+        }
+        if waiting.is_empty() {
+            self.make_room(&manifest, &held)?;
+        }
+        Ok(report)
+    }
+
+    /// Brings what is new of this machine into the first store, and returns the names of the files that wait.
+    fn bring_finished(
+        &self,
+        finished: Vec<String>,
+        manifest: &mut Manifest,
+        report: &mut UploadReport,
+    ) -> Vec<String> {
+        if let Err(error) = self.tidy(manifest) {
             match error.downcast_ref::<StoreError>() {
                 // Nothing waits for it, and the next run makes up for it.
                 Some(error) if error.is_transient() => {}
@@ -149,7 +199,7 @@ impl Upload<'_> {
         };
         let new: Vec<&String> = finished
             .iter()
-            .filter(|name| is_new(&manifest, name))
+            .filter(|name| is_new(manifest, name))
             .collect();
         let (segments, archives): (Vec<&String>, Vec<&String>) =
             new.into_iter().partition(|name| is_index_file(name));
@@ -169,24 +219,19 @@ impl Upload<'_> {
         } else {
             self.store.prepare()
         };
-        let done =
-            prepared.and_then(|()| self.bring(&archives, &index, &mut manifest, &mut report));
+        let done = prepared.and_then(|()| self.bring(&archives, &index, manifest, report));
         let waiting: Vec<String> = finished
             .into_iter()
-            .filter(|name| is_new(&manifest, name))
+            .filter(|name| is_new(manifest, name))
             .collect();
         report.waiting = waiting.len() as u64;
         if let Err(error) = done {
-            self.add_error(&mut report, &waiting, &error);
+            self.add_error(report, &waiting, &error);
         }
-        self.cache.keep_manifest(&manifest);
-        if waiting.is_empty() {
-            self.make_room(&manifest)?;
-        }
-        Ok(report)
+        waiting
     }
 
-    /// Deletes what killed processes left in the store.
+    /// Deletes from the first store what killed processes left there.
     fn tidy(&self, manifest: &Manifest) -> anyhow::Result<()> {
         UnpublishedObjects::of(self.folder).discard(self.store)?;
         let objects = self.store.list(manifest.names().count())?;
@@ -376,8 +421,9 @@ impl Upload<'_> {
     }
 
     /// Removes local copies: of files that another machine has replaced, and the oldest of stored files
-    /// beyond the size of the cache. The index stays.
-    fn make_room(&self, manifest: &Manifest) -> anyhow::Result<()> {
+    /// beyond the size of the cache, unless another place that answered lacks them: `held` has the names of its
+    /// objects. The index stays.
+    fn make_room(&self, manifest: &Manifest, held: &[BTreeSet<String>]) -> anyhow::Result<()> {
         let mut copies: Vec<(SystemTime, u64, RootFile)> = vec![];
         for name in self.finished()? {
             let file = self.folder.file(&name);
@@ -393,7 +439,8 @@ impl Upload<'_> {
             let is_stored = manifest
                 .get(&name)
                 .is_some_and(|file| file.length == known.len());
-            if is_stored && !is_index_file(&name) {
+            let is_everywhere = held.iter().all(|names| names.contains(&name));
+            if is_stored && is_everywhere && !is_index_file(&name) {
                 copies.push((
                     known.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                     known.len(),

@@ -1,4 +1,4 @@
-//! `[archive]`: the archive and its object store.
+//! `[archive]`: the archive and the places that store it.
 
 use std::path::PathBuf;
 
@@ -39,11 +39,13 @@ pub struct Archive {
     pub max_capture: u64,
     /// The address of a collection on a server that replays the archive, with a slash at its end.
     pub replay_url: Option<String>,
-    /// The object store of finished files; the folder is then a cache.
-    pub store: Option<ArchiveStore>,
+    /// The places of finished files; the folder is then a cache. The first one decides which files there are.
+    pub stores: Vec<ArchiveStore>,
+    /// Most bytes of stored files that are kept on this machine.
+    pub cache_size: u64,
 }
 
-/// The object store of an archive.
+/// A place of an archive.
 #[derive(Debug, Clone)]
 pub struct ArchiveStore {
     /// A bucket and a prefix, or a folder.
@@ -52,8 +54,8 @@ pub struct ArchiveStore {
     pub endpoint: Option<String>,
     /// The region.
     pub region: Option<String>,
-    /// Most bytes of stored files that are kept on this machine.
-    pub cache_size: u64,
+    /// The beginning of the names of its environment variables.
+    pub env_prefix: String,
 }
 
 /// The records whose answers are archived.
@@ -130,7 +132,8 @@ impl Default for Archive {
             keep_revisits: KeepRevisits::All,
             max_capture: 100_000_000,
             replay_url: None,
-            store: None,
+            stores: vec![],
+            cache_size: CACHE_SIZE,
         }
     }
 }
@@ -158,7 +161,8 @@ pub(super) fn archive(section: Section<'_>) -> Archive {
             .unwrap_or(default.keep_revisits),
         max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
         replay_url: section.checked("replay-url", replay_url),
-        store: archive_store(&section),
+        stores: stores(&section),
+        cache_size: section.bytes("cache-size").unwrap_or(CACHE_SIZE),
     };
     section.finish();
     archive
@@ -179,34 +183,70 @@ fn replay_url(text: &str) -> Result<String, String> {
     Ok(url.into())
 }
 
-/// Reads the keys of the object store.
-fn archive_store(section: &Section<'_>) -> Option<ArchiveStore> {
-    let location = section.checked("store", |text| {
-        text.parse().map_err(|problem: InvalidLocation| {
-            format!(
-                "`store` should be such as \"s3://BUCKET/PREFIX\" or \"file:///FOLDER\": {problem}"
-            )
-        })
-    });
-    let endpoint = section.checked("store-endpoint", |text| {
-        // AWS_ALLOW_HTTP in the environment decides whether plain http is allowed.
-        urldb_http::endpoint(text, true)
-            .map(|_| text.to_owned())
-            .map_err(|problem| format!("`store-endpoint` should be the URL of a server: {problem}"))
-    });
-    let region = section.text("store-region");
-    let cache_size = section.bytes("cache-size");
-    if !section.has("store") {
-        for key in ["store-endpoint", "store-region", "cache-size"] {
-            if section.has(key) {
-                section.wrong(key, format!("`{key}` has no effect without `store`"));
+/// Reads the places of the archive.
+fn stores(section: &Section<'_>) -> Vec<ArchiveStore> {
+    let stores = section.texts_or_sections("stores", location, |table| {
+        let url = table.checked("url", location);
+        if !table.has("url") {
+            table.problem("the `url` is missing, such as \"s3://BUCKET/PREFIX\"");
+        }
+        let endpoint = table.checked("endpoint", endpoint);
+        let region = table.text("region");
+        let prefix = table.checked("env-prefix", env_prefix);
+        let store = url.map(|url| ArchiveStore {
+            endpoint,
+            region,
+            env_prefix: prefix.unwrap_or_default(),
+            ..url
+        });
+        if let Some(store) = &store
+            && matches!(store.location, Location::Folder(_))
+        {
+            for key in ["endpoint", "region", "env-prefix"] {
+                if table.has(key) {
+                    table.wrong(key, format!("`{key}` has no effect for a folder"));
+                }
             }
         }
+        table.finish();
+        store
+    });
+    if !section.has("stores") && section.has("cache-size") {
+        section.wrong("cache-size", "`cache-size` has no effect without `stores`");
     }
-    Some(ArchiveStore {
-        location: location?,
-        endpoint,
-        region,
-        cache_size: cache_size.unwrap_or(CACHE_SIZE),
+    for (at, store) in stores.iter().enumerate() {
+        if stores[..at].iter().any(|it| it.location == store.location) {
+            section.wrong("stores", format!("{} is a place twice", store.location));
+        }
+    }
+    stores
+}
+
+/// A place with the settings of the environment.
+fn location(text: &str) -> Result<ArchiveStore, String> {
+    let location = text.parse().map_err(|problem: InvalidLocation| {
+        format!(
+            "a place of the archive should be such as \"s3://BUCKET/PREFIX\" or \"file:///FOLDER\": {problem}"
+        )
+    })?;
+    Ok(ArchiveStore {
+        location,
+        endpoint: None,
+        region: None,
+        env_prefix: String::new(),
     })
+}
+
+fn endpoint(text: &str) -> Result<String, String> {
+    // AWS_ALLOW_HTTP in the environment decides whether plain http is allowed.
+    let checked = urldb_http::endpoint(text, true).map(|_| text.to_owned());
+    checked.map_err(|problem| format!("`endpoint` should be the URL of a server: {problem}"))
+}
+
+fn env_prefix(text: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    if text.bytes().all(is_plain) && !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Ok(text.to_owned());
+    }
+    Err("`env-prefix` should have capital letters, digits and _, such as \"B_\"".to_owned())
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use urldb_fetch::HeaderSource;
-use urldb_store::Environment;
+use urldb_store::{Environment, Location};
 use urldb_text::secret_variable;
 
-use super::Config;
 use super::notify::{EmailTransport, NotifierKind, Notify};
 use super::services::{NotifyWebhook, TextSource};
+use super::{ArchiveStore, Config};
 
 impl Config {
     /// Registers the secrets of requests and notifiers: a server may send them back, and no text may show
@@ -29,8 +29,11 @@ impl Config {
         let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
         names.extend(self.watch.secret_variable().map(str::to_owned));
         names.extend(self.notifiers.values().flat_map(Notify::secret_variables));
-        if self.archive.store.is_some() {
-            names.extend(Environment::SECRET_VARIABLES.map(str::to_owned));
+        let stores = self.archive.stores.iter();
+        let is_bucket = |store: &&ArchiveStore| matches!(store.location, Location::Bucket(_));
+        for store in stores.filter(is_bucket) {
+            let of_store = Environment::SECRET_VARIABLES.into_iter();
+            names.extend(of_store.map(|name| format!("{}{name}", store.env_prefix)));
         }
         names
     }

@@ -1,5 +1,7 @@
 //! Reads one table of urldb.toml key by key, and collects its mistakes.
 
+mod lists;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -159,30 +161,6 @@ impl<'a> Section<'a> {
                 None
             }
         }
-    }
-
-    /// A list of texts that `check` accepts; its error is the message of the mistake.
-    pub(super) fn checked_list<T>(
-        &self,
-        key: &'static str,
-        check: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<Vec<T>> {
-        let value = self.find(key)?;
-        let Some(items) = value.get_ref().as_array() else {
-            self.wrong(key, format!("`{key}` should be a list of texts"));
-            return None;
-        };
-        let items = items.iter().map(|item| {
-            let checked = match item.get_ref().as_str() {
-                Some(text) => check(text),
-                None => Err(format!("`{key}` should be a list of texts")),
-            };
-            let problem = |message| self.problems.push(item.span().start, message);
-            checked.map_err(problem).ok()
-        });
-        // All items are checked, so that all mistakes are found.
-        let items: Vec<Option<T>> = items.collect();
-        items.into_iter().collect()
     }
 
     /// The name of an environment variable.

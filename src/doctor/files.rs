@@ -14,7 +14,7 @@ use urldb_text::Finding;
 use super::schedule::Workflow;
 use super::{Check, Outcome, ProjectSetup};
 use crate::archive::open_store;
-use crate::config::ConfigError;
+use crate::config::{ArchiveStore, ConfigError};
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
 use crate::environment;
@@ -312,28 +312,35 @@ impl ProjectSetup<'_> {
         Ok(Check::ok("archive", format!("{name}: {content}{tracking}")))
     }
 
-    /// The object store of the archive, if one is configured; it is not contacted.
-    pub(super) fn store(&self, workflows: &[Workflow]) -> Option<Check> {
-        let location = &self.config.archive.store.as_ref()?.location;
+    /// The places of the archive; they are not contacted.
+    pub(super) fn stores(&self, workflows: &[Workflow]) -> Vec<Check> {
+        let stores = self.config.archive.stores.iter();
+        stores.map(|place| self.store(place, workflows)).collect()
+    }
+
+    fn store(&self, place: &ArchiveStore, workflows: &[Workflow]) -> Check {
+        let location = &place.location;
+        let opened = open_store(place, &self.config);
         if let Location::Folder(path) = location {
-            return Some(match open_store(&self.config) {
+            return match opened {
                 Err(error) => Check::fault("store", explain(&error)),
                 Ok(_) if urldb_files::is_folder(path) => {
                     Check::ok("store", format!("{location}: the folder is there"))
                 }
                 Ok(_) => Check::advice("store", format!("{location} is not there"))
                     .mended_by("if its disk is there", &["mkdir", &path.to_string_lossy()]),
-            });
+            };
         }
         let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
-        let unset = variables
-            .into_iter()
-            .find(|it| environment::os_variable(it).is_none());
-        let sets = |variable| workflows.iter().find(|it| it.text.contains(variable));
-        Some(match (open_store(&self.config), unset) {
+        let mut variables = variables
+            .map(|it| format!("{}{it}", place.env_prefix))
+            .into_iter();
+        let unset = variables.find(|it| environment::os_variable(it).is_none());
+        let sets = |variable: &str| workflows.iter().find(|it| it.text.contains(variable));
+        match (opened, unset) {
             (Ok(_), _) => Check::ok("store", format!("{location}: its credentials are set")),
             (Err(error), None) => Check::fault("store", format!("{location}: {}", explain(&error))),
-            (Err(error), Some(variable)) => match sets(variable) {
+            (Err(error), Some(variable)) => match sets(&variable) {
                 Some(workflow) => {
                     let file = &workflow.file;
                     Check::ok(
@@ -344,7 +351,7 @@ impl ProjectSetup<'_> {
                 None => Check::advice("store", format!("{location}: {}", explain(&error)))
                     .mended_by_script("to set them", &format!("export {variable}=…")),
             },
-        })
+        }
     }
 
     /// The urldb that is at work, if there is one.

@@ -175,7 +175,7 @@ pub fn examine(
     checks.push(setup.temporary_files());
     checks.push(setup.ledger(&workflows));
     checks.push(setup.archive());
-    checks.extend(setup.store(&workflows));
+    checks.extend(setup.stores(&workflows));
     checks.extend(setup.notifiers(&workflows));
     checks.push(setup.schedule(&workflows));
     Ok(checks)

@@ -137,7 +137,7 @@ pub(super) fn open_ledger(
         ledger.open(host)?;
         ledger.close(host);
     }
-    if config.archive.store.is_some() {
+    if !config.archive.stores.is_empty() {
         notes.extend(forget_lost_captures(config, hosts, &mut ledger)?);
     }
     Ok(ledger)
@@ -168,7 +168,7 @@ fn forget_lost_captures(
     hosts: &[String],
     ledger: &mut Ledger,
 ) -> anyhow::Result<Option<String>> {
-    archive::open_store(config)?;
+    archive::open_stores(config)?;
     let Ok(files) = ArchiveFiles::open(config) else {
         return Ok(None);
     };

@@ -1,6 +1,8 @@
-//! An archive whose store is a folder, as on a backup disk.
+//! An archive whose places are folders, as on backup disks.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -38,7 +40,7 @@ impl Stored {
 
 fn repository(site: &Site, disk: &TempDir) -> Sandbox {
     let store = disk.path().join("urldb");
-    let store = format!("[archive]\nstore = \"file://{}\"\n", store.display());
+    let store = format!("[archive]\nstores = [\"file://{}\"]\n", store.display());
     let sandbox = Sandbox::new(&format!("{}{store}", site.network()));
     sandbox.write(FILE, promises(&[("/a", "first"), ("/b", "second")]));
     sandbox
@@ -110,4 +112,204 @@ fn the_folder_of_the_archive_is_no_store() {
             sandbox.exits(2, command).complains("choose another folder");
         }
     }
+}
+
+/// A repository whose archive has two places.
+struct Twofold {
+    site: Site,
+    disks: [TempDir; 2],
+    sandbox: Sandbox,
+}
+
+impl Twofold {
+    fn new(keys: &str) -> Self {
+        let site = Site::with(&[("/a", "first"), ("/b", "second")]);
+        let disks = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        for disk in &disks {
+            fs::create_dir(disk.path().join("urldb")).unwrap();
+        }
+        let sandbox = Sandbox::new("");
+        let twofold = Self {
+            site,
+            disks,
+            sandbox,
+        };
+        twofold.configure(&twofold.sandbox, &[0, 1], keys);
+        twofold
+            .sandbox
+            .write(FILE, promises(&[("/a", "first"), ("/b", "second")]));
+        twofold
+    }
+
+    /// Names these places, in this order.
+    fn configure(&self, sandbox: &Sandbox, places: &[usize], keys: &str) {
+        let stores = places.iter().map(|place| {
+            let folder = self.disks[*place].path().join("urldb");
+            format!("\"file://{}\"", folder.display())
+        });
+        let stores = stores.collect::<Vec<_>>().join(", ");
+        let network = self.site.network();
+        sandbox.write(
+            "urldb.toml",
+            format!("{network}[archive]\nstores = [{stores}]\n{keys}"),
+        );
+    }
+
+    fn place(&self, place: usize) -> std::path::PathBuf {
+        self.disks[place].path().join("urldb")
+    }
+
+    fn take_away(&self, place: usize) {
+        let disk = self.disks[place].path();
+        fs::rename(disk.join("urldb"), disk.join("away")).unwrap();
+    }
+
+    fn bring_back(&self, place: usize) {
+        let disk = self.disks[place].path();
+        fs::rename(disk.join("away"), disk.join("urldb")).unwrap();
+    }
+
+    /// Both places have the same files, and the manifest names exactly these.
+    fn is_equal(&self) {
+        let [first, second] = [0, 1].map(|place| contents(&self.place(place)));
+        let names = |it: &BTreeMap<String, Vec<u8>>| it.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&first), names(&second));
+        assert!(first == second);
+        let manifest = urldb_store::Manifest::parse(&first["manifest.json"]).unwrap();
+        let mut listed: Vec<&str> = manifest.names().chain(["manifest.json"]).collect();
+        listed.sort_unstable();
+        assert_eq!(names(&first), listed);
+    }
+
+    /// What a machine without copies gets, that knows these places.
+    fn read_elsewhere(&self, places: &[usize]) -> String {
+        let other = Sandbox::new("");
+        self.configure(&other, places, "");
+        other.ok(&["archive", "get", URL]).out
+    }
+}
+
+/// The files in a folder, but former manifests.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for part in ["", "index"] {
+        for entry in fs::read_dir(folder.join(part)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(folder).unwrap().to_str().unwrap();
+            if path.is_file() && !name.starts_with('.') {
+                found.insert(name.to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn each_place_gets_what_the_first_one_has() {
+    let twofold = Twofold::new("keep-revisits = \"monthly\"\n");
+    let sandbox = &twofold.sandbox;
+    twofold.configure(sandbox, &[0], "keep-revisits = \"monthly\"\n");
+    for _ in 0..2 {
+        sandbox.ok("run");
+    }
+    // A new place gets the files that are no longer on this machine from the first store.
+    fs::remove_dir_all(sandbox.path("archive")).unwrap();
+    twofold.configure(sandbox, &[0, 1], "keep-revisits = \"monthly\"\n");
+    let folder = twofold.place(1).display().to_string();
+    sandbox
+        .ok("run")
+        .says(&["stored 12 files, ", &format!("in file://{folder}")]);
+    twofold.is_equal();
+    assert_eq!(twofold.read_elsewhere(&[1]), "first");
+    // What is joined while the second place is away, it gets later.
+    twofold.take_away(1);
+    sandbox.ok("run").complains(&[
+        "has not got all files, which the next run makes up for",
+        "is not there",
+    ]);
+    sandbox.ok("archive compact").says("made 1 file of 4");
+    twofold.bring_back(1);
+    assert_eq!(twofold.read_elsewhere(&[1]), "first");
+    sandbox.ok("run");
+    twofold.is_equal();
+    sandbox.ok("archive verify").says("0 errors, 0 warnings");
+}
+
+#[test]
+fn files_are_read_from_the_first_place_that_has_them() {
+    let twofold = Twofold::new("");
+    let sandbox = &twofold.sandbox;
+    sandbox.ok("run");
+    let good = contents(&twofold.place(0));
+    let name = good.keys().find(|name| name.ends_with(".warc.gz")).unwrap();
+    let object = twofold.place(0).join(name);
+    let mut flipped = good[name].clone();
+    flipped[200] ^= 1;
+    for bad in [&flipped[..], &flipped[1..]] {
+        fs::write(&object, bad).unwrap();
+        assert_eq!(twofold.read_elsewhere(&[0, 1]), "first");
+    }
+    fs::remove_file(&object).unwrap();
+    assert_eq!(twofold.read_elsewhere(&[0, 1]), "first");
+    let place = format!("file://{} does not have it", twofold.place(0).display());
+    sandbox
+        .exits(1, "archive verify")
+        .says(&["store-missing", &place]);
+    fs::write(&object, &good[name]).unwrap();
+    // The first place is away.
+    twofold.take_away(0);
+    let other = Sandbox::new("");
+    twofold.configure(&other, &[0, 1], "");
+    let got = other.ok(&["archive", "get", URL]);
+    assert_eq!(got.out, "first");
+    got.complains("this is the archive as file://");
+    let before = contents(&twofold.place(1)).len();
+    sandbox.ok("run").complains("not stored yet");
+    assert_eq!(
+        contents(&twofold.place(1)).len(),
+        before + 1,
+        "the new file"
+    );
+    twofold.bring_back(0);
+    sandbox.ok("run");
+    twofold.is_equal();
+}
+
+#[test]
+fn a_first_store_that_was_emptied_begins_no_other_archive() {
+    let twofold = Twofold::new("");
+    let sandbox = &twofold.sandbox;
+    sandbox.ok("run");
+    let good = contents(&twofold.place(1));
+    fs::remove_dir_all(twofold.place(0)).unwrap();
+    fs::create_dir(twofold.place(0)).unwrap();
+    for command in ["run", "archive compact"] {
+        sandbox
+            .exits(2, command)
+            .complains(&["was emptied, so nothing is written", "first in `stores`"]);
+    }
+    assert_eq!(fs::read_dir(twofold.place(0)).unwrap().count(), 0);
+    assert!(contents(&twofold.place(1)) == good);
+    // The other place goes on, and the emptied one gets all.
+    twofold.configure(sandbox, &[1, 0], "");
+    sandbox.ok("run");
+    twofold.is_equal();
+}
+
+#[test]
+fn doctor_names_each_place() {
+    let twofold = Twofold::new("");
+    let settings = twofold.sandbox.read("urldb.toml");
+    let bucket = "stores = [{ url = \"s3://evidence/x\", env-prefix = \"B_\" }, ";
+    twofold
+        .sandbox
+        .write("urldb.toml", settings.replace("stores = [", bucket));
+    twofold.take_away(1);
+    let [first, second] = [0, 1].map(|place| twofold.place(place).display().to_string());
+    twofold.sandbox.exits(1, "doctor").says(&[
+        "s3://evidence/x: there are no credentials",
+        "export B_AWS_ACCESS_KEY_ID=…",
+        &format!("file://{first}: the folder is there"),
+        &format!("file://{second} is not there"),
+    ]);
 }

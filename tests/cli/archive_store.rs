@@ -75,7 +75,7 @@ impl Stored {
 
 fn repository(site: &Site, server: &FakeS3, keys: &str) -> Sandbox {
     let store = format!(
-        "[archive]\nstore = \"s3://{BUCKET}/project\"\nstore-endpoint = \"{}\"\n{keys}",
+        "[archive]\nstores = [{{ url = \"s3://{BUCKET}/project\", endpoint = \"{}\" }}]\n{keys}",
         server.endpoint()
     );
     let mut sandbox = Sandbox::new(&format!("{}{store}", site.network()));
@@ -394,17 +394,39 @@ fn a_hostile_manifest_is_refused() {
 #[test]
 fn mistakes_in_the_keys_are_shown() {
     let sandbox = Sandbox::new(
-        "[archive]\nstore = \"https://evidence/x\"\nstore-endpoint = \"minio\"\ncache-size = \"much\"\n",
+        "[archive]\nstores = [\n\"https://evidence/x\",\n{ url = \"s3://evidence/x\", endpoint = \"minio\" },\n\
+         { endpoint = \"https://minio.example.org\" },\n{ url = \"file:///mnt/x\", region = \"x\" },\n5,\n\
+         { url = \"s3://evidence/y\", env-prefix = \"b-\", region-name = \"x\" },\n]\ncache-size = \"much\"\n",
     );
     sandbox.exits(2, "check").complains(&[
-        "urldb.toml:4:9: `store` should be such as \"s3://BUCKET/PREFIX\" or \"file:///FOLDER\": it should begin with s3:// or file://\n",
-        "urldb.toml:5:18: `store-endpoint` should be the URL of a server: it is no URL: relative URL without a base\n",
-        "urldb.toml:6:14: `cache-size` should be a size",
+        "urldb.toml:5:1: a place of the archive should be such as \"s3://BUCKET/PREFIX\" or \"file:///FOLDER\": it should begin with s3:// or file://\n",
+        "urldb.toml:6:39: `endpoint` should be the URL of a server: it is no URL: relative URL without a base\n",
+        "urldb.toml:7:1: [archive.stores]: the `url` is missing, such as \"s3://BUCKET/PREFIX\"\n",
+        "urldb.toml:8:35: `region` has no effect for a folder\n",
+        "urldb.toml:9:1: `stores` should be a list of texts or tables\n",
+        "urldb.toml:10:41: `env-prefix` should have capital letters, digits and _, such as \"B_\"\n",
+        "urldb.toml:10:47: unknown key `region-name` in [archive.stores]; known are url, endpoint, region, env-prefix\n",
+        "urldb.toml:12:14: `cache-size` should be a size",
     ]);
-    let sandbox = Sandbox::new("[archive]\nstore-region = \"x\"\n");
-    sandbox
-        .exits(2, "check")
-        .complains("urldb.toml:4:16: `store-region` has no effect without `store`\n");
+    for (settings, problem) in [
+        (
+            "cache-size = \"1GB\"",
+            "4:14: `cache-size` has no effect without `stores`\n",
+        ),
+        (
+            "stores = \"s3://evidence/x\"",
+            "4:10: `stores` should be a list of texts or tables\n",
+        ),
+        (
+            "stores = [\"s3://evidence/x\", \"s3://evidence/x/\"]",
+            "4:10: s3://evidence/x is a place twice\n",
+        ),
+    ] {
+        let sandbox = Sandbox::new(&format!("[archive]\n{settings}\n"));
+        sandbox
+            .exits(2, "check")
+            .complains(&format!("urldb.toml:{problem}"));
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
 //! - `archive_expected`: our index beside that of another program.
 //! - `archive_export`: bags, and the index made anew.
-//! - `archive_folder`: an archive whose store is a folder.
+//! - `archive_folder`: an archive whose places are folders.
 //! - `archive_health`: verified, damaged, repaired and converted.
 //! - `archive_memento`: the captures of a URL for programs that look for former contents.
 //! - `archive_observed`: what a run reports as observed is archived, over random sites and settings.

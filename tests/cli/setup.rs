@@ -87,7 +87,7 @@ fn an_existing_project_is_followed() {
     let repository = Repository::of(Sandbox::empty());
     let folder = "a 100% 'b' $x";
     let config = "[project]\nname = \"The $HOME's 100% sky\"\n[database]\npath = \"data\"\n\
-         [archive]\npath = \"warc\"\nstore = \"s3://evidence/sky\"\n[ledger]\npath = \"my state\"\n\
+         [archive]\npath = \"warc\"\nstores = [\"s3://evidence/sky\"]\n[ledger]\npath = \"my state\"\n\
          [notify.page]\ntype = \"html\"\npath = \"public/x\"\n\
          [notify.mail]\ntype = \"email\"\nfrom = \"a@example.org\"\nto = [\"b@example.org\"]\n\
          server = \"smtp.example.org\"\nuser = \"a\"\npassword-env = \"SMTP_PASSWORD\"\n";

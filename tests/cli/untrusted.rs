@@ -31,8 +31,7 @@ fn hostile(site: &Site) -> String {
         proxy-password-env = "URLDB_PROXY_PASSWORD"
         [archive]
         path = "/tmp/evil"
-        store = "s3://evil/evil"
-        store-endpoint = "http://127.0.0.1:1"
+        stores = [{{ url = "s3://evil/evil", endpoint = "http://127.0.0.1:1" }}]
         [ledger]
         path = "../evil"
         [[schedule]]
@@ -92,7 +91,7 @@ fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
     ];
     let ran = repository.urldb_with_env(&arguments, &env).code(1);
     let line = ran.err.lines().next().unwrap();
-    insta::assert_snapshot!(line, @"note: these keys of urldb.toml have no effect with --untrusted: archive.path, archive.store, archive.store-endpoint, check.concurrency, check.headers, check.headers-env, check.host.example.test.headers-env, check.retries, check.timeout, check.unsafe-methods, check.user-agent, database.path, ledger.path, network.allow, network.ca-file, network.map, network.proxy, network.proxy-password-env, network.proxy-user, nonsense, notify.evil, notify.page, schedule");
+    insta::assert_snapshot!(line, @"note: these keys of urldb.toml have no effect with --untrusted: archive.path, archive.stores, check.concurrency, check.headers, check.headers-env, check.host.example.test.headers-env, check.retries, check.timeout, check.unsafe-methods, check.user-agent, database.path, ledger.path, network.allow, network.ca-file, network.map, network.proxy, network.proxy-password-env, network.proxy-user, nonsense, notify.evil, notify.page, schedule");
     assert_eq!(ran.err.lines().count(), 1, "{ran:#?}");
     let requests = site.requests();
     assert_eq!(requests.len(), 7, "{requests:?}");

@@ -46,17 +46,22 @@ impl Environment {
     /// The variables that hold secrets.
     pub const SECRET_VARIABLES: [&str; 2] = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
-    /// Reads the settings; `variable` looks a variable up. Never asks the metadata service of a cloud.
+    /// Reads the settings; `variable` looks a variable up, whose name begins with `prefix`. Never asks the
+    /// metadata service of a cloud.
     ///
     /// # Errors
     /// When there are no credentials; the message says which variables are missing.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, StoreError> {
-        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    pub fn read(
+        prefix: &str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, StoreError> {
+        let variable =
+            |name: &str| variable(&format!("{prefix}{name}")).filter(|value| !value.is_empty());
         let is_set = |name: &str| {
             variable(name).is_some_and(|value| matches!(value.as_str(), "true" | "TRUE" | "1"))
         };
         Ok(Self {
-            credentials: credentials(&variable, is_set("AWS_SKIP_SIGNATURE"))?,
+            credentials: credentials(prefix, &variable, is_set("AWS_SKIP_SIGNATURE"))?,
             endpoint: variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL")),
             region: variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")),
             allow_http: is_set("AWS_ALLOW_HTTP"),
@@ -65,10 +70,14 @@ impl Environment {
 }
 
 fn credentials(
+    prefix: &str,
     variable: &impl Fn(&str) -> Option<String>,
     skips_signature: bool,
 ) -> Result<Credentials, StoreError> {
-    let refused = |message: &str| Err(StoreError::new(StoreErrorKind::Refused, message));
+    let refused = |message: &str| {
+        let message = message.replace("AWS_", &format!("{prefix}AWS_"));
+        Err(StoreError::new(StoreErrorKind::Refused, message))
+    };
     let key = (
         variable("AWS_ACCESS_KEY_ID"),
         variable("AWS_SECRET_ACCESS_KEY"),
@@ -126,7 +135,7 @@ mod tests {
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<Environment, StoreError> {
-        Environment::read(|name| {
+        Environment::read("", |name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -152,6 +161,23 @@ mod tests {
         assert_eq!(read.region.as_deref(), Some("there"));
         assert!(!read.allow_http);
         assert!(!format!("{read:?}").contains("very-secret"));
+    }
+
+    #[test]
+    fn each_place_may_have_variables_of_its_own() {
+        let variables = |name: &str| name.starts_with("B_").then(|| format!("value of {name}"));
+        let read = Environment::read("B_", variables).expect("there");
+        assert!(matches!(
+            &read.credentials,
+            Credentials::Key { id, .. } if id == "value of B_AWS_ACCESS_KEY_ID"
+        ));
+        assert_eq!(read.region.as_deref(), Some("value of B_AWS_REGION"));
+        let error = Environment::read("C_", variables).expect_err("none");
+        let error = error.to_string();
+        assert!(
+            error.contains("set C_AWS_ACCESS_KEY_ID and C_AWS_SECRET"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -45,6 +45,6 @@ pub use location::{BucketLocation, InvalidLocation, Location};
 pub use manifest::{
     InvalidManifest, MANIFEST_NAME, Manifest, ManifestChange, StoredFile, check_name,
 };
-pub use store::{ChangeOutcome, Store, StoreOptions};
+pub use store::{ChangeOutcome, Store, StoreOptions, first_that_has};
 pub use stored_input::StoredInput;
 pub use transfer::hash;

@@ -306,13 +306,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        Err(StoreError::new(
-            StoreErrorKind::Unreachable,
-            format!(
-                "the manifest of {} changes all the time: other processes write to it",
-                self.location
-            ),
-        ))
+        Err(self.busy())
     }
 
     /// Makes the manifest of a new store, before the first file is uploaded, and refuses a store that
@@ -358,10 +352,63 @@ impl Store {
         Ok(())
     }
 
+    /// Gives this place a copy of the manifest of the first store, whose new files it has. A copy with the same
+    /// or a higher serial stays.
+    ///
+    /// # Errors
+    /// When the manifest of this place cannot be used, or the copy cannot be written.
+    pub fn copy_manifest(&self, manifest: &Manifest) -> Result<(), StoreError> {
+        let mut failures = 0;
+        for _ in 0..CHANGE_ATTEMPTS {
+            let Some(former) = self.read_manifest()? else {
+                self.prepare()?;
+                continue;
+            };
+            if former.manifest.serial() >= manifest.serial() {
+                return Ok(());
+            }
+            match self.replace(&former, Bytes::from(manifest.render())) {
+                Err(error) if error.kind() == StoreErrorKind::Conflict => {}
+                Err(error) if error.is_transient() && failures < WRITE_ATTEMPTS => failures += 1,
+                replaced => return replaced,
+            }
+        }
+        Err(self.busy())
+    }
+
+    fn busy(&self) -> StoreError {
+        StoreError::new(
+            StoreErrorKind::Unreachable,
+            format!(
+                "the manifest of {} changes all the time: other processes write to it",
+                self.location
+            ),
+        )
+    }
+
     fn cannot(&self, problem: &str) -> StoreError {
         StoreError::new(
             StoreErrorKind::Refused,
             format!("{} cannot be used: {problem}", self.location),
         )
     }
+}
+
+/// Asks stores in their order, until one has what is asked for. The error is that of the first one.
+///
+/// # Errors
+/// When none has it, or when a file on this machine cannot be written.
+pub fn first_that_has<T>(
+    stores: &[Store],
+    mut ask: impl FnMut(&Store) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let mut first = None;
+    for store in stores {
+        match ask(store) {
+            Ok(found) => return Ok(found),
+            Err(error) if error.kind() == StoreErrorKind::Local => return Err(error),
+            Err(error) => drop(first.get_or_insert(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| StoreError::new(StoreErrorKind::Missing, "there is no store")))
 }

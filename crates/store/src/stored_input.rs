@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::manifest::StoredFile;
-use crate::store::Store;
+use crate::store::{Store, first_that_has};
 
 /// The first range after a seek, in bytes: a record, as most are.
 const SMALLEST_RANGE: u64 = 256 << 10;
@@ -15,9 +15,9 @@ const SMALLEST_RANGE: u64 = 256 << 10;
 /// The largest range while a file is read on and on, in bytes.
 const LARGEST_RANGE: u64 = 8 << 20;
 
-/// Reads a file of the store by ranges. Ranges get longer while the file is read on.
+/// Reads a file by ranges, each from the first store that has it. Ranges get longer while the file is read on.
 pub struct StoredInput {
-    store: Arc<Store>,
+    stores: Arc<[Store]>,
     file: StoredFile,
     position: u64,
     /// The last range, and where it begins.
@@ -28,9 +28,9 @@ pub struct StoredInput {
 
 impl StoredInput {
     /// Reads this file, from its beginning.
-    pub fn new(store: Arc<Store>, file: StoredFile) -> Self {
+    pub fn new(stores: Arc<[Store]>, file: StoredFile) -> Self {
         Self {
-            store,
+            stores,
             file,
             position: 0,
             range: Bytes::new(),
@@ -55,9 +55,9 @@ impl StoredInput {
         } else {
             SMALLEST_RANGE
         };
-        self.range = self
-            .store
-            .range(&self.file, self.position, self.next_length)?;
+        self.range = first_that_has(&self.stores, |store| {
+            store.range(&self.file, self.position, self.next_length)
+        })?;
         self.start = self.position;
         Ok(())
     }

@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         bar.advance();
     }
-    files.compare_with_store(|name, difference| {
+    files.compare_with_stores(|name, difference| {
         let (code, message) = described(&difference);
         verifier.add_finding(name, code, message);
     })?;
@@ -113,17 +113,20 @@ fn finding_of(error: &io::Error) -> Option<(FindingCode, String)> {
 /// A finding about a difference between this machine and the store.
 fn described(difference: &StoreDifference) -> (FindingCode, String) {
     let code = match difference {
-        StoreDifference::NoObject => FindingCode::StoreMissing,
-        StoreDifference::Length(_) | StoreDifference::LocalCopy => FindingCode::StoreBytes,
+        StoreDifference::NoObject(_) => FindingCode::StoreMissing,
+        StoreDifference::Length(..) | StoreDifference::LocalCopy => FindingCode::StoreBytes,
         StoreDifference::NotStored => FindingCode::NotStored,
     };
     let message = match difference {
-        StoreDifference::Length(length) => format!("its object in the store has {length} bytes"),
+        StoreDifference::Length(place, length) => {
+            format!("its object in {place} has {length} bytes")
+        }
+        StoreDifference::NoObject(place) => format!("{place} does not have it"),
         StoreDifference::LocalCopy => {
             "the copy on this machine has other bytes than the manifest of the store says: delete the copy"
                 .to_owned()
         }
-        StoreDifference::NoObject | StoreDifference::NotStored => code.meaning().to_owned(),
+        StoreDifference::NotStored => code.meaning().to_owned(),
     };
     (code, message)
 }

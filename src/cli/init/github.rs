@@ -102,7 +102,7 @@ fn inputs(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
     if project.tracks_ledger()? {
         inputs += "state-branch: \"\"\n";
     }
-    let store = project.config.archive.store.is_some();
+    let store = !project.config.archive.stores.is_empty();
     inputs += &yaml("archive", if store { "store" } else { "artifact" });
     let archive = project.archive()?;
     if !store && archive != "archive" {

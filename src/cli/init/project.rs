@@ -103,9 +103,12 @@ impl<'a> ProjectFacts<'a> {
     /// When one has a name that a shell or a service does not know as a variable.
     pub(super) fn secrets(&self) -> anyhow::Result<Vec<String>> {
         let mut names = self.config.secret_variables();
-        names.remove("AWS_SESSION_TOKEN");
-        if names.contains("AWS_SECRET_ACCESS_KEY") {
-            names.insert("AWS_ACCESS_KEY_ID".to_owned());
+        for place in &self.config.archive.stores {
+            let prefix = &place.env_prefix;
+            names.remove(&format!("{prefix}AWS_SESSION_TOKEN"));
+            if names.contains(&format!("{prefix}AWS_SECRET_ACCESS_KEY")) {
+                names.insert(format!("{prefix}AWS_ACCESS_KEY_ID"));
+            }
         }
         let names: Vec<String> = names.into_iter().collect();
         for name in &names {

@@ -42,15 +42,19 @@ fn print_upload(
         waiting,
         delay,
         faults,
+        copies,
         ..
     } = &report;
-    if *files > 0 && format == ReportFormat::Human && !context.quiet {
-        let line = format!(
-            "stored {}, {}, in {location}",
-            count(*files, "file"),
-            indicatif::DecimalBytes(*bytes)
-        );
-        writeln!(output::stdout(), "{}", paint(DIM, line))?;
+    let stored = copies.iter().map(|it| (&it.location, it.files, it.bytes));
+    for (location, files, bytes) in [(location, *files, *bytes)].into_iter().chain(stored) {
+        if files > 0 && format == ReportFormat::Human && !context.quiet {
+            let line = format!(
+                "stored {}, {}, in {location}",
+                count(files, "file"),
+                indicatif::DecimalBytes(bytes)
+            );
+            writeln!(output::stdout(), "{}", paint(DIM, line))?;
+        }
     }
     if let Some(delay) = delay {
         let files = count(*waiting, "archive file");
@@ -58,7 +62,24 @@ fn print_upload(
             "{files} not stored yet, which the next run makes up for: {delay}"
         ));
     }
-    for fault in faults {
+    for copy in copies {
+        let location = &copy.location;
+        if let Some(delay) = &copy.delay {
+            print_warning(format!(
+                "{location} has not got all files, which the next run makes up for: {delay}"
+            ));
+        } else if copy.waiting > 0 && copy.fault.is_none() {
+            let files = count(copy.waiting, "file");
+            print_warning(format!(
+                "{location} lacks {files}, which the next runs copy"
+            ));
+        }
+    }
+    let faults = faults
+        .iter()
+        .chain(copies.iter().filter_map(|it| it.fault.as_ref()));
+    let faults: Vec<&String> = faults.collect();
+    for fault in &faults {
         print_error(&anyhow::anyhow!("{fault}"));
     }
     Ok(if faults.is_empty() {

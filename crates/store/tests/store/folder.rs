@@ -15,12 +15,13 @@ fn a_folder_has_what_a_bucket_has() {
     let place = tempfile::tempdir().expect("a folder");
     let (dir, files) = folder();
     let names: Vec<&str> = files.keys().copied().collect();
-    let store = Arc::new(Store::in_folder(place.path()));
+    let stores: Arc<[Store]> = Arc::new([Store::in_folder(place.path())]);
+    let store = &stores[0];
     assert_eq!(*store.location(), Location::Folder(place.path().to_owned()));
     assert_eq!(store.manifest().expect("new").names().count(), 0);
     // Twice: writing again changes nothing.
     for _ in 0..2 {
-        put(&store, dir.path(), &names, &[]).expect("written");
+        put(store, dir.path(), &names, &[]).expect("written");
         assert_eq!(store.manifest().expect("there").serial(), 1);
     }
     let manifest = store.manifest().expect("there");
@@ -31,7 +32,7 @@ fn a_folder_has_what_a_bucket_has() {
         store.download(&file, &mut copy).expect("proven");
         assert!(copy == *bytes, "{name}");
         let mut copy = vec![];
-        let mut input = StoredInput::new(Arc::clone(&store), file);
+        let mut input = StoredInput::new(Arc::clone(&stores), file);
         std::io::copy(&mut input, &mut copy).expect("read");
         assert!(copy == *bytes, "{name}");
     }
@@ -45,7 +46,7 @@ fn a_folder_has_what_a_bucket_has() {
     // Another file of the same name is a conflict.
     for name in ["a.warc.gz", "b.warc.gz"] {
         fs::write(dir.path().join(name), bytes(files[name].len(), 9)).expect("written");
-        let error = put(&store, dir.path(), &[name], &[]).expect_err("other");
+        let error = put(store, dir.path(), &[name], &[]).expect_err("other");
         assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error}");
     }
 }
@@ -200,4 +201,49 @@ fn leftovers_go_where_their_successors_are() {
     store.upload("a", &file).expect("written");
     store.discard(["a", "c"]).expect("deleted");
     assert!(!at("a").exists() && at("c").is_file());
+}
+
+/// A copy of the manifest is replaced by a later one only.
+#[test]
+fn a_copy_of_the_manifest_is_never_older_than_before() {
+    let place = tempfile::tempdir().expect("a folder");
+    let copies = tempfile::tempdir().expect("a folder");
+    let (dir, _) = folder();
+    let (store, copy) = (
+        Store::in_folder(place.path()),
+        Store::in_folder(copies.path()),
+    );
+    put(&store, dir.path(), &["a.warc.gz"], &[]).expect("written");
+    let first = store.manifest().expect("there");
+    put(&store, dir.path(), &["empty.warc.gz"], &[]).expect("written");
+    let second = store.manifest().expect("there");
+    for (given, expected) in [(&first, &first), (&second, &second), (&first, &second)] {
+        copy.copy_manifest(given).expect("written");
+        assert_eq!(copy.manifest().expect("there"), *expected);
+    }
+}
+
+#[test]
+fn ranges_come_from_the_first_place_that_has_them() {
+    let places = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let (dir, files) = folder();
+    let stores: Arc<[Store]> = places
+        .iter()
+        .map(|it| Store::in_folder(it.path()))
+        .collect();
+    for store in &*stores {
+        put(store, dir.path(), &["b.warc.gz"], &[]).expect("written");
+    }
+    let file = stores[0].manifest().expect("there").get("b.warc.gz");
+    let file = file.expect("there");
+    let object = |place: usize| places[place].path().join("b.warc.gz");
+    fs::write(object(0), "shorter").expect("written");
+    let mut copy = vec![];
+    let mut input = StoredInput::new(Arc::clone(&stores), file.clone());
+    std::io::copy(&mut input, &mut copy).expect("read");
+    assert!(copy == files["b.warc.gz"]);
+    fs::remove_file(object(1)).expect("removed");
+    let mut input = StoredInput::new(stores, file);
+    let error = std::io::copy(&mut input, &mut copy).expect_err("nowhere");
+    assert!(error.to_string().contains("it has 7 bytes"), "{error}");
 }

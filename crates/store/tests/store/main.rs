@@ -116,7 +116,8 @@ fn files_are_written_and_read_again() {
     put(&store(&server), dir.path(), &names, &[]).expect("written");
     assert_eq!(server.unfinished_uploads(), 0);
 
-    let fresh = Arc::new(store(&server));
+    let stores: Arc<[Store]> = Arc::new([store(&server)]);
+    let fresh = &stores[0];
     let manifest = fresh.manifest().expect("there");
     assert_eq!(manifest.names().collect::<Vec<_>>(), names);
     for (name, bytes) in &files {
@@ -124,7 +125,7 @@ fn files_are_written_and_read_again() {
         let mut copy = vec![];
         fresh.download(&file, &mut copy).expect("proven");
         assert!(copy == *bytes, "{name}");
-        let mut input = StoredInput::new(Arc::clone(&fresh), file);
+        let mut input = StoredInput::new(Arc::clone(&stores), file);
         for at in [0, 5, bytes.len() / 2, bytes.len()] {
             let at = at.min(bytes.len());
             input.seek(SeekFrom::Start(at as u64)).expect("within");
@@ -147,14 +148,14 @@ fn a_record_costs_one_small_range() {
     let server = FakeS3::start();
     let (dir, files) = folder();
     put(&store(&server), dir.path(), &["b.warc.gz"], &[]).expect("written");
-    let store = Arc::new(store(&server));
-    let file = store
+    let stores: Arc<[Store]> = Arc::new([store(&server)]);
+    let file = stores[0]
         .manifest()
         .expect("there")
         .get("b.warc.gz")
         .expect("there");
     server.recover();
-    let mut input = StoredInput::new(Arc::clone(&store), file);
+    let mut input = StoredInput::new(stores, file);
     input.seek(SeekFrom::Start(5_000_000)).expect("within");
     let mut record = vec![0; 4000];
     input.read_exact(&mut record).expect("read");
