@@ -9,7 +9,7 @@ use urldb_format::{Mapping, Schema, Value};
 const MAX_DEPTH: usize = 48;
 
 /// The JSON object for a mapping.
-pub fn to_json(mapping: &Mapping) -> Map<String, Json> {
+pub(crate) fn to_json(mapping: &Mapping) -> Map<String, Json> {
     let pairs = mapping.iter();
     pairs
         .map(|(key, value)| (key.to_owned(), value_to_json(value)))
@@ -43,7 +43,7 @@ fn plain_to_json(text: &str) -> Json {
 /// # Errors
 /// A text that says which value the database cannot hold: null at a known key, or values nested too
 /// deeply.
-pub fn from_json(object: &Map<String, Json>) -> Result<Mapping, &'static str> {
+pub(crate) fn from_json(object: &Map<String, Json>) -> Result<Mapping, &'static str> {
     let schema = Schema::DOMAIN_FILE;
     let pairs = object.iter().map(|(key, value)| {
         let name = key.as_str();
@@ -102,7 +102,7 @@ fn value_from_json(
 }
 
 /// JSON text in printable ASCII, with `\uXXXX` for all other characters.
-pub fn ascii(json: &Json) -> String {
+pub(crate) fn ascii(json: &Json) -> String {
     let text = json.to_string();
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {

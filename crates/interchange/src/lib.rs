@@ -30,7 +30,7 @@ pub mod digest;
 pub mod documents;
 mod escape;
 pub mod input;
-pub mod json;
+mod json;
 pub mod jsonl;
 pub mod list;
 pub mod model;
