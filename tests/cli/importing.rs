@@ -126,6 +126,9 @@ fn lists_contradict_themselves_too() {
     sandbox
         .exits(1, "import table a.csv")
         .complains("refused: a.csv:3: http://example.test/ is promised otherwise in a.csv:2: `content-length` differs");
+    // Nobody knows which line is right.
+    sandbox.exits(1, "import table a.csv --keep-going");
+    assert!(!sandbox.path(FILE).exists());
     sandbox.write(
         "a.csv",
         "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,,B\n",
