@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::time::SystemTime;
 
 use data_encoding::BASE64;
+use proptest::prelude::*;
 use sha2::{Digest, Sha512};
 
 use crate::hook::Repository;
@@ -273,4 +274,79 @@ fn a_declined_edit_changes_nothing() {
         .exits(2, "accept --all")
         .complains("--yes accepts without asking");
     assert_eq!(sandbox.tree(""), before);
+}
+
+/// A file of a site: the lists that promise it, by a bit for each, its content, and what it becomes.
+type ListedFile = (u8, u8, Option<u8>);
+
+/// The text of each list: digests of GNU, a table, checksums of TFDS.
+fn texts(files: &[ListedFile], content: impl Fn(&ListedFile) -> u8) -> [(&'static str, String); 3] {
+    let rows = |bit: u8, row: fn(usize, &str) -> String| -> String {
+        let listed = files.iter().enumerate().filter(|(_, it)| it.0 & bit > 0);
+        listed
+            .map(|(number, it)| row(number, &content(it).to_string()))
+            .collect()
+    };
+    let sums = rows(1, |number, text| {
+        format!("{}  f{number}\n", sha256(text).to_uppercase())
+    });
+    let table = rows(2, |number, text| {
+        format!("http://a.test/f{number},{},{}\n", text.len(), sha256(text))
+    });
+    let tfds = rows(4, |number, text| {
+        let (length, digest) = (text.len(), sha256(text));
+        format!("http://a.test/f{number}\t{length}\t{digest}\n")
+    });
+    [
+        (
+            "SHA256SUMS",
+            format!("# the files\n{sums}{}  last\n", sha256("last")),
+        ),
+        (
+            "a.csv",
+            format!("url,size,sha256\n{table}http://a.test/last,,\n"),
+        ),
+        (
+            "url_checksums/d.txt",
+            format!("{tfds}http://a.test/last\t4\t{}\n", sha256("last")),
+        ),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever has changed, and wherever it is promised: after `accept`, the lists state what is served, and a sync
+    /// changes nothing.
+    #[test]
+    fn what_is_accepted_is_what_the_lists_say(
+        files in prop::collection::vec((1..8_u8, 100..255_u8, prop::option::of(0..10_u8)), 1..6),
+    ) {
+        // What many URLs serve alike is not accepted.
+        let numbered = (0..).zip(files);
+        let files: Vec<ListedFile> = numbered
+            .map(|(number, (lists, before, after))| (lists, before, after.map(|it| 10 * number + it)))
+            .collect();
+        let site = Site::with(&[("/last", "last")]);
+        let serve = |number: usize, content: u8| {
+            site.serve(&format!("/f{number}"), Reply::ok(content.to_string()));
+        };
+        let sandbox = Sandbox::new(&config(&site, &[SOURCES[0], SOURCES[2], SOURCES[3]]));
+        for (file, text) in texts(&files, |it| it.1) {
+            sandbox.write(file, text);
+        }
+        for (number, (_, before, _)) in files.iter().enumerate() {
+            serve(number, *before);
+        }
+        sandbox.ok("sync");
+        for (number, (_, before, after)) in files.iter().enumerate() {
+            serve(number, after.unwrap_or(*before));
+        }
+        sandbox.ok("accept -y --all");
+        for (file, text) in texts(&files, |(_, before, after)| after.unwrap_or(*before)) {
+            prop_assert_eq!(sandbox.read(file), text, "{}", file);
+        }
+        sandbox.ok("sync --check").says(&format!("{} unchanged", files.len() + 1));
+        sandbox.ok("check");
+    }
 }
