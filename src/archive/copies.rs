@@ -37,10 +37,10 @@ pub(super) struct Copies<'a> {
     pub(super) stores: &'a [Store],
 }
 
-/// A place that answered: what it was given, and the names of all that it has.
+/// The files that a place was given, and all that it has now.
 pub(super) struct Copied {
     pub(super) report: CopyReport,
-    /// `None` if it did not answer, or did not get all.
+    /// The names of its objects; `None` if it did not list them.
     pub(super) names: Option<BTreeSet<String>>,
 }
 
@@ -49,21 +49,24 @@ impl Copies<'_> {
     /// the objects that the place does not need any more.
     pub(super) fn complete(&self, place: &Store, manifest: &Manifest) -> Copied {
         let mut report = new_report(place);
-        let done = self.try_complete(place, manifest, &mut report);
-        Copied {
-            names: note(done, &mut report),
-            report,
-        }
+        let listed = place.list(manifest.names().count());
+        let names = note(listed, &mut report).map(|mut objects| {
+            let done = self.try_complete(place, manifest, &mut objects, &mut report);
+            note(done, &mut report);
+            objects.into_iter().map(|(name, _)| name).collect()
+        });
+        Copied { report, names }
     }
 
+    /// Adds to `objects` what the place gets.
     fn try_complete(
         &self,
         place: &Store,
         manifest: &Manifest,
+        objects: &mut Vec<(String, u64)>,
         report: &mut CopyReport,
-    ) -> Result<BTreeSet<String>, StoreError> {
-        let mut objects = place.list(manifest.names().count())?;
-        let mut names: BTreeSet<String> = objects.iter().map(|(name, _)| name.clone()).collect();
+    ) -> Result<(), StoreError> {
+        let names: BTreeSet<String> = objects.iter().map(|(name, _)| name.clone()).collect();
         let missing: Vec<StoredFile> = manifest
             .files()
             .filter(|file| !names.contains(&file.name))
@@ -86,14 +89,13 @@ impl Copies<'_> {
                 continue;
             }
             report.count(file.length);
-            names.insert(file.name.clone());
             objects.push((file.name, file.length));
         }
         if report.waiting == 0 {
             place.copy_manifest(manifest)?;
-            place.tidy(manifest, &objects)?;
+            place.tidy(manifest, objects)?;
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Gives a place the archive files of this machine that are new, while the first store cannot be asked.

@@ -181,7 +181,7 @@ impl Twofold {
         assert_eq!(names(&first), listed);
     }
 
-    /// What a machine without copies gets, that knows these places.
+    /// The content of the URL as a machine reads it that has no copies, and has these places.
     fn read_elsewhere(&self, places: &[usize]) -> String {
         let other = Sandbox::new("");
         self.configure(&other, places, "");
@@ -221,7 +221,7 @@ fn each_place_gets_what_the_first_one_has() {
         .says(&["stored 12 files, ", &format!("in file://{folder}")]);
     twofold.is_equal();
     assert_eq!(twofold.read_elsewhere(&[1]), "first");
-    // What is joined while the second place is away, it gets later.
+    // The second place is away during a compaction, and gets the joined file later.
     twofold.take_away(1);
     sandbox.ok("run").complains(&[
         "has not got all files, which the next run makes up for",
@@ -312,4 +312,19 @@ fn doctor_names_each_place() {
         &format!("file://{first}: the folder is there"),
         &format!("file://{second} is not there"),
     ]);
+}
+
+/// A place that answers, and cannot take a file, lacks it: so the copies on this machine stay.
+#[test]
+fn a_file_stays_until_each_place_that_answers_has_it() {
+    let twofold = Twofold::new("cache-size = \"1B\"\n");
+    let sandbox = &twofold.sandbox;
+    let obstacle = twofold.place(1).join("index");
+    fs::write(&obstacle, "no folder").unwrap();
+    sandbox.exits(2, "run").complains("index");
+    assert_eq!(sandbox.files("archive", ".warc.gz").len(), 1);
+    fs::remove_file(obstacle).unwrap();
+    sandbox.ok("run");
+    twofold.is_equal();
+    assert!(sandbox.files("archive", ".warc.gz").is_empty());
 }
