@@ -16,8 +16,8 @@ use crate::limits;
 const UNPUBLISHED: &str = ".unpublished";
 
 /// Replaces files in the archive's first store by a new one, as a whole or not at all, and deletes the objects
-/// of the old ones; the next upload does the same in the other places. The lines of the new file come with it. `old` may have names of files that were never
-/// stored. Without a store this does nothing.
+/// of the old ones; the next upload does the same in the other places. The lines of the new file come with
+/// it. `old` may have names of files that were never stored. Without a store this does nothing.
 ///
 /// The caller commits the new file afterwards. Wherever the process is killed, the store has either the old
 /// files or the new one, and a later run removes local copies of the old ones.

@@ -189,7 +189,7 @@ impl Upload<'_> {
     ) -> Vec<String> {
         if let Err(error) = self.tidy(manifest) {
             match error.downcast_ref::<StoreError>() {
-                // Nothing waits for it, and the next run makes up for it.
+                // The needless objects only take room until the next run.
                 Some(error) if error.is_transient() => {}
                 _ => report.faults.push(format!("{error:#}")),
             }

@@ -13,7 +13,7 @@ use super::spool::Items;
 /// The items of one URL, in their order.
 pub(super) struct SameUrl {
     first: Box<ListItem>,
-    pub(super) more: Items,
+    more: Items,
 }
 
 impl SameUrl {
@@ -22,6 +22,22 @@ impl SameUrl {
             first,
             more: vec![],
         }
+    }
+
+    pub(super) fn push(&mut self, item: Box<ListItem>) {
+        self.more.push(item);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &ListItem> {
+        std::iter::once(&self.first)
+            .chain(&self.more)
+            .map(|item| &**item)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut ListItem> {
+        std::iter::once(&mut self.first)
+            .chain(&mut self.more)
+            .map(|item| &mut **item)
     }
 }
 
@@ -39,32 +55,26 @@ impl Claim {
     /// # Errors
     /// When they promise different things.
     pub(super) fn of(
-        items: SameUrl,
+        mut items: SameUrl,
         host: &str,
         metadata: &Metadata,
         left_out: &mut Vec<Dispute>,
     ) -> Result<Self, Dispute> {
-        let SameUrl {
-            mut first,
-            mut more,
-        } = items;
-        keep_latest_capture(&mut first, &mut more);
+        keep_latest_capture(&mut items);
         let mut schemes = vec![];
-        for item in std::iter::once(&mut first).chain(&mut more) {
+        for item in items.iter_mut() {
             schemes.extend(schemes_of(item));
             item.record.schemes = vec![];
             keep_spelling(item, host, metadata);
         }
-        if !more.is_empty() {
-            first.record = combined(&first, &more, left_out)?;
+        if !items.more.is_empty() {
+            items.first.record = combined(&items, left_out)?;
         }
+        let mut item = items.first;
         normalize(&mut schemes);
-        normalize(&mut first.record.categories);
-        normalize(&mut first.record.source);
-        Ok(Self {
-            item: first,
-            schemes,
-        })
+        normalize(&mut item.record.categories);
+        normalize(&mut item.record.source);
+        Ok(Self { item, schemes })
     }
 
     /// The URL of the first item, for messages.
@@ -92,23 +102,16 @@ pub(super) fn normalize<T: Ord>(names: &mut Vec<T>) {
 }
 
 /// Of several captures of a URL, only the latest says which bytes it serves.
-fn keep_latest_capture(first: &mut ListItem, more: &mut [Box<ListItem>]) {
-    let all = std::iter::once(&*first)
-        .chain(more.iter().map(|it| &**it))
-        .enumerate();
-    let captures = all.filter(|(_, item)| item.moment.is_some());
+fn keep_latest_capture(items: &mut SameUrl) {
+    let captures = items.iter().enumerate();
+    let captures = captures.filter(|(_, item)| item.moment.is_some());
     let Some((latest, item)) = captures.max_by_key(|(_, item)| &item.moment) else {
         return;
     };
-    let (length, sha256) = (
-        item.record.content_length,
-        item.record.content_sha256.clone(),
-    );
-    let all = std::iter::once(first)
-        .chain(more.iter_mut().map(|it| &mut **it))
-        .enumerate();
-    for (number, item) in all.filter(|(_, item)| item.moment.is_some()) {
-        if number == latest {
+    let record = &item.record;
+    let (length, sha256) = (record.content_length, record.content_sha256.clone());
+    for (number, item) in items.iter_mut().enumerate() {
+        if number == latest || item.moment.is_none() {
             continue;
         }
         let record = &mut item.record;
@@ -145,21 +148,17 @@ fn keep_spelling(item: &mut ListItem, host: &str, metadata: &Metadata) {
 }
 
 /// The record that the items together state.
-fn combined(
-    first: &ListItem,
-    more: &[Box<ListItem>],
-    left_out: &mut Vec<Dispute>,
-) -> Result<Record, Dispute> {
+fn combined(items: &SameUrl, left_out: &mut Vec<Dispute>) -> Result<Record, Dispute> {
     let (mut categories, mut sources) = (vec![], vec![]);
-    for item in std::iter::once(first).chain(more.iter().map(|it| &**it)) {
+    for item in items.iter() {
         categories.extend(item.record.categories.iter().cloned());
         sources.extend(item.record.source.iter().cloned());
     }
+    let first = &*items.first;
     let mut values = Values::of(&first.record, first);
-    for item in more {
-        let added = values
-            .add(&item.record, item)
-            .map_err(|contradiction| between(item, &contradiction))?;
+    for item in items.iter().skip(1) {
+        let added = values.add(&item.record, item);
+        let added = added.map_err(|contradiction| between(item, &contradiction))?;
         if added.is_lossy {
             left_out.push(known_otherwise(item, &first.location));
         }

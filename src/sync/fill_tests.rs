@@ -1,4 +1,4 @@
-//! What holds for every list that is imported.
+//! Properties of every import.
 
 use proptest::prelude::*;
 use urldb_canon::Scheme;
@@ -75,7 +75,7 @@ fn fixed(record: &Record) -> Mapping {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What a record says it says still, and it asks the same.
+    /// A record keeps all that it says, and runs ask for it as before.
     #[test]
     fn fill_changes_no_promise(file in rich_file(), items in items(), https: bool) {
         let metadata = Metadata::for_schemes(&[if https { Scheme::Https } else { Scheme::Http }]);

@@ -1,4 +1,4 @@
-//! What holds for every list and every database.
+//! Properties of `follow`, for all lists and databases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -57,7 +57,7 @@ pub(super) fn record() -> impl Strategy<Value = Record> {
     )
 }
 
-/// What a record says about bytes.
+/// The promised length and digests.
 fn bytes(record: &Record) -> (Option<u64>, Vec<(Algorithm, &str)>) {
     let digests = Algorithm::ALL.into_iter();
     let digests = digests.filter_map(|it| Some((it, record.digest(it)?)));

@@ -70,8 +70,8 @@ pub(super) fn merge_file(
         }
         if let Some(entry) = document.to_entry() {
             merge.add(KnownRecord {
-                record: entry.record().clone(),
                 location: Location::line(name, entry.line() as u64),
+                record: entry.into_owned().into_record(),
             });
         }
     }

@@ -60,7 +60,8 @@ impl ListLocations {
         &mut self,
         domain: &str,
         identity: &RecordIdentity,
-        (at, written): (&Location, Option<Box<str>>),
+        at: &Location,
+        written: Option<Box<str>>,
         is_new: bool,
     ) {
         let number = match self.numbers.get(&at.file) {
@@ -218,7 +219,8 @@ mod tests {
             locations.add(
                 "a.test",
                 &RecordIdentity::get(path),
-                (&at, None),
+                &at,
+                None,
                 file == "guide/b.md",
             );
         }
@@ -249,7 +251,7 @@ mod tests {
         for line in (1..=40).rev() {
             let file: Arc<str> = format!("{:02}.md", line % 12).into();
             let at = Location::line(&file, line);
-            locations.add("a.test", &identity, (&at, None), false);
+            locations.add("a.test", &identity, &at, None, false);
         }
         locations.finish();
         let x = uses(&locations, "/x").unwrap();

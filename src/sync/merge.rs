@@ -83,7 +83,7 @@ impl<'a> Merge<'a> {
         for item in items {
             let identity = metadata.identity_of(&item.record);
             match urls.get_mut(&identity) {
-                Some(others) => others.more.push(item),
+                Some(others) => others.push(item),
                 None => drop(urls.insert(identity, SameUrl::of(item))),
             }
         }

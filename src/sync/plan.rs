@@ -378,17 +378,17 @@ impl<'a> Reading<'a> {
             rules: &self.source_rules,
             adopt: options.adopt,
         };
-        let known = Domain::open(self.config, domain, &items, policy)?;
+        let file = Domain::open(self.config, domain, &items, policy)?;
         let places: Vec<ItemPlace> = items
             .iter()
             .map(|item| ItemPlace {
-                identity: known.metadata.identity_of(&item.record),
+                identity: file.metadata.identity_of(&item.record),
                 location: item.location.clone(),
                 written: item.written.clone(),
                 hashes: self.hashes(item),
             })
             .collect();
-        let merged = known.merge(items, policy)?;
+        let merged = file.merge(items, policy)?;
         for place in places {
             if !merged.changes.contradicted.contains(&place.identity) {
                 self.locate(domain, place);
@@ -426,7 +426,7 @@ impl<'a> Reading<'a> {
             }
             _ => {}
         }
-        locations.add(domain, &identity, (&location, written), is_new);
+        locations.add(domain, &identity, &location, written, is_new);
         if is_new {
             changes.records.push((domain.to_owned(), identity));
         }

@@ -322,7 +322,7 @@ proptest! {
     fn what_is_accepted_is_what_the_lists_say(
         files in prop::collection::vec((1..8_u8, 100..255_u8, prop::option::of(0..10_u8)), 1..6),
     ) {
-        // What many URLs serve alike is not accepted.
+        // Each file has other bytes: `accept` refuses the same bytes at many URLs.
         let numbered = (0..).zip(files);
         let files: Vec<ListedFile> = numbered
             .map(|(number, (lists, before, after))| (lists, before, after.map(|it| 10 * number + it)))

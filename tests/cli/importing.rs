@@ -126,7 +126,7 @@ fn lists_contradict_themselves_too() {
     sandbox
         .exits(1, "import table a.csv")
         .complains("refused: a.csv:3: http://example.test/ is promised otherwise in a.csv:2: `content-length` differs");
-    // Nobody knows which line is right.
+    // Either line may be right, so none is imported.
     sandbox.exits(1, "import table a.csv --keep-going");
     assert!(!sandbox.path(FILE).exists());
     sandbox.write(

@@ -34,6 +34,11 @@ impl RecordEntry {
         &self.record
     }
 
+    /// The record alone.
+    pub fn into_record(self) -> Record {
+        self.record
+    }
+
     /// Whether the whole document was understood.
     pub fn is_intact(&self) -> bool {
         self.intact

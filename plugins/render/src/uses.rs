@@ -1,10 +1,10 @@
 //! Words for the places in lists that use a URL.
 
-use urldb_protocol::UrlUses;
+use urldb_protocol::{Location, UrlUses};
 
 use crate::message::Fact;
 use crate::numbers::{count, counted, number};
-use crate::text::{Text, one_line};
+use crate::text::Text;
 
 /// So many places are all named.
 const ALL: u64 = 3;
@@ -25,16 +25,22 @@ pub fn uses_text(uses: &UrlUses) -> Option<Text> {
     };
     for (index, at) in lines.iter().take(shown).enumerate() {
         text = text.own(if index == 0 { "" } else { ", " });
-        text = text.path(&format!("{}:{}", at.file, at.line));
-        if let Some(url) = &at.written_as {
-            text = text.own(" (written as ").outside(&one_line(url)).own(")");
-        }
+        text = text.and(place(at));
     }
     let more = times.saturating_sub(shown as u64);
     Some(match more {
         0 => text,
         _ => text.own(format!(" and {} more", number(more))),
     })
+}
+
+/// `guide/a.md:3`, or `guide/a.md:3 (written as URL)`.
+fn place(at: &Location) -> Text {
+    let text = Text::new().path(&format!("{}:{}", at.file, at.line));
+    match &at.written_as {
+        Some(url) => text.own(" (written as ").outside(url).own(")"),
+        None => text,
+    }
 }
 
 /// The fact about a URL that is used several times, or written otherwise.
@@ -50,10 +56,7 @@ pub(crate) const USED: &str = "used";
 /// `guide/a.md:3 and 39 more places`, for a row; `None` for a URL that no list has.
 pub(crate) fn used_in_row(uses: &UrlUses) -> Option<String> {
     let (lines, _) = uses.split();
-    let first = lines.first()?;
-    let written = first.written_as.as_ref();
-    let written = written.map_or_else(String::new, |url| format!(" (written as {url})"));
-    let first = one_line(&format!("{}:{}{written}", first.file, first.line));
+    let first = place(lines.first()?).plain();
     Some(match uses.used.saturating_sub(1) {
         0 => first,
         more => format!("{first} and {}", counted(more, "more place")),

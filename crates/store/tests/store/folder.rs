@@ -8,7 +8,7 @@ use std::thread;
 use urldb_files::Root;
 use urldb_store::{Location, Manifest, Store, StoreErrorKind, StoredInput};
 
-use crate::{bytes, folder, put};
+use crate::{assert_listed, bytes, folder, put};
 
 #[test]
 fn a_folder_has_what_a_bucket_has() {
@@ -36,13 +36,7 @@ fn a_folder_has_what_a_bucket_has() {
         std::io::copy(&mut input, &mut copy).expect("read");
         assert!(copy == *bytes, "{name}");
     }
-    let mut listed = store.list(0).expect("listed");
-    listed.retain(|(name, _)| !name.starts_with("manifest"));
-    listed.sort();
-    let lengths = files
-        .iter()
-        .map(|(name, bytes)| ((*name).to_owned(), bytes.len() as u64));
-    assert_eq!(listed, lengths.collect::<Vec<_>>());
+    assert_listed(store, &files);
     // Another file of the same name is a conflict.
     for name in ["a.warc.gz", "b.warc.gz"] {
         fs::write(dir.path().join(name), bytes(files[name].len(), 9)).expect("written");

@@ -107,6 +107,16 @@ fn folder() -> (tempfile::TempDir, BTreeMap<&'static str, Vec<u8>>) {
     (dir, files)
 }
 
+/// Checks that a store has the objects of these files, and manifests.
+fn assert_listed(store: &Store, files: &BTreeMap<&'static str, Vec<u8>>) {
+    let mut listed = store.list(files.len()).expect("listed");
+    listed.retain(|(name, _)| !name.starts_with("manifest"));
+    listed.sort();
+    let lengths = files.iter();
+    let lengths = lengths.map(|(name, bytes)| ((*name).to_owned(), bytes.len() as u64));
+    assert_eq!(listed, lengths.collect::<Vec<_>>());
+}
+
 #[test]
 fn files_are_written_and_read_again() {
     let server = FakeS3::start();
@@ -134,13 +144,7 @@ fn files_are_written_and_read_again() {
             assert!(rest == bytes[at..], "{name} from {at}");
         }
     }
-    let mut listed = fresh.list(4).expect("listed");
-    listed.retain(|(name, _)| !name.starts_with("manifest"));
-    listed.sort();
-    let lengths = files
-        .iter()
-        .map(|(name, bytes)| ((*name).to_owned(), bytes.len() as u64));
-    assert_eq!(listed, lengths.collect::<Vec<_>>());
+    assert_listed(fresh, &files);
 }
 
 #[test]
