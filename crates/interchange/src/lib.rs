@@ -7,7 +7,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`model`], [`json`] | types that all formats share |
+//! | [`model`] | types that all formats share |
 //! | [`input`] | decompression and splitting into lines, both with size limits |
 //! | [`digest`] | the spellings of digests |
 //! | [`ssd3`] | catalogues |
