@@ -39,5 +39,8 @@ pub(crate) const BUNDLE_MANIFEST: Limit = Limit::mib(16);
 /// A line of a bundle: a few responses, each with at most some 100 KiB of headers and as much of a page.
 pub(crate) const BUNDLE_LINE: Limit = Limit::mib(64);
 
+/// The checks of the places of an archive: three lists of at most 100 names for each place.
+pub(crate) const PLACE_CHECKS: Limit = Limit::mib(4);
+
 /// The manifest of a store, as the archive keeps it, and the names of objects that do not count yet.
 pub(crate) const STORE_MANIFEST: Limit = Limit::mib(16);

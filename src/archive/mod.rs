@@ -10,6 +10,7 @@
 //! - [`difference`]: where two contents differ.
 //! - `digest_prefix`: digests that select captures.
 //! - [`files`]: lists and opens the files of an archive.
+//! - [`fixity`]: reads the files of each place again, in rounds.
 //! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
 //! - `requests`: tells apart requests that share a key of the index.
@@ -32,6 +33,7 @@ pub mod date;
 pub mod difference;
 mod digest_prefix;
 pub mod files;
+pub mod fixity;
 mod hashing;
 mod job_response;
 pub mod keys;

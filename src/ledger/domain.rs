@@ -7,6 +7,9 @@ use urldb_protocol::CertificateDates;
 use super::entry;
 use super::pages::Pages;
 
+/// The name of the file with the checks of the archive's places, which the archive reads and writes.
+pub(crate) const ARCHIVE_FILE: &str = "archive.yaml";
+
 #[derive(Debug, Default)]
 pub(super) struct Domain {
     /// The dates of the certificate that the host showed last.
@@ -33,6 +36,12 @@ impl Domain {
     }
 }
 
+/// The file of the statuses of a domain. The name of the host `archive` would be that of the checks of the
+/// archive, so its file has a name that no host has.
 pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
-    ledger.file(format!("{domain}.yaml"))
+    let name = format!("{domain}.yaml");
+    if name == ARCHIVE_FILE {
+        return ledger.file(format!("+{name}"));
+    }
+    ledger.file(name)
 }

@@ -17,9 +17,11 @@ const SCHEMA: Schema = Schema {
     is_known: |_| false,
 };
 
-/// The keys that identify an entry of a URL, in the order in which entries are sorted: those of a
-/// ledger file, and `url` for an incident's file.
-const IDENTITY: [&str; 6] = ["_path", "url", "request", "variant", "alias", "scheme"];
+/// The keys that identify an entry, in the order in which entries are sorted: those of a URL in a ledger file,
+/// `url` for an incident's file, and `place` for the checks of the archive's places.
+const IDENTITY: [&str; 7] = [
+    "_path", "url", "place", "request", "variant", "alias", "scheme",
+];
 
 /// The keys that identify a document.
 type Identity = [Option<String>; IDENTITY.len()];

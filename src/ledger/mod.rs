@@ -3,6 +3,7 @@
 //! - `HOST.yaml` has the shape of a domain file. Its metadata has the dates of the host's certificate; each
 //!   further document has the status of one job.
 //! - `captures/HOST-….yaml` has the archived content of each job.
+//! - `archive.yaml` says when the files of the archive's places were read.
 //! - `incidents/ID.yaml` is about one incident.
 //! - `history/MONTH.jsonl` has a line for each run and for each change of a believed state.
 //!
@@ -33,6 +34,8 @@ use urldb_verdict::JobKey;
 
 /// The folders of the ledger, in its own.
 pub(crate) const FOLDERS: [&str; 5] = ["", "captures", "history", "incidents", "outbox"];
+
+pub(crate) use domain::ARCHIVE_FILE;
 
 pub use captures::folder as captures_folder;
 pub use entry::{BadResponse, Capture, Content, Entry};
@@ -576,6 +579,27 @@ mod tests {
         assert_eq!(ledger.keys().count(), 1);
         ledger.save().unwrap();
         assert_eq!(load(&folder).keys().count(), 1);
+    }
+
+    #[test]
+    fn the_checks_of_the_archive_are_no_file_of_a_host() {
+        let (folder, _) = two_files();
+        let checks = root(&folder).file(ARCHIVE_FILE);
+        let text = "---\n---\nfiles: 3\nplace: file:///a\nupdated: '2026-11-21T11:11:06Z'\n";
+        checks.replace(text.as_bytes()).unwrap();
+        let mut ledger = Ledger::load(&root(&folder), ["archive"]).unwrap();
+        let key = JobKey {
+            domain: "archive".to_owned(),
+            ..keys(&load(&folder))[0].clone()
+        };
+        let entry = load(&folder).get(&keys(&load(&folder))[0]).unwrap().clone();
+        ledger.set(&key, entry, Timestamp::UNIX_EPOCH);
+        ledger.save().unwrap();
+        let of_host = file_of(&root(&folder), "archive");
+        assert!(of_host.is_file());
+        let hosts = [];
+        Ledger::new(&root(&folder)).forget_others(hosts).unwrap();
+        assert!(!of_host.is_file() && fs::read_to_string(checks.path()).unwrap() == text);
     }
 
     #[test]
