@@ -1,6 +1,6 @@
 //! The files of an archive, wherever they are: the only way to list them and to read one.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -44,19 +44,6 @@ pub enum OpenedFile {
     Small(io::Cursor<Vec<u8>>),
     /// A file in the store, read by ranges.
     Stored(StoredInput),
-}
-
-/// A difference of a file between this machine, the manifest of the store, and its objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoreDifference {
-    /// This place has no object of a file in the manifest.
-    NoObject(String),
-    /// The object in this place has this length, and not that of the manifest.
-    Length(String, u64),
-    /// The local copy has other bytes than the manifest says.
-    LocalCopy,
-    /// The file is not in the store.
-    NotStored,
 }
 
 impl ArchiveFiles {
@@ -217,50 +204,6 @@ impl ArchiveFiles {
         Some((remote, file))
     }
 
-    /// Compares this machine, the manifest of the first store, and the objects of each place; calls `report`
-    /// with the name of each file that differs. Reads the local copies, and lists the objects.
-    ///
-    /// # Errors
-    /// When the objects of a place cannot be listed, or a local copy cannot be read.
-    pub fn compare_with_stores(
-        &self,
-        mut report: impl FnMut(&str, StoreDifference),
-    ) -> anyhow::Result<()> {
-        let remote = self.remote.as_ref();
-        let Some(remote) = remote.filter(|remote| remote.offline.is_none()) else {
-            return Ok(());
-        };
-        for store in &*remote.stores {
-            let objects = store.list(remote.manifest.names().count())?;
-            let objects: HashMap<String, u64> = objects.into_iter().collect();
-            let place = || store.location().to_string();
-            for file in remote.manifest.files() {
-                match objects.get(&file.name) {
-                    None => report(&file.name, StoreDifference::NoObject(place())),
-                    Some(length) if *length != file.length => {
-                        report(&file.name, StoreDifference::Length(place(), *length));
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        for file in remote.manifest.files() {
-            let local = self.root.file(&file.name);
-            if local.is_file() {
-                let is_copy = is_copy(&local, &file);
-                if !is_copy.with_context(|| format!("cannot read {local}"))? {
-                    report(&file.name, StoreDifference::LocalCopy);
-                }
-            }
-        }
-        for name in self.with_records()? {
-            if !remote.manifest.contains(&name) {
-                report(&name, StoreDifference::NotStored);
-            }
-        }
-        Ok(())
-    }
-
     /// The files that a replacement on this machine hides. A replacement counts from the moment on in which
     /// the store has the new file.
     fn hidden_by(&self, manifest: &Manifest) -> io::Result<BTreeSet<String>> {
@@ -299,24 +242,6 @@ impl ArchiveFiles {
         urldb_warc::index::add_segment_files(self.folder(), &files)
             .context("cannot copy the index from the store")?;
         Ok(())
-    }
-
-    /// Removes local copies that have other bytes than the manifest of the store says, and returns their
-    /// names.
-    ///
-    /// # Errors
-    /// When a copy cannot be read or removed.
-    pub fn remove_bad_copies(&self) -> anyhow::Result<Vec<String>> {
-        let mut removed = vec![];
-        for file in self.manifest().into_iter().flat_map(Manifest::files) {
-            let local = self.root.file(&file.name);
-            let at = || format!("cannot use {local}");
-            if local.is_file() && !is_copy(&local, &file).with_context(at)? {
-                local.remove().with_context(at)?;
-                removed.push(file.name);
-            }
-        }
-        Ok(removed)
     }
 }
 
@@ -361,7 +286,8 @@ impl FileSource for ArchiveFiles {
         };
         let mut hidden = self.hidden_by(manifest)?;
         // Their lines stay in older segments of the index until those are merged.
-        hidden.extend(manifest.removed_names().map(str::to_owned));
+        let gone = manifest.removed_names().chain(manifest.lost_names());
+        hidden.extend(gone.map(str::to_owned));
         Ok(hidden)
     }
 }

@@ -11,8 +11,10 @@
 //! - `digest_prefix`: digests that select captures.
 //! - [`files`]: lists and opens the files of an archive.
 //! - [`fixity`]: reads the files of each place again, in rounds.
+//! - `health`: facts about the places of the archive, and what mends them.
 //! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
+//! - `local_copies`: the files on this machine, and the room that they take.
 //! - `requests`: tells apart requests that share a key of the index.
 //! - `remote`: the places of the archive as commands see them, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
@@ -35,8 +37,10 @@ mod digest_prefix;
 pub mod files;
 pub mod fixity;
 mod hashing;
+mod health;
 mod job_response;
 pub mod keys;
+mod local_copies;
 mod output_files;
 mod payload;
 mod prune;
@@ -59,8 +63,12 @@ pub use copies::CopyReport;
 pub use date::PartialDate;
 pub use difference::ContentPair;
 pub use digest_prefix::{DigestPrefix, InvalidPrefix};
-pub use files::{ArchiveFiles, StoreDifference};
+pub use files::ArchiveFiles;
 pub use hashing::HashingWriter;
+pub use health::{
+    Fact, LostCaptures, Settled, SettledFile, facts, files_not_here, files_that_were_here,
+    forget_captures, lost_captures, note_missing, remove_bad_copies, restore_manifest, settle_lost,
+};
 pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};
 pub use payload::Payload;
@@ -69,5 +77,5 @@ pub use remote::{open_store, open_stores};
 pub use retrieve::CaptureQuery;
 pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter, Stored};
-pub use upload::{UploadReport, upload, upload_before_rewrite, upload_new_index};
+pub use upload::{UploadOptions, UploadReport, upload, upload_before_rewrite};
 pub use variants::{VariantChoice, has_headers, variant_with};

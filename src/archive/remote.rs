@@ -10,10 +10,11 @@ use anyhow::Context;
 use tempfile::TempDir;
 use urldb_files::{Root, RootFile};
 use urldb_store::{
-    Budgets, Environment, Location, Manifest, Store, StoreError, StoreErrorKind, StoreOptions,
-    StoredFile, StoredInput, first_that_has,
+    Budgets, Environment, Location, Manifest, ManifestState, Store, StoreError, StoreErrorKind,
+    StoreOptions, StoredFile, StoredInput, first_that_has,
 };
 
+use super::health::Fact;
 use crate::config::{ArchiveStore, Config};
 use crate::{environment, limits};
 
@@ -98,6 +99,13 @@ pub(super) struct RemoteStore {
     pub(super) offline: Option<String>,
 }
 
+/// Why the manifest of the first store does not count.
+enum Problem {
+    Older,
+    Damaged(String),
+    Away(StoreError),
+}
+
 /// A file of the store that can be read at once.
 pub(super) enum RemoteInput {
     /// A copy in the cache.
@@ -121,25 +129,47 @@ impl RemoteStore {
             return Ok(None);
         };
         let cache = FileCache::of(config);
-        let (manifest, offline) = match first.manifest() {
-            Ok(manifest) => {
+        let seen = cache.seen_serial();
+        let (own, problem) = match first.manifest_state() {
+            Ok(ManifestState::Good(manifest)) if manifest.serial() >= seen => {
                 cache.keep_manifest(&manifest);
-                (manifest, None)
+                (Some(manifest), None)
             }
-            Err(error) if error.is_transient() => {
-                let Some((manifest, place)) = cache.latest_manifest(&stores[1..])? else {
-                    return Err(error.into());
-                };
-                if stores.len() > 1 {
-                    // Each file would be waited for.
-                    stores.remove(0);
-                }
-                (
-                    manifest,
-                    Some(format!("{error}; this is the archive as {place}")),
-                )
-            }
+            Ok(ManifestState::Good(manifest)) => (Some(manifest), Some(Problem::Older)),
+            Ok(ManifestState::Absent) => (None, None),
+            Ok(ManifestState::Damaged(why)) => (None, Some(Problem::Damaged(why))),
+            Err(error) if error.is_transient() => (None, Some(Problem::Away(error))),
             Err(error) => return Err(error.into()),
+        };
+        let (manifest, offline) = match (own, problem) {
+            (Some(manifest), None) => (manifest, None),
+            (own, problem) => {
+                let is_away = matches!(problem, Some(Problem::Away(_)));
+                let place = first.location().to_string();
+                let known = cache.latest_manifest(&stores[1..])?;
+                let serial = own.as_ref().map_or(0, Manifest::serial);
+                let known = known.filter(|(known, _)| known.serial() > serial);
+                let why = match problem {
+                    Some(Problem::Away(error)) if known.is_none() => return Err(error.into()),
+                    Some(Problem::Damaged(why)) if known.is_none() => {
+                        anyhow::bail!(Fact::manifest_damaged(&place, &why))
+                    }
+                    Some(Problem::Away(error)) => error.to_string(),
+                    Some(Problem::Damaged(why)) => Fact::manifest_damaged(&place, &why).to_string(),
+                    Some(Problem::Older) | None => Fact::manifest_missing(&place).to_string(),
+                };
+                match known {
+                    Some((manifest, whose)) => {
+                        if is_away && stores.len() > 1 {
+                            // Each file would be waited for.
+                            stores.remove(0);
+                        }
+                        let offline = format!("{why}; this is the archive as {whose}");
+                        (manifest, Some(offline))
+                    }
+                    None => (own.unwrap_or_default(), None),
+                }
+            }
         };
         Ok(Some(Self {
             stores: stores.into(),
@@ -171,11 +201,8 @@ impl RemoteStore {
         &self,
         file: &StoredFile,
     ) -> Result<(PathBuf, Option<TempDir>), StoreError> {
-        if let Some((known, copy)) = self.cache.find(file) {
-            if digest_of(copy).is_ok_and(|digest| digest == (file.length, file.sha256)) {
-                return Ok((known.path(), None));
-            }
-            let _ = known.remove();
+        if let Some(copy) = self.cache.good_copy(file) {
+            return Ok((copy.path(), None));
         }
         let folder = self.cache.temporary_folder();
         let folder = folder.map_err(|error| no_room(file, &error))?;
@@ -248,19 +275,28 @@ impl FileCache {
         Some((known, copy))
     }
 
-    /// A copy of a file from the first store that has it, in a folder that lasts as long as the value.
-    pub(super) fn borrow(
-        &self,
-        file: &StoredFile,
-        stores: &[Store],
-    ) -> Result<(TempDir, RootFile), StoreError> {
-        let folder = self.temporary_folder();
-        let folder = folder.map_err(|error| no_room(file, &error))?;
-        let copy = RootFile::at(&copy_into(&folder, file, stores)?, "the cache");
-        Ok((folder, copy))
+    /// The copy of a file, if it has the right bytes; a copy with other ones is removed.
+    pub(super) fn good_copy(&self, file: &StoredFile) -> Option<RootFile> {
+        let (known, copy) = self.find(file)?;
+        if digest_of(copy).is_ok_and(|digest| digest == (file.length, file.sha256)) {
+            return Some(known);
+        }
+        let _ = known.remove();
+        None
     }
 
-    fn temporary_folder(&self) -> io::Result<TempDir> {
+    /// Whether there is a copy of the right length.
+    pub(super) fn has(&self, file: &StoredFile) -> bool {
+        self.find(file).is_some()
+    }
+
+    /// The serial of the manifest that this machine has read last; 0 if it has read none.
+    pub(super) fn seen_serial(&self) -> u64 {
+        let last = self.last_manifest().ok().flatten();
+        last.map_or(0, |manifest| manifest.serial())
+    }
+
+    pub(super) fn temporary_folder(&self) -> io::Result<TempDir> {
         self.folder.make()?;
         urldb_files::temporary_folder_in(self.folder.path())
     }
@@ -321,7 +357,7 @@ impl FileCache {
             .max_by_key(|(manifest, _)| manifest.serial()))
     }
 
-    fn last_manifest(&self) -> anyhow::Result<Option<Manifest>> {
+    pub(super) fn last_manifest(&self) -> anyhow::Result<Option<Manifest>> {
         let copy = self.folder.file(CACHED_MANIFEST);
         match copy.read(limits::STORE_MANIFEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -322,11 +322,20 @@ impl Catalogue {
             .iter()
             .position(|capture| Some(&capture.line.timestamp) == timestamp.as_ref());
         // Any other with the same digest has the same bytes.
-        let original = match named {
-            Some(named) => Some(originals.swap_remove(named)),
-            None => originals.pop(),
+        if let Some(named) = named {
+            let named = originals.remove(named);
+            originals.push(named);
+        }
+        let mut candidates = originals.into_iter().rev().map(|capture| capture.line);
+        let first = candidates.next().with_context(missing)?;
+        let is_readable = |line: &CdxjLine| self.with_record(line, |_, _| Ok(())).is_ok();
+        // The first one may be in a file that is lost.
+        let other = match candidates.len() {
+            0 => None,
+            _ if is_readable(&first) => None,
+            _ => candidates.find(is_readable),
         };
-        original.map(|capture| capture.line).with_context(missing)
+        Ok(other.unwrap_or(first))
     }
 
     /// The line of the capture with this record id, by which a revisit of WARC 0.9 names its original.

@@ -22,10 +22,13 @@ use crate::ambient::Ambient;
 use crate::config::Config;
 
 /// The beginning of the names of files that runs and rewrites write.
-const OWN_PREFIX: &str = "urldb-";
+pub(super) const OWN_PREFIX: &str = "urldb-";
 
 /// The prefix of the names of joined files, which no run uses.
-const JOINED_PREFIX: &str = "urldb-joined";
+pub(super) const JOINED_PREFIX: &str = "urldb-joined";
+
+/// The field of a joined file's first record with the names of the files that it was made of.
+pub(super) const JOINED_FROM: &str = "joined-from";
 
 /// Files with fewer bytes than this part of the limit are joined.
 const SMALL_PART: u64 = 2;
@@ -201,7 +204,8 @@ impl RewritePlan {
             let fields = [
                 ("software", SOFTWARE),
                 ("format", &*format_name(options)),
-                ("description", &*description),
+                ("description", description),
+                (JOINED_FROM, &*group.join(", ")),
             ];
             let warcinfo = urldb_warc::draft::warcinfo(&random_id(ambient), &date, &name, &fields)?;
             let mut copies = vec![];
@@ -248,13 +252,10 @@ fn unused_name(files: &ArchiveFiles, date: &WarcDate, host: &str) -> String {
 }
 
 /// Says in the new file what it is made of.
-fn describe<'a>(group: &[String], mut losing: impl Iterator<Item = &'a String>) -> String {
-    let sources = group.join(", ");
+fn describe<'a>(group: &[String], mut losing: impl Iterator<Item = &'a String>) -> &'static str {
     if losing.any(|name| group.contains(name)) {
-        format!(
-            "joined from the files {sources}, without the records that urldb.toml or the user chose to leave out"
-        )
+        "joined from other files, without the records that urldb.toml or the user chose to leave out"
     } else {
-        format!("joined from the files {sources}")
+        "joined from other files"
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn replace_in_store(
         remove: replaced
             .map(|old| (old.clone(), Some(name.to_owned())))
             .collect(),
+        ..ManifestChange::default()
     };
     let unpublished = UnpublishedObjects::of(&config.archive_root());
     store.prepare()?;
@@ -79,7 +80,7 @@ impl UnpublishedObjects {
         Self(folder.file(UNPUBLISHED))
     }
 
-    fn announce<'n>(&self, names: impl Iterator<Item = &'n str>) -> anyhow::Result<()> {
+    pub(super) fn announce<'n>(&self, names: impl Iterator<Item = &'n str>) -> anyhow::Result<()> {
         let names: Vec<&str> = names.collect();
         // A list that a kill cuts names no object yet.
         let write = || {
@@ -91,7 +92,7 @@ impl UnpublishedObjects {
         write().with_context(|| format!("cannot write {}", self.0))
     }
 
-    fn forget(&self) -> anyhow::Result<()> {
+    pub(super) fn forget(&self) -> anyhow::Result<()> {
         let removed = self.0.remove();
         removed
             .map(drop)

@@ -8,14 +8,15 @@ use std::io;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use urldb_files::{Root, RootFile};
+use urldb_files::Root;
 use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile};
-use urldb_warc::files::{is_archive_name, is_index_file};
+use urldb_warc::files::is_index_file;
 use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 
-use super::copies::{Copied, Copies, CopyReport, older_than};
-use super::files::local_names;
+use super::copies::{Copies, CopyReport};
+use super::health::{self, Fact, Survey};
 use super::keys::Keys;
+use super::local_copies::{LOC_SUFFIX, files_of, finished_files, make_room};
 use super::remote::{FileCache, open_stores};
 use super::store_replacement::UnpublishedObjects;
 use crate::config::Config;
@@ -23,8 +24,8 @@ use crate::config::Config;
 /// Bytes of files after which the manifest is written, so that a later fault does not undo them.
 const BATCH: u64 = 256 << 20;
 
-/// The suffix of the list of archive files in a segment of the index.
-const LOC_SUFFIX: &str = ".loc";
+/// Most bytes of files that a run copies from one place to another, beside one file.
+const MOST_COPIED: u64 = 1_000_000_000;
 
 /// Files that wait longer than this need a person.
 const PATIENCE: Duration = Duration::from_hours(72);
@@ -46,38 +47,39 @@ pub struct UploadReport {
     pub is_full: bool,
     /// The faults that a person has to mend.
     pub faults: Vec<String>,
-    /// The outcome in each other place.
+    /// The files that each place got from other places or from this machine, but new files of the first store.
     pub copies: Vec<CopyReport>,
+    /// The facts about the places and their files after that.
+    pub facts: Vec<Fact>,
 }
 
-/// Uploads the finished files of the archive, if it has a store. `None` without a store.
+/// The work that an upload does besides.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UploadOptions {
+    /// The index of this machine was merged or made anew: segments in the store that it replaces are removed.
+    pub is_index_new: bool,
+    /// Copies between places have no bound, and other places get a manifest for a lost or damaged one.
+    pub repairs: bool,
+}
+
+/// Uploads the finished files of the archive, if it has places, and mends what needs no decision: each place
+/// gets the files that it lacks, from this machine or from another place. `None` without a place.
 ///
 /// # Errors
-/// When there are no credentials, or when the folder of the archive cannot be read.
-pub fn upload(config: &Config) -> anyhow::Result<Option<UploadReport>> {
-    upload_finished(config, false)
-}
-
-/// Uploads the finished files after the index was merged or made anew, and removes the segments from the
-/// store that the index of this machine replaces.
-///
-/// # Errors
-/// As [`upload`].
-pub fn upload_new_index(config: &Config) -> anyhow::Result<Option<UploadReport>> {
-    upload_finished(config, true)
-}
-
-fn upload_finished(config: &Config, is_index_new: bool) -> anyhow::Result<Option<UploadReport>> {
+/// When there are no credentials, or when the folder of the archive or the ledger cannot be read.
+pub fn upload(config: &Config, options: UploadOptions) -> anyhow::Result<Option<UploadReport>> {
     let stores = open_stores(config)?;
     let Some(store) = stores.first() else {
         return Ok(None);
     };
+    let root = config.archive_root();
     let upload = Upload {
-        folder: &config.archive_root(),
+        config,
+        folder: &root,
         store,
         stores: &stores,
         cache: FileCache::of(config),
-        is_index_new,
+        options,
     };
     upload.run().map(Some)
 }
@@ -97,7 +99,7 @@ pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make {}", folder.display()))?;
     // Also completes or undoes what a killed process was rewriting.
     urldb_warc::index::complete_index(folder, &Keys).context("cannot complete the index")?;
-    let report = upload(config)?.unwrap_or_default();
+    let report = upload(config, UploadOptions::default())?.unwrap_or_default();
     // Joining files makes room, also of those that are not stored.
     if report.is_full {
         return Ok(());
@@ -119,14 +121,14 @@ struct NewIndex<'a> {
 }
 
 struct Upload<'a> {
+    config: &'a Config,
     folder: &'a Root,
     /// The first store, which decides which files there are.
     store: &'a Store,
     /// All places, the first one included.
     stores: &'a [Store],
     cache: FileCache,
-    /// Whether segments that are in the store already may replace others there.
-    is_index_new: bool,
+    options: UploadOptions,
 }
 
 impl Upload<'_> {
@@ -135,47 +137,46 @@ impl Upload<'_> {
             location: self.store.location().to_string(),
             ..UploadReport::default()
         };
-        let finished = self.finished()?;
+        let mut survey = health::survey(self.config, self.stores, &self.cache)?;
         let copies = Copies {
             folder: self.folder,
             cache: &self.cache,
-            stores: self.stores,
+            most: if self.options.repairs {
+                u64::MAX
+            } else {
+                MOST_COPIED
+            },
+            restores_manifests: self.options.repairs,
         };
-        let others = &self.stores[1..];
-        // The first store comes last: another process may change it meanwhile.
-        let known = others.iter().map(|place| (place, place.manifest().ok()));
-        let known: Vec<_> = known.collect();
-        let mut manifest = match self.store.manifest() {
-            Ok(manifest) => manifest,
-            Err(error) => {
-                // Without the manifest, all finished files may be new.
-                report.waiting = finished.len() as u64;
-                self.add_error(&mut report, &finished, &error);
-                if error.is_transient() {
-                    let given = others.iter().map(|place| copies.give_new(place, &finished));
-                    report.copies = given.collect();
-                }
-                return Ok(report);
-            }
-        };
-        if let Some(fault) = older_than(self.store, &manifest, &known) {
+        if let Some(fact) = survey.fault_of(0) {
+            // Without the manifest, all finished files may be new.
+            let finished = finished_files(self.folder)?;
             report.waiting = finished.len() as u64;
-            report.faults.push(fault);
+            if fact.needs_person {
+                report.faults.push(fact.to_string());
+            } else {
+                self.delay(&mut report, &finished, fact.to_string());
+            }
+            let others = 1..self.stores.len();
+            let given = others.map(|index| copies.give_new(&mut survey, index, &finished));
+            report.copies = given.collect();
             return Ok(report);
         }
-        let waiting = self.bring_finished(finished, &mut manifest, &mut report);
+        let mut manifest = survey.manifest();
+        health::adopt_unnamed(self.config, &survey, &manifest)?;
+        let finished = finished_files(self.folder)?;
+        let waiting =
+            self.bring_finished(finished.clone(), &mut survey, &mut manifest, &mut report);
         self.cache.keep_manifest(&manifest);
-        let mut held = vec![];
-        for place in others {
-            let Copied {
-                report: copy,
-                names,
-            } = copies.complete(place, &manifest);
+        for index in 0..self.stores.len() {
+            let copy = copies.complete(&mut survey, index, &manifest);
             report.copies.push(copy);
-            held.extend(names);
         }
+        report.facts = survey.facts(&manifest, &finished, |file| {
+            copies.copy_here(file).is_some()
+        });
         if waiting.is_empty() {
-            self.make_room(&manifest, &held)?;
+            make_room(self.folder, &self.cache, &manifest, &survey)?;
         }
         Ok(report)
     }
@@ -184,10 +185,11 @@ impl Upload<'_> {
     fn bring_finished(
         &self,
         finished: Vec<String>,
+        survey: &mut Survey<'_>,
         manifest: &mut Manifest,
         report: &mut UploadReport,
     ) -> Vec<String> {
-        if let Err(error) = self.tidy(manifest) {
+        if let Err(error) = self.tidy(survey, manifest) {
             match error.downcast_ref::<StoreError>() {
                 // The needless objects only take room until the next run.
                 Some(error) if error.is_transient() => {}
@@ -204,7 +206,7 @@ impl Upload<'_> {
         let (segments, archives): (Vec<&String>, Vec<&String>) =
             new.into_iter().partition(|name| is_index_file(name));
         let is_replacing = |name: &&String| is_index_file(name) && !manifest.was_removed(name);
-        let replacing: Vec<&String> = if self.is_index_new {
+        let replacing: Vec<&String> = if self.options.is_index_new {
             finished.iter().filter(is_replacing).collect()
         } else {
             segments.clone()
@@ -219,7 +221,12 @@ impl Upload<'_> {
         } else {
             self.store.prepare()
         };
+        let before = manifest.clone();
         let done = prepared.and_then(|()| self.bring(&archives, &index, manifest, report));
+        // Other machines, too, write an object before the manifest names it.
+        for file in manifest.files().filter(|file| !before.contains(&file.name)) {
+            survey.places[0].add(&file);
+        }
         let waiting: Vec<String> = finished
             .into_iter()
             .filter(|name| is_new(manifest, name))
@@ -232,18 +239,12 @@ impl Upload<'_> {
     }
 
     /// Deletes from the first store what killed processes left there.
-    fn tidy(&self, manifest: &Manifest) -> anyhow::Result<()> {
+    fn tidy(&self, survey: &Survey<'_>, manifest: &Manifest) -> anyhow::Result<()> {
         UnpublishedObjects::of(self.folder).discard(self.store)?;
-        let objects = self.store.list(manifest.names().count())?;
-        Ok(self.store.tidy(manifest, &objects)?)
-    }
-
-    /// The names of the finished files in the folder, sorted.
-    fn finished(&self) -> anyhow::Result<Vec<String>> {
-        let names =
-            local_names(self.folder.path()).context("cannot list the files of the archive")?;
-        let is_ours = |name: &String| is_index_file(name) || is_archive_name(name);
-        Ok(names.into_iter().filter(is_ours).collect())
+        if let Ok(listing) = &survey.places[0].listing {
+            self.store.tidy(manifest, listing)?;
+        }
+        Ok(())
     }
 
     /// Uploads files and adds them to the manifest: the archive files, and with the last of them the
@@ -333,7 +334,7 @@ impl Upload<'_> {
         manifest: &mut Manifest,
         report: &mut UploadReport,
     ) -> Result<(), StoreError> {
-        if change.add.is_empty() && change.remove.is_empty() {
+        if change.is_empty() {
             return Ok(());
         }
         let published = match self.store.publish(change) {
@@ -400,6 +401,16 @@ impl Upload<'_> {
     }
 
     fn add_error(&self, report: &mut UploadReport, waiting: &[String], error: &StoreError) {
+        report.is_full |= error.kind() == StoreErrorKind::Full;
+        if error.is_transient() {
+            self.delay(report, waiting, error.to_string());
+        } else {
+            report.faults.push(error.to_string());
+        }
+    }
+
+    /// Notes why files wait: for the next run, or for a person if they have waited for days.
+    fn delay(&self, report: &mut UploadReport, waiting: &[String], cause: String) {
         let oldest = waiting.iter().filter_map(|name| {
             let known = self.folder.file(name).metadata().ok()?;
             known.modified().ok()
@@ -407,84 +418,15 @@ impl Upload<'_> {
         let waited = oldest
             .min()
             .and_then(|oldest| SystemTime::now().duration_since(oldest).ok());
-        report.is_full |= error.kind() == StoreErrorKind::Full;
-        if !error.is_transient() {
-            report.faults.push(error.to_string());
-        } else if waited.is_some_and(|waited| waited > PATIENCE) {
+        if waited.is_some_and(|waited| waited > PATIENCE) {
             report.faults.push(format!(
-                "{error}; files have waited for the store for more than {} days",
+                "{cause}; files have waited for the store for more than {} days",
                 PATIENCE.as_secs() / 86_400
             ));
         } else {
-            report.delay = Some(error.to_string());
+            report.delay = Some(cause);
         }
     }
-
-    /// Removes local copies: of files that another machine has replaced, and the oldest of stored files
-    /// beyond the size of the cache, unless another place that answered lacks them: `held` has the names of its
-    /// objects. The index stays.
-    fn make_room(&self, manifest: &Manifest, held: &[BTreeSet<String>]) -> anyhow::Result<()> {
-        let mut copies: Vec<(SystemTime, u64, RootFile)> = vec![];
-        for name in self.finished()? {
-            let file = self.folder.file(&name);
-            if manifest.was_removed(&name) {
-                self.remove_replaced(&name, manifest)?;
-                continue;
-            }
-            let known = match file.metadata() {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                known => known.with_context(|| format!("cannot read {file}"))?,
-            };
-            // Another length is damage, which `verify` shows.
-            let is_stored = manifest
-                .get(&name)
-                .is_some_and(|file| file.length == known.len());
-            let is_everywhere = held.iter().all(|names| names.contains(&name));
-            if is_stored && is_everywhere && !is_index_file(&name) {
-                copies.push((
-                    known.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-                    known.len(),
-                    file,
-                ));
-            }
-        }
-        copies.sort();
-        let mut total: u64 = copies.iter().map(|(_, length, _)| length).sum();
-        for (_, length, file) in copies {
-            if total <= self.cache.limit {
-                break;
-            }
-            remove(&file)?;
-            total -= length;
-        }
-        self.cache.trim(total);
-        Ok(())
-    }
-
-    /// Removes the local copy of a file that another machine has replaced. With a segment of the index go
-    /// the local copies of its archive files: they would be indexed again.
-    fn remove_replaced(&self, name: &str, manifest: &Manifest) -> anyhow::Result<()> {
-        let local = self.folder.file(name);
-        if is_index_file(name) && name.ends_with(LOC_SUFFIX) {
-            for file in files_of(&local).unwrap_or_default() {
-                if manifest.contains(&file) {
-                    remove(&self.folder.file(file))?;
-                }
-            }
-        }
-        remove(&local)
-    }
-}
-
-fn remove(file: &RootFile) -> anyhow::Result<()> {
-    let removed = file.remove();
-    removed
-        .map(drop)
-        .with_context(|| format!("cannot remove {file}"))
-}
-
-fn files_of(list: &RootFile) -> io::Result<BTreeSet<String>> {
-    files_of_segment(&list.read(LARGEST_LIST)?)
 }
 
 fn unreadable(name: &str, error: &io::Error) -> StoreError {

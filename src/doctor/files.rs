@@ -13,7 +13,7 @@ use urldb_text::Finding;
 
 use super::schedule::Workflow;
 use super::{Check, Outcome, ProjectSetup};
-use crate::archive::open_store;
+use crate::archive::{self, open_store};
 use crate::config::{ArchiveStore, ConfigError};
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
@@ -312,7 +312,24 @@ impl ProjectSetup<'_> {
         Ok(Check::ok("archive", format!("{name}: {content}{tracking}")))
     }
 
-    /// The places of the archive; they are not contacted.
+    /// Facts about the places of the archive and its files.
+    pub(super) fn archive_facts(&self) -> Vec<Check> {
+        let facts = match archive::facts(&self.config, false) {
+            Ok(facts) => facts,
+            Err(error) => return vec![Check::failed("archive", &error)],
+        };
+        let checks = facts.iter().map(|fact| {
+            let sentence = fact.to_string();
+            if fact.needs_person {
+                Check::fault("archive", sentence)
+            } else {
+                Check::advice("archive", sentence)
+            }
+        });
+        checks.collect()
+    }
+
+    /// The places of the archive, as configured.
     pub(super) fn stores(&self, workflows: &[Workflow]) -> Vec<Check> {
         let stores = self.config.archive.stores.iter();
         stores.map(|place| self.store(place, workflows)).collect()

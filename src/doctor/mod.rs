@@ -1,6 +1,7 @@
 //! The setup of a project, and for each gap the command that closes it: `urldb doctor`.
 //!
-//! [`examine`] gathers a list of [`Check`]s. Nothing here changes a file or uses the network.
+//! [`examine`] gathers a list of [`Check`]s. Nothing here changes a file, or uses the network but to ask
+//! the places of the archive what they have.
 //!
 //! - `files`: configuration, database, ledger, archive, and files that killed processes left.
 //! - `repository`: git, hooks, the merge driver, ignore rules, locks.
@@ -175,7 +176,12 @@ pub fn examine(
     checks.push(setup.temporary_files());
     checks.push(setup.ledger(&workflows));
     checks.push(setup.archive());
-    checks.extend(setup.stores(&workflows));
+    let stores = setup.stores(&workflows);
+    let can_ask = stores.iter().all(|check| check.outcome == Outcome::Ok);
+    checks.extend(stores);
+    if can_ask {
+        checks.extend(setup.archive_facts());
+    }
     checks.extend(setup.notifiers(&workflows));
     checks.push(setup.schedule(&workflows));
     Ok(checks)

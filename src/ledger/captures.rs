@@ -13,6 +13,7 @@ use urldb_files::{Root, RootFile};
 use urldb_format::Mapping;
 
 use super::documents::has_contents;
+use super::entry::Entry;
 use super::pages::Pages;
 use super::spool::Spool;
 
@@ -50,4 +51,44 @@ pub(super) fn save(
 pub(super) fn is_ours(file: &RootFile) -> bool {
     let is_named = file.name().extension().is_some_and(|it| it == "yaml");
     is_named && has_contents(file).unwrap_or(false)
+}
+
+/// A capture that an entry of the ledger refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerCapture {
+    /// The name of the archive file.
+    pub file: String,
+    /// The `WARC-Date` and `WARC-Target-URI` of its record, and the digest of its payload. They are empty for
+    /// an error page or an incomplete body, of which the ledger knows the file alone.
+    pub date: String,
+    /// See `date`.
+    pub uri: String,
+    /// See `date`.
+    pub digest: String,
+}
+
+impl LedgerCapture {
+    /// The captures of an entry.
+    pub(super) fn of(entry: &Entry) -> impl Iterator<Item = Self> {
+        let content = entry.content.as_ref();
+        let content = content.and_then(|content| {
+            let capture = content.capture.as_ref()?;
+            Some(Self {
+                file: capture.file.clone(),
+                date: capture.date.clone(),
+                uri: capture.uri.clone(),
+                digest: capture
+                    .digest
+                    .clone()
+                    .unwrap_or_else(|| content.digest.clone()),
+            })
+        });
+        let bad = entry.bad_response.as_ref().map(|bad| Self {
+            file: bad.file.clone(),
+            date: String::new(),
+            uri: String::new(),
+            digest: String::new(),
+        });
+        content.into_iter().chain(bad)
+    }
 }

@@ -45,3 +45,12 @@ pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
     }
     ledger.file(name)
 }
+
+/// The domain whose statuses are in a file of this name.
+pub(super) fn domain_of(file: &RootFile) -> Option<String> {
+    let domain = file.name().to_str()?.strip_suffix(".yaml")?;
+    let is_moved = domain
+        .strip_prefix('+')
+        .filter(|name| ARCHIVE_FILE.starts_with(name));
+    Some(is_moved.unwrap_or(domain).to_owned())
+}

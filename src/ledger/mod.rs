@@ -25,6 +25,7 @@ mod spool;
 mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -37,7 +38,7 @@ pub(crate) const FOLDERS: [&str; 5] = ["", "captures", "history", "incidents", "
 
 pub(crate) use domain::ARCHIVE_FILE;
 
-pub use captures::folder as captures_folder;
+pub use captures::{LedgerCapture, folder as captures_folder};
 pub use entry::{BadResponse, Capture, Content, Entry};
 #[cfg(test)]
 pub(crate) use history::tests::{any_time, hostile_lines};
@@ -242,28 +243,24 @@ impl Ledger {
         }
     }
 
-    /// The names of the archive files that entries of an open domain refer to.
+    /// The captures that entries of an open domain refer to, in archive files that are wanted.
     ///
     /// # Errors
     /// When the temporary file cannot be read.
-    pub fn capture_files(&mut self, domain: &str) -> anyhow::Result<BTreeSet<String>> {
-        let mut names = BTreeSet::new();
+    pub fn captures_where(
+        &mut self,
+        domain: &str,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> anyhow::Result<Vec<LedgerCapture>> {
+        let mut found = vec![];
         let Some((pages, spool, most)) = self.pages_of(domain) else {
-            return Ok(names);
+            return Ok(found);
         };
         pages.each(spool, most, |entry| {
-            let content = entry.content.as_ref();
-            let capture = content.and_then(|it| it.capture.as_ref());
-            let bad = entry.bad_response.as_ref();
-            let files = [capture.map(|it| &it.file), bad.map(|it| &it.file)];
-            for file in files.into_iter().flatten() {
-                if !names.contains(file) {
-                    names.insert(file.clone());
-                }
-            }
+            found.extend(LedgerCapture::of(entry).filter(|capture| is_wanted(&capture.file)));
             false
         })?;
-        Ok(names)
+        Ok(found)
     }
 
     /// The domains that [`Ledger::save`] is going to write.
@@ -363,6 +360,19 @@ fn remove_others(
         }
     }
     Ok(())
+}
+
+/// The domains of which a ledger has statuses.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn domains(ledger: &Root) -> anyhow::Result<Vec<String>> {
+    let files = match ledger.files() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        files => files.with_context(|| format!("cannot read {}", ledger.path().display()))?,
+    };
+    let files = files.into_iter().filter(is_ours);
+    Ok(files.filter_map(|file| domain::domain_of(&file)).collect())
 }
 
 /// Whether [`Ledger::save`] wrote this file. Other files are never removed.

@@ -1,7 +1,5 @@
 //! The step before planning: what a run knows of earlier runs, and its own description.
 
-use std::collections::BTreeSet;
-
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_files::Root;
@@ -12,7 +10,7 @@ use super::options::RunOptions;
 use super::outcome::Messages;
 use super::plan_options::{PlanOptionsByHost, plan_options_of_run};
 use super::shared_ledger::SharedLedger;
-use crate::archive::{self, Archive, ArchiveFiles, Provenance};
+use crate::archive::{self, Archive, LostCaptures, Provenance};
 use crate::config::Config;
 use crate::environment;
 use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, RunPoint};
@@ -137,9 +135,7 @@ pub(super) fn open_ledger(
         ledger.open(host)?;
         ledger.close(host);
     }
-    if !config.archive.stores.is_empty() {
-        notes.extend(forget_lost_captures(config, hosts, &mut ledger)?);
-    }
+    notes.extend(forget_lost_captures(config, hosts, &mut ledger)?);
     Ok(ledger)
 }
 
@@ -157,47 +153,33 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger: &Root) {
     }
 }
 
-/// Makes the run capture content again whose captures are neither in the store nor on this machine: an
-/// earlier machine ended before it had stored them. Returns a line about it.
-///
-/// # Errors
-/// When the store has no credentials or cannot be set up. A store that cannot be reached is none: the
-/// upload at the end of the run reports that.
+/// Makes the run capture content again whose captures are nowhere. Returns lines about it: what is lost, a
+/// person has to know, and the end of the run tells it.
 fn forget_lost_captures(
     config: &Config,
     hosts: &[String],
     ledger: &mut Ledger,
-) -> anyhow::Result<Option<String>> {
-    archive::open_stores(config)?;
-    let Ok(files) = ArchiveFiles::open(config) else {
-        return Ok(None);
-    };
-    if files.offline().is_some() {
-        return Ok(None);
+) -> anyhow::Result<Vec<String>> {
+    let LostCaptures {
+        files,
+        facts,
+        unknown,
+    } = archive::lost_captures(config, ledger, hosts)?;
+    if !files.is_empty() {
+        for host in hosts {
+            ledger.open(host)?;
+            ledger.forget_captures(host, &files)?;
+            ledger.close(host);
+        }
     }
-    let mut lost = BTreeSet::new();
-    for host in hosts {
-        ledger.open(host)?;
-        let mut of_host = ledger.capture_files(host)?;
-        of_host.retain(|name| !lost.contains(name) && !files.has_or_had(name));
-        lost.append(&mut of_host);
-        ledger.close(host);
+    let mut notes: Vec<String> = facts.iter().map(ToString::to_string).collect();
+    if unknown > 0 {
+        notes.push(format!(
+            "{unknown} captures of the ledger are not on this machine: name the places of the archive in \
+             `stores`, or drop the captures with `urldb archive repair --recapture`"
+        ));
     }
-    if lost.is_empty() {
-        return Ok(None);
-    }
-    for host in hosts {
-        ledger.open(host)?;
-        ledger.forget_captures(host, &lost)?;
-        ledger.close(host);
-    }
-    let files = match lost.len() {
-        1 => "1 file".to_owned(),
-        several => format!("{several} files"),
-    };
-    Ok(Some(format!(
-        "{files} of the archive never reached the store: their content is captured again"
-    )))
+    Ok(notes)
 }
 
 /// The description of the archive files of a run.

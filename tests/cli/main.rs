@@ -30,6 +30,7 @@
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
 //! - `archive_expected`: our index beside that of another program.
 //! - `archive_export`: bags, and the index made anew.
+//! - `archive_facts`: what is wrong with the places of an archive.
 //! - `archive_folder`: an archive whose places are folders.
 //! - `archive_health`: verified, damaged, repaired and converted.
 //! - `archive_memento`: the captures of a URL for programs that look for former contents.
@@ -74,6 +75,7 @@ mod archive_compact;
 mod archive_conditional;
 mod archive_expected;
 mod archive_export;
+mod archive_facts;
 mod archive_folder;
 mod archive_foreign;
 mod archive_health;

@@ -24,8 +24,9 @@ use urldb_http::{Budget, Client, Conversation};
 use urldb_text::{register_secret, sanitize};
 
 use crate::credentials::Credentials;
-use crate::error::{StoreError, StoreErrorKind};
+use crate::error::{StoreError, StoreErrorKind, too_many};
 use crate::http_client::CurrentConversation;
+use crate::listing::{ListedObject, Listing};
 use crate::location::BucketLocation;
 use crate::objects::{Objects, PART, Session};
 
@@ -322,7 +323,7 @@ impl Session for BucketSession<'_> {
         }
     }
 
-    fn list(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    fn list(&self, most: usize) -> Result<Listing, StoreError> {
         let prefix = Path::from(self.bucket.location.prefix());
         self.request("its objects", "listing", move |bucket| async move {
             let start = match prefix.as_ref().len() {
@@ -331,9 +332,20 @@ impl Session for BucketSession<'_> {
             };
             let objects = bucket.list(Some(&prefix)).map_ok(|object| {
                 let key = object.location.as_ref();
-                (key.get(start..).unwrap_or(key).to_owned(), object.size)
+                ListedObject {
+                    name: key.get(start..).unwrap_or(key).to_owned(),
+                    length: object.size,
+                    modified: object.last_modified.into(),
+                }
             });
-            objects.try_collect().await
+            let objects: Vec<ListedObject> = objects.take(most + 1).try_collect().await?;
+            Ok(objects)
+        })
+        .and_then(|objects| {
+            if objects.len() > most {
+                return Err(too_many(most, &self.bucket.location));
+            }
+            Ok(objects.into_iter().collect())
         })
     }
 }

@@ -8,6 +8,9 @@ use crate::objects::PART;
 /// Names in a page of a list.
 const PAGE: u64 = 1_000;
 
+/// Objects beside those that the manifest names which a place may have.
+const OTHER_OBJECTS: usize = 100_000;
+
 /// The budgets of the conversations with a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
@@ -43,6 +46,11 @@ impl Default for Budgets {
 }
 
 impl Budgets {
+    /// The most objects that a place may list whose manifest names this many files.
+    pub(crate) fn most_objects(names: usize) -> usize {
+        names + OTHER_OBJECTS
+    }
+
     /// Listing about this many names.
     pub(crate) fn list(&self, names: usize) -> Budget {
         let pages = names as u64 / PAGE;

@@ -56,6 +56,16 @@ impl StoreError {
     }
 }
 
+/// The error of a place that lists more objects than can be those of an archive.
+pub(crate) fn too_many(most: usize, place: &impl std::fmt::Display) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Refused,
+        format!(
+            "{place} has more than {most} objects: an archive needs a prefix or a folder of its own"
+        ),
+    )
+}
+
 impl From<StoreError> for std::io::Error {
     fn from(error: StoreError) -> Self {
         let kind = match error.kind {

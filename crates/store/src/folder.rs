@@ -17,7 +17,8 @@ use urldb_files::{Kind, Limit, Root, RootFile};
 use urldb_http::Budget;
 use urldb_text::sanitize;
 
-use crate::error::{StoreError, StoreErrorKind};
+use crate::error::{StoreError, StoreErrorKind, too_many};
+use crate::listing::{ListedObject, Listing};
 use crate::location::Location;
 use crate::manifest::LARGEST_MANIFEST;
 use crate::objects::{Objects, Session};
@@ -219,7 +220,7 @@ impl Session for FolderSession<'_> {
             .map_err(|error| self.0.failed(&error, name, "deleting"))
     }
 
-    fn list(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    fn list(&self, most: usize) -> Result<Listing, StoreError> {
         let failed = |error: io::Error| self.0.failed(&error, "its objects", "listing");
         self.0.file(LOCK)?;
         let mut objects = vec![];
@@ -234,8 +235,15 @@ impl Session for FolderSession<'_> {
                 }
                 match file.kind() {
                     Some(Kind::File) => {
-                        let length = file.metadata().map_err(failed)?.len();
-                        objects.push((format!("{prefix}{base}"), length));
+                        let known = file.metadata().map_err(failed)?;
+                        objects.push(ListedObject {
+                            name: format!("{prefix}{base}"),
+                            length: known.len(),
+                            modified: known.modified().map_err(failed)?,
+                        });
+                        if objects.len() > most {
+                            return Err(too_many(most, &self.0.shown()));
+                        }
                     }
                     // Names have one folder at most.
                     Some(Kind::Folder) if prefix.is_empty() => {
@@ -245,7 +253,7 @@ impl Session for FolderSession<'_> {
                 }
             }
         }
-        Ok(objects)
+        Ok(objects.into_iter().collect())
     }
 }
 

@@ -31,9 +31,11 @@ mod folder;
 mod http_client;
 #[cfg(test)]
 mod kills;
+mod listing;
 mod location;
 mod manifest;
 mod objects;
+mod restore;
 mod store;
 mod stored_input;
 mod transfer;
@@ -41,10 +43,12 @@ mod transfer;
 pub use budgets::Budgets;
 pub use credentials::{Credentials, Environment};
 pub use error::{StoreError, StoreErrorKind};
+pub use listing::{ListedObject, Listing};
 pub use location::{BucketLocation, InvalidLocation, Location};
 pub use manifest::{
     InvalidManifest, MANIFEST_NAME, Manifest, ManifestChange, StoredFile, check_name,
 };
+pub use restore::ManifestState;
 pub use store::{ChangeOutcome, Store, StoreOptions, first_that_has};
 pub use stored_input::StoredInput;
 pub use transfer::hash;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use urldb_http::Budget;
 
 use crate::error::StoreError;
+use crate::listing::Listing;
 
 /// The length of a part of a large object, and the largest range that is read at once, in bytes.
 pub(crate) const PART: u64 = 8 << 20;
@@ -46,6 +47,6 @@ pub(crate) trait Session {
     /// Deletes an object, which need not be there.
     fn delete(&self, name: &str) -> Result<(), StoreError>;
 
-    /// The names and lengths of all objects.
-    fn list(&self) -> Result<Vec<(String, u64)>, StoreError>;
+    /// All objects; an error if there are more than `most`.
+    fn list(&self, most: usize) -> Result<Listing, StoreError>;
 }

@@ -1,6 +1,5 @@
 //! The store of an archive, and changes of its manifest.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use crate::budgets::Budgets;
 use crate::credentials::Environment;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::folder::Folder;
+use crate::listing::Listing;
 use crate::location::{BucketLocation, Location};
 use crate::manifest::{
     ChangeConflict, LARGEST_MANIFEST, MANIFEST_NAME, Manifest, ManifestChange, StoredFile,
@@ -148,8 +148,7 @@ impl Store {
             self.damaged(
                 MANIFEST_NAME,
                 &format!(
-                    "the list of the archive's files is damaged: {problem}; put an earlier version of this \
-                     object back"
+"the list of the archive's files is damaged: {problem}; `urldb archive repair` mends it"
                 ),
             )
         })?;
@@ -204,20 +203,15 @@ impl Store {
     }
 
     /// Deletes what the store has and does not need: the objects of removed files whose records are in a file
-    /// that the store has, which a killed process left, and former manifests but the last 8. `objects` has all
-    /// objects, as [`Store::list`] returns them.
+    /// that the store has, which a killed process left, and former manifests but the last 8.
     ///
     /// # Errors
     /// When an object cannot be deleted; the next time makes up for it.
-    pub fn tidy(&self, manifest: &Manifest, objects: &[(String, u64)]) -> Result<(), StoreError> {
-        let lengths: HashMap<&str, u64> = objects
-            .iter()
-            .map(|(name, length)| (name.as_str(), *length))
-            .collect();
-        let has = |file: &StoredFile| lengths.get(file.name.as_str()) == Some(&file.length);
+    pub fn tidy(&self, manifest: &Manifest, listing: &Listing) -> Result<(), StoreError> {
+        let has = |file: &StoredFile| listing.has(file);
         let is_needless =
             |name: &&str| manifest.is_forgotten(name) || manifest.is_superseded(name, has);
-        let mut needless = lengths.keys().copied().filter(is_needless);
+        let mut needless = listing.names().filter(is_needless);
         needless.try_for_each(|name| self.delete(name))
     }
 
@@ -386,7 +380,7 @@ impl Store {
         )
     }
 
-    fn cannot(&self, problem: &str) -> StoreError {
+    pub(crate) fn cannot(&self, problem: &str) -> StoreError {
         StoreError::new(
             StoreErrorKind::Refused,
             format!("{} cannot be used: {problem}", self.location),

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use urldb_files::{Limit, RootFile};
 
+use crate::budgets::Budgets;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::listing::Listing;
 use crate::manifest::{StoredFile, check_name};
 use crate::objects::{PART, Session};
 use crate::store::Store;
@@ -140,6 +142,18 @@ impl Store {
     /// # Errors
     /// When the object is gone, has other bytes, or cannot be read; the output must then not be used.
     pub fn download(&self, file: &StoredFile, output: &mut impl Write) -> Result<(), StoreError> {
+        if self.copy(file, output)? == file.sha256 {
+            Ok(())
+        } else {
+            Err(self.damaged(
+                &file.name,
+                "its bytes have another SHA-256 than the manifest says",
+            ))
+        }
+    }
+
+    /// Copies an object of this length, and returns its SHA-256.
+    fn copy(&self, file: &StoredFile, output: &mut impl Write) -> Result<[u8; 32], StoreError> {
         let session = self.objects.converse(self.budgets.download(file.length));
         let mut hasher = Sha256::new();
         let mut from = 0;
@@ -158,23 +172,59 @@ impl Store {
             })?;
             from += bytes.len() as u64;
         }
-        let found: [u8; 32] = hasher.finalize().into();
-        if found == file.sha256 {
-            Ok(())
-        } else {
-            Err(self.damaged(
-                &file.name,
-                "its bytes have another SHA-256 than the manifest says",
-            ))
-        }
+        Ok(hasher.finalize().into())
     }
 
-    /// The names and lengths of all objects; the manifest names about `expected` of them.
+    /// All objects; the manifest names about `expected` of them.
     ///
     /// # Errors
-    /// When they cannot be listed, or the store lists without end.
-    pub fn list(&self, expected: usize) -> Result<Vec<(String, u64)>, StoreError> {
-        self.objects.converse(self.budgets.list(expected)).list()
+    /// When they cannot be listed, or the store lists far more, or without end.
+    pub fn list(&self, expected: usize) -> Result<Listing, StoreError> {
+        let session = self.objects.converse(self.budgets.list(expected));
+        session.list(Budgets::most_objects(expected))
+    }
+
+    /// Reads a whole object, whose digest nobody has told.
+    ///
+    /// # Errors
+    /// When the object is gone or has another length, or cannot be read; or when its name is not that of a
+    /// file.
+    pub fn read_object(
+        &self,
+        name: &str,
+        length: u64,
+        output: &mut impl Write,
+    ) -> Result<StoredFile, StoreError> {
+        check_name(name).map_err(|problem| self.damaged(name, problem))?;
+        let file = StoredFile {
+            name: name.to_owned(),
+            length,
+            sha256: [0; 32],
+        };
+        let sha256 = self.copy(&file, output)?;
+        Ok(StoredFile { sha256, ..file })
+    }
+
+    /// Replaces a damaged object by the bytes of the file, which `local` has. No other file ever has the name,
+    /// so this needs no condition. The object is damaged until all bytes are there, and good then.
+    ///
+    /// # Errors
+    /// When the local file has other bytes, or the object cannot be written.
+    pub fn mend(&self, file: &StoredFile, local: &RootFile) -> Result<(), StoreError> {
+        let failed = |problem: String| StoreError::new(StoreErrorKind::Local, problem);
+        let open = || {
+            local
+                .open()
+                .map_err(|error| failed(format!("{local} cannot be read: {error}")))
+        };
+        let known = hash(open()?);
+        let known = known.map_err(|error| failed(format!("{local} cannot be read: {error}")))?;
+        if known != (file.length, file.sha256) {
+            return Err(failed(format!("{local} is damaged")));
+        }
+        let input = open()?;
+        let session = self.objects.converse(self.budgets.upload(file.length));
+        session.put_parts(&file.name, input, file.length).map(drop)
     }
 }
 

@@ -98,10 +98,18 @@ codes! {
     IndexStale Error "index-stale" "a line of the index names an offset where no such record begins"
     IndexDiffers Error "index-differs" "a line of the index differs from its record"
     IndexKey Error "index-key" "a line of the index has the wrong key for its record, so no lookup finds the record"
-    // The object store.
-    StoreMissing Error "store-missing" "the file is in the manifest of the store, and the store does not have it"
-    StoreBytes Error "store-bytes" "the file has other bytes than the manifest of the store says"
-    NotStored Warning "not-stored" "the file is not in the store; the next run uploads it"
+    // The places of the archive.
+    FileMissing Error "file-missing" "a place lacks a file that the archive has"
+    FileDamaged Error "file-damaged" "a copy of the file has other bytes than the manifest says"
+    FileLost Error "file-lost" "no good copy of the file is anywhere"
+    FileNotStored Warning "file-not-stored" "the file is only on this machine"
+    FileNeverStored Warning "file-never-stored" "captures of the ledger are in a file that no place ever had"
+    ManifestMissing Error "manifest-missing" "a place of the archive has lost its manifest"
+    ManifestDamaged Error "manifest-damaged" "the manifest of a place cannot be read"
+    ManifestOlder Error "manifest-older" "the manifest of the first store is older than another one that is known"
+    ObjectUnnamed Warning "object-unnamed" "a place has an archive file that no manifest names"
+    ListIncomplete Error "list-incomplete" "a place does not list all its objects"
+    PlaceAway Error "place-away" "a place of the archive does not answer"
 }
 
 impl fmt::Display for FindingCode {

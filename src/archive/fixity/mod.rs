@@ -1,4 +1,4 @@
-//! Which files of a place were read, and when: each stored byte is read again in rounds.
+//! The reading of stored files, and its dates: each stored byte is read again in rounds.
 //!
 //! - `documents`: the file of the checks, a document for each place.
 

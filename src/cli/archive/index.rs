@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use urldb_warc::FindingCode;
 use urldb_warc::files::FileSource;
+use urldb_warc::index::IndexRebuild;
 
 use super::{Context, ExitCode, archive_files};
-use crate::archive::Keys;
+use crate::archive::{self, ArchiveFiles, Keys};
 use crate::cli::print::output;
 use crate::cli::print::style::{ReportFormat, count, print_warning};
-use crate::cli::print::upload::upload_new_index_and_print;
+use crate::cli::print::upload::{print_facts, upload_new_index_and_print};
 
 /// Rebuild the index of the archive from its files
 #[derive(Debug, clap::Args)]
@@ -22,16 +23,15 @@ pub(super) struct Args {}
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let files = archive_files(context)?;
-    let folder = files.folder();
-    urldb_files::make_folder(folder)
-        .with_context(|| format!("cannot make {}", folder.display()))?;
-    let names = files.with_records()?.into_iter();
-    let sources = names.map(|name| match files.whole(&name) {
-        Ok(whole) => Ok((name, whole)),
-        Err(error) => Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
-    });
-    let made = urldb_warc::index::rebuild_index_from(folder, &Keys, sources)
-        .context("cannot make the index")?;
+    if context.config.archive.stores.is_empty() {
+        let lost = archive::files_that_were_here(&context.config)?;
+        archive::note_missing(&context.config, &lost)?;
+    }
+    let made = rebuild_index(&files).inspect_err(|_| {
+        if let Ok(facts) = archive::facts(&context.config, false) {
+            print_facts(&facts);
+        }
+    })?;
     for error in &made.damaged {
         let advice = if error.needs_repair() {
             "`urldb archive repair` sets aside what is damaged"
@@ -58,4 +58,17 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         ExitCode::Findings
     };
     Ok(found.max(stored))
+}
+
+/// Makes the index of all files of the archive anew, wherever they are.
+pub(super) fn rebuild_index(files: &ArchiveFiles) -> anyhow::Result<IndexRebuild> {
+    let folder = files.folder();
+    urldb_files::make_folder(folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    let names = files.with_records()?.into_iter();
+    let sources = names.map(|name| match files.whole(&name) {
+        Ok(whole) => Ok((name, whole)),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{name}: {error}"))),
+    });
+    urldb_warc::index::rebuild_index_from(folder, &Keys, sources).context("cannot make the index")
 }

@@ -1,5 +1,6 @@
 //! `urldb archive repair`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -8,16 +9,24 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::repair::{RepairReport, repair};
 
+use super::index::rebuild_index;
 use super::{Context, ExitCode, archive_files};
-use crate::archive::{Keys, describe_recovered};
+use crate::ambient::Ambient;
+use crate::archive::{self, Keys, Settled, SettledFile, UploadOptions, describe_recovered};
 use crate::cli::print::output;
-use crate::cli::print::style::{BAD, GOOD, ListFormat, count, paint, print_warning};
+use crate::cli::print::style::{BAD, GOOD, ListFormat, ReportFormat, count, paint, print_warning};
+use crate::cli::print::upload::upload_with;
+use crate::config::Config;
 
-/// Set aside the damaged parts of the archive, keep the rest, and rebuild the index
+/// Mend the archive: what its places lack, what is lost, what is damaged; and rebuild the index
 ///
-/// Nothing is deleted: damaged parts go into files that end with `.damaged`.
-/// Where records share a gzip member, the whole file is set aside, and each
-/// good record gets a member of its own.
+/// Each place gets its manifest and all files that any place, or this machine,
+/// has good copies of. Of files that are lost, the captures are dropped from
+/// the ledger, so that the next run captures their content again.
+///
+/// No good byte is deleted: damaged parts go into files that end with
+/// `.damaged`. Where records share a gzip member, the whole file is set aside,
+/// and each good record gets a member of its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,6 +36,9 @@ pub(super) struct Args {
     /// Output for people, or one JSON object per line: files, then a summary
     #[arg(long, default_value = "human")]
     format: ListFormat,
+    /// In an archive without `stores`: drop the captures that are not on this machine from the ledger
+    #[arg(long)]
+    recapture: bool,
 }
 
 #[derive(Serialize)]
@@ -38,6 +50,15 @@ enum JsonLine<'a> {
     /// A damaged file that stays as it is.
     Left {
         file: String,
+    },
+    /// The first store has a manifest again.
+    Restored {
+        message: &'a str,
+    },
+    /// The decision about a lost file.
+    Settled {
+        file: &'a str,
+        message: &'a str,
     },
     Summary {
         recovered: usize,
@@ -59,23 +80,115 @@ struct RepairedFile<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let files = archive_files(context)?;
-    for name in files.remove_bad_copies()? {
+    let config = &context.config;
+    let mut out = output::stdout();
+    let mut is_index_new = false;
+    if let Some(line) = archive::restore_manifest(config)? {
+        print_note(&mut out, args, &line)?;
+        is_index_new = true;
+    }
+    archive::settle_lost(config, Ambient::SYSTEM, |settled| {
+        is_index_new = true;
+        Ok(print_settled(&mut out, settled, args)?)
+    })?;
+    for name in archive::remove_bad_copies(config)? {
         print_warning(format!(
-            "{name}: the copy on this machine was damaged and is removed; the store has the file"
+            "{name}: the copy on this machine was damaged and is removed; a place has the file"
         ));
     }
+    if config.archive.stores.is_empty() {
+        drop_captures(&mut out, args, config)?;
+    }
+    let files = archive_files(context)?;
     let done = repair(files.folder(), &Keys).context("cannot repair the archive")?;
-    let mut out = output::stdout();
+    if is_index_new {
+        rebuild_index(&files)?;
+    }
     match args.format {
         ListFormat::Human => write_human(&mut out, &done, context)?,
         ListFormat::Jsonl => write_json_lines(&mut out, &done, context)?,
     }
-    Ok(if done.left.is_empty() {
+    out.flush()?;
+    let format = match args.format {
+        ListFormat::Human => ReportFormat::Human,
+        ListFormat::Jsonl => ReportFormat::Jsonl,
+    };
+    let options = UploadOptions {
+        is_index_new,
+        repairs: true,
+    };
+    let stored = upload_with(options, context, format)?;
+    let left = if done.left.is_empty() {
         ExitCode::Success
     } else {
         ExitCode::Findings
-    })
+    };
+    Ok(left.max(stored))
+}
+
+/// Drops captures of an archive without places from the ledger: those in files that are gone, and those that
+/// were never on this machine if the user says so.
+fn drop_captures(out: &mut impl Write, args: &Args, config: &Config) -> anyhow::Result<()> {
+    let mut gone: BTreeSet<String> = archive::files_that_were_here(config)?.into_iter().collect();
+    if args.recapture {
+        gone.extend(archive::files_not_here(config)?);
+    }
+    if gone.is_empty() {
+        return Ok(());
+    }
+    archive::forget_captures(config, &gone)?;
+    archive::note_missing(config, &[])?;
+    for file in gone {
+        let settled = SettledFile {
+            file,
+            outcome: Settled::Lost,
+        };
+        print_settled(out, &settled, args)?;
+    }
+    Ok(())
+}
+
+fn print_settled(out: &mut impl Write, settled: &SettledFile, args: &Args) -> io::Result<()> {
+    let file = &settled.file;
+    let line = match &settled.outcome {
+        Settled::Index => format!("{file} is lost: the index is made anew"),
+        Settled::Recalled(names) => format!(
+            "{file} is lost; the archive has again what it was made of: {}",
+            count(names.len() as u64, "file")
+        ),
+        Settled::Salvaged {
+            file: new,
+            records,
+            damaged,
+        } => {
+            let aside = match &**damaged {
+                [] => String::new(),
+                names => format!("; set aside in {}", names.join(", ")),
+            };
+            let records = count(*records, "good record");
+            format!("{file} was damaged everywhere: {new} has its {records}{aside}")
+        }
+        Settled::Lost => {
+            format!("{file} is lost: the next run captures again what the servers still have")
+        }
+    };
+    if args.format == ListFormat::Jsonl {
+        return output::write_json_line(
+            out,
+            &JsonLine::Settled {
+                file,
+                message: &line,
+            },
+        );
+    }
+    writeln!(out, "{}", sanitize(&line))
+}
+
+fn print_note(out: &mut impl Write, args: &Args, line: &str) -> io::Result<()> {
+    match args.format {
+        ListFormat::Human => writeln!(out, "{}", sanitize(line)),
+        ListFormat::Jsonl => output::write_json_line(out, &JsonLine::Restored { message: line }),
+    }
 }
 
 fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {

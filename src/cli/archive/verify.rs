@@ -11,7 +11,7 @@ use urldb_warc::finding::Severity;
 use urldb_warc::verify::{ArchiveFinding, Verifier, VerifySummary};
 
 use super::{Context, ExitCode, archive_files};
-use crate::archive::{Keys, StoreDifference};
+use crate::archive::{self, Keys};
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::{BAD, DIM, ListFormat, WARN, count, paint};
@@ -76,10 +76,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         bar.advance();
     }
-    files.compare_with_stores(|name, difference| {
-        let (code, message) = described(&difference);
-        verifier.add_finding(name, code, message);
-    })?;
+    for fact in archive::facts(&context.config, true)? {
+        let sentence = fact.to_string();
+        if fact.files.is_empty() {
+            verifier.add_finding("", fact.code, sentence.clone());
+        }
+        for name in &fact.files {
+            verifier.add_finding(name, fact.code, sentence.clone());
+        }
+    }
     for name in files.unread()? {
         verifier.unread_file(&name);
     }
@@ -102,33 +107,12 @@ fn finding_of(error: &io::Error) -> Option<(FindingCode, String)> {
     let cause = error.get_ref();
     let of_store = cause.and_then(|cause| cause.downcast_ref::<StoreError>());
     let code = match error.kind() {
-        io::ErrorKind::NotFound => FindingCode::StoreMissing,
-        io::ErrorKind::InvalidData => FindingCode::StoreBytes,
+        io::ErrorKind::NotFound => FindingCode::FileMissing,
+        io::ErrorKind::InvalidData => FindingCode::FileDamaged,
         _ if of_store.is_some() => return None,
         _ => FindingCode::Unreadable,
     };
     Some((code, error.to_string()))
-}
-
-/// A finding about a difference between this machine and the store.
-fn described(difference: &StoreDifference) -> (FindingCode, String) {
-    let code = match difference {
-        StoreDifference::NoObject(_) => FindingCode::StoreMissing,
-        StoreDifference::Length(..) | StoreDifference::LocalCopy => FindingCode::StoreBytes,
-        StoreDifference::NotStored => FindingCode::NotStored,
-    };
-    let message = match difference {
-        StoreDifference::Length(place, length) => {
-            format!("its object in {place} has {length} bytes")
-        }
-        StoreDifference::NoObject(place) => format!("{place} does not have it"),
-        StoreDifference::LocalCopy => {
-            "the copy on this machine has other bytes than the manifest of the store says: delete the copy"
-                .to_owned()
-        }
-        StoreDifference::NotStored => code.meaning().to_owned(),
-    };
-    (code, message)
 }
 
 /// Prints findings as the verifier finds them.

@@ -2,16 +2,18 @@
 
 use std::io::{self, Write};
 
+use urldb_text::sanitize;
+
 use super::output;
 use super::style::{DIM, ReportFormat, count, paint, print_error, print_warning};
-use crate::archive::{UploadReport, upload, upload_new_index};
+use crate::archive::{CopyReport, Fact, UploadOptions, UploadReport, facts, upload};
 use crate::cli::Context;
 use crate::exit::ExitCode;
 
-/// Uploads the finished files of the archive, if it has a store, and prints the result. The exit code is
-/// that of a failure if a person has to act.
+/// Uploads the finished files of the archive, if it has places, and prints what is wrong with the archive. The
+/// exit code is that of a failure if a person has to act.
 pub(crate) fn upload_and_print(context: &Context, format: ReportFormat) -> io::Result<ExitCode> {
-    print_upload(upload(&context.config), context, format)
+    upload_with(UploadOptions::default(), context, format)
 }
 
 /// Uploads after the index was merged or made anew.
@@ -19,22 +21,52 @@ pub(crate) fn upload_new_index_and_print(
     context: &Context,
     format: ReportFormat,
 ) -> io::Result<ExitCode> {
-    print_upload(upload_new_index(&context.config), context, format)
+    let options = UploadOptions {
+        is_index_new: true,
+        ..UploadOptions::default()
+    };
+    upload_with(options, context, format)
 }
 
-fn print_upload(
-    uploaded: anyhow::Result<Option<UploadReport>>,
+/// Uploads with options, and prints as [`upload_and_print`].
+pub(crate) fn upload_with(
+    options: UploadOptions,
     context: &Context,
     format: ReportFormat,
 ) -> io::Result<ExitCode> {
-    let report = match uploaded {
-        Ok(None) => return Ok(ExitCode::Success),
-        Ok(Some(report)) => report,
+    let uploaded = upload(&context.config, options).and_then(|report| match report {
+        Some(report) => Ok(Ok(report)),
+        None => facts(&context.config, false).map(Err),
+    });
+    match uploaded {
+        Ok(Ok(report)) => print_upload(&report, context, format),
+        Ok(Err(facts)) => Ok(print_facts(&facts)),
         Err(error) => {
             print_error(&error.context("the archive was not stored"));
-            return Ok(ExitCode::Failure);
+            Ok(ExitCode::Failure)
         }
-    };
+    }
+}
+
+/// Prints facts about the archive, on standard error. The exit code is that of a failure if a person has to act.
+pub(crate) fn print_facts(facts: &[Fact]) -> ExitCode {
+    let mut code = ExitCode::Success;
+    for fact in facts {
+        if fact.needs_person {
+            print_error(&anyhow::anyhow!("{fact}"));
+            code = ExitCode::Failure;
+        } else {
+            print_warning(sanitize(&fact.to_string()));
+        }
+    }
+    code
+}
+
+fn print_upload(
+    report: &UploadReport,
+    context: &Context,
+    format: ReportFormat,
+) -> io::Result<ExitCode> {
     let UploadReport {
         location,
         files,
@@ -43,8 +75,9 @@ fn print_upload(
         delay,
         faults,
         copies,
+        facts,
         ..
-    } = &report;
+    } = report;
     let stored = copies.iter().map(|it| (&it.location, it.files, it.bytes));
     for (location, files, bytes) in [(location, *files, *bytes)].into_iter().chain(stored) {
         if files > 0 && format == ReportFormat::Human && !context.quiet {
@@ -62,19 +95,17 @@ fn print_upload(
             "{files} not stored yet, which the next run makes up for: {delay}"
         ));
     }
-    for copy in copies {
-        let location = &copy.location;
-        if let Some(delay) = &copy.delay {
-            print_warning(format!(
-                "{location} has not got all files, which the next run makes up for: {delay}"
-            ));
-        } else if copy.waiting > 0 && copy.fault.is_none() {
-            let files = count(copy.waiting, "file");
-            print_warning(format!(
-                "{location} lacks {files}, which the next runs copy"
-            ));
-        }
-    }
+    copies.iter().for_each(warn_of_copies);
+    // A place that does not answer is told of above.
+    let is_told = |fact: &&Fact| {
+        let told = |text: &String| text.contains(&fact.to_string());
+        let of_copies = copies
+            .iter()
+            .flat_map(|it| it.fault.iter().chain(&it.delay));
+        !of_copies.chain(faults).chain(delay).any(told)
+    };
+    let untold: Vec<Fact> = facts.iter().filter(is_told).cloned().collect();
+    let code = print_facts(&untold);
     let faults = faults
         .iter()
         .chain(copies.iter().filter_map(|it| it.fault.as_ref()));
@@ -83,8 +114,26 @@ fn print_upload(
         print_error(&anyhow::anyhow!("{fault}"));
     }
     Ok(if faults.is_empty() {
-        ExitCode::Success
+        code
     } else {
         ExitCode::Failure
     })
+}
+
+fn warn_of_copies(copy: &CopyReport) {
+    let location = &copy.location;
+    if let [first, others @ ..] = &*copy.mended {
+        let others = match others.len() {
+            0 => String::new(),
+            more => format!(" and {}", count(more as u64, "other file")),
+        };
+        print_warning(format!(
+            "{location} had lost or damaged {first}{others}, which it has again"
+        ));
+    }
+    if let Some(delay) = &copy.delay {
+        print_warning(format!(
+            "{location} has not got all files, which the next run makes up for: {delay}"
+        ));
+    }
 }

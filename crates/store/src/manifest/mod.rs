@@ -18,6 +18,7 @@
 //! that still has a copy must not upload the copy again. Each leads to its successor, the file that has its
 //! records, or to `null`. `lost` has the names of files that no place has any more. All are sorted.
 
+mod restored;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +73,15 @@ pub struct ManifestChange {
     pub add: Vec<StoredFile>,
     /// The names of files that go, each with its successor.
     pub remove: BTreeMap<String, Option<String>>,
+    /// The names of files that no place has any more.
+    pub lose: BTreeSet<String>,
+}
+
+impl ManifestChange {
+    /// Whether the change changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty() && self.lose.is_empty()
+    }
 }
 
 /// Why a change cannot be made.
@@ -174,17 +184,19 @@ impl Manifest {
         let is_there =
             |file: &StoredFile| self.files.get(&file.name) == Some(&(file.length, file.sha256));
         let is_made = change.add.iter().all(is_there)
-            && change.remove.keys().all(|name| self.was_removed(name));
+            && change.remove.keys().all(|name| self.was_removed(name))
+            && change.lose.iter().all(|name| self.lost.contains(name));
         if is_made {
             return Ok(false);
         }
-        for name in change.remove.keys() {
+        for name in change.remove.keys().chain(&change.lose) {
             if !self.files.contains_key(name) {
                 return Err(ChangeConflict::Gone(name.clone()));
             }
         }
         for file in &change.add {
-            if self.was_removed(&file.name) || change.remove.contains_key(&file.name) {
+            let is_removed = self.was_removed(&file.name) && !self.is_recalled(&file.name, change);
+            if is_removed || change.remove.contains_key(&file.name) {
                 return Err(ChangeConflict::Removed(file.name.clone()));
             }
             if self.files.contains_key(&file.name) && !is_there(file) {
@@ -195,16 +207,51 @@ impl Manifest {
             self.files.remove(name);
             self.removed.insert(name.clone(), successor.clone());
         }
+        for name in &change.lose {
+            self.files.remove(name);
+            self.lost.insert(name.clone());
+        }
         for file in &change.add {
             let StoredFile {
                 name,
                 length,
                 sha256,
             } = file.clone();
+            self.removed.remove(&name);
             self.lost.remove(&name);
             self.files.insert(name, (length, sha256));
         }
         Ok(true)
+    }
+
+    /// Whether a removed file may be added again: the file with its records is lost, or gets lost by this
+    /// change.
+    fn is_recalled(&self, name: &str, change: &ManifestChange) -> bool {
+        self.end_of(name)
+            .is_some_and(|end| self.lost.contains(end) || change.lose.contains(end))
+    }
+
+    /// The file that has the records of a removed file in the end, or that had them and is lost.
+    pub fn end_of(&self, name: &str) -> Option<&str> {
+        let mut removed = self.removed.get(name)?.as_deref()?;
+        // A hostile manifest may have a circle.
+        for _ in 0..=self.removed.len() {
+            match self.removed.get(removed) {
+                None => return Some(removed),
+                Some(next) => removed = next.as_deref()?,
+            }
+        }
+        None
+    }
+
+    /// The names of the files that no place has any more.
+    pub fn lost_names(&self) -> impl Iterator<Item = &str> {
+        self.lost.iter().map(String::as_str)
+    }
+
+    /// Whether the archive has lost a file of this name.
+    pub fn has_lost(&self, name: &str) -> bool {
+        self.lost.contains(name)
     }
 }
 
@@ -214,7 +261,7 @@ pub(crate) fn former_name(serial: u64) -> String {
 }
 
 /// The serial of a former manifest, if an object has the name of one.
-fn serial_of_former(name: &str) -> Option<u64> {
+pub(crate) fn serial_of_former(name: &str) -> Option<u64> {
     let (folder, rest) = name.split_once('/')?;
     let digits = rest.strip_suffix(".json")?;
     let serial = digits.parse().ok()?;
@@ -270,6 +317,7 @@ mod tests {
 
     fn change(add: &[StoredFile], remove: &[&str]) -> ManifestChange {
         ManifestChange {
+            lose: BTreeSet::new(),
             add: add.to_vec(),
             remove: remove
                 .iter()

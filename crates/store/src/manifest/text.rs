@@ -12,8 +12,25 @@ pub(super) const FORMAT: &str = "urldb-archive-2";
 
 /// A manifest that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidManifest(String);
+#[error("{problem}")]
+pub struct InvalidManifest {
+    problem: String,
+    is_other_format: bool,
+}
+
+impl InvalidManifest {
+    fn new(problem: String) -> Self {
+        Self {
+            problem,
+            is_other_format: false,
+        }
+    }
+
+    /// Whether the text may be a good manifest for another version of urldb.
+    pub fn is_other_format(&self) -> bool {
+        self.is_other_format
+    }
+}
 
 impl Manifest {
     /// Reads a manifest.
@@ -22,14 +39,17 @@ impl Manifest {
     /// When the text is no manifest, is one of a later format, or names a file that cannot be one of an
     /// archive.
     pub fn parse(text: &[u8]) -> Result<Self, InvalidManifest> {
-        let invalid = |problem: String| InvalidManifest(problem);
+        let invalid = InvalidManifest::new;
         // A later format may have anything beside its name.
         let FormatText { format } =
             serde_json::from_slice(text).map_err(|error| invalid(error.to_string()))?;
         if format != FORMAT {
-            return Err(invalid(format!(
-                "it has format {format:?}, and this urldb reads format {FORMAT:?}"
-            )));
+            return Err(InvalidManifest {
+                problem: format!(
+                    "it has format {format:?}, and this urldb reads format {FORMAT:?}"
+                ),
+                is_other_format: true,
+            });
         }
         let ManifestText {
             serial,
@@ -81,10 +101,10 @@ impl Manifest {
     ) -> Result<(), InvalidManifest> {
         let check = |name: &String, files: &BTreeMap<String, (u64, [u8; 32])>| {
             let checked = check_name(name).map_err(|problem| format!("{name:?}: {problem}"));
-            checked.map_err(InvalidManifest)?;
+            checked.map_err(InvalidManifest::new)?;
             if files.contains_key(name) {
                 let problem = format!("{name} is in it as a file and as one that is no more");
-                return Err(InvalidManifest(problem));
+                return Err(InvalidManifest::new(problem));
             }
             Ok(())
         };

@@ -24,6 +24,18 @@ pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
     let archive_names: BTreeSet<String> = names
         .filter(|name| name.ends_with(ARCHIVE_SUFFIX))
         .collect();
+    let indexed = indexed_files(dir)?;
+    Ok(archive_names
+        .difference(&indexed)
+        .map(|name| dir.join(name))
+        .collect())
+}
+
+/// The names of the archive files whose lines are in the index of this directory. The files need not be there.
+///
+/// # Errors
+/// When the index cannot be read.
+pub fn indexed_files(dir: &Path) -> Result<BTreeSet<String>, IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
     let mut indexed = BTreeSet::new();
     for segment in list(&index_dir).map_err(at(&index_dir))? {
@@ -31,10 +43,7 @@ pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
             indexed.append(&mut segment.files().map_err(at(&index_dir))?);
         }
     }
-    Ok(archive_names
-        .difference(&indexed)
-        .map(|name| dir.join(name))
-        .collect())
+    Ok(indexed)
 }
 
 /// The outcome of a rebuild, or of indexing the files that were not.

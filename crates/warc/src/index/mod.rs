@@ -27,7 +27,7 @@ mod update;
 mod zipnum;
 
 pub use self::complete::{
-    IndexRebuild, complete_index, rebuild_index, rebuild_index_from, unindexed_files,
+    IndexRebuild, complete_index, indexed_files, rebuild_index, rebuild_index_from, unindexed_files,
 };
 pub(crate) use self::cursor::{LineCursor, MergedLines, SeekCursor};
 pub use self::error::{IndexError, LeftOutCause, LeftOutRecords};

@@ -1,0 +1,388 @@
+//! The decisions of `urldb archive repair` about the places of an archive: a lost manifest, and lost files.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write};
+
+use anyhow::Context;
+use tempfile::TempDir;
+use urldb_files::{Root, RootFile};
+use urldb_store::{Manifest, ManifestChange, StoredFile};
+use urldb_warc::FindingCode;
+use urldb_warc::files::{archive_file_name, is_archive_name, is_index_file};
+
+use super::lost::joined_from;
+use super::survey::{Place, Survey};
+use crate::ambient::Ambient;
+use crate::archive::adoption::{adopt, ensure_sound};
+use crate::archive::files::is_copy;
+use crate::archive::keys::Keys;
+use crate::archive::output_files::{host_in_names, warc_date};
+use crate::archive::remote::{FileCache, digest_of, open_stores};
+use crate::archive::rewrite::OWN_PREFIX;
+use crate::archive::store_replacement::UnpublishedObjects;
+use crate::config::Config;
+
+/// The decision about a lost file.
+#[derive(Debug)]
+pub struct SettledFile {
+    /// The lost file.
+    pub file: String,
+    /// The outcome.
+    pub outcome: Settled,
+}
+
+/// See [`SettledFile`].
+#[derive(Debug)]
+pub enum Settled {
+    /// It is a part of the index, which is made anew.
+    Index,
+    /// The files that it was made of are there, and are named again.
+    Recalled(Vec<String>),
+    /// The good records of a damaged copy are in another file now, and the rest in these.
+    Salvaged {
+        /// The name of the other file.
+        file: String,
+        /// Number of its records.
+        records: u64,
+        /// The files with what is damaged, on this machine.
+        damaged: Vec<String>,
+    },
+    /// Nothing of it is anywhere.
+    Lost,
+}
+
+/// Gives the first store a manifest in place of one that it has lost, that is damaged, or that is older than
+/// another one. Returns a line about it. Does nothing if the first store has a good manifest, or if a new place
+/// was named first: then it would get the files of another archive.
+///
+/// # Errors
+/// When a place has no credentials or cannot be set up, the ledger cannot be read, or the manifest cannot be
+/// written.
+pub fn restore_manifest(config: &Config) -> anyhow::Result<Option<String>> {
+    let stores = open_stores(config)?;
+    if stores.is_empty() {
+        return Ok(None);
+    }
+    let cache = FileCache::of(config);
+    let survey = super::survey(config, &stores, &cache)?;
+    let first = &survey.places[0];
+    let is_restorable = match survey.fault_of(0).map(|fact| fact.code) {
+        Some(FindingCode::ManifestMissing | FindingCode::ManifestDamaged) => true,
+        Some(FindingCode::ManifestOlder) => survey.is_in_ledger(&first.location),
+        _ => false,
+    };
+    if !is_restorable || first.listing.is_err() {
+        return Ok(None);
+    }
+    let mut known: Vec<Manifest> = cache.last_manifest()?.into_iter().collect();
+    for place in &survey.places {
+        known.extend(place.good_manifest().cloned());
+        if let Ok(listing) = &place.listing {
+            known.extend(place.store.former_manifest(listing)?);
+        }
+    }
+    let found = found_in(first, &known, &config.archive_root())?;
+    let manifest = Manifest::restored(&known, found, survey.latest_serial());
+    first.store.restore_manifest(&manifest)?;
+    cache.keep_manifest(&manifest);
+    let files = manifest.names().count();
+    Ok(Some(format!(
+        "{} has a manifest again: {files} files, serial {}",
+        first.location,
+        manifest.serial()
+    )))
+}
+
+/// The sound archive files of a place that no manifest knows, each with the files that it was made of.
+fn found_in(
+    place: &Place<'_>,
+    known: &[Manifest],
+    folder: &Root,
+) -> anyhow::Result<Vec<(StoredFile, Vec<String>)>> {
+    let mut found = vec![];
+    for name in place.listing.iter().flat_map(urldb_store::Listing::names) {
+        if !is_archive_name(name) || known.iter().any(|manifest| manifest.has_or_had(name)) {
+            continue;
+        }
+        let Some(copy) = Copy::of_object(place, name, folder)? else {
+            continue;
+        };
+        if ensure_sound(&copy.folder, [name].into_iter()).is_ok() {
+            found.push((copy.described()?, joined_from(&copy.file)?));
+        }
+    }
+    Ok(found)
+}
+
+/// Decides what becomes of each lost file, and reports it before the manifest of the first store says so. Does
+/// nothing while a place does not list its objects: it may have the file.
+///
+/// # Errors
+/// When a place has no credentials or cannot be set up, the ledger cannot be read, or a file cannot be written.
+pub fn settle_lost(
+    config: &Config,
+    ambient: Ambient,
+    mut report: impl FnMut(&SettledFile) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let stores = open_stores(config)?;
+    if stores.is_empty() {
+        return Ok(());
+    }
+    let cache = FileCache::of(config);
+    let survey = super::survey(config, &stores, &cache)?;
+    if survey.fault_of(0).is_some() || !survey.is_complete() {
+        return Ok(());
+    }
+    let manifest = survey.manifest();
+    let folder = config.archive_root();
+    let settling = Settling {
+        config,
+        ambient,
+        survey: &survey,
+        manifest: &manifest,
+        folder: &folder,
+    };
+    for file in manifest.files() {
+        let local = folder.file(&file.name);
+        let is_here = is_copy(&local, &file).unwrap_or(false) || cache.good_copy(&file).is_some();
+        if survey.has(&file) || is_here {
+            continue;
+        }
+        let outcome = settling.settle(&file.name)?;
+        report(&SettledFile {
+            file: file.name,
+            outcome,
+        })?;
+    }
+    Ok(())
+}
+
+struct Settling<'a> {
+    config: &'a Config,
+    ambient: Ambient,
+    survey: &'a Survey<'a>,
+    manifest: &'a Manifest,
+    folder: &'a Root,
+}
+
+impl Settling<'_> {
+    fn settle(&self, name: &str) -> anyhow::Result<Settled> {
+        let lose = || BTreeSet::from([name.to_owned()]);
+        if is_index_file(name) {
+            self.publish(&ManifestChange {
+                lose: lose(),
+                ..ManifestChange::default()
+            })?;
+            return Ok(Settled::Index);
+        }
+        let former = self.manifest.removed_names();
+        let former: Vec<&str> = former
+            .filter(|former| self.manifest.end_of(former) == Some(name))
+            .collect();
+        let mut gone: BTreeSet<String> = former.iter().map(|it| (*it).to_owned()).collect();
+        gone.insert(name.to_owned());
+        let recalled = self.recall(&former)?;
+        if !recalled.is_empty() {
+            let names: Vec<String> = recalled.iter().map(|file| file.name.clone()).collect();
+            gone.retain(|name| !names.contains(name));
+            forget_captures(self.config, &gone)?;
+            self.publish(&ManifestChange {
+                add: recalled,
+                lose: lose(),
+                ..ManifestChange::default()
+            })?;
+            return Ok(Settled::Recalled(names));
+        }
+        // The captures of damaged records are lost, and the ledger does not know which ones those are.
+        forget_captures(self.config, &gone)?;
+        if let Some(salvaged) = self.salvage(name)? {
+            return Ok(salvaged);
+        }
+        self.publish(&ManifestChange {
+            lose: lose(),
+            ..ManifestChange::default()
+        })?;
+        Ok(Settled::Lost)
+    }
+
+    fn publish(&self, change: &ManifestChange) -> anyhow::Result<()> {
+        let published = self.survey.places[0].store.publish(change)?;
+        FileCache::of(self.config).keep_manifest(&published.manifest);
+        Ok(())
+    }
+
+    /// Stores those of the former files that are anywhere in the first store.
+    fn recall(&self, former: &[&str]) -> anyhow::Result<Vec<StoredFile>> {
+        let mut recalled = vec![];
+        for name in former {
+            for copy in self.copies(name)? {
+                if ensure_sound(&copy.folder, [*name].into_iter()).is_ok() {
+                    recalled.push(self.survey.places[0].store.upload(name, &copy.file)?);
+                    break;
+                }
+            }
+        }
+        Ok(recalled)
+    }
+
+    /// All copies of a file, whatever their bytes: of this machine, and of each place.
+    fn copies(&self, name: &str) -> anyhow::Result<Vec<Copy>> {
+        let mut copies = vec![];
+        let local = self.folder.file(name);
+        if local.is_file() {
+            copies.extend(Copy::of_file(&local, self.folder)?);
+        }
+        for place in &self.survey.places {
+            copies.extend(Copy::of_object(place, name, self.folder)?);
+        }
+        Ok(copies)
+    }
+
+    /// Makes a file of the good records of the damaged copy that has most of them.
+    fn salvage(&self, name: &str) -> anyhow::Result<Option<Settled>> {
+        let mut best: Option<(u64, Copy)> = None;
+        for copy in self.copies(name)? {
+            let repaired = urldb_warc::repair::repair(copy.folder.path(), &Keys);
+            let repaired = repaired.context("cannot repair a copy")?;
+            let records = match &*repaired.repaired {
+                [file] => file.records,
+                _ if repaired.left.is_empty() => u64::MAX,
+                _ => 0,
+            };
+            if records > 0 && best.as_ref().is_none_or(|(most, _)| records > *most) {
+                best = Some((records, copy));
+            }
+        }
+        let Some((_, copy)) = best else {
+            return Ok(None);
+        };
+        let records = records_of(&copy.file)?;
+        let new = self.unused_name()?;
+        let store = self.survey.places[0].store;
+        let unpublished = UnpublishedObjects::of(self.folder);
+        unpublished.announce([new.as_str()].into_iter())?;
+        let stored = store.upload(&new, &copy.file)?;
+        let damaged = copy.keep_damaged(self.folder)?;
+        self.publish(&ManifestChange {
+            add: vec![stored],
+            remove: [(name.to_owned(), Some(new.clone()))].into(),
+            ..ManifestChange::default()
+        })?;
+        unpublished.forget()?;
+        let local = self.folder.file(name);
+        local
+            .remove()
+            .with_context(|| format!("cannot remove {local}"))?;
+        adopt(&self.folder.file(&new), &copy.file)?;
+        Ok(Some(Settled::Salvaged {
+            file: new,
+            records,
+            damaged,
+        }))
+    }
+
+    fn unused_name(&self) -> anyhow::Result<String> {
+        let date = warc_date((self.ambient.now)())?;
+        let host = host_in_names(&self.config.archive, self.ambient);
+        let prefix = OWN_PREFIX.trim_end_matches('-');
+        let names = (0..).map(|serial| archive_file_name(prefix, &date, serial, &host));
+        let is_unused =
+            |name: &String| !self.manifest.has_or_had(name) && !self.folder.file(name).is_file();
+        Ok(names.into_iter().find(is_unused).unwrap_or_default())
+    }
+}
+
+/// A copy of a file in a temporary folder of its own.
+struct Copy {
+    folder: Root,
+    file: RootFile,
+    _temporary: TempDir,
+}
+
+impl Copy {
+    fn new(name: &str, archive: &Root) -> anyhow::Result<Self> {
+        let cannot = || format!("cannot write to {}", archive.path().display());
+        archive.make().with_context(cannot)?;
+        let temporary = urldb_files::temporary_folder_in(archive.path()).with_context(cannot)?;
+        let folder = Root::new(temporary.path(), "the archive");
+        Ok(Self {
+            file: folder.file(name),
+            folder,
+            _temporary: temporary,
+        })
+    }
+
+    /// The object of a place; `None` if it cannot be read.
+    fn of_object(place: &Place<'_>, name: &str, archive: &Root) -> anyhow::Result<Option<Self>> {
+        let Some(length) = place.length(name) else {
+            return Ok(None);
+        };
+        let copy = Self::new(name, archive)?;
+        let mut output = copy.file.create_new()?;
+        let read = place.store.read_object(name, length, &mut output);
+        output.flush()?;
+        match read {
+            Ok(_) => Ok(Some(copy)),
+            Err(error) if error.is_transient() => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// A file of this machine.
+    fn of_file(file: &RootFile, archive: &Root) -> anyhow::Result<Option<Self>> {
+        let name = file.name().to_string_lossy().into_owned();
+        let copy = Self::new(&name, archive)?;
+        let mut output: File = copy.file.create_new()?;
+        io::copy(&mut file.open()?, &mut output).with_context(|| format!("cannot copy {file}"))?;
+        Ok(Some(copy))
+    }
+
+    fn described(&self) -> anyhow::Result<StoredFile> {
+        let (length, sha256) = digest_of(self.file.open()?)?;
+        Ok(StoredFile {
+            name: self.file.name().to_string_lossy().into_owned(),
+            length,
+            sha256,
+        })
+    }
+
+    /// Puts what is damaged into the archive's folder, and returns the names.
+    fn keep_damaged(&self, archive: &Root) -> anyhow::Result<Vec<String>> {
+        let mut names = vec![];
+        for part in self.folder.files()? {
+            let name = part.name().to_string_lossy().into_owned();
+            if name.ends_with(".damaged") {
+                adopt(&archive.file(&name), &part)?;
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+}
+
+fn records_of(file: &RootFile) -> anyhow::Result<u64> {
+    let cannot = || format!("cannot read {file}");
+    let mut reader = urldb_warc::Reader::new(file.open().with_context(cannot)?)?;
+    let mut records = 0;
+    while let Some(record) = reader.next_record().with_context(cannot)? {
+        record.finish().with_context(cannot)?;
+        records += 1;
+    }
+    Ok(records)
+}
+
+/// Drops the captures in these files from the ledger, so that the next run captures the content in full.
+///
+/// # Errors
+/// When the ledger cannot be read or written.
+pub fn forget_captures(config: &Config, files: &BTreeSet<String>) -> anyhow::Result<()> {
+    let folder = config.ledger_root();
+    let mut ledger = crate::ledger::Ledger::new(&folder);
+    for domain in crate::ledger::domains(&folder)? {
+        ledger.open(&domain)?;
+        ledger.forget_captures(&domain, files)?;
+        ledger.close(&domain);
+    }
+    ledger.save()
+}
