@@ -477,6 +477,7 @@ fn content_of(hop: &Hop, digest: String, capture: Option<Capture>) -> Content {
         fits: None,
         redirects: None,
         capture,
+        lost: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! One document of a ledger file: the memory of one job.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
@@ -69,6 +71,10 @@ pub struct Content {
     pub redirects: Option<String>,
     /// The record with its full capture.
     pub capture: Option<Capture>,
+    /// When a run found that the archive no longer has the file of the capture. The next capture of the content ends
+    /// this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Timestamp>,
 }
 
 /// A `response` record in the archive.
@@ -176,7 +182,23 @@ impl Content {
         if let Some(capture) = &self.capture {
             mapping.insert("capture", capture.to_mapping());
         }
+        put_time(&mut mapping, "lost", self.lost);
         mapping
+    }
+
+    /// Drops the capture if it is in one of these files, which the run of this time found lost. Returns whether it
+    /// was.
+    pub(super) fn lose(&mut self, files: &BTreeSet<String>, now: Timestamp) -> bool {
+        let capture = &mut self.capture;
+        let is_lost = capture
+            .take_if(|capture| files.contains(&capture.file))
+            .is_some();
+        if is_lost {
+            // The captures of the redirects may be in the same file.
+            self.redirects = None;
+            self.lost.get_or_insert(now);
+        }
+        is_lost
     }
 
     pub(super) fn from_mapping(mapping: &Mapping) -> Option<Self> {
@@ -190,6 +212,10 @@ impl Content {
                 .get("capture")
                 .and_then(Value::as_map)
                 .and_then(Capture::from_mapping),
+            lost: text(mapping, "lost")
+                .map(|it| it.parse())
+                .transpose()
+                .ok()?,
         })
     }
 }

@@ -34,6 +34,7 @@ type Documents = BTreeMap<(Identity, usize), Mapping>;
 ///
 /// A document that one side changed or removed is that side's. Of an entry that both changed, the
 /// version with the later `updated` counts, and two versions of one state have the earlier `since`. An
+/// capture that one side found lost is in the result only if the other side made it since. An
 /// entry that one side removed and the other changed stays, and so does such a file: the next run over
 /// the whole database removes both if their records are gone. The metadata of a file merges key by key;
 /// of two new values of a key, that of the later version counts.
@@ -138,14 +139,15 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
     let (Some(ours), Some(theirs)) = (ours, theirs) else {
         return ours.or(theirs).cloned();
     };
-    let prefer = match compare(ours, theirs) {
+    let later = match compare(ours, theirs) {
         Ordering::Less => Side::Theirs,
         _ => Side::Ours,
     };
     if is_entry {
+        let prefer = side_of_lost_capture(base, ours, theirs).unwrap_or(later);
         return Some(match prefer {
-            Side::Ours => with_earlier_since(ours, theirs),
-            Side::Theirs => with_earlier_since(theirs, ours),
+            Side::Ours => with_earlier_times(ours, theirs),
+            Side::Theirs => with_earlier_times(theirs, ours),
         });
     }
     let empty = Mapping::new();
@@ -155,14 +157,14 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
         // The evidence of one run, or the dates of one certificate.
         _ => ValueMerge::Whole,
     };
-    Some(merge_mappings(versions, rule, prefer).mapping)
+    Some(merge_mappings(versions, rule, later).mapping)
 }
 
 /// Compares two versions of a document by when a run last changed them. Versions without `updated`
 /// compare by their latest other time, then by the runs of their doubt, and at last by their bytes.
 fn compare(a: &Mapping, b: &Mapping) -> Ordering {
     let last = |mapping: &Mapping| {
-        let times = ["since", "pending-since", "opened", "closed"];
+        let times = ["since", "pending-since", "opened", "closed", "lost"];
         let captured = mapping.get("capture").and_then(Value::as_map);
         let captured = captured.and_then(|capture| moment(capture, "date"));
         let times = times.iter().map(|key| moment(mapping, key));
@@ -183,14 +185,36 @@ fn compare(a: &Mapping, b: &Mapping) -> Ordering {
         .then_with(|| write_documents([a]).cmp(&write_documents([b])))
 }
 
-/// The entry `later`, with the `since` of `other` if that is earlier and the state is the same.
-fn with_earlier_since(later: &Mapping, other: &Mapping) -> Mapping {
-    let mut merged = later.clone();
-    let is_same_state = later.get("state") == other.get("state");
-    if let (true, Some(since)) = (is_same_state, other.get("since"))
-        && moment(other, "since") < moment(later, "since")
-    {
-        merged.insert("since", since.clone());
+/// The version of an entry that counts where one side found its capture lost: the other one if that has captured the
+/// same content again, else the one without capture, so that the next run asks without condition.
+fn side_of_lost_capture(base: Option<&Mapping>, ours: &Mapping, theirs: &Mapping) -> Option<Side> {
+    let is_lost = |mapping: &Mapping| mapping.get("lost").is_some();
+    let (lost, other, [own_side, other_side]) = match (is_lost(ours), is_lost(theirs)) {
+        (true, false) => (ours, theirs, [Side::Ours, Side::Theirs]),
+        (false, true) => (theirs, ours, [Side::Theirs, Side::Ours]),
+        _ => return None,
+    };
+    let capture = other.get("capture");
+    let is_new = capture.is_some() && capture != base.and_then(|base| base.get("capture"));
+    let is_same_content = lost.get("digest") == other.get("digest");
+    Some(if is_new && is_same_content {
+        other_side
+    } else {
+        own_side
+    })
+}
+
+/// The entry `chosen`, with the `since` of `other` if that is earlier and the state is the same, and likewise with its
+/// `lost` if the content is the same.
+fn with_earlier_times(chosen: &Mapping, other: &Mapping) -> Mapping {
+    let mut merged = chosen.clone();
+    for (key, of_what) in [("since", "state"), ("lost", "digest")] {
+        let is_same = chosen.get(of_what) == other.get(of_what);
+        if let (true, Some(time)) = (is_same, other.get(key))
+            && moment(other, key) < moment(chosen, key)
+        {
+            merged.insert(key, time.clone());
+        }
     }
     merged
 }
@@ -282,6 +306,33 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_capture_comes_back_only_with_a_new_capture() {
+        let content = |digest, file: Option<&str>, lost: Option<u8>| {
+            let file = file
+                .map(|file| format!("capture:\n  date: '2026-11-04T00:00:00Z'\n  file: {file}\n"));
+            let lost = lost.map(|day| format!("lost: '2026-11-{day:02}T00:00:00Z'\n"));
+            let [file, lost] = [file, lost].map(Option::unwrap_or_default);
+            format!("---\n---\n_path: /a\n{file}digest: sha256:{digest}\n{lost}")
+        };
+        let base = content(1, Some("a"), None);
+        let early = content(1, None, Some(3));
+        let late = content(1, None, Some(5));
+        // The first run that missed it counts.
+        assert_eq!(merged(&base, &early, &late), early);
+        // The same bytes were captured again, before or after the loss; or other bytes, or only their ETag is new.
+        let again = content(1, Some("b"), None);
+        let other = content(2, Some("c"), None);
+        let touched = base.clone() + "etag: e\n";
+        for lost in [&early, &late] {
+            assert_eq!(merged(&base, lost, &again), again);
+            assert_eq!(merged(&base, lost, &other), *lost);
+            assert_eq!(merged(&base, lost, &touched), *lost);
+        }
+        let both = [(1, 3), (2, 5)].map(|(digest, day)| content(digest, None, Some(day)));
+        assert_eq!(merged(&base, &both[0], &both[1]), both[1]);
+    }
+
+    #[test]
     fn entries_are_added_and_removed_by_either_side() {
         let [a, b, c] = ["/a", "/b", "/c"].map(|path| entry(path, "ok", 1, ""));
         let https = entry("/a", "ok", 1, "").replace("since", "scheme: https\nsince");
@@ -360,12 +411,20 @@ mod tests {
     fn any_file() -> impl Strategy<Value = Option<String>> {
         let state = prop::sample::select(vec!["ok", "gone", "changed"]);
         let updated = prop::option::of(1..4_u8);
-        let entry =
-            (state, 1..4_u8, updated, 0..3_u8).prop_map(|(state, since, updated, digest)| {
-                let updated = updated.map(|day| format!("updated: '2026-11-0{day}T00:00:00Z'\n"));
-                let more = format!("digest: sha256:{digest}\n");
-                entry("PATH", state, since, &more) + &updated.unwrap_or_default()
-            });
+        let lost = prop::option::of(1..4_u8);
+        let entry = (state, 1..4_u8, updated, 0..3_u8, lost).prop_map(
+            |(state, since, updated, digest, lost)| {
+                let date = |key, day: Option<u8>| {
+                    let line = day.map(|day| format!("{key}: '2026-11-0{day}T00:00:00Z'\n"));
+                    line.unwrap_or_default()
+                };
+                let capture = format!("capture:\n  file: {since}\n");
+                let capture = Some(capture).filter(|_| lost.is_none());
+                let digest = format!("digest: sha256:{digest}\n");
+                let more = capture.unwrap_or_default() + &digest + &date("lost", lost);
+                entry("PATH", state, since, &more) + &date("updated", updated)
+            },
+        );
         let entries = prop::collection::btree_map("/[a-c]", entry, 0..3);
         let certificate = prop::option::of(1..4_u8);
         prop::option::weighted(

@@ -268,28 +268,28 @@ impl Ledger {
         &self.changed
     }
 
-    /// Removes references to captures in these archive files from an open domain, so that the next run
-    /// captures their content again.
+    /// Removes references to captures in these archive files from an open domain, so that the next request for
+    /// their content is unconditional and captures it again. The content remembers that the run of this time, in
+    /// whole seconds, found its capture lost.
     ///
     /// # Errors
     /// When the temporary file cannot be read.
-    pub fn forget_captures(&mut self, name: &str, files: &BTreeSet<String>) -> anyhow::Result<()> {
+    pub fn forget_captures(
+        &mut self,
+        name: &str,
+        files: &BTreeSet<String>,
+        now: Timestamp,
+    ) -> anyhow::Result<()> {
         let (mut is_changed, mut is_content_changed) = (false, false);
         let Some((pages, spool, most)) = self.pages_of(name) else {
             return Ok(());
         };
         pages.each(spool, most, |entry| {
             let content = entry.content.as_mut();
-            let capture = content.and_then(|content| {
-                let capture = &mut content.capture;
-                let capture = capture.take_if(|capture| files.contains(&capture.file))?;
-                // The captures of the redirects may be in the same file.
-                content.redirects = None;
-                Some(capture)
-            });
+            let is_lost = content.is_some_and(|content| content.lose(files, now));
             let bad_response = entry.bad_response.take_if(|bad| files.contains(&bad.file));
-            is_content_changed |= capture.is_some();
-            let is_other = capture.is_some() || bad_response.is_some();
+            is_content_changed |= is_lost;
+            let is_other = is_lost || bad_response.is_some();
             is_changed |= is_other;
             is_other
         })?;
@@ -493,6 +493,26 @@ mod tests {
             told.contains("line 2") && told.contains("captures"),
             "{told}"
         );
+    }
+
+    #[test]
+    fn a_lost_capture_leaves_the_date_of_the_first_run_that_missed_it() {
+        let (folder, captures) = two_files();
+        let lose = |file: &str, day: &str| {
+            let mut ledger = load(&folder);
+            let now = format!("2026-11-{day}T00:00:00Z").parse().unwrap();
+            let files = BTreeSet::from([file.to_owned()]);
+            ledger.forget_captures("example.org", &files, now).unwrap();
+            ledger.save().unwrap();
+            fs::read_to_string(&captures).unwrap()
+        };
+        assert_eq!(lose("b.warc.gz", "22"), CAPTURES);
+        let lost = "---\n---\n_path: /a\ndigest: sha256:1\netag: '\"1\"'\n\
+                    lost: '2026-11-23T00:00:00Z'\n";
+        assert_eq!(lose("a.warc.gz", "23"), lost);
+        assert_eq!(lose("a.warc.gz", "24"), lost);
+        fs::write(&captures, lost.replace("2026-11-23T", "yesterday")).unwrap();
+        assert!(Ledger::load(&root(&folder), ["example.org"]).is_err());
     }
 
     /// Entries and certificate come back however often a domain is closed, and only `save`

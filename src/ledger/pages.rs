@@ -370,6 +370,7 @@ mod tests {
             fits: None,
             redirects: None,
             capture: None,
+            lost: None,
         };
         Entry {
             url_status: UrlStatus {

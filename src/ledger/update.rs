@@ -232,6 +232,7 @@ mod tests {
                 file: format!("{digest}.warc.gz"),
                 digest: None,
             }),
+            lost: None,
         }
     }
 

@@ -10,6 +10,7 @@ use super::options::RunOptions;
 use super::outcome::Messages;
 use super::plan_options::{PlanOptionsByHost, plan_options_of_run};
 use super::shared_ledger::SharedLedger;
+use crate::ambient::in_seconds;
 use crate::archive::{self, Archive, LostCaptures, Provenance};
 use crate::config::Config;
 use crate::environment;
@@ -96,7 +97,7 @@ pub(super) fn prepare<'a>(
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);
     let mut messages = Messages::default();
-    let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut messages.notes)?);
+    let ledger = SharedLedger::new(open_ledger(config, &hosts, started, &mut messages.notes)?);
     let incidents = Incidents::load(&folder, started)?;
     let past = ledger::past_runs(&folder, started)?.known;
     let base = BaseRun::load(&folder, started)?;
@@ -122,10 +123,11 @@ pub(super) fn prepare<'a>(
     })
 }
 
-/// The ledger, without captures of these hosts that are lost.
+/// The ledger, without captures of these hosts that are lost, for a run that began at `started`.
 pub(super) fn open_ledger(
     config: &Config,
     hosts: &[String],
+    started: Timestamp,
     notes: &mut Vec<String>,
 ) -> anyhow::Result<Ledger> {
     let folder = config.ledger_root();
@@ -135,7 +137,7 @@ pub(super) fn open_ledger(
         ledger.open(host)?;
         ledger.close(host);
     }
-    notes.extend(forget_lost_captures(config, hosts, &mut ledger)?);
+    notes.extend(forget_lost_captures(config, hosts, started, &mut ledger)?);
     Ok(ledger)
 }
 
@@ -158,6 +160,7 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger: &Root) {
 fn forget_lost_captures(
     config: &Config,
     hosts: &[String],
+    started: Timestamp,
     ledger: &mut Ledger,
 ) -> anyhow::Result<Vec<String>> {
     let LostCaptures {
@@ -168,7 +171,7 @@ fn forget_lost_captures(
     if !files.is_empty() {
         for host in hosts {
             ledger.open(host)?;
-            ledger.forget_captures(host, &files)?;
+            ledger.forget_captures(host, &files, in_seconds(started))?;
             ledger.close(host);
         }
     }

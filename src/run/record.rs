@@ -211,7 +211,9 @@ impl RunTally {
         }
         if !troubles.is_empty() {
             let unfinished = self.unfinished_files(config);
-            prepared.ledger.forget_captures(&unfinished);
+            prepared
+                .ledger
+                .forget_captures(&unfinished, prepared.run.started);
         }
         prepared.messages.extend(Messages {
             troubles,

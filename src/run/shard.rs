@@ -48,7 +48,7 @@ pub fn shard(
     let inputs = digest_of_inputs(config)?;
     let domain_files = DomainFiles::list(config, options.selection)?.of_shard(shard);
     let mut notes = vec![];
-    let ledger = open_ledger(config, &domain_files.hosts(), &mut notes)?;
+    let ledger = open_ledger(config, &domain_files.hosts(), started, &mut notes)?;
     let ledger = SharedLedger::new(ledger);
     let mut jobs = plan(options, started, &domain_files, &ledger)?;
     anyhow::ensure!(

@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use urldb_format::Digest;
 use urldb_verdict::{JobKey, PastRuns, Validators};
 
 use super::planner::PlannedDomain;
+use crate::ambient::in_seconds;
 use crate::ledger::{KnownCaptures, Ledger};
 
 impl PastRuns for Ledger {
@@ -105,15 +107,15 @@ impl SharedLedger {
         unplanned
     }
 
-    /// Removes references to captures in these archive files of the run.
-    pub(super) fn forget_captures(&self, files: &BTreeSet<String>) {
+    /// Removes references to captures in these archive files of the run, which began at `started`.
+    pub(super) fn forget_captures(&self, files: &BTreeSet<String>, started: Timestamp) {
         if files.is_empty() {
             return;
         }
         let changed = self.lock().changed().clone();
         for domain in changed {
             let mut shared = self.of_domain(&domain);
-            let forgotten = shared.forget_captures(&domain, files);
+            let forgotten = shared.forget_captures(&domain, files, in_seconds(started));
             shared.note_fault(forgotten);
             shared.close(&domain);
         }

@@ -186,7 +186,7 @@ impl Settling<'_> {
         if !recalled.is_empty() {
             let names: Vec<String> = recalled.iter().map(|file| file.name.clone()).collect();
             gone.retain(|name| !names.contains(name));
-            forget_captures(self.config, &gone)?;
+            forget_captures(self.config, &gone, self.ambient)?;
             self.publish(&ManifestChange {
                 add: recalled,
                 lose: lose(),
@@ -195,7 +195,7 @@ impl Settling<'_> {
             return Ok(Settled::Recalled(names));
         }
         // The captures of damaged records are lost, and the ledger does not know which ones those are.
-        forget_captures(self.config, &gone)?;
+        forget_captures(self.config, &gone, self.ambient)?;
         if let Some(salvaged) = self.salvage(name)? {
             return Ok(salvaged);
         }
@@ -376,12 +376,16 @@ fn records_of(file: &RootFile) -> anyhow::Result<u64> {
 ///
 /// # Errors
 /// When the ledger cannot be read or written.
-pub fn forget_captures(config: &Config, files: &BTreeSet<String>) -> anyhow::Result<()> {
+pub fn forget_captures(
+    config: &Config,
+    files: &BTreeSet<String>,
+    ambient: Ambient,
+) -> anyhow::Result<()> {
     let folder = config.ledger_root();
     let mut ledger = crate::ledger::Ledger::new(&folder);
     for domain in crate::ledger::domains(&folder)? {
         ledger.open(&domain)?;
-        ledger.forget_captures(&domain, files)?;
+        ledger.forget_captures(&domain, files, ambient.now_in_seconds())?;
         ledger.close(&domain);
     }
     ledger.save()

@@ -136,7 +136,7 @@ fn drop_captures(out: &mut impl Write, args: &Args, config: &Config) -> anyhow::
     if gone.is_empty() {
         return Ok(());
     }
-    archive::forget_captures(config, &gone)?;
+    archive::forget_captures(config, &gone, Ambient::SYSTEM)?;
     archive::note_missing(config, &[])?;
     for file in gone {
         let settled = SettledFile {
