@@ -502,6 +502,7 @@ mod tests {
                     is_complete: true,
                 },
                 limits: &LimitFacts::default(),
+                evidence: &EvidenceFacts::default(),
                 network: OwnNetwork::Unknown,
                 files: FileFacts {
                     read: &[],

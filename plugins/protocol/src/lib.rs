@@ -38,7 +38,7 @@ pub use incident::{Chapter, Evidence, Incident, Phase, TextDifference};
 pub use incident_events::{
     ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldBy, ToldIncident, UrlEvidence,
 };
-pub use notice::{CertificateDates, Notice, NoticeKind};
+pub use notice::{CertificateDates, LostContent, Notice, NoticeKind};
 pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
     ReportDelivery, Scope,

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
+use crate::event::Because;
 use crate::finding::{FixedMistake, Mistake};
 
 /// A danger to promises of which people are told though no URL is broken.
@@ -19,7 +20,8 @@ pub struct Notice {
     /// The categories of the URLs that are in danger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
-    /// Number of URLs that are in danger; absent if the run asked only a part of them.
+    /// Number of URLs that are in danger; absent if the run asked only a part of them. Number of URLs in `lost` that
+    /// the archive lacks, of [`NoticeKind::EvidenceLost`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endangered: Option<u64>,
     /// Number of complete runs in a row without a result for most URLs, of [`NoticeKind::Blind`]; without one for
@@ -35,7 +37,7 @@ pub struct Notice {
     /// Number of all mistakes in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Number of mistakes that the reader of a report does not know; absent in files.
+    /// Number of mistakes or of URLs in `lost` that the reader of a report does not know; absent in files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
     /// The mistakes of which the reader of a report knows and that are corrected.
@@ -44,6 +46,10 @@ pub struct Notice {
     /// The pace that the host bears, and the key of `urldb.toml` to set, of [`NoticeKind::SlowRound`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Shown>,
+    /// The URLs whose promised bytes the archive lost, of [`NoticeKind::EvidenceLost`]: in a file and in an event those
+    /// that are new, else all since the notice opened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostContent>,
     /// The certificate that ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
@@ -74,16 +80,19 @@ pub enum NoticeKind {
     NeedsHttp2,
     /// A host refuses so many requests that runs in a row do not check all its URLs within `limit-patience`.
     SlowRound,
+    /// The archive lost its copy of promised bytes of a host, whose URLs serve others by now.
+    EvidenceLost,
 }
 
 impl NoticeKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::CertificateEnds,
         Self::Blind,
         Self::Mistake,
         Self::NeedsHttp2,
         Self::SlowRound,
+        Self::EvidenceLost,
     ];
 
     /// The name, as in files and reports.
@@ -94,6 +103,7 @@ impl NoticeKind {
             Self::Mistake => "mistake",
             Self::NeedsHttp2 => "needs-http2",
             Self::SlowRound => "slow-round",
+            Self::EvidenceLost => "evidence-lost",
         }
     }
 }
@@ -102,6 +112,36 @@ impl Notice {
     /// Whether the certificate has ended.
     pub fn has_ended(&self) -> bool {
         self.within_hours == Some(0)
+    }
+}
+
+/// Promised bytes of a URL that the archive lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct LostContent {
+    /// The URL.
+    pub url: String,
+    /// The canonical request, if it is not a plain GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// The digests of the bytes, such as `sha256:` and lower-case hex: that first, then each other one that the record
+    /// promised.
+    pub digests: Vec<String>,
+    /// When a run found the copy lost.
+    pub lost: Timestamp,
+    /// Why the notice is no longer about the URL: the archive has the bytes again, the promise was changed, or the
+    /// record is gone. Absent in files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<Because>,
+}
+
+impl LostContent {
+    /// Whether a promise of these digests is one of these bytes. People may have added a digest since.
+    pub fn is_promised_by(&self, digests: &[String]) -> bool {
+        digests.iter().any(|digest| self.digests.contains(digest))
     }
 }
 

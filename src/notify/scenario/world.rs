@@ -192,6 +192,7 @@ impl World {
                 is_complete: true,
             },
             limits: &LimitFacts::default(),
+            evidence: &EvidenceFacts::default(),
             network: OwnNetwork::Unknown,
             files: FileFacts {
                 read: &[],

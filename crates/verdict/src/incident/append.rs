@@ -3,7 +3,9 @@
 use super::edit::{Appended, RunEdit, RunFacts};
 use super::event::IncidentLog;
 use super::outcome::UrlOutcome;
-use super::{blind, host_notice, http2, mistake, newcomers, notice, silence, slow_round};
+use super::{
+    blind, host_notice, http2, lost_evidence, mistake, newcomers, notice, silence, slow_round,
+};
 
 /// Appends the events of a run. `known` are the incidents that are open, and those closed within 30 days.
 /// `outcomes` has each URL that is not as promised, and each member of `known` that the run is about, in any
@@ -28,6 +30,7 @@ pub fn append(known: Vec<IncidentLog>, outcomes: &[UrlOutcome], run: &RunFacts<'
     notice::look(&mut edit);
     http2::look(&mut edit);
     slow_round::look(&mut edit);
+    lost_evidence::look(&mut edit);
     let silent = silence::silent_hosts(&outcomes, run);
     edit.members(&silent);
     let rest: Vec<&UrlOutcome> = outcomes

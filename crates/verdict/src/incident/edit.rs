@@ -11,11 +11,12 @@ use super::cause::{Cause, incident_id, incident_key};
 use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
 use super::limits::LimitFacts;
 use super::log_edit::LogEdit;
+use super::lost_evidence::EvidenceFacts;
 use super::mark::{BREAKS, Mark, RunResult};
 use super::mistakes::FileFacts;
 use super::network::OwnNetwork;
 use super::outcome::UrlOutcome;
-use super::state::{Departure, Member};
+use super::state::Departure;
 use super::topic::is_topic;
 use super::window::{Runs, Window};
 use crate::certificates::CertificateFacts;
@@ -31,8 +32,8 @@ pub struct RunFacts<'a> {
     pub started: Timestamp,
     /// The runs before.
     pub runs: Runs<'a>,
-    /// Whether the record of a member without outcome is gone, as far as this run knows.
-    pub is_gone: &'a dyn Fn(&MemberKey, &Member) -> bool,
+    /// Whether the record of a URL without outcome, which was in this domain file, is gone, as far as this run knows.
+    pub is_gone: &'a dyn Fn(&MemberKey, &str) -> bool,
     /// Whether another incident has this id, open or closed.
     pub is_taken: &'a dyn Fn(&str) -> bool,
     /// When the last run before `since` began that saw the URL as promised.
@@ -47,6 +48,8 @@ pub struct RunFacts<'a> {
     pub certificates: CertificateFacts<'a>,
     /// The hosts that refuse requests.
     pub limits: &'a LimitFacts,
+    /// The promised bytes that the archive lost.
+    pub evidence: &'a EvidenceFacts,
     /// Our own network.
     pub network: OwnNetwork,
     /// The domain files.
@@ -140,7 +143,7 @@ impl<'a> RunEdit<'a> {
         for index in 0..self.logs.len() {
             let members = &self.logs[index].state.members;
             let gone = members.iter().filter(|(key, member)| {
-                !self.by_url.contains_key(key) && (self.run.is_gone)(key, member)
+                !self.by_url.contains_key(key) && (self.run.is_gone)(key, &member.joining.file)
             });
             let gone: Vec<MemberKey> = gone.map(|(key, _)| key.clone()).collect();
             for key in gone {

@@ -10,7 +10,11 @@ pub(super) fn remove(edit: &mut RunEdit<'_>) {
     for index in 0..edit.logs.len() {
         let known = &edit.logs[index];
         let is_over = known.state.open_notice().is_some_and(|notice| {
-            let is_of_host = !matches!(notice.kind, NoticeKind::Blind | NoticeKind::Mistake);
+            // Each URL of lost evidence leaves by itself.
+            let is_of_host = !matches!(
+                notice.kind,
+                NoticeKind::Blind | NoticeKind::Mistake | NoticeKind::EvidenceLost
+            );
             is_of_host && (edit.run.has_no_url)(&known.log.host, notice)
         });
         if is_over && known.state.members.is_empty() {

@@ -13,6 +13,7 @@ mod host_notice;
 mod http2;
 mod limits;
 mod log_edit;
+mod lost_evidence;
 mod mark;
 mod mistake;
 mod mistakes;
@@ -30,6 +31,8 @@ mod view;
 mod window;
 
 #[cfg(test)]
+mod evidence_tests;
+#[cfg(test)]
 mod notice_tests;
 #[cfg(test)]
 mod tests;
@@ -42,6 +45,7 @@ pub use edit::{Appended, MarkChange, RunFacts};
 pub use event::{Event, EventUrl, IncidentLog, Joining, MemberKey, time_of};
 pub use groups::unconfirmed_and_unknown;
 pub use limits::{LimitFacts, SlowHost};
+pub use lost_evidence::{EvidenceFacts, LostEvidence, key_of_content, lacking};
 pub use mark::{Mark, RunResult, breaks_after};
 pub use mistakes::{FileFacts, FileMistakes};
 pub use network::{BlindRuns, OwnNetwork};

@@ -205,6 +205,7 @@ impl World {
                 is_complete: true,
             },
             limits: &LimitFacts::default(),
+            evidence: &EvidenceFacts::default(),
         };
         let appended = append(std::mem::take(&mut self.logs), &outcomes, &facts);
         self.logs = appended

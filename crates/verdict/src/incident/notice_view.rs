@@ -2,6 +2,7 @@
 
 use urldb_protocol::{Notice, NoticeKind, Phase};
 
+use super::lost_evidence;
 use super::mistakes::compared;
 use super::state::IncidentState;
 
@@ -12,8 +13,8 @@ pub(super) struct Notices<'s> {
     pub(super) now: Option<&'s Notice>,
 }
 
-/// The change of a notice that the reader knows: fewer mistakes are no news, and neither are further runs without
-/// results.
+/// The change of a notice that the reader knows: fewer mistakes are no news, and neither are fewer lost contents or
+/// further runs without results.
 pub(super) fn notice_phase(notices: Notices<'_>) -> Phase {
     match notices.now {
         Some(now) if now.kind == NoticeKind::Mistake => {
@@ -29,19 +30,31 @@ pub(super) fn notice_phase(notices: Notices<'_>) -> Phase {
             kind: NoticeKind::Blind | NoticeKind::NeedsHttp2 | NoticeKind::SlowRound,
             ..
         }) => Phase::Unchanged,
+        Some(now) if now.kind == NoticeKind::EvidenceLost => {
+            let compared = lost_evidence::compared(notices.told, now);
+            let is_less = |told: &Notice| told.endangered > now.endangered;
+            match compared.added {
+                Some(1..) => Phase::Became,
+                _ if notices.told.is_some_and(is_less) => Phase::Shrunk,
+                _ => Phase::Unchanged,
+            }
+        }
         _ => Phase::Became,
     }
 }
 
 /// The notice as the reader sees it. The mistakes in a file are those of today, with what he does not know marked.
+/// Lost contents of which he does not know come first.
 pub(super) fn told_notice(
     now: &IncidentState,
     phase: Phase,
     notices: Notices<'_>,
 ) -> Option<Notice> {
     let notice = now.notice.as_ref()?;
-    if notice.kind != NoticeKind::Mistake {
-        return Some(notice.clone());
+    match notice.kind {
+        NoticeKind::Mistake => {}
+        NoticeKind::EvidenceLost => return Some(lost_evidence::compared(notices.told, notice)),
+        _ => return Some(notice.clone()),
     }
     let none = Notice {
         mistakes: vec![],

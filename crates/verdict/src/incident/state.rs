@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use urldb_protocol::{Ack, Because, EventKind, Notice};
+use urldb_protocol::{Ack, Because, EventKind, Notice, NoticeKind};
 
 use super::cause::Cause;
 use super::event::{Event, IncidentLog, Joining, MemberKey};
+use super::lost_evidence::{self, lacking};
 
 /// The state of an incident after some of its events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,8 +97,19 @@ impl IncidentState {
     /// Adds the next event.
     pub fn apply(&mut self, event: &Event) {
         if let Some(notice) = &event.notice {
-            self.notice = Some(notice.clone());
             self.is_noticed = event.event != EventKind::Renewed;
+            self.notice = Some(match notice.kind {
+                NoticeKind::EvidenceLost => {
+                    let known = self.notice.take();
+                    lost_evidence::joined(known.as_ref(), notice, event.event.joins())
+                }
+                _ => notice.clone(),
+            });
+            // After branches were merged, one may tell of a notice beside its end.
+            if self.is_noticed {
+                self.closed = None;
+                self.merged_into = None;
+            }
         }
         match event.event {
             EventKind::Opened | EventKind::Reopened | EventKind::Grown => self.join(event),
@@ -136,7 +148,7 @@ impl IncidentState {
                 self.closed = Some(event.id.clone());
             }
             // After branches were merged, a URL may have joined beside the end.
-            EventKind::Closed if self.members.is_empty() => {
+            EventKind::Closed if self.members.is_empty() && !self.lacks_evidence() => {
                 self.is_noticed = false;
                 self.closed = Some(event.id.clone());
                 self.ack = None;
@@ -175,7 +187,16 @@ impl IncidentState {
         }
     }
 
+    /// Whether the archive lacks promised bytes that the notice tells of.
+    fn lacks_evidence(&self) -> bool {
+        let notice = self.open_notice();
+        notice.is_some_and(|notice| lacking(notice).next().is_some())
+    }
+
     fn leave(&mut self, event: &Event, because: Because) {
+        if let Some(notice) = self.notice.as_mut() {
+            *notice = lost_evidence::left(notice, &event.urls, because);
+        }
         for url in &event.urls {
             let key = url.key();
             let Some(member) = self.members.remove(&key) else {

@@ -173,7 +173,7 @@ impl World {
             let index: usize = path[1..].parse().unwrap();
             self.past[run].1[index]
         };
-        let is_gone = |key: &MemberKey, _: &Member| {
+        let is_gone = |key: &MemberKey, _: &str| {
             let index = (0..URLS).find(|index| url_of(*index) == key.url).unwrap();
             !self.urls[index].has_record
         };
@@ -210,6 +210,7 @@ impl World {
                 is_complete: true,
             },
             limits: &LimitFacts::default(),
+            evidence: &EvidenceFacts::default(),
             network: OwnNetwork::Unknown,
             files: FileFacts {
                 read: &[],

@@ -8,6 +8,7 @@ pub(super) fn topic(host: &str, notice: &Notice) -> (NoticeKind, String) {
         NoticeKind::Mistake => &notice.file,
         NoticeKind::CertificateEnds
         | NoticeKind::Blind
+        | NoticeKind::EvidenceLost
         | NoticeKind::NeedsHttp2
         | NoticeKind::SlowRound => host,
     };

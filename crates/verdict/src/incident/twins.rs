@@ -7,6 +7,7 @@ use urldb_protocol::{EventKind, NoticeKind};
 use super::edit::RunEdit;
 use super::event::{Event, EventUrl};
 use super::log_edit::LogEdit;
+use super::lost_evidence;
 use super::topic::topic;
 
 impl RunEdit<'_> {
@@ -58,12 +59,16 @@ impl RunEdit<'_> {
         let into = self.logs[winner].log.id.clone();
         let source = self.logs[from].log.id.clone();
         let members = std::mem::take(&mut self.logs[from].state.members);
+        let notice = self.logs[from].state.open_notice().cloned();
         self.logs[from].append(Event {
             id: run.to_owned(),
             event: EventKind::Merged,
             into: Some(into),
             ..Event::default()
         });
+        if let Some(notice) = notice {
+            lost_evidence::take_over(self, winner, &notice);
+        }
         for (key, member) in members {
             // One of several twins has it already.
             if self.members.contains_key(&key) {

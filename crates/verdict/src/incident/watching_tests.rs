@@ -150,6 +150,7 @@ impl World {
                 is_complete,
             },
             limits: &LimitFacts::default(),
+            evidence: &EvidenceFacts::default(),
             network,
             files: FileFacts {
                 read: &read,
