@@ -5,7 +5,7 @@ use urldb_protocol::State;
 use urldb_verdict::incident::{Mark, RunResult, breaks_after};
 use urldb_verdict::{Classification, Transition, UrlStatus, VerdictOptions};
 
-use super::entry::{Capture, Entry};
+use super::entry::{Capture, Content, Entry};
 use super::record::JobRecord;
 
 /// The id and the start of a run.
@@ -63,7 +63,7 @@ pub fn update<'a>(
     let breaks = breaks_after(breaks, was_good, result, run.id);
     let mark = before.and_then(|entry| entry.intermittent.clone());
     let mark = mark.map(|mark| mark.after(result, run.started));
-    let content = archived.captures.content.clone();
+    let content = content_after(before, archived.captures.content.clone(), result);
     // The ledger of a URL that is as promised has no error page.
     let bad_response = archived.captures.bad_response.clone();
     let bad_response = bad_response.filter(|_| verdict.state() != State::Ok);
@@ -96,6 +96,18 @@ pub fn update<'a>(
         mark,
         is_affected,
     }
+}
+
+/// The content after a run. A page that shows nothing about the URL, such as a challenge, does not replace content
+/// whose capture was lost: the first result after the loss shows whether the server still has it.
+fn content_after(
+    before: Option<&Entry>,
+    archived: Option<Content>,
+    result: Option<RunResult>,
+) -> Option<Content> {
+    let known = before.and_then(|entry| entry.content.as_ref());
+    let lost = known.filter(|content| content.lost.is_some() && result.is_none());
+    lost.cloned().or(archived)
 }
 
 impl StatusUpdate<'_> {
@@ -159,7 +171,7 @@ mod tests {
     use urldb_verdict::{BodyUse, Job, JobKey, JudgedJob, Pending, Promise, Request, Verdict};
 
     use super::*;
-    use crate::ledger::{Archived, BadResponse, Content, KnownCaptures};
+    use crate::ledger::{Archived, BadResponse, KnownCaptures};
 
     fn at(hour: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hour)

@@ -386,8 +386,8 @@ mod tests {
     use proptest::prelude::*;
     use urldb_protocol::{Ack, AffectedUrl, Because, Evidence, Notice, Observed};
     use urldb_verdict::incident::{
-        Event, EventUrl, FileFacts, IncidentLog, LimitFacts, OwnNetwork, RunFacts, RunResult, Runs,
-        UrlOutcome, append, time_of,
+        Event, EventUrl, EvidenceFacts, FileFacts, IncidentLog, LimitFacts, OwnNetwork, RunFacts,
+        RunResult, Runs, UrlOutcome, append, time_of,
     };
     use urldb_verdict::{CertificateFacts, UrlStatus};
 

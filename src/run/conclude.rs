@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_protocol::{Envelope, JobResult, RunInfo};
 use urldb_verdict::JobKey;
-use urldb_verdict::incident::{LimitFacts, OwnNetwork};
+use urldb_verdict::incident::{EvidenceFacts, LimitFacts, OwnNetwork};
 
 use super::archive::RunArchive;
 use super::incidents::RunIncidents;
 use super::late;
+use super::lost_evidence::ArchivedContents;
 use super::memory::IncidentMemory;
 use super::network::NetworkFacts;
 use super::options::RunOptions;
@@ -73,6 +74,8 @@ pub(super) fn conclude(
     messages.extend(plan.jobs.messages());
     run.finished = finished.unwrap_or_else(options.ambient.now);
     run.interrupted = options.stop.is_set();
+    let contents = ArchivedContents::of(options.config);
+    let evidence = tally.evidence.facts(|sought| contents.have(sought));
     let incidents = RunIncidents {
         config: options.config,
         run: &run,
@@ -83,6 +86,7 @@ pub(super) fn conclude(
         understood: &plan.understood,
         certificates: &tally.end_certificates(),
         limits: &limits,
+        evidence: &evidence,
         network: own_network(options, &run, &tally, &past),
         files: &plan.files,
     };
@@ -181,6 +185,7 @@ pub(super) fn conclude_check(
         understood: &[],
         certificates: &certificates,
         limits: &LimitFacts::default(),
+        evidence: &EvidenceFacts::default(),
         // `check` has seen no run before, and its report has the mistakes.
         network: OwnNetwork::Unknown,
         files: &[],

@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use urldb_canon::Scheme;
 use urldb_protocol::{AffectedUrl, Incident, Notice, NoticeKind, Phase, RunInfo, Totals};
 use urldb_verdict::incident::{
-    Appended, FileFacts, FileMistakes, IncidentLog, LimitFacts, MarkChange, Member, MemberKey,
-    OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, time_of,
-    unconfirmed_and_unknown, view,
+    Appended, EvidenceFacts, FileFacts, FileMistakes, IncidentLog, LimitFacts, MarkChange,
+    MemberKey, OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, key_of_content,
+    time_of, unconfirmed_and_unknown, view,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, Job, JobKey, SkippedRecords};
 
+use super::lost_evidence::lost_contents;
 use super::outcomes::{Outcomes, key_of_job};
 use crate::ambient::in_seconds;
 use crate::archive::{ArchiveFiles, Catalogue};
@@ -32,8 +33,10 @@ pub(super) struct PlannedUrls {
 }
 
 impl PlannedUrls {
-    /// Expects the URLs that open incidents affect, and URLs of hosts with a notice.
+    /// Expects the URLs that open incidents affect or whose lost bytes notices tell of, and URLs of hosts with a notice.
     pub(super) fn expecting(known: &[IncidentFile]) -> Self {
+        let mut without_record = members(known);
+        without_record.extend(lost_contents(known).map(|content| key_of_content(&content)));
         let noticed = known.iter().filter(|file| {
             let state = file.log.state();
             let notice = state.open_notice();
@@ -46,7 +49,7 @@ impl PlannedUrls {
         });
         Self {
             by_host: BTreeMap::new(),
-            without_record: members(known),
+            without_record,
             without_https: noticed.map(|file| file.log.host.clone()).collect(),
         }
     }
@@ -96,6 +99,8 @@ pub(super) struct RunIncidents<'a> {
     pub(super) certificates: &'a [HostCertificates],
     /// The hosts that refuse requests.
     pub(super) limits: &'a LimitFacts,
+    /// The promised bytes that the archive lost.
+    pub(super) evidence: &'a EvidenceFacts,
     /// Our own network.
     pub(super) network: OwnNetwork,
     /// The domain files that the run has read.
@@ -185,9 +190,9 @@ impl RunIncidents<'_> {
                 || !urldb_files::is_there(&self.config.root.join(file))
         };
         let planned = &self.planned;
-        let is_gone = |key: &MemberKey, member: &Member| {
+        let is_gone = |key: &MemberKey, file: &str| {
             let is_without = self.is_complete && planned.without_record.contains(key);
-            is_without && is_readable(&member.joining.file)
+            is_without && is_readable(file)
         };
         let has_no_url = |host: &str, notice: &Notice| {
             let is_without = match notice.kind {
@@ -222,6 +227,7 @@ impl RunIncidents<'_> {
                 is_complete: self.is_complete && !self.run.interrupted,
             },
             limits: self.limits,
+            evidence: self.evidence,
             network: self.network,
             files: FileFacts {
                 read: self.files,

@@ -36,6 +36,7 @@ mod doubt;
 mod incidents;
 mod late;
 mod limited;
+mod lost_evidence;
 mod memory;
 mod network;
 mod observe;

@@ -9,6 +9,7 @@ use super::archive::RunArchive;
 use super::certificates::Certificates;
 use super::incidents::members;
 use super::limited::LimitedHosts;
+use super::lost_evidence::LostEvidenceTally;
 use super::options::{Results, RunOptions};
 use super::outcome::Messages;
 use super::outcomes::Outcomes;
@@ -55,6 +56,8 @@ pub(super) struct RunTally {
     /// The outcomes that incidents need.
     pub(super) outcomes: Outcomes,
     certificates: Certificates,
+    /// The promised bytes that the archive lost.
+    pub(super) evidence: LostEvidenceTally,
     pub(super) limited: LimitedHosts,
     /// The URLs of each section that is for some of all URLs.
     audiences: Vec<AudienceUrls>,
@@ -78,6 +81,7 @@ impl RunTally {
             report: report.expecting(plan.jobs.count()),
             outcomes: Outcomes::of(HashSet::new(), options.config.owners.clone()),
             certificates: Certificates::new(started, options.config.check.expiry_warning, &[]),
+            evidence: LostEvidenceTally::default(),
             limited: LimitedHosts::default(),
             audiences: std::mem::take(&mut plan.audiences),
             archive_error: None,
@@ -95,6 +99,7 @@ impl RunTally {
             report: tally.report.comparing_with(unverified),
             outcomes: Outcomes::of(members(known), prepared.config().owners.clone()),
             certificates: Certificates::new(started, warning, known),
+            evidence: LostEvidenceTally::watching(known),
             limited: LimitedHosts::watching(watched(&prepared.past, known)),
             ..tally
         }
@@ -134,6 +139,7 @@ impl RunTally {
                 self.files.insert(file.to_owned());
             }
         }
+        self.evidence.add(record, &update);
         self.outcomes.add(record, &update);
         self.report.add(record, Some(&update));
         for section in taking(prepared.notifiers.filtered_sections(), job) {
@@ -211,6 +217,7 @@ impl RunTally {
         }
         if !troubles.is_empty() {
             let unfinished = self.unfinished_files(config);
+            self.evidence.forget_captures(&unfinished);
             prepared
                 .ledger
                 .forget_captures(&unfinished, prepared.run.started);

@@ -87,6 +87,7 @@ fn notice_end(incident: &Incident, chapter: &Chapter) -> Text {
         (Some(NoticeKind::Mistake), None) => "The file was corrected",
         (Some(NoticeKind::NeedsHttp2), None) => "The host accepted HTTP/1.1 again",
         (Some(NoticeKind::SlowRound), None) => "A run checked all URLs in time",
+        (Some(NoticeKind::EvidenceLost), _) => "No promised bytes were lost any more",
         _ => "The warning ended",
     })
 }
@@ -121,6 +122,18 @@ fn noticed(event: EventKind, notice: &Notice) -> Text {
         NoticeKind::NeedsHttp2 => return Text::from("The host spoke only HTTP/2"),
         NoticeKind::SlowRound => {
             return Text::from("The host refused so many requests that not all URLs were checked");
+        }
+        NoticeKind::EvidenceLost => {
+            let more = match event {
+                EventKind::Noticed => "more ",
+                _ => "",
+            };
+            let urls = notice.lost.len() as u64;
+            let noun = if urls == 1 { "URL" } else { "URLs" };
+            return Text::from(format!(
+                "The archive had lost the promised bytes of {} {more}{noun}, and the server sent others",
+                number(urls)
+            ));
         }
         NoticeKind::Mistake => {
             let mistakes = count(notice.count.unwrap_or_default(), "mistake");

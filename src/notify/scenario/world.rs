@@ -10,8 +10,8 @@ use urldb_protocol::{
     Promised, Reason, Remembered, Shown, State, Totals,
 };
 use urldb_verdict::incident::{
-    Event, EventUrl, FileFacts, IncidentLog, LimitFacts, Mark, OwnNetwork, Reader, RunFacts,
-    RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view,
+    Event, EventUrl, EvidenceFacts, FileFacts, IncidentLog, LimitFacts, Mark, OwnNetwork, Reader,
+    RunFacts, RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, UrlStatus};
 

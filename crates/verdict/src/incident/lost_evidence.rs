@@ -151,7 +151,7 @@ pub(super) fn joined(known: Option<&Notice>, added: &Notice, opens: bool) -> Not
         added.any(|it| key_of_content(it) == key_of_content(content))
     };
     let before = known.into_iter().flat_map(|known| &known.lost);
-    let before = before.filter(|content| !is_added(content) && !(opens && content.left.is_some()));
+    let before = before.filter(|content| !(is_added(content) || opens && content.left.is_some()));
     let lost: Vec<LostContent> = before.chain(&added.lost).cloned().collect();
     let of_known = known.into_iter().flat_map(|known| &known.categories);
     counted(Notice {

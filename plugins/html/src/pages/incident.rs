@@ -275,6 +275,7 @@ fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
         let name = match notice.kind {
             NoticeKind::Blind => "Without result",
             NoticeKind::NeedsHttp2 | NoticeKind::SlowRound => "Not checked",
+            NoticeKind::EvidenceLost => "Without copy",
             NoticeKind::CertificateEnds | NoticeKind::Mistake => "In danger",
         };
         figures.push(Figure::new(name, number(urls), all));
@@ -374,6 +375,7 @@ pub(super) fn end(incident: &Incident) -> String {
                 "The host had no URL any more.".to_owned()
             }
             (NoticeKind::SlowRound, _) => "A run checked all URLs in time.".to_owned(),
+            (NoticeKind::EvidenceLost, _) => "No promised bytes were lost any more.".to_owned(),
             (NoticeKind::CertificateEnds, Some(_)) => "The host had a new certificate.".to_owned(),
             (NoticeKind::CertificateEnds, None) => {
                 "The host had no URL over https any more.".to_owned()

@@ -53,6 +53,10 @@ fn of_notice(notice: &Notice, domain: &str) -> Option<CommandRow> {
         NoticeKind::CertificateEnds | NoticeKind::NeedsHttp2 | NoticeKind::SlowRound => {
             command("Check it again", &["urldb", "check", "-d", domain])
         }
+        NoticeKind::EvidenceLost => command(
+            "Once the lost file is back in a place of the archive",
+            &["urldb", "archive", "repair"],
+        ),
         NoticeKind::Blind => command("Test the network", &["urldb", "doctor"]),
         NoticeKind::Mistake => command("Check the file", &["urldb", "lint", &notice.file]),
     }

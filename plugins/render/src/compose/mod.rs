@@ -12,6 +12,7 @@ mod host_notice;
 mod http2;
 mod links;
 mod lookup;
+mod lost_evidence;
 mod mistakes;
 mod notices;
 mod report;

@@ -7,7 +7,7 @@ use urldb_protocol::{
 use super::facts::ip_and_port;
 use super::links::source_link;
 use super::scope::Scope;
-use super::{blind, host_notice, http2, mistakes, slow_round};
+use super::{blind, host_notice, http2, lost_evidence, mistakes, slow_round};
 use crate::message::{Block, Fact, Headline, Tone};
 use crate::numbers::{count, day, hours, moment};
 use crate::text::Text;
@@ -22,6 +22,7 @@ pub(super) fn blocks(incident: &Incident, envelope: &Envelope, scope: Scope<'_>)
         NoticeKind::Blind => vec![blind::block(incident, notice)],
         NoticeKind::NeedsHttp2 => vec![http2::block(incident, notice)],
         NoticeKind::SlowRound => vec![slow_round::block(incident, notice)],
+        NoticeKind::EvidenceLost => vec![lost_evidence::block(incident, notice)],
         NoticeKind::Mistake => mistakes::blocks(incident, notice, (envelope, scope)),
     }
 }
@@ -47,6 +48,7 @@ pub(crate) fn notice_title(incident: &Incident) -> Text {
             NoticeKind::Blind => blind::sentence(incident, notice),
             NoticeKind::NeedsHttp2 => subject.and(http2::sentence(incident, notice)),
             NoticeKind::SlowRound => subject.and(slow_round::sentence(incident, notice)),
+            NoticeKind::EvidenceLost => subject.and(lost_evidence::sentence(incident, notice)),
             NoticeKind::Mistake => {
                 let subject = Text::new().code(&notice.file).own(" ");
                 subject.and(mistakes::sentence(incident, notice))
@@ -222,7 +224,12 @@ pub(super) fn phrases(notices: &[&Incident], news: &[&Incident]) -> Vec<String> 
     let slow = of_kind(NoticeKind::SlowRound).count() as u64;
     let verb = if slow == 1 { "refuses" } else { "refuse" };
     let slow = (slow > 0).then(|| format!("{} {verb} so many requests", count(slow, "host")));
+    let lost: Vec<&Notice> = of_kind(NoticeKind::EvidenceLost)
+        .filter_map(|it| it.notice.as_ref())
+        .collect();
+    let lost = lost_evidence::phrase(&lost);
     let phrases = ended.into_iter().chain(soon).chain(http2).chain(slow);
+    let phrases = phrases.chain(lost);
     phrases.chain(blind).collect()
 }
 
@@ -253,7 +260,10 @@ pub(crate) fn issue_lead(incident: &Incident) -> Option<Text> {
     match notice.kind {
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return Some(blind::issue_lead()),
-        NoticeKind::Mistake | NoticeKind::NeedsHttp2 | NoticeKind::SlowRound => {
+        NoticeKind::Mistake
+        | NoticeKind::NeedsHttp2
+        | NoticeKind::SlowRound
+        | NoticeKind::EvidenceLost => {
             return Some(notice_title(incident));
         }
     }
@@ -288,6 +298,7 @@ pub(crate) fn notice_comment(incident: &Incident, since: &str) -> Option<String>
         NoticeKind::Mistake => return mistakes::comment(incident, notice, since),
         NoticeKind::NeedsHttp2 => return http2::comment(incident, since),
         NoticeKind::SlowRound => return slow_round::comment(incident, notice, since),
+        NoticeKind::EvidenceLost => return lost_evidence::comment(incident, notice, since),
     }
     Some(match (incident.phase, &notice.renewed) {
         (Phase::Closed, Some(dates)) => {
@@ -330,6 +341,7 @@ pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Tex
         NoticeKind::Mistake => return Some(mistakes::event(notice)),
         NoticeKind::NeedsHttp2 => return Some(Text::from(http2::NEEDS)),
         NoticeKind::SlowRound => return Some(Text::from(slow_round::refuses(notice))),
+        NoticeKind::EvidenceLost => return Some(lost_evidence::event(chapter, notice)),
     }
     Some(Text::from(match (chapter.event, notice.within_hours) {
         (EventKind::Renewed, _) => "renewed".to_owned(),

@@ -65,6 +65,9 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
                 "urldb opened this issue and closes it when the host accepts HTTP/1.1."
             } else if only.notice_of(NoticeKind::SlowRound).is_some() {
                 "urldb opened this issue and closes it when a run checks all URLs of the host in time."
+            } else if only.notice_of(NoticeKind::EvidenceLost).is_some() {
+                "urldb opened this issue and closes it when the archive has the promised bytes again, or when \
+                 others are promised. A comment follows when the archive lost more."
             } else if only.is_notice() {
                 "urldb keeps this issue: a comment follows only when something changes, or as a reminder."
             } else {
