@@ -112,6 +112,7 @@ mod importing;
 mod incidents;
 mod judging;
 mod limits;
+mod lost_evidence;
 mod messages;
 mod mistakes;
 mod month;
