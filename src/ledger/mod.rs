@@ -507,11 +507,11 @@ mod tests {
             fs::read_to_string(&captures).unwrap()
         };
         assert_eq!(lose("b.warc.gz", "22"), CAPTURES);
-        let lost = "---\n---\n_path: /a\ndigest: sha256:1\netag: '\"1\"'\n\
+        let without = "---\n---\n_path: /a\ndigest: sha256:1\netag: '\"1\"'\n\
                     lost: '2026-11-23T00:00:00Z'\n";
-        assert_eq!(lose("a.warc.gz", "23"), lost);
-        assert_eq!(lose("a.warc.gz", "24"), lost);
-        fs::write(&captures, lost.replace("2026-11-23T", "yesterday")).unwrap();
+        assert_eq!(lose("a.warc.gz", "23"), without);
+        assert_eq!(lose("a.warc.gz", "24"), without);
+        fs::write(&captures, without.replace("2026-11-23T", "yesterday")).unwrap();
         assert!(Ledger::load(&root(&folder), ["example.org"]).is_err());
     }
 

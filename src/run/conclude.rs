@@ -74,8 +74,6 @@ pub(super) fn conclude(
     messages.extend(plan.jobs.messages());
     run.finished = finished.unwrap_or_else(options.ambient.now);
     run.interrupted = options.stop.is_set();
-    let contents = ArchivedContents::of(options.config);
-    let evidence = tally.evidence.facts(|sought| contents.have(sought));
     let incidents = RunIncidents {
         config: options.config,
         run: &run,
@@ -86,7 +84,7 @@ pub(super) fn conclude(
         understood: &plan.understood,
         certificates: &tally.end_certificates(),
         limits: &limits,
-        evidence: &evidence,
+        evidence: &lost_evidence(options, &mut tally),
         network: own_network(options, &run, &tally, &past),
         files: &plan.files,
     };
@@ -99,9 +97,10 @@ pub(super) fn conclude(
         let forgotten = forget(&mut ledger, &hosts, &plan.understood, &plan.unplanned);
         messages.add_failure(forgotten);
     }
+    let rehash = prepared.plan_options.rehash();
     let base = HistoryBase {
         run: base.id,
-        rehash: prepared.plan_options.rehash(),
+        rehash,
     };
     let ledger_folder = options.config.ledger_root();
     Ok(Conclusion {
@@ -120,6 +119,12 @@ pub(super) fn conclude(
         past,
         now: options.ambient.now,
     })
+}
+
+/// The promised bytes that the archive lost, as the run found them.
+fn lost_evidence(options: &RunOptions<'_>, tally: &mut RunTally) -> EvidenceFacts {
+    let contents = ArchivedContents::of(options.config);
+    tally.evidence.facts(|sought| contents.have(sought))
 }
 
 /// Our own network, as the run and those before found it.

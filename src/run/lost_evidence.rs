@@ -295,6 +295,7 @@ mod tests {
     }
 
     #[derive(Debug, Clone)]
+    #[expect(clippy::struct_excessive_bools)]
     struct Run {
         promise: u8,
         sight: Sight,

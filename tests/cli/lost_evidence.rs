@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use insta::assert_snapshot;
 use tempfile::TempDir;
 
 use crate::mime::Mail;
@@ -107,6 +108,9 @@ fn lost_promised_bytes_are_told_once_until_they_are_archived_again() {
             "urldb accept http://example.test/a",
         ],
     );
+    let (text, _) = mail.text.split_once("\n-- \n").unwrap();
+    let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    assert_snapshot!(text.replace(&today, "TODAY"));
     // Only the lost content is asked for without condition.
     let asked = lost.site.requests().split_off(before);
     for request in asked {

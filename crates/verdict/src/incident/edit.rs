@@ -11,7 +11,7 @@ use super::cause::{Cause, incident_id, incident_key};
 use super::event::{Event, EventUrl, IncidentLog, MemberKey, time_of};
 use super::limits::LimitFacts;
 use super::log_edit::LogEdit;
-use super::lost_evidence::EvidenceFacts;
+use super::lost_contents::EvidenceFacts;
 use super::mark::{BREAKS, Mark, RunResult};
 use super::mistakes::FileFacts;
 use super::network::OwnNetwork;

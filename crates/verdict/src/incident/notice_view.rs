@@ -2,7 +2,7 @@
 
 use urldb_protocol::{Notice, NoticeKind, Phase};
 
-use super::lost_evidence;
+use super::lost_contents;
 use super::mistakes::compared;
 use super::state::IncidentState;
 
@@ -31,7 +31,7 @@ pub(super) fn notice_phase(notices: Notices<'_>) -> Phase {
             ..
         }) => Phase::Unchanged,
         Some(now) if now.kind == NoticeKind::EvidenceLost => {
-            let compared = lost_evidence::compared(notices.told, now);
+            let compared = lost_contents::compared(notices.told, now);
             let is_less = |told: &Notice| told.endangered > now.endangered;
             match compared.added {
                 Some(1..) => Phase::Became,
@@ -53,7 +53,7 @@ pub(super) fn told_notice(
     let notice = now.notice.as_ref()?;
     match notice.kind {
         NoticeKind::Mistake => {}
-        NoticeKind::EvidenceLost => return Some(lost_evidence::compared(notices.told, notice)),
+        NoticeKind::EvidenceLost => return Some(lost_contents::compared(notices.told, notice)),
         _ => return Some(notice.clone()),
     }
     let none = Notice {

@@ -7,7 +7,7 @@ use urldb_protocol::{Ack, Because, EventKind, Notice, NoticeKind};
 
 use super::cause::Cause;
 use super::event::{Event, IncidentLog, Joining, MemberKey};
-use super::lost_evidence::{self, lacking};
+use super::lost_contents::{self, lacking};
 
 /// The state of an incident after some of its events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl IncidentState {
             self.notice = Some(match notice.kind {
                 NoticeKind::EvidenceLost => {
                     let known = self.notice.take();
-                    lost_evidence::joined(known.as_ref(), notice, event.event.joins())
+                    lost_contents::joined(known.as_ref(), notice, event.event.joins())
                 }
                 _ => notice.clone(),
             });
@@ -195,7 +195,7 @@ impl IncidentState {
 
     fn leave(&mut self, event: &Event, because: Because) {
         if let Some(notice) = self.notice.as_mut() {
-            *notice = lost_evidence::left(notice, &event.urls, because);
+            *notice = lost_contents::left(notice, &event.urls, because);
         }
         for url in &event.urls {
             let key = url.key();
