@@ -17,12 +17,15 @@ use super::network::NetworkFacts;
 use super::options::RunOptions;
 use super::outcome::{Messages, Outcome, combined};
 use super::plan::Plan;
+use super::plan_options::PlanOptionsByHost;
 use super::prepare::Prepared;
 use super::record::RunTally;
 use super::slow_rounds::Limits;
 use crate::ambient::in_seconds;
 use crate::exit::ExitCode;
-use crate::ledger::{HistoryBase, HistoryLine, HostLimits, Incidents, Ledger, PastRun, run_lines};
+use crate::ledger::{
+    BaseRun, HistoryBase, HistoryLine, HostLimits, Incidents, Ledger, PastRun, run_lines,
+};
 use crate::notify::{Notifiers, Outbox};
 
 /// A run whose results are known and not written.
@@ -97,11 +100,7 @@ pub(super) fn conclude(
         let forgotten = forget(&mut ledger, &hosts, &plan.understood, &plan.unplanned);
         messages.add_failure(forgotten);
     }
-    let rehash = prepared.plan_options.rehash();
-    let base = HistoryBase {
-        run: base.id,
-        rehash,
-    };
+    let base = history_base(base, &prepared.plan_options);
     let ledger_folder = options.config.ledger_root();
     Ok(Conclusion {
         lines: run_lines(&envelope, options.selection, base, verification, limited),
@@ -119,6 +118,14 @@ pub(super) fn conclude(
         past,
         now: options.ambient.now,
     })
+}
+
+/// The base of the lines of the run.
+fn history_base(base: BaseRun, plan_options: &PlanOptionsByHost) -> HistoryBase {
+    HistoryBase {
+        run: base.id,
+        rehash: plan_options.rehash(),
+    }
 }
 
 /// The promised bytes that the archive lost, as the run found them.
