@@ -33,6 +33,7 @@
 //! - `archive_facts`: what is wrong with the places of an archive.
 //! - `archive_folder`: an archive whose places are folders.
 //! - `archive_health`: verified, damaged, repaired and converted.
+//! - `archive_histories`: random histories of an archive with two places.
 //! - `archive_memento`: the captures of a URL for programs that look for former contents.
 //! - `archive_observed`: what a run reports as observed is archived, over random sites and settings.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
@@ -79,6 +80,7 @@ mod archive_facts;
 mod archive_folder;
 mod archive_foreign;
 mod archive_health;
+mod archive_histories;
 mod archive_memento;
 mod archive_observed;
 mod archive_reading;
