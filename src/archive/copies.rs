@@ -1,5 +1,6 @@
 //! Brings the places of an archive to what the first store's manifest says.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use tempfile::TempDir;
@@ -12,12 +13,12 @@ use super::health::Survey;
 use super::remote::FileCache;
 
 /// The files that a place got.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct CopyReport {
     /// The place.
     pub location: String,
-    /// Number of files that are in the place now, and were not before.
-    pub files: u64,
+    /// The files that are in the place now, and were not before.
+    pub given: BTreeSet<String>,
     /// Their bytes.
     pub bytes: u64,
     /// Number of files that the place lacks.
@@ -100,9 +101,7 @@ impl Copies<'_> {
                 Source::Later | Source::Nowhere => continue,
             };
             copy?;
-            report.files += 1;
-            report.bytes += file.length;
-            report.waiting -= 1;
+            report.count(&file);
             let place = &mut survey.places[index];
             let had = place
                 .good_manifest()
@@ -189,9 +188,7 @@ impl Copies<'_> {
         }
         for name in new {
             let given = place.store.upload(name, &self.folder.file(name))?;
-            report.files += 1;
-            report.bytes += given.length;
-            report.waiting -= 1;
+            report.count(&given);
             place.add(&given);
         }
         Ok(())
@@ -211,6 +208,14 @@ fn hand_over(survey: &mut Survey<'_>, index: usize, manifest: &Manifest) -> Resu
     }
     survey.set_manifest(index, manifest);
     Ok(())
+}
+
+impl CopyReport {
+    fn count(&mut self, given: &StoredFile) {
+        self.bytes += given.length;
+        self.given.insert(given.name.clone());
+        self.waiting -= 1;
+    }
 }
 
 fn new_report(place: &Store) -> CopyReport {

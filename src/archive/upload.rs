@@ -24,14 +24,11 @@ use crate::config::Config;
 /// Bytes of files after which the manifest is written, so that a later fault does not undo them.
 const BATCH: u64 = 256 << 20;
 
-/// Most bytes of files that a run copies from one place to another, beside one file.
-const MOST_COPIED: u64 = 1_000_000_000;
-
 /// Files that wait longer than this need a person.
 const PATIENCE: Duration = Duration::from_hours(72);
 
 /// The outcome of an upload, and the work that is left.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UploadReport {
     /// The first store.
     pub location: String,
@@ -144,7 +141,7 @@ impl Upload<'_> {
             most: if self.options.repairs {
                 u64::MAX
             } else {
-                MOST_COPIED
+                self.config.archive.check_bytes.max(1)
             },
             restores_manifests: self.options.repairs,
         };

@@ -11,7 +11,7 @@ use super::check_list::ListDatabase;
 use super::execute::execute;
 use super::print::github::CommandsStopped;
 use super::print::style::ReportFormat;
-use super::print::upload::upload_and_print;
+use super::print::upload::upload_and_check;
 use super::print::{github, outcome, style};
 use super::shard::{self, ShardArgs};
 use crate::config::{FILE_NAME, parse_base};
@@ -105,7 +105,7 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         let keys = settings.sentence(str::to_owned);
         style::print_note(&format!("{FILE_NAME} changes: {keys}"));
     }
-    let (mut outcome, interrupted) = execute_and_print(
+    let (mut outcome, stop) = execute_and_print(
         &args.targets,
         changed,
         context,
@@ -120,7 +120,7 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
     if args.github {
         github::write(&outcome, scope, &[], args.format)?;
     }
-    Ok(exit(&outcome, interrupted))
+    Ok(exit(&outcome, stop.is_set()))
 }
 
 /// The lists that are checked, and the records that `--changed-since` selects.
@@ -166,7 +166,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         .github
         .then(|| CommandsStopped::around_text(args.format));
     let stopped = stopped.transpose()?.flatten();
-    let (mut outcome, interrupted) = execute_and_print(
+    let (mut outcome, stop) = execute_and_print(
         &args.targets,
         None,
         context,
@@ -181,7 +181,13 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let delivered = outcome.deliver();
     let standings = delivered.as_deref().unwrap_or_default();
     outcome::print_delivered(&outcome, Scope::Run, standings, args.format, context)?;
-    // The ledger, which is committed here, has the deliveries too.
+    // The next run makes up for an interrupted one.
+    let interrupted = stop.is_set();
+    if !interrupted {
+        let stored = upload_and_check(context, args.format, &stop)?;
+        outcome.exit_code = outcome.exit_code.max(stored);
+    }
+    // The ledger, which is committed here, has the deliveries and the checks of the archive too.
     let committed = commit.map_or(Ok(()), |commit| {
         let started = outcome.envelope.run.started;
         commit.finish(started, exit(&outcome, interrupted), context)
@@ -189,11 +195,6 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     drop(stopped);
     if args.github {
         github::write(&outcome, Scope::Run, standings, args.format)?;
-    }
-    // The next run makes up for an interrupted one.
-    if !interrupted {
-        let stored = upload_and_print(context, args.format)?;
-        outcome.exit_code = outcome.exit_code.max(stored);
     }
     delivered?;
     committed?;
@@ -209,7 +210,7 @@ fn execute_and_print(
     scope: Scope<'_>,
     lists: Option<&CheckedLists>,
     work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<Outcome>,
-) -> anyhow::Result<(Outcome, bool)> {
+) -> anyhow::Result<(Outcome, Stop)> {
     targets.map.apply(context, &[])?;
     let selection = Selection {
         changed,
@@ -225,7 +226,7 @@ fn execute_and_print(
     };
     let (outcome, attempts) = execute(context, &selection, &stop, results, lists, work)?;
     outcome::print(&outcome, scope, &attempts, format, context)?;
-    Ok((outcome, stop.is_set()))
+    Ok((outcome, stop))
 }
 
 fn exit(outcome: &Outcome, interrupted: bool) -> ExitCode {

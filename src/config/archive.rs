@@ -1,6 +1,7 @@
 //! `[archive]`: the archive and the places that store it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use urldb_store::{InvalidLocation, Location};
 use urldb_warc::{DigestAlgorithm, Version};
@@ -43,6 +44,10 @@ pub struct Archive {
     pub stores: Vec<ArchiveStore>,
     /// Most bytes of stored files that are kept on this machine.
     pub cache_size: u64,
+    /// The time within which runs read every stored byte again.
+    pub check_every: Duration,
+    /// Most bytes of a place that a run reads for that, and most bytes that it copies to a place.
+    pub check_bytes: u64,
 }
 
 /// A place of an archive.
@@ -134,6 +139,8 @@ impl Default for Archive {
             replay_url: None,
             stores: vec![],
             cache_size: CACHE_SIZE,
+            check_every: Duration::from_hours(100 * 24),
+            check_bytes: 1_000_000_000,
         }
     }
 }
@@ -163,6 +170,10 @@ pub(super) fn archive(section: Section<'_>) -> Archive {
         replay_url: section.checked("replay-url", replay_url),
         stores: stores(&section),
         cache_size: section.bytes("cache-size").unwrap_or(CACHE_SIZE),
+        check_every: section
+            .duration("check-every")
+            .unwrap_or(default.check_every),
+        check_bytes: section.bytes("check-bytes").unwrap_or(default.check_bytes),
     };
     section.finish();
     archive

@@ -21,7 +21,7 @@ use urldb_store::{Manifest, Store, StoredFile};
 pub use fact::Fact;
 pub use lost::{LostCaptures, files_not_here, files_that_were_here, lost_captures, note_missing};
 pub use restore::{Settled, SettledFile, forget_captures, restore_manifest, settle_lost};
-pub(super) use survey::Survey;
+pub(super) use survey::{Place, Survey};
 pub(super) use unnamed::adopt_unnamed;
 
 use super::files::{is_copy, local_names};

@@ -2,6 +2,7 @@
 
 pub(crate) mod attempts;
 pub(crate) mod findings;
+pub(crate) mod fixity;
 pub(crate) mod github;
 mod junit;
 pub(crate) mod lines;

@@ -4,16 +4,31 @@ use std::io::{self, Write};
 
 use urldb_text::sanitize;
 
+use super::fixity::check_and_print;
 use super::output;
 use super::style::{DIM, ReportFormat, count, paint, print_error, print_warning};
+use crate::archive::fixity::note_mended;
 use crate::archive::{CopyReport, Fact, UploadOptions, UploadReport, facts, upload};
 use crate::cli::Context;
 use crate::exit::ExitCode;
+use crate::stop::Stop;
 
-/// Uploads the finished files of the archive, if it has places, and prints what is wrong with the archive. The
-/// exit code is that of a failure if a person has to act.
-pub(crate) fn upload_and_print(context: &Context, format: ReportFormat) -> io::Result<ExitCode> {
-    upload_with(UploadOptions::default(), context, format)
+/// Uploads the finished files of a run, if the archive has places, and mends the places; then reads a share of
+/// each place again, and mends the damage that this finds. Prints what is wrong with the archive. The exit code is
+/// that of a failure if a person has to act.
+pub(crate) fn upload_and_check(
+    context: &Context,
+    format: ReportFormat,
+    stop: &Stop,
+) -> io::Result<ExitCode> {
+    let (stored, report) = upload_and_print(UploadOptions::default(), context, format)?;
+    let (checked, has_damage) = check_and_print(report.as_ref(), context, format, stop)?;
+    let code = stored.max(checked);
+    if !has_damage || report.is_none() {
+        return Ok(code);
+    }
+    let mended = upload_with(UploadOptions::default(), context, format)?;
+    Ok(code.max(mended))
 }
 
 /// Uploads after the index was merged or made anew.
@@ -34,16 +49,30 @@ pub(crate) fn upload_with(
     context: &Context,
     format: ReportFormat,
 ) -> io::Result<ExitCode> {
+    upload_and_print(options, context, format).map(|(code, _)| code)
+}
+
+fn upload_and_print(
+    options: UploadOptions,
+    context: &Context,
+    format: ReportFormat,
+) -> io::Result<(ExitCode, Option<UploadReport>)> {
     let uploaded = upload(&context.config, options).and_then(|report| match report {
-        Some(report) => Ok(Ok(report)),
+        Some(report) => {
+            note_mended(&context.config, &report)?;
+            Ok(Ok(report))
+        }
         None => facts(&context.config, false).map(Err),
     });
     match uploaded {
-        Ok(Ok(report)) => print_upload(&report, context, format),
-        Ok(Err(facts)) => Ok(print_facts(&facts)),
+        Ok(Ok(report)) => {
+            let code = print_upload(&report, context, format)?;
+            Ok((code, Some(report)))
+        }
+        Ok(Err(facts)) => Ok((print_facts(&facts), None)),
         Err(error) => {
             print_error(&error.context("the archive was not stored"));
-            Ok(ExitCode::Failure)
+            Ok((ExitCode::Failure, None))
         }
     }
 }
@@ -78,7 +107,8 @@ fn print_upload(
         facts,
         ..
     } = report;
-    let stored = copies.iter().map(|it| (&it.location, it.files, it.bytes));
+    let stored = copies.iter();
+    let stored = stored.map(|it| (&it.location, it.given.len() as u64, it.bytes));
     for (location, files, bytes) in [(location, *files, *bytes)].into_iter().chain(stored) {
         if files > 0 && format == ReportFormat::Human && !context.quiet {
             let line = format!(

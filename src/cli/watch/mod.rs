@@ -21,7 +21,7 @@ use self::service::ServiceManager;
 use super::args::{MapArgs, resolve_domains};
 use super::execute::execute;
 use super::print::outcome;
-use super::print::upload::upload_and_print;
+use super::print::upload::upload_and_check;
 use super::resolve::resolve_ledger;
 use super::{Context, GlobalArgs, sync};
 use crate::ambient::Ambient;
@@ -348,7 +348,7 @@ impl Worker<'_> {
         let standings = outcome.deliver()?;
         if scope == Scope::Run {
             outcome::print_delivered(&outcome, scope, &standings, format, context)?;
-            let stored = upload_and_print(context, format)?;
+            let stored = upload_and_check(context, format, self.stop)?;
             outcome.exit_code = outcome.exit_code.max(stored);
         }
         Ok(if self.stop.is_set() {
