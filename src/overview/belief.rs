@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    CaptureInfo, ComesAndGoes, SeenResult, State, UrlBelief, UrlOverview, UrlUses,
+    CaptureInfo, ComesAndGoes, SeenResult, State, StoredCopies, UrlBelief, UrlOverview, UrlUses,
 };
 use urldb_verdict::Job;
 use urldb_verdict::incident::{Mark, RunResult};
 
 use super::replay::Selected;
 use super::sources::Sources;
+use crate::archive::fixity::PlaceCheck;
 use crate::ledger::{Entry, Ledger, is_known};
 use crate::report;
 
@@ -56,6 +57,7 @@ impl Sources<'_> {
             verified_since: since.flatten(),
             capture: entry.and_then(capture),
             is_archived: self.is_archived(job, entry),
+            stored: entry.and_then(|entry| self.stored(entry)),
             incident: incident.cloned(),
             failures: entry.and_then(|entry| self.failures(entry, selected)),
             comes_and_goes: entry
@@ -115,6 +117,23 @@ impl Sources<'_> {
         let others = uri.filter(|uri| *uri != url);
         let mut uris = [Some(url.as_str()), others].into_iter().flatten();
         uris.any(|uri| self.has_capture(uri, &promised))
+    }
+
+    /// The copies of the file with the last full capture, as the last checks of the places found them.
+    fn stored(&self, entry: &Entry) -> Option<StoredCopies> {
+        let content = entry.content.as_ref()?;
+        let file = &content.capture.as_ref()?.file;
+        let checks = &self.checks.0;
+        let lacks = |check: &PlaceCheck| check.lacks(file).unwrap_or(true);
+        let lacking = checks.iter().find(|(_, check)| lacks(check));
+        let days = checks.values().map(|check| check.read_since(file));
+        let oldest = days.min().flatten();
+        (!checks.is_empty()).then(|| StoredCopies {
+            copies: checks.values().filter(|check| !lacks(check)).count() as u64,
+            places: checks.len() as u64,
+            lacking: lacking.map(|(place, _)| place.clone()),
+            read_since: oldest.map(|day| day.to_string()),
+        })
     }
 
     /// Whether the index has the whole response of a URI with this digest.

@@ -11,6 +11,7 @@ use urldb_verdict::incident::{IncidentLog, without_muted};
 use super::date_of;
 use super::days::{self, Calendar, IncidentDays};
 use super::replay::Replay;
+use crate::archive::fixity::PlaceChecks;
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::config::Config;
 use crate::ledger::incidents;
@@ -40,6 +41,8 @@ pub struct Sources<'a> {
     pub(super) told: HashMap<String, ToldIncident>,
     /// Absent if this machine has no index.
     pub(super) archive: Option<Catalogue>,
+    /// The last checks of the archive's places.
+    pub(super) checks: PlaceChecks,
     pub(super) affected: HashMap<UrlKey, String>,
     /// Absent if the database follows no list, or a list cannot be read.
     pub(super) lists: Option<ListLocations>,
@@ -93,6 +96,7 @@ impl<'a> Sources<'a> {
             now,
             ledger,
             archive: files.and_then(Catalogue::open).ok(),
+            checks: PlaceChecks::of(config)?,
             files: database.files().to_vec(),
             held: database.held().map(Path::to_owned),
             misnamed: database.misnamed().to_vec(),

@@ -77,6 +77,7 @@ mod archive_conditional;
 mod archive_expected;
 mod archive_export;
 mod archive_facts;
+mod archive_fixity;
 mod archive_folder;
 mod archive_foreign;
 mod archive_health;

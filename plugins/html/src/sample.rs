@@ -278,6 +278,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             verified_since: Some(at(36)),
             capture: None,
             is_archived: true,
+            stored: None,
             incident: None,
             failures: None,
             comes_and_goes: Some(results()),

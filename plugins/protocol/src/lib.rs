@@ -45,7 +45,8 @@ pub use notifier::{
 };
 pub use overview::{
     CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
-    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, UrlBelief, UrlDetails, UrlOverview,
+    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, StoredCopies, UrlBelief, UrlDetails,
+    UrlOverview,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;

@@ -324,6 +324,9 @@ pub struct UrlOverview {
     /// Whether the archive has the promised content: that one, or an earlier one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_archived: bool,
+    /// The copies of the file with that capture; absent before the first check of the archive's places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredCopies>,
     /// The id of the open incident that affects the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
@@ -336,6 +339,23 @@ pub struct UrlOverview {
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
+}
+
+/// The copies of a file in the places of the archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct StoredCopies {
+    /// Number of places that have the file.
+    pub copies: u64,
+    /// Number of places.
+    pub places: u64,
+    /// The first place that lacks the file, or has other bytes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<String>,
+    /// The day (UTC) since which every copy was read and compared, such as `2026-08-06`; absent if a copy was not
+    /// read yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_since: Option<String>,
 }
 
 impl UrlOverview {

@@ -40,6 +40,7 @@ mod sentences;
 mod shell;
 mod site;
 mod status;
+mod stored;
 mod terminal;
 mod text;
 mod uses;
@@ -81,6 +82,7 @@ pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,
     wrong_clock,
 };
+pub use stored::stored_words;
 pub use terminal::{
     terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };

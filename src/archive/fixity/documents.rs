@@ -9,6 +9,7 @@ use jiff::civil::Date;
 use urldb_files::{Root, RootFile};
 use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
 
+use crate::config::Config;
 use crate::ledger::ARCHIVE_FILE;
 use crate::limits;
 
@@ -56,6 +57,19 @@ pub struct PlaceCheck {
 pub struct PlaceChecks(pub BTreeMap<String, PlaceCheck>);
 
 impl PlaceChecks {
+    /// The checks of a repository's archive.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn of(config: &Config) -> anyhow::Result<Self> {
+        let file = if config.archive.stores.is_empty() {
+            Self::file_in_archive(&config.archive_root())
+        } else {
+            Self::file_in_ledger(&config.ledger_root())
+        };
+        Self::read(&file)
+    }
+
     /// The file in the folder of a ledger, for an archive with places.
     pub fn file_in_ledger(ledger: &Root) -> RootFile {
         ledger.file(ARCHIVE_FILE)

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use serde::Serialize;
 use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
 use urldb_render::numbers::number;
-use urldb_render::{AskedUrl, Mark, day_in_words, one_line, status_text, uses_text};
+use urldb_render::{AskedUrl, Mark, day_in_words, one_line, status_text, stored_words, uses_text};
 
 use super::chapters::BoxRow;
 use super::commands::{
@@ -241,7 +241,11 @@ fn promise(url: &UrlOverview) -> Vec<FactRow> {
     let categories = (!url.categories.is_empty()).then(|| one_line(&url.categories.join(", ")));
     let archived = match (url.is_static(), url.is_archived) {
         (false, _) => None,
-        (true, true) => Some("yes: the archive has the promised bytes".to_owned()),
+        (true, true) => {
+            let stored = url.stored.as_ref().map(stored_words);
+            let stored = stored.map_or_else(String::new, |stored| format!(", {stored}"));
+            Some(format!("yes: the archive has the promised bytes{stored}"))
+        }
         (true, false) => Some("no".to_owned()),
     };
     let digest = |name| {

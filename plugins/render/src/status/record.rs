@@ -12,6 +12,7 @@ use crate::numbers::{bytes, count, digest, moment, number};
 use crate::page::{BOLD, paint, style};
 use crate::sentences::status_line;
 use crate::shell::{AskedUrl, HEADER};
+use crate::stored::stored_words;
 use crate::text::Text;
 use crate::uses::{USED, uses_text};
 
@@ -81,6 +82,9 @@ impl StatusPage<'_> {
             add("known", Text::from(format!("since {}", self.ago(since))));
         }
         add("archived", archived(url));
+        if let Some(stored) = &url.stored {
+            add("stored", Text::new().outside(&stored_words(stored)));
+        }
         if url.muted {
             add("muted", Text::from("nobody is notified"));
         }
