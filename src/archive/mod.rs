@@ -73,7 +73,7 @@ pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};
 pub use payload::Payload;
 pub use prune::{NeededCaptures, plan_removal};
-pub use remote::{open_store, open_stores};
+pub use remote::{open_store, open_stores, stored_bytes};
 pub use retrieve::CaptureQuery;
 pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter, Stored};

@@ -44,6 +44,13 @@ pub fn open_stores(config: &Config) -> anyhow::Result<Vec<Store>> {
     stores.map(|place| open_store(place, config)).collect()
 }
 
+/// The bytes of all files in the last manifest on this machine; 0 without one.
+pub fn stored_bytes(config: &Config) -> u64 {
+    let manifest = FileCache::of(config).last_manifest().ok().flatten();
+    let manifest = manifest.unwrap_or_default();
+    manifest.files().map(|file| file.length).sum()
+}
+
 /// Sets up one of the places.
 ///
 /// # Errors

@@ -8,17 +8,13 @@ use urldb_files::{Root, RootFile, is_there};
 use urldb_format::{DomainFile, Linter, fold};
 use urldb_render::numbers::{count, share_with, size};
 use urldb_render::wrong_clock;
-use urldb_store::Location;
 use urldb_text::Finding;
 
 use super::schedule::Workflow;
 use super::{Check, Outcome, ProjectSetup};
-use crate::archive::{self, open_store};
-use crate::config::{ArchiveStore, ConfigError};
+use crate::config::ConfigError;
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
-use crate::environment;
-use crate::explain::explain;
 use crate::ledger::{Incidents, PastRun, PastRuns, past_runs};
 use crate::notify::Outbox;
 use crate::run::{Overdue, overdue};
@@ -309,66 +305,14 @@ impl ProjectSetup<'_> {
                     .mended_by("or to commit it", &["git", "add", &self.argument(folder)]));
             }
         };
+        if let Some(days) = self.days_of_round(total) {
+            let sentence = format!(
+                "{name}: {content}{tracking}; reading all bytes again takes {days} days, since `check-bytes` \
+                 allows too few a day for `check-every`"
+            );
+            return Ok(Check::advice("archive", sentence));
+        }
         Ok(Check::ok("archive", format!("{name}: {content}{tracking}")))
-    }
-
-    /// Facts about the places of the archive and its files.
-    pub(super) fn archive_facts(&self) -> Vec<Check> {
-        let facts = match archive::facts(&self.config, false) {
-            Ok(facts) => facts,
-            Err(error) => return vec![Check::failed("archive", &error)],
-        };
-        let checks = facts.iter().map(|fact| {
-            let sentence = fact.to_string();
-            if fact.needs_person {
-                Check::fault("archive", sentence)
-            } else {
-                Check::advice("archive", sentence)
-            }
-        });
-        checks.collect()
-    }
-
-    /// The places of the archive, as configured.
-    pub(super) fn stores(&self, workflows: &[Workflow]) -> Vec<Check> {
-        let stores = self.config.archive.stores.iter();
-        stores.map(|place| self.store(place, workflows)).collect()
-    }
-
-    fn store(&self, place: &ArchiveStore, workflows: &[Workflow]) -> Check {
-        let location = &place.location;
-        let opened = open_store(place, &self.config);
-        if let Location::Folder(path) = location {
-            return match opened {
-                Err(error) => Check::fault("store", explain(&error)),
-                Ok(_) if urldb_files::is_folder(path) => {
-                    Check::ok("store", format!("{location}: the folder is there"))
-                }
-                Ok(_) => Check::advice("store", format!("{location} is not there"))
-                    .mended_by("if its disk is there", &["mkdir", &path.to_string_lossy()]),
-            };
-        }
-        let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
-        let mut variables = variables
-            .map(|it| format!("{}{it}", place.env_prefix))
-            .into_iter();
-        let unset = variables.find(|it| environment::os_variable(it).is_none());
-        let sets = |variable: &str| workflows.iter().find(|it| it.text.contains(variable));
-        match (opened, unset) {
-            (Ok(_), _) => Check::ok("store", format!("{location}: its credentials are set")),
-            (Err(error), None) => Check::fault("store", format!("{location}: {}", explain(&error))),
-            (Err(error), Some(variable)) => match sets(&variable) {
-                Some(workflow) => {
-                    let file = &workflow.file;
-                    Check::ok(
-                        "store",
-                        format!("{location}: its credentials come from {file}"),
-                    )
-                }
-                None => Check::advice("store", format!("{location}: {}", explain(&error)))
-                    .mended_by_script("to set them", &format!("export {variable}=…")),
-            },
-        }
     }
 
     /// The urldb that is at work, if there is one.

@@ -3,11 +3,13 @@
 //! [`examine`] gathers a list of [`Check`]s. Nothing here changes a file, or uses the network but to ask
 //! the places of the archive what they have.
 //!
+//! - `archive`: the places of the archive.
 //! - `files`: configuration, database, ledger, archive, and files that killed processes left.
 //! - `repository`: git, hooks, the merge driver, ignore rules, locks.
 //! - `notifiers`: secrets, settings, and messages that wait.
 //! - `schedule`: the schedules that run urldb.
 
+mod archive;
 mod files;
 mod notifiers;
 mod repository;

@@ -36,6 +36,10 @@ fn a_run_a_day_reads_each_place() {
         assert_has(&first, &format!("place: file://{}\n", place.display()));
     }
     assert_eq!(first.matches("round: '2026-11-01'").count(), 2);
+    let url = ["status", "http://example.test/a"];
+    sandbox
+        .ok(&url)
+        .says("in 2 of 2 places, read since 2026-11-01");
     let name = damage_first_file(&twofold.place(1));
     // The day has its check.
     run_at(sandbox, 1);
@@ -46,6 +50,8 @@ fn a_run_a_day_reads_each_place() {
     let second = sandbox.read("status/archive.yaml");
     assert_has(&second, &format!("damaged:\n- {name}\n"));
     assert_eq!(second.matches("round-before: '2026-11-01'").count(), 2);
+    let lacking = format!("in 1 of 2 places: file://{} lacks it", place.display());
+    sandbox.ok(&url).says(lacking.as_str());
     // A person mends the copy, and the next check sees it.
     fs::copy(twofold.place(0).join(&name), place.join(&name)).unwrap();
     let mended = run_at(sandbox, 3);
@@ -85,6 +91,19 @@ fn an_archive_without_places_is_checked_by_its_own_digests() {
         &sandbox.read("archive/.checked.yaml"),
         &format!("damaged:\n- {name}\n"),
     );
+}
+
+#[test]
+fn doctor_tells_of_rounds_that_take_too_long() {
+    let twofold = Twofold::new("check-every = \"2d\"\ncheck-bytes = 100\n");
+    let sandbox = &twofold.sandbox;
+    run_at(sandbox, 1);
+    sandbox
+        .urldb("doctor")
+        .says(&["reading all bytes again takes", "`check-bytes`"]);
+    let settings = sandbox.read("urldb.toml");
+    sandbox.write("urldb.toml", settings.replace("= 100\n", "= \"1GB\"\n"));
+    assert_lacks(&sandbox.urldb("doctor").out, "reading all bytes");
 }
 
 #[test]

@@ -578,8 +578,9 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
     let (subject, files) = repository.last();
     assert_eq!(subject, "mine");
     let files = with_any_month(&files).join("\n") + "\n";
-    assert_has(&files, &[".warc.gz\n", "history/MONTH.jsonl\n"]);
-    assert_lacks(&files, &["archive/index", "/."]);
+    let checks = "A archive/.checked.yaml\n";
+    assert_has(&files, &[".warc.gz\n", "history/MONTH.jsonl\n", checks]);
+    assert_lacks(&files.replace(checks, ""), &["archive/index", "/."]);
     assert!(repository.status().contains("A  notes.txt\n"));
 
     // A domain that is gone takes its ledger file along.

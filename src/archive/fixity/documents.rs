@@ -17,7 +17,7 @@ use crate::limits;
 pub const MOST_NAMES: usize = 100;
 
 /// The name of the file in the folder of an archive without places.
-const IN_ARCHIVE: &str = ".checked.yaml";
+pub(crate) const IN_ARCHIVE: &str = ".checked.yaml";
 
 const SCHEMA: Schema = Schema {
     integers: &["files", "serial"],

@@ -14,6 +14,7 @@ mod round;
 #[cfg(test)]
 mod round_tests;
 
+pub(crate) use documents::IN_ARCHIVE;
 pub use documents::{MOST_NAMES, PlaceCheck, PlaceChecks};
 pub use places::{check_places, note_mended};
 pub use report::CheckReport;

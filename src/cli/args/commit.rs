@@ -12,6 +12,7 @@ use urldb_text::{sanitize, sanitize_lines};
 use urldb_warc::index::INDEX_DIRECTORY;
 
 use super::UncommittedChanges;
+use crate::archive::fixity::IN_ARCHIVE;
 use crate::cli::Context;
 use crate::cli::print::{output, style};
 use crate::cli::resolve::FileKind;
@@ -224,7 +225,8 @@ fn is_of_run(path: &Path, context: &Context) -> bool {
     };
     let is_of_index = name.starts_with(INDEX_DIRECTORY);
     let name = name.to_string_lossy();
-    !is_of_index && !name.starts_with('.') && !name.ends_with(".open")
+    let is_hidden = name.starts_with('.') && name != IN_ARCHIVE;
+    !is_of_index && !is_hidden && !name.ends_with(".open")
 }
 
 /// Prints the commit and the output of hooks.

@@ -7,6 +7,7 @@ use urldb_format::{
 };
 use urldb_text::{Code, Finding};
 
+use crate::archive::fixity::IN_ARCHIVE;
 use crate::config::Config;
 use crate::git::{Resolution, TextStyle, text_merge};
 use crate::{ledger, limits, notify};
@@ -40,6 +41,9 @@ impl FileKind {
         let (database, ledger) = (folder(&config.database.path), folder(&config.ledger.path));
         if path.parent() == Some(&database) && is_domain_file(path) {
             return Some(Self::Domain);
+        }
+        if path == folder(&config.archive.path).join(IN_ARCHIVE) {
+            return Some(Self::Ledger);
         }
         let in_ledger = path.strip_prefix(&ledger).ok()?;
         if ledger::is_history(in_ledger) {
