@@ -298,6 +298,52 @@ fn an_older_manifest_and_a_joined_file_explain_each_other() {
 }
 
 #[test]
+fn a_new_place_that_is_named_first_gets_nothing_until_it_is_last() {
+    let twofold = Twofold::new("");
+    let sandbox = &twofold.sandbox;
+    twofold.configure(sandbox, &[1], "");
+    sandbox.ok("run");
+    twofold.configure(sandbox, &[0, 1], "");
+    let sentence = format!("the manifest of {} has the serial 0", twofold.location(0));
+    twofold.all_say(&sentence);
+    for command in ["run", "archive repair"] {
+        sandbox
+            .exits(2, command)
+            .complains(&[&*sentence, "put a new store last"]);
+        assert_eq!(fs::read_dir(twofold.place(0)).unwrap().count(), 0);
+    }
+    assert_eq!(sandbox.ok(&["archive", "get", URL]).out, "first");
+    twofold.configure(sandbox, &[1, 0], "");
+    sandbox.ok("archive repair");
+    twofold.configure(sandbox, &[0, 1], "");
+    sandbox.ok("run");
+    twofold.is_sound();
+}
+
+/// A backup of the first store was put back.
+#[test]
+fn an_old_copy_of_the_first_store_gets_what_it_lacks() {
+    let twofold = Twofold::after_run();
+    let sandbox = &twofold.sandbox;
+    let manifest = twofold.object(0, "manifest.json");
+    let old = fs::read(&manifest).unwrap();
+    sandbox.ok("run");
+    sandbox.ok("archive compact");
+    let new = twofold.files(0);
+    for name in &new {
+        fs::remove_file(twofold.object(0, name)).unwrap();
+    }
+    fs::write(&manifest, old).unwrap();
+    twofold.forget_copies();
+    sandbox.exits(2, "run").complains("is an old copy");
+    sandbox.ok("archive repair").says("has a manifest again");
+    for name in &new {
+        assert!(twofold.files(0).contains(name), "{name}");
+    }
+    twofold.is_sound();
+}
+
+#[test]
 fn a_file_that_no_manifest_names_is_taken_in_after_a_day() {
     let twofold = Twofold::after_run();
     // A run of another machine ended after its upload.
@@ -365,12 +411,12 @@ fn without_places_a_file_that_was_here_is_lost() {
     sandbox
         .ok("archive repair")
         .says(&format!("{name} is lost"));
-    let ran = sandbox.ok("run");
+    let ran = sandbox.urldb_at("2099-12-01T06:00:00Z", "run").code(0);
     assert_lacks(&ran.err, &name);
     sandbox.ok("archive verify").says("0 errors, 0 warnings");
     // It comes back.
     fs::rename(&away, &file).unwrap();
-    sandbox.ok("run");
+    sandbox.urldb_at("2099-12-02T06:00:00Z", "run").code(0);
     sandbox.ok("archive verify").says("0 errors, 0 warnings");
 }
 

@@ -14,11 +14,15 @@ fn damage_first_file(folder: &Path) -> String {
         .filter(|path| path.to_string_lossy().ends_with(".warc.gz"))
         .collect();
     files.sort();
-    let mut bytes = fs::read(&files[0]).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    fs::write(&files[0], bytes).unwrap();
+    damage(&files[0]);
     let name = files[0].file_name().unwrap();
     name.to_str().unwrap().to_owned()
+}
+
+fn damage(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(file, bytes).unwrap();
 }
 
 fn run_at(sandbox: &Sandbox, day: u8) -> crate::sandbox::Ran {
@@ -45,18 +49,34 @@ fn a_run_a_day_reads_each_place() {
     run_at(sandbox, 1);
     assert_eq!(sandbox.read("status/archive.yaml"), first);
     let place = twofold.place(1);
-    let damaged = format!("{name} in file://{} is damaged", place.display());
-    run_at(sandbox, 2).complains(damaged.as_str());
+    let mended = format!(
+        "file://{} had lost or damaged {name}, which it has again",
+        place.display()
+    );
+    run_at(sandbox, 2).complains(mended.as_str());
+    let good = fs::read(twofold.place(0).join(&name)).unwrap();
+    assert_eq!(fs::read(place.join(&name)).unwrap(), good);
     let second = sandbox.read("status/archive.yaml");
-    assert_has(&second, &format!("damaged:\n- {name}\n"));
+    assert_lacks(&second, "damaged:");
     assert_eq!(second.matches("round-before: '2026-11-01'").count(), 2);
-    let lacking = format!("in 1 of 2 places: file://{} lacks it", place.display());
-    sandbox.ok(&url).says(lacking.as_str());
-    // A person mends the copy, and the next check sees it.
-    fs::copy(twofold.place(0).join(&name), place.join(&name)).unwrap();
-    let mended = run_at(sandbox, 3);
-    assert_lacks(&mended.err, "damaged");
-    assert_lacks(&sandbox.read("status/archive.yaml"), "damaged");
+    sandbox.ok(&url).says("in 2 of 2 places");
+    // Both copies are damaged: the next run says that the file is lost.
+    for place in 0..2 {
+        damage(&twofold.place(place).join(&name));
+    }
+    fs::remove_dir_all(sandbox.path("archive")).unwrap();
+    let lost = run_at(sandbox, 3);
+    lost.complains(&format!("no place has a good copy of {name}"));
+    assert_eq!(
+        sandbox
+            .read("status/archive.yaml")
+            .matches("damaged:")
+            .count(),
+        2
+    );
+    sandbox.ok("archive repair").says("was damaged everywhere");
+    run_at(sandbox, 4);
+    assert_lacks(&sandbox.read("status/archive.yaml"), "damaged:");
 }
 
 #[test]

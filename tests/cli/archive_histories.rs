@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::archive_folder::{Twofold, contents};
+use crate::archive_folder::Twofold;
 use crate::sandbox::Sandbox;
 use crate::site::{FILE, promises, sha256};
 use crate::support::Reply;
@@ -90,11 +90,6 @@ impl History {
         let twofold = Twofold::new("");
         let other = Sandbox::new("");
         twofold.configure(&other, &[0, 1], "");
-        for sandbox in [&twofold.sandbox, &other] {
-            let records = promises(&[("/a", "first"), ("/b", "second")]);
-            let page = "---\n_path: /page\n";
-            sandbox.write(FILE, records + page);
-        }
         let mut history = Self {
             twofold,
             other,
@@ -114,6 +109,10 @@ impl History {
         self.serial += 1;
         let text = format!("page {}", self.serial);
         self.twofold.site.serve("/page", Reply::ok(&text));
+        for machine in [0, 1] {
+            let records = [("/a", "first"), ("/b", "second"), ("/page", &text)];
+            self.machine(machine).write(FILE, promises(&records));
+        }
         text
     }
 
@@ -198,8 +197,11 @@ impl History {
             .chain(own)
             .filter(|folder| folder.is_dir())
         {
-            for (name, bytes) in contents(&folder) {
-                if name.ends_with(".warc.gz") && !name.contains('/') {
+            for entry in fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                if name.ends_with(".warc.gz") && !name.starts_with('.') {
+                    let bytes = fs::read(&path).unwrap();
                     self.originals.entry(name).or_insert(bytes);
                 }
             }

@@ -357,8 +357,8 @@ impl Person {
             self.heard.insert(log.id.clone(), last);
             if incident.merged_into.is_none() {
                 let notice = incident.notice_of(NoticeKind::EvidenceLost).unwrap();
-                let lost = lacking(notice).map(named).collect();
-                self.lost.insert(incident.host.clone(), lost);
+                let named = lacking(notice).map(named).collect();
+                self.lost.insert(incident.host.clone(), named);
                 told.push(incident);
             }
         }
