@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use urldb_files::Root;
-use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile};
+use urldb_store::{
+    Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile, first_that_has,
+};
 use urldb_warc::files::is_index_file;
 use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 
@@ -380,8 +382,15 @@ impl Upload<'_> {
             if file.length > LARGEST_LIST.get() || local.kind().is_some() {
                 continue;
             }
-            let mut text = vec![];
-            self.store.download(&file, &mut text)?;
+            let downloaded = first_that_has(self.stores, |store| {
+                let mut text = vec![];
+                store.download(&file, &mut text).map(|()| text)
+            });
+            let text = match downloaded {
+                // A lost segment is a fact of its own.
+                Err(error) if error.kind() == StoreErrorKind::Missing => continue,
+                text => text?,
+            };
             let files = files_of_segment(&text).map_err(|error| unreadable(&file.name, &error))?;
             let is_covered = |file: &String| covered.contains(file) || manifest.was_removed(file);
             // A segment without names has lines of damaged files.
