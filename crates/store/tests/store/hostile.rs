@@ -131,7 +131,7 @@ fn a_damaged_manifest_is_named_with_a_remedy() {
     for text in [
         "manifest.json in s3://evidence/project/archive",
         "the list of the archive's files is damaged",
-        "put an earlier version of this object back",
+        "`urldb archive repair` mends it",
     ] {
         assert!(error.contains(text), "{error}");
     }
