@@ -11,7 +11,7 @@ use urldb_warc::files::{is_archive_name, is_index_file};
 use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 
 use super::files::local_names;
-use super::health::Survey;
+use super::health::{Survey, is_taken_apart};
 use super::remote::FileCache;
 
 /// The suffix of the list of archive files in a segment of the index.
@@ -27,6 +27,16 @@ pub(super) fn finished_files(folder: &Root) -> anyhow::Result<Vec<String>> {
     let names = local_names(folder.path()).context("cannot list the files of the archive")?;
     let is_ours = |name: &String| is_index_file(name) || is_archive_name(name);
     Ok(names.into_iter().filter(is_ours).collect())
+}
+
+/// Removes joined files that were lost and whose former files the archive has again, as another machine decided.
+pub(super) fn remove_taken_apart(folder: &Root, manifest: &Manifest) -> anyhow::Result<()> {
+    for name in finished_files(folder)? {
+        if is_taken_apart(folder, &name, manifest)? {
+            remove(&folder.file(&name))?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes local copies: of files that another machine has replaced, and the oldest of stored files

@@ -18,7 +18,7 @@ use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 use super::copies::{Copies, CopyReport};
 use super::health::{self, Fact, Survey};
 use super::keys::Keys;
-use super::local_copies::{LOC_SUFFIX, files_of, finished_files, make_room};
+use super::local_copies::{LOC_SUFFIX, files_of, finished_files, make_room, remove_taken_apart};
 use super::remote::{FileCache, open_stores};
 use super::store_replacement::UnpublishedObjects;
 use crate::config::Config;
@@ -163,6 +163,7 @@ impl Upload<'_> {
         }
         let mut manifest = survey.manifest();
         health::adopt_unnamed(self.config, &survey, &manifest)?;
+        remove_taken_apart(self.folder, &manifest)?;
         let finished = finished_files(self.folder)?;
         let waiting =
             self.bring_finished(finished.clone(), &mut survey, &mut manifest, &mut report);

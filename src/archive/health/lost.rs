@@ -285,3 +285,20 @@ pub(in crate::archive) fn joined_from(file: &urldb_files::RootFile) -> anyhow::R
     let names = names.split(", ").filter(|name| !name.is_empty());
     Ok(names.map(str::to_owned).collect())
 }
+
+/// Whether a file of this machine is a lost one that was joined from files which the archive has again: its records
+/// would be there twice.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(in crate::archive) fn is_taken_apart(
+    folder: &urldb_files::Root,
+    name: &str,
+    manifest: &Manifest,
+) -> anyhow::Result<bool> {
+    if !name.starts_with(JOINED_PREFIX) || !manifest.has_lost(name) {
+        return Ok(false);
+    }
+    let former = joined_from(&folder.file(name))?;
+    Ok(!former.is_empty() && former.iter().all(|name| manifest.contains(name)))
+}

@@ -19,6 +19,7 @@ use urldb_files::Root;
 use urldb_store::{Manifest, Store, StoredFile};
 
 pub use fact::Fact;
+pub(super) use lost::is_taken_apart;
 pub use lost::{LostCaptures, files_not_here, files_that_were_here, lost_captures, note_missing};
 pub use restore::{Settled, SettledFile, forget_captures, restore_manifest, settle_lost};
 pub(super) use survey::{Place, Survey};

@@ -82,8 +82,11 @@ pub fn restore_manifest(config: &Config) -> anyhow::Result<Option<String>> {
             known.extend(place.store.former_manifest(listing)?);
         }
     }
-    let found = found_in(first, &known, &config.archive_root())?;
-    let manifest = Manifest::restored(&known, found, survey.latest_serial());
+    let found = found_in(&survey, &known, &config.archive_root())?;
+    let mut manifest = Manifest::restored(&known, found, survey.latest_serial());
+    // The index is made anew.
+    let names = survey.names();
+    manifest.retain_files(|name| names.contains(name) || !is_index_file(name));
     first.store.restore_manifest(&manifest)?;
     cache.keep_manifest(&manifest);
     let files = manifest.names().count();
@@ -94,22 +97,26 @@ pub fn restore_manifest(config: &Config) -> anyhow::Result<Option<String>> {
     )))
 }
 
-/// The sound archive files of a place that no manifest knows, each with the files that it was made of.
+/// The archive files of all places that no manifest knows and of which a place has a sound copy, each with the files
+/// that it was made of.
 fn found_in(
-    place: &Place<'_>,
+    survey: &Survey<'_>,
     known: &[Manifest],
     folder: &Root,
 ) -> anyhow::Result<Vec<(StoredFile, Vec<String>)>> {
     let mut found = vec![];
-    for name in place.listing.iter().flat_map(urldb_store::Listing::names) {
+    for name in survey.names() {
         if !is_archive_name(name) || known.iter().any(|manifest| manifest.has_or_had(name)) {
             continue;
         }
-        let Some(copy) = Copy::of_object(place, name, folder)? else {
-            continue;
-        };
-        if ensure_sound(&copy.folder, [name].into_iter()).is_ok() {
-            found.push((copy.described()?, joined_from(&copy.file)?));
+        for place in &survey.places {
+            let Some(copy) = Copy::of_object(place, name, folder)? else {
+                continue;
+            };
+            if ensure_sound(&copy.folder, [name].into_iter()).is_ok() {
+                found.push((copy.described()?, joined_from(&copy.file)?));
+                break;
+            }
         }
     }
     Ok(found)

@@ -55,6 +55,11 @@ impl Manifest {
         self.lost.extend(lost.cloned());
     }
 
+    /// Leaves out the files that are not wanted, as if they had never been.
+    pub fn retain_files(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        self.files.retain(|name, _| is_wanted(name));
+    }
+
     /// Whether a file of this name is, was removed or is lost.
     pub fn has_or_had(&self, name: &str) -> bool {
         self.contains(name) || self.was_removed(name) || self.has_lost(name)
