@@ -5,7 +5,7 @@ use std::io;
 
 use anyhow::Context;
 use urldb_store::{Manifest, Store};
-use urldb_warc::files::{is_archive_name, names_in};
+use urldb_warc::files::{FileSource, is_archive_name, names_in};
 use urldb_warc::{CdxjLine, Digest, Reader, WarcDate};
 
 use super::fact::Fact;
@@ -202,7 +202,9 @@ pub fn files_that_were_here(config: &Config) -> anyhow::Result<Vec<String>> {
     let names = own_names(config)?;
     let mut had = urldb_warc::index::indexed_files(root.path()).context("cannot read the index")?;
     had.extend(noted_missing(config)?);
-    had.retain(|name| is_archive_name(name) && !names.contains(name));
+    // A replacement that goes on, or was killed, has lines of files that are not there yet, or no more.
+    let hidden = FileSource::hidden(&root.path()).context("cannot list the archive's files")?;
+    had.retain(|name| is_archive_name(name) && !names.contains(name) && !hidden.contains(name));
     if !had.is_empty() {
         let joined = names.iter().filter(|name| name.starts_with(JOINED_PREFIX));
         for name in joined {
