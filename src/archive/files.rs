@@ -89,12 +89,6 @@ impl ArchiveFiles {
         self.remote.as_ref().map(|remote| &remote.manifest)
     }
 
-    /// Whether the store has this file.
-    pub fn is_stored(&self, name: &str) -> bool {
-        self.manifest()
-            .is_some_and(|manifest| manifest.contains(name))
-    }
-
     /// Whether the archive has a file of this name, or had one whose records are in another file now.
     pub fn has_or_had(&self, name: &str) -> bool {
         let of_store = |manifest: &Manifest| manifest.contains(name) || manifest.was_removed(name);

@@ -163,7 +163,11 @@ impl RemoteStore {
                     }
                     Some(Problem::Away(error)) => error.to_string(),
                     Some(Problem::Damaged(why)) => Fact::manifest_damaged(&place, &why).to_string(),
-                    Some(Problem::Older) | None => Fact::manifest_missing(&place).to_string(),
+                    Some(Problem::Older) => {
+                        let whose = "this machine has seen";
+                        Fact::manifest_older(&place, serial, whose, seen).to_string()
+                    }
+                    None => Fact::manifest_missing(&place).to_string(),
                 };
                 match known {
                     Some((manifest, whose)) => {

@@ -12,7 +12,7 @@ pub struct CheckReport {
     pub read: ReadFiles,
     /// The state of the place; `None` if it could not be checked.
     pub check: Option<PlaceCheck>,
-    /// Sentences about damaged and missing files, each with the name of the file and its place.
+    /// Sentences about damaged files of an archive without places; those of a place are facts.
     pub faults: Vec<String>,
     /// Why the check ended before its share was read, or did not begin; the next run goes on.
     pub trouble: Option<String>,

@@ -94,7 +94,12 @@ impl Fact {
         Self::new(FindingCode::ManifestDamaged, sentence).for_a_person()
     }
 
-    pub(super) fn manifest_older(place: &str, serial: u64, whose: &str, known: u64) -> Self {
+    pub(in crate::archive) fn manifest_older(
+        place: &str,
+        serial: u64,
+        whose: &str,
+        known: u64,
+    ) -> Self {
         let sentence = format!(
             "the manifest of {place} has the serial {serial}, and {whose} {known}: the first store is an old \
              copy, was emptied, or is new; put a new store last, run `urldb archive repair`, then change the \

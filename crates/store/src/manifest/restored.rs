@@ -100,7 +100,7 @@ mod tests {
                     }
                     (2, Some(old)) => {
                         change.lose.insert(old.clone());
-                        // What it was made of is named again.
+                        // The manifest names the former files again.
                         let of_old = manifest.removed_names().find(|name| manifest.end_of(name) == Some(&old));
                         change.add.extend(of_old.map(|name| StoredFile { name: name.to_owned(), ..file(number) }));
                     }
