@@ -14,8 +14,9 @@ use urldb_warc::Reader;
 use urldb_warc::files::{
     ArchiveInput, FileSource, hidden_files, is_archive_name, is_index_file, is_unread_name,
 };
-use urldb_warc::index::CdxjIndex;
+use urldb_warc::index::{CdxjIndex, LARGEST_LIST, files_of_segment};
 
+use super::local_copies::LOC_SUFFIX;
 use super::remote::{RemoteInput, RemoteStore, digest_of};
 use crate::config::Config;
 
@@ -114,6 +115,25 @@ impl ArchiveFiles {
             self.folder().display()
         );
         Ok(())
+    }
+
+    /// Whether the lists of the index name all files with records. They name no file with damaged records.
+    ///
+    /// # Errors
+    /// When the files cannot be listed, or a list cannot be read.
+    pub fn is_indexed(&self) -> anyhow::Result<bool> {
+        let mut left: BTreeSet<String> = self.with_records()?.into_iter().collect();
+        for list in self.names_where(|name| is_index_file(name) && name.ends_with(LOC_SUFFIX))? {
+            let cannot = || format!("cannot read {list}");
+            let mut text = vec![];
+            let file = self.open_file(&list).with_context(cannot)?;
+            let mut file = file.take(LARGEST_LIST.get());
+            file.read_to_end(&mut text).with_context(cannot)?;
+            for name in files_of_segment(&text).with_context(cannot)? {
+                left.remove(&name);
+            }
+        }
+        Ok(left.is_empty())
     }
 
     /// The names of the files with records, sorted.

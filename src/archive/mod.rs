@@ -67,7 +67,8 @@ pub use files::ArchiveFiles;
 pub use hashing::HashingWriter;
 pub use health::{
     Fact, LostCaptures, Settled, SettledFile, facts, files_not_here, files_that_were_here,
-    forget_captures, lost_captures, note_missing, remove_bad_copies, restore_manifest, settle_lost,
+    forget_captures, lost_captures, note_missing, noted_facts, remove_bad_copies, restore_manifest,
+    settle_lost,
 };
 pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};

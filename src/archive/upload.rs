@@ -243,6 +243,12 @@ impl Upload<'_> {
         UnpublishedObjects::of(self.folder).discard(self.store)?;
         if let Ok(listing) = &survey.places[0].listing {
             self.store.tidy(manifest, listing)?;
+            // Their lines are in others: a process that was killed did not name them, and the next one made
+            // new ones of more files.
+            let unnamed = survey.places[0].unnamed_index(manifest);
+            if !unnamed.is_empty() {
+                self.store.discard(unnamed.iter().map(String::as_str))?;
+            }
         }
         Ok(())
     }

@@ -57,6 +57,9 @@ impl Sources<'_> {
             verified_since: since.flatten(),
             capture: entry.and_then(capture),
             is_archived: self.is_archived(job, entry),
+            lost: entry
+                .and_then(|entry| entry.content.as_ref()?.lost)
+                .filter(|lost| is_known(*lost, self.now)),
             stored: entry.and_then(|entry| self.stored(entry)),
             incident: incident.cloned(),
             failures: entry.and_then(|entry| self.failures(entry, selected)),

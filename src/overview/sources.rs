@@ -12,7 +12,7 @@ use super::date_of;
 use super::days::{self, Calendar, IncidentDays};
 use super::replay::Replay;
 use crate::archive::fixity::PlaceChecks;
-use crate::archive::{ArchiveFiles, Catalogue};
+use crate::archive::{self, ArchiveFiles, Catalogue, Fact};
 use crate::config::Config;
 use crate::ledger::incidents;
 use crate::project::project_info;
@@ -43,6 +43,8 @@ pub struct Sources<'a> {
     pub(super) archive: Option<Catalogue>,
     /// The last checks of the archive's places.
     pub(super) checks: PlaceChecks,
+    /// The faults of the archive as a whole, a sentence for each.
+    pub(super) archive_faults: Vec<String>,
     pub(super) affected: HashMap<UrlKey, String>,
     /// Absent if the database follows no list, or a list cannot be read.
     pub(super) lists: Option<ListLocations>,
@@ -91,12 +93,16 @@ impl<'a> Sources<'a> {
             days.entry(domain).or_default().push(incident);
         }
         let files = ArchiveFiles::on_this_machine(config);
+        let checks = PlaceChecks::of(config)?;
+        // The commands of the archive report a folder that cannot be read.
+        let faults = archive::noted_facts(config, &checks).unwrap_or_default();
         Ok(Self {
             config,
             now,
             ledger,
             archive: files.and_then(Catalogue::open).ok(),
-            checks: PlaceChecks::of(config)?,
+            archive_faults: faults.iter().map(Fact::to_string).collect(),
+            checks,
             files: database.files().to_vec(),
             held: database.held().map(Path::to_owned),
             misnamed: database.misnamed().to_vec(),

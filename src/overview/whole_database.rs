@@ -91,6 +91,7 @@ impl Sources<'_> {
             future_run: self.replay.future_run(),
             used,
             waiting: vec![],
+            archive_faults: self.archive_faults.clone(),
         })
     }
 

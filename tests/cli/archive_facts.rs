@@ -45,9 +45,7 @@ impl Twofold {
     fn all_say(&self, sentence: &str) {
         for command in TELLERS {
             let ran = self.sandbox.exits(1, command);
-            // `doctor` breaks lines.
-            let words: Vec<&str> = ran.out.split_whitespace().collect();
-            assert_has(&words.join(" "), sentence);
+            assert_has(&words(&ran.out), sentence);
         }
     }
 
@@ -62,6 +60,12 @@ impl Twofold {
             assert_eq!(self.read_elsewhere(&place), "first");
         }
     }
+}
+
+/// A text on one line: `doctor` and `status` break lines.
+pub(crate) fn words(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 fn cut(file: &Path, length: u64) {
@@ -381,6 +385,44 @@ fn a_file_that_no_manifest_names_is_taken_in_after_a_day() {
     twofold.is_sound();
 }
 
+/// A repair was killed after it had decided about a lost index, and before it had made the index anew.
+#[test]
+fn a_repair_makes_an_index_that_lacks_files_anew() {
+    let twofold = Twofold::after_run();
+    twofold.forget_copies();
+    for place in 0..2 {
+        let manifest = twofold.object(place, "manifest.json");
+        let mut document: serde_json::Value =
+            serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+        let files = document["files"].as_array_mut().unwrap();
+        files.retain(|file| !file["name"].as_str().unwrap().starts_with("index/"));
+        fs::write(&manifest, serde_json::to_vec(&document).unwrap()).unwrap();
+        fs::remove_dir_all(twofold.object(place, "index")).unwrap();
+    }
+    twofold
+        .sandbox
+        .exits(2, &["archive", "get", URL])
+        .complains("has no index");
+    twofold.sandbox.ok("archive repair");
+    twofold.forget_copies();
+    twofold.is_sound();
+}
+
+#[test]
+fn a_part_of_the_index_that_no_manifest_names_goes_after_a_day() {
+    let twofold = Twofold::after_run();
+    let object = twofold.object(0, "index/20260101000000-0123456789abcdef.idx");
+    fs::write(&object, "a process was killed before it named this").unwrap();
+    twofold.sandbox.ok("run");
+    assert!(object.is_file(), "it may be of a run that goes on");
+    let two_days = SystemTime::now() - Duration::from_hours(48);
+    let file = fs::File::options().write(true).open(&object).unwrap();
+    file.set_modified(two_days).unwrap();
+    twofold.sandbox.ok("run");
+    assert!(!object.exists());
+    twofold.is_sound();
+}
+
 /// An archive without places: what was here is lost, what never was here is not.
 #[test]
 fn without_places_a_file_that_was_here_is_lost() {
@@ -403,16 +445,15 @@ fn without_places_a_file_that_was_here_is_lost() {
     sandbox.exits(2, "archive index").complains(&sentence);
     let later = "2099-11-30T06:00:00Z";
     sandbox.urldb_at(later, "run").code(2).complains(&sentence);
-    let doctor = sandbox.exits(1, "doctor").out;
-    assert_has(
-        &doctor.split_whitespace().collect::<Vec<_>>().join(" "),
-        &sentence,
-    );
+    assert_has(&words(&sandbox.exits(1, "doctor").out), &sentence);
+    let status = words(&sandbox.urldb("status").out);
+    assert_has(&status, &format!("Archive: {sentence}."));
     sandbox
         .ok("archive repair")
         .says(&format!("{name} is lost"));
     let ran = sandbox.urldb_at("2099-12-01T06:00:00Z", "run").code(0);
     assert_lacks(&ran.err, &name);
+    assert_lacks(&sandbox.ok("status").out, &name);
     sandbox.ok("archive verify").says("0 errors, 0 warnings");
     // It comes back.
     fs::rename(&away, &file).unwrap();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::archive_facts::words;
 use crate::archive_folder::Twofold;
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, Site, promises};
@@ -74,6 +75,17 @@ fn a_run_a_day_reads_each_place() {
             .count(),
         2
     );
+    let status = words(&sandbox.urldb("status").out);
+    for place in 0..2 {
+        let location = twofold.place(place);
+        assert_has(
+            &status,
+            &format!(
+                "Archive: file://{} has a damaged copy of {name}; `urldb archive repair` mends it.",
+                location.display()
+            ),
+        );
+    }
     sandbox.ok("archive repair").says("was damaged everywhere");
     run_at(sandbox, 4);
     assert_lacks(&sandbox.read("status/archive.yaml"), "damaged:");

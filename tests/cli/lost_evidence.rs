@@ -125,6 +125,12 @@ fn lost_promised_bytes_are_told_once_until_they_are_archived_again() {
     );
     let status = lost.sandbox.urldb("status");
     status.says("and the archive lost its");
+    let document = lost.sandbox.exits(1, "status --format json").json();
+    assert_eq!(document["notices"].as_array().unwrap().len(), 1);
+    assert_has(
+        document["notices"][0]["title"].as_str().unwrap(),
+        "the archive lost its copy",
+    );
 
     // It stays without a further message, also in runs that show nothing about the URL.
     let report = lost

@@ -83,6 +83,7 @@ codes! {
     HttpFraming Warning "http-framing" "the HTTP head announces chunks, and the body has none, or ends within them"
     // References between records.
     RevisitUnresolved Error "revisit-unresolved" "the revisit refers to a capture that is missing"
+    RevisitElsewhere Warning "revisit-elsewhere" "the revisit refers to a capture that is missing; another capture of the URI has its content"
     RevisitDigest Error "revisit-digest" "the capture that the revisit refers to has another digest"
     RevisitOfRevisit Error "revisit-of-revisit" "the revisit refers to another revisit, which replay does not follow"
     RevisitEmptyDigest Error "revisit-empty-digest" "the revisit has the digest of an empty payload instead of that of its capture"

@@ -249,6 +249,7 @@ pub(crate) fn overview() -> Overview {
         future_run: None,
         used: BTreeMap::new(),
         waiting: vec![],
+        archive_faults: vec![],
     }
 }
 
@@ -278,6 +279,7 @@ pub(crate) fn listed_url() -> ListedUrl {
             verified_since: Some(at(36)),
             capture: None,
             is_archived: true,
+            lost: None,
             stored: None,
             incident: None,
             failures: None,

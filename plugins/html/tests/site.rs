@@ -66,6 +66,7 @@ fn url(host: &str, path: &str, standing: UrlBelief) -> UrlOverview {
         verified_since: is_kept.then(|| at("2026-01-01T05:00:00Z")),
         capture: None,
         is_archived: true,
+        lost: None,
         stored: None,
         incident: (!is_kept).then(|| "bd7dbe2e".to_owned()),
         failures: None,
@@ -233,6 +234,7 @@ fn overview(text: &str) -> Overview {
         future_run: None,
         used: BTreeMap::new(),
         waiting: vec![],
+        archive_faults: vec![],
     }
 }
 

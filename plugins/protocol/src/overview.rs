@@ -72,6 +72,9 @@ pub struct Overview {
     /// The notifiers with messages that are not delivered. They are in the outbox, of which the caller
     /// knows.
     pub waiting: Vec<WaitingMessages>,
+    /// The faults of the archive as a whole, a sentence for each: those that the last checks of its places found, or
+    /// without places, those that this machine knows.
+    pub archive_faults: Vec<String>,
 }
 
 impl Overview {
@@ -324,6 +327,9 @@ pub struct UrlOverview {
     /// Whether the archive has the promised content: that one, or an earlier one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_archived: bool,
+    /// Since when the archive has lost the content that was seen last, and has not captured it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<Timestamp>,
     /// The copies of the file with that capture; absent before the first check of the archive's places.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredCopies>,

@@ -82,7 +82,7 @@ pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,
     wrong_clock,
 };
-pub use stored::stored_words;
+pub use stored::{not_archived, stored_words};
 pub use terminal::{
     terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };

@@ -1,9 +1,17 @@
 //! The words about the copies of an archived file.
 
-use urldb_protocol::StoredCopies;
+use urldb_protocol::{StoredCopies, UrlOverview};
 
-use crate::numbers::{count, number};
+use crate::numbers::{count, day, number};
 use crate::text::one_line;
+
+/// `lost since 2026-11-23`, or `not archived yet`, of a URL without a capture.
+pub fn not_archived(url: &UrlOverview) -> String {
+    match url.lost {
+        Some(lost) => format!("lost since {}", day(lost)),
+        None => "not archived yet".to_owned(),
+    }
+}
 
 /// `in 2 of 2 places, read since 2026-08-06`, or `in 1 of 2 places: PLACE lacks it`.
 pub fn stored_words(stored: &StoredCopies) -> String {

@@ -26,7 +26,7 @@ pub(super) use survey::{Place, Survey};
 pub(super) use unnamed::adopt_unnamed;
 
 use super::files::{is_copy, local_names};
-use super::fixity::PlaceChecks;
+use super::fixity::{PlaceCheck, PlaceChecks};
 use super::remote::{FileCache, open_stores};
 use crate::config::Config;
 
@@ -85,6 +85,25 @@ pub fn facts(config: &Config, reads: bool) -> anyhow::Result<Vec<Fact>> {
         }
     }
     Ok(facts)
+}
+
+/// The facts that are known without asking a place: what the last check of each place lacked or found damaged;
+/// without places, what this machine has lost.
+///
+/// # Errors
+/// When the folder of the archive or its index cannot be read.
+pub fn noted_facts(config: &Config, checks: &PlaceChecks) -> anyhow::Result<Vec<Fact>> {
+    if config.archive.stores.is_empty() {
+        return facts(config, false);
+    }
+    let of_place = |(place, check): (&String, &PlaceCheck)| {
+        let missing =
+            (!check.missing.is_empty()).then(|| Fact::missing(place, check.missing.clone()));
+        let damaged =
+            (!check.damaged.is_empty()).then(|| Fact::damaged(place, check.damaged.clone()));
+        [missing, damaged]
+    };
+    Ok(checks.0.iter().flat_map(of_place).flatten().collect())
 }
 
 /// The files whose copy on this machine has other bytes than the manifest says.

@@ -288,6 +288,15 @@ impl<'a> Place<'a> {
 
     /// The archive files that no manifest names, and that no running process can be about to name.
     pub(in crate::archive) fn unnamed(&self, manifest: &Manifest) -> Vec<String> {
+        self.unnamed_of(manifest, is_archive_name)
+    }
+
+    /// The same for the files of the index.
+    pub(in crate::archive) fn unnamed_index(&self, manifest: &Manifest) -> Vec<String> {
+        self.unnamed_of(manifest, is_index_file)
+    }
+
+    fn unnamed_of(&self, manifest: &Manifest, is_wanted: fn(&str) -> bool) -> Vec<String> {
         let objects = self.listing.iter().flat_map(Listing::objects);
         let is_old = |modified: SystemTime| {
             let age = SystemTime::now().duration_since(modified);
@@ -295,7 +304,7 @@ impl<'a> Place<'a> {
         };
         let unnamed = objects.filter(|(name, _, modified)| {
             let is_known = manifest.contains(name) || manifest.was_removed(name);
-            is_archive_name(name) && !is_known && is_old(*modified)
+            is_wanted(name) && !is_known && is_old(*modified)
         });
         unnamed.map(|(name, ..)| name.to_owned()).collect()
     }

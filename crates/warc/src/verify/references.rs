@@ -47,6 +47,9 @@ enum RecordName<'a> {
 struct UnresolvedRevisit {
     at: (u32, u64),
     targets: [Option<TargetHashes>; 2],
+    /// The hash of any capture of the same URI with the same digest: such a capture has the content of the
+    /// revisit, if the one that it refers to is lost.
+    same_content: Option<u64>,
 }
 
 /// The hashes of a capture that a revisit refers to.
@@ -117,9 +120,14 @@ impl References {
             );
             digest = None;
         }
+        let uri = target_uri(header);
+        let same_content = uri.zip(digest.as_ref()).map(|(uri, digest)| {
+            self.hash(&KnownRecord::Capture(RecordName::Uri(uri), Some(digest)))
+        });
         let revisit = UnresolvedRevisit {
             at,
             targets: self.targets(header, digest.as_ref()),
+            same_content,
         };
         if self.fault(&revisit).is_some() {
             self.unresolved_revisits.push(revisit);
@@ -135,11 +143,7 @@ impl References {
             revisit: self.hash(&KnownRecord::Revisit(name)),
         };
         let id = header.get("WARC-Refers-To").map(strip_brackets);
-        let uri = header
-            .get("WARC-Refers-To-Target-URI")
-            .map(strip_brackets)
-            .or_else(|| header.target_uri())
-            .map(without_request);
+        let uri = target_uri(header);
         let uri_and_date = uri.zip(header.get("WARC-Refers-To-Date"));
         let names = [
             id.map(RecordName::Id),
@@ -161,6 +165,8 @@ impl References {
                 Some(FindingCode::RevisitDigest)
             } else if known(target.revisit) {
                 Some(FindingCode::RevisitOfRevisit)
+            } else if revisit.same_content.is_some_and(known) {
+                Some(FindingCode::RevisitElsewhere)
             } else {
                 Some(FindingCode::RevisitUnresolved)
             }
@@ -185,6 +191,13 @@ impl References {
     fn hash(&self, record: &KnownRecord<'_>) -> u64 {
         self.hash_state.hash_one(record)
     }
+}
+
+/// The URI of the capture that a revisit refers to.
+fn target_uri(header: &Header) -> Option<&str> {
+    let stated = header.get("WARC-Refers-To-Target-URI").map(strip_brackets);
+    let uri = stated.or_else(|| header.target_uri());
+    uri.map(without_request)
 }
 
 /// The URI without an appended request. A revisit of the response to a request other than GET refers to

@@ -176,12 +176,12 @@ fn revisits_resolve_or_are_found() {
         (
             "WARC-Refers-To: <urn:uuid:0",
             "WARC-Refers-To: <urn:uuid:f",
-            FindingCode::RevisitUnresolved,
+            FindingCode::RevisitElsewhere,
         ),
         (
             date,
             "WARC-Refers-To-Date: 2026-11-20T06:00:00Z",
-            FindingCode::RevisitUnresolved,
+            FindingCode::RevisitElsewhere,
         ),
         (
             date,

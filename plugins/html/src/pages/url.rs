@@ -9,7 +9,9 @@ use jiff::civil::Date;
 use serde::Serialize;
 use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
 use urldb_render::numbers::number;
-use urldb_render::{AskedUrl, Mark, day_in_words, one_line, status_text, stored_words, uses_text};
+use urldb_render::{
+    AskedUrl, Mark, day_in_words, not_archived, one_line, status_text, stored_words, uses_text,
+};
 
 use super::chapters::BoxRow;
 use super::commands::{
@@ -246,6 +248,7 @@ fn promise(url: &UrlOverview) -> Vec<FactRow> {
             let stored = stored.map_or_else(String::new, |stored| format!(", {stored}"));
             Some(format!("yes: the archive has the promised bytes{stored}"))
         }
+        (true, false) if url.capture.is_none() => Some(not_archived(url)),
         (true, false) => Some("no".to_owned()),
     };
     let digest = |name| {

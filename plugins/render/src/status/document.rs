@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    BlindRun, FileCounts, Finding, HostOverview, Mistake, Overview, PROTOCOL, ProjectInfo,
-    RunSummary, State, Totals, UrlOverview, WaitingMessages,
+    BlindRun, FileCounts, Finding, HostOverview, IncidentOverview, Mistake, Overview, PROTOCOL,
+    ProjectInfo, RunSummary, State, Totals, UrlOverview, WaitingMessages,
 };
 
 use super::titles::Titles;
@@ -28,6 +28,9 @@ pub struct StatusDocument {
     /// The notifiers with messages that could not be delivered yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undelivered: Vec<WaitingMessages>,
+    /// The faults of the archive as a whole, a sentence for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub archive_faults: Vec<String>,
     /// The last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<RunSummary>,
@@ -44,6 +47,9 @@ pub struct StatusDocument {
     pub files: FileCounts,
     /// The open incidents, the latest first.
     pub incidents: Vec<StatusIncident>,
+    /// The notices that hold, the latest first: dangers to promises that are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<StatusIncident>,
     /// Mistakes in domain files.
     pub mistakes: Vec<Mistake>,
     /// Kept promises with a remark.
@@ -55,7 +61,7 @@ pub struct StatusDocument {
     pub urls: Vec<UrlOverview>,
 }
 
-/// An open incident in a [`StatusDocument`].
+/// An open incident or notice in a [`StatusDocument`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct StatusIncident {
@@ -82,7 +88,7 @@ pub struct StatusIncident {
 /// The status as data.
 pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDocument {
     let titles = Titles::new(overview);
-    let incidents = overview.open.iter().map(|it| {
+    let told = |it: &IncidentOverview| {
         let incident = &it.incident;
         StatusIncident {
             id: incident.id.clone(),
@@ -94,7 +100,7 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
             opened: incident.opened,
             urls: incident.affected().count() as u64,
         }
-    });
+    };
     StatusDocument {
         protocol: PROTOCOL,
         project: overview.project.clone(),
@@ -102,12 +108,14 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
         stale_after_hours: overview.stale_after,
         future_run: overview.future_run,
         undelivered: overview.waiting.clone(),
+        archive_faults: overview.archive_faults.clone(),
         last_run: overview.last_run.clone(),
         last_complete_run: overview.last_complete.clone(),
         blind_run: overview.blind,
         totals: overview.totals.clone(),
         files: overview.files,
-        incidents: incidents.collect(),
+        incidents: overview.open.iter().map(told).collect(),
+        notices: overview.notices.iter().map(told).collect(),
         mistakes: overview.mistakes.clone(),
         warnings: overview.warnings.clone(),
         hosts: overview.hosts.clone(),

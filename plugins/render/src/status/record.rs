@@ -12,7 +12,7 @@ use crate::numbers::{bytes, count, digest, moment, number};
 use crate::page::{BOLD, paint, style};
 use crate::sentences::status_line;
 use crate::shell::{AskedUrl, HEADER};
-use crate::stored::stored_words;
+use crate::stored::{not_archived, stored_words};
 use crate::text::Text;
 use crate::uses::{USED, uses_text};
 
@@ -155,7 +155,7 @@ fn has_promised_bytes(url: &UrlOverview) -> bool {
 /// The last capture.
 fn archived(url: &UrlOverview) -> Text {
     let Some(capture) = &url.capture else {
-        return Text::from("never");
+        return Text::from(not_archived(url));
     };
     let at = capture.date.parse::<Timestamp>().map(moment);
     let at = at.unwrap_or_else(|_| capture.date.clone());

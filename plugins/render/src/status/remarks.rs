@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use urldb_protocol::Overview;
 
 use crate::numbers::{count, day, moment, number};
-use crate::text::capitalized;
+use crate::text::{capitalized, one_line};
 
 /// `a run has a time in the future (2027-06-01): its clock was wrong`
 pub fn wrong_clock(run: Timestamp) -> String {
@@ -12,7 +12,7 @@ pub fn wrong_clock(run: Timestamp) -> String {
     format!("a run has a time in the future ({day}): its clock was wrong")
 }
 
-/// Sentences about urldb itself: a wrong clock, and messages that wait.
+/// Sentences about urldb itself: a wrong clock, messages that wait, and faults of the archive.
 pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
     let clock = overview.future_run.map(wrong_clock);
     let clock = clock.map(|text| format!("{}.", capitalized(&text)));
@@ -39,5 +39,7 @@ pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
             waiting.notifier
         )
     });
-    clock.into_iter().chain(waiting)
+    let archive = overview.archive_faults.iter();
+    let archive = archive.map(|fault| format!("Archive: {}.", one_line(fault)));
+    clock.into_iter().chain(waiting).chain(archive)
 }
