@@ -98,12 +98,14 @@ impl ContentPair {
 }
 
 fn copy_of(payload: &Payload<'_>) -> anyhow::Result<File> {
-    let file = urldb_files::unnamed_file()?;
-    let mut output = BufWriter::new(&file);
-    payload.copy_to(&mut output)?;
-    output.flush()?;
-    drop(output);
-    Ok(file)
+    payload.from_good_copy(|| {
+        let file = urldb_files::unnamed_file()?;
+        let mut output = BufWriter::new(&file);
+        payload.copy_to(&mut output)?;
+        output.flush()?;
+        drop(output);
+        Ok(file)
+    })
 }
 
 fn from_start(file: &mut File) -> io::Result<BufReader<&mut File>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
 use tempfile::TempDir;
@@ -12,11 +12,11 @@ use urldb_files::{Root, RootFile};
 use urldb_store::{Manifest, StoredFile, StoredInput};
 use urldb_warc::Reader;
 use urldb_warc::files::{
-    ArchiveInput, FileSource, hidden_files, is_archive_name, is_index_file, is_unread_name,
+    ArchiveInput, FileSource, LOC_SUFFIX, hidden_files, is_archive_name, is_index_file,
+    is_unread_name,
 };
 use urldb_warc::index::{CdxjIndex, LARGEST_LIST, files_of_segment};
 
-use super::local_copies::LOC_SUFFIX;
 use super::remote::{RemoteInput, RemoteStore, digest_of};
 use crate::config::Config;
 
@@ -27,6 +27,8 @@ const CANNOT_LIST: &str = "cannot list the files of the archive";
 pub struct ArchiveFiles {
     root: Root,
     remote: Option<Arc<RemoteStore>>,
+    /// The files of which a copy was damaged: from then on, only copies count that their digest proves.
+    doubted: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// A file of the archive on the local disk, to be read from beginning to end.
@@ -58,6 +60,7 @@ impl ArchiveFiles {
             Some(remote) => Ok(Self {
                 root: config.archive_root(),
                 remote: Some(Arc::new(remote)),
+                doubted: Arc::default(),
             }),
         }
     }
@@ -73,7 +76,11 @@ impl ArchiveFiles {
             "there is no archive at {}; `urldb run` makes one",
             root.path().display()
         );
-        Ok(Self { root, remote: None })
+        Ok(Self {
+            root,
+            remote: None,
+            doubted: Arc::default(),
+        })
     }
 
     /// The folder with the files.
@@ -193,7 +200,29 @@ impl ArchiveFiles {
         Reader::new_at(input, offset).with_context(place)
     }
 
+    /// Notes that what was read of a file is damaged. Whether another copy may be good: then the file opens as a
+    /// whole that its digest proves.
+    pub(super) fn doubt(&self, name: &str) -> bool {
+        self.proven(name).is_some() && self.doubted().insert(name.to_owned())
+    }
+
+    fn doubted(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.doubted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file in the store, whose digest is known.
+    fn proven(&self, name: &str) -> Option<(&RemoteStore, StoredFile)> {
+        let remote = self.remote.as_deref()?;
+        Some((remote, remote.manifest.get(name)?))
+    }
+
     fn open_input(&self, name: &str) -> io::Result<OpenedFile> {
+        if self.doubted().contains(name)
+            && let Some((remote, file)) = self.proven(name)
+        {
+            let (path, _copy) = remote.whole(&file)?;
+            return urldb_files::open(&path).map(OpenedFile::Local);
+        }
         let opened = self.root.file(name).open();
         let Some((remote, file)) = self.stored_only(name, &opened) else {
             return opened.map(OpenedFile::Local);

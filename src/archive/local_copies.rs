@@ -7,15 +7,12 @@ use std::time::SystemTime;
 use anyhow::Context;
 use urldb_files::{Root, RootFile};
 use urldb_store::{Manifest, StoredFile};
-use urldb_warc::files::{is_archive_name, is_index_file};
+use urldb_warc::files::{LOC_SUFFIX, is_archive_name, is_index_file};
 use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 
 use super::files::local_names;
 use super::health::{Survey, is_taken_apart};
 use super::remote::FileCache;
-
-/// The suffix of the list of archive files in a segment of the index.
-pub(super) const LOC_SUFFIX: &str = ".loc";
 
 /// The archive files whose lines a segment of the index has, by its list.
 pub(super) fn files_of(list: &RootFile) -> io::Result<BTreeSet<String>> {

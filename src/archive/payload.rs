@@ -53,6 +53,26 @@ impl Payload<'_> {
         &self.capture.line.url
     }
 
+    /// Calls `copy`, which copies the bytes to a new output, and calls it again after [`Payload::doubt`].
+    ///
+    /// # Errors
+    /// Those of the last call.
+    pub fn from_good_copy<T>(
+        &self,
+        mut copy: impl FnMut() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        match copy() {
+            Err(_) if self.doubt() => copy(),
+            done => done,
+        }
+    }
+
+    /// Notes that the bytes are damaged. Whether a place of the archive has the file too: then they come from a copy
+    /// that is proven.
+    pub fn doubt(&self) -> bool {
+        self.catalogue.files.doubt(&self.stored.filename)
+    }
+
     /// Copies the bytes, dechunked but with their content coding, and returns their number with the
     /// findings of the verifier about them.
     ///

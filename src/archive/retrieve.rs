@@ -4,7 +4,7 @@ use anyhow::Context;
 use urldb_verdict::becomes_get;
 use urldb_warc::http::{StoredHead, StoredRequest};
 use urldb_warc::segment::StoredSegments;
-use urldb_warc::{CdxjLine, Digest, Header, Record, RecordId, WarcDate};
+use urldb_warc::{CdxjLine, Digest, Header, Reader, Record, RecordId, WarcDate};
 
 use super::files::OpenedFile;
 use super::{Capture, Catalogue, DigestPrefix, PartialDate, Payload, VariantChoice, date};
@@ -376,23 +376,40 @@ impl Catalogue {
         line: &CdxjLine,
         work: impl FnOnce(&Header, Record<'_, OpenedFile>) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
+        loop {
+            let mut reader = self.files.reader_at(&line.filename, line.extent.offset)?;
+            match self.record_of(line, &mut reader) {
+                Err(_) if self.files.doubt(&line.filename) => {}
+                record => {
+                    let record = record?;
+                    return work(&record.header().clone(), record);
+                }
+            }
+        }
+    }
+
+    /// The record of an index line, at which the reader is.
+    fn record_of<'a>(
+        &self,
+        line: &CdxjLine,
+        reader: &'a mut Reader<OpenedFile>,
+    ) -> anyhow::Result<Record<'a, OpenedFile>> {
         let path = self.file_of(line);
         let place = || format!("cannot use {}", path.display());
-        let mut reader = self.files.reader_at(&line.filename, line.extent.offset)?;
         let record = reader.next_record().with_context(place)?.with_context(|| {
             format!("{} ends before byte {}", path.display(), line.extent.offset)
         })?;
-        let header = record.header().clone();
+        let header = record.header();
         let digest = header.get("WARC-Payload-Digest");
         anyhow::ensure!(
-            CdxjLine::describes(&header)
-                && CdxjLine::url_of(&header).as_ref() == Some(&line.url)
+            CdxjLine::describes(header)
+                && CdxjLine::url_of(header).as_ref() == Some(&line.url)
                 && digest.is_none_or(|digest| digest == line.digest),
             "at byte {} of {} is another record than the index says; `urldb archive index` makes it anew",
             line.extent.offset,
             path.display()
         );
-        work(&header, record)
+        Ok(record)
     }
 }
 

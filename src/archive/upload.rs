@@ -12,13 +12,13 @@ use urldb_files::Root;
 use urldb_store::{
     Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile, first_that_has,
 };
-use urldb_warc::files::is_index_file;
+use urldb_warc::files::{LOC_SUFFIX, is_index_file};
 use urldb_warc::index::{LARGEST_LIST, files_of_segment};
 
 use super::copies::{Copies, CopyReport};
 use super::health::{self, Fact, Survey};
 use super::keys::Keys;
-use super::local_copies::{LOC_SUFFIX, files_of, finished_files, make_room, remove_taken_apart};
+use super::local_copies::{files_of, finished_files, make_room, remove_taken_apart};
 use super::remote::{FileCache, open_stores};
 use super::store_replacement::UnpublishedObjects;
 use crate::config::Config;

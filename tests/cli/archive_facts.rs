@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::archive_folder::{Twofold, contents};
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, Site, promises};
+use crate::support::Reply;
 
 const URL: &str = "http://example.test/a";
 const OTHER: &str = "http://example.test/b";
@@ -421,6 +422,48 @@ fn a_part_of_the_index_that_no_manifest_names_goes_after_a_day() {
     twofold.sandbox.ok("run");
     assert!(!object.exists());
     twofold.is_sound();
+}
+
+/// Readers take another copy if what they read is damaged, whether the file is read as a whole or by ranges.
+#[test]
+fn a_damaged_copy_is_passed_over() {
+    let mut random = 33_u64;
+    let mut digits = || {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        format!("{:08x}", random >> 32)
+    };
+    let large: String = (0..1_200_000).map(|_| digits()).collect();
+    for (content, damaged) in [("small", 60), (large.as_str(), 1_000_000)] {
+        let twofold = Twofold::new("");
+        twofold.site.serve(
+            "/a",
+            Reply::new("200 OK", &["Content-Type: text/plain"], content),
+        );
+        twofold.sandbox.write(FILE, promises(&[("/a", content)]));
+        twofold.sandbox.ok("run");
+        let name = twofold.files(0)[0].clone();
+        let get = ["archive", "get", URL];
+        let flip = |file: &Path| {
+            let mut bytes = fs::read(file).unwrap();
+            let at = bytes.len() - damaged;
+            bytes[at] ^= 1;
+            fs::write(file, bytes).unwrap();
+        };
+        flip(&twofold.sandbox.path("archive").join(&name));
+        assert_eq!(twofold.sandbox.ok(&get).out, content);
+        twofold.sandbox.ok(&["archive", "get", URL, "-o", "copy"]);
+        assert_eq!(twofold.sandbox.read("copy"), content);
+        twofold.forget_copies();
+        flip(&twofold.object(0, &name));
+        assert_eq!(twofold.sandbox.ok(&get).out, content);
+        twofold.sandbox.ok("archive export --bagit bag");
+        // No other copy is good.
+        flip(&twofold.object(1, &name));
+        twofold.forget_copies();
+        twofold.sandbox.exits(2, &get);
+    }
 }
 
 /// An archive without places: what was here is lost, what never was here is not.

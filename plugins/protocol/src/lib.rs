@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
 mod affected;
+mod archived;
 mod envelope;
 mod event;
 mod explanation;
@@ -28,6 +29,7 @@ mod week;
 mod words;
 
 pub use affected::{AffectedUrl, Span};
+pub use archived::{CaptureInfo, StoredCopies};
 pub use envelope::{
     Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
@@ -44,9 +46,8 @@ pub use notifier::{
     ReportDelivery, Scope,
 };
 pub use overview::{
-    CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
-    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, StoredCopies, UrlBelief, UrlDetails,
-    UrlOverview,
+    CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview, IncidentStep,
+    LogEntry, LogEvent, Overview, ProjectInfo, UrlBelief, UrlDetails, UrlOverview,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use crate::archived::{CaptureInfo, StoredCopies};
 use crate::envelope::Totals;
 use crate::finding::{Finding, Mistake};
 use crate::incident::{Incident, Phase};
@@ -347,52 +348,11 @@ pub struct UrlOverview {
     pub muted: bool,
 }
 
-/// The copies of a file in the places of the archive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct StoredCopies {
-    /// Number of places that have the file.
-    pub copies: u64,
-    /// Number of places.
-    pub places: u64,
-    /// The first place that lacks the file, or has other bytes of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lacking: Option<String>,
-    /// The day (UTC) since which every copy was read and compared, such as `2026-08-06`; absent if a copy was not
-    /// read yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_since: Option<String>,
-}
-
 impl UrlOverview {
     /// Whether the record promises bytes.
     pub fn is_static(&self) -> bool {
         self.promised.is_static()
     }
-}
-
-/// A capture in the archive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct CaptureInfo {
-    /// `WARC-Date`.
-    pub date: String,
-    /// `WARC-Record-ID`, without brackets; absent where only the index knows the capture.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub record: Option<String>,
-    /// The name of the WARC file.
-    pub file: String,
-    /// The place of the record in the file, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<u64>,
-    /// The digest of the content, as `sha256:` and lower-case hex.
-    pub digest: String,
-    /// Whether the record only refers to the content of an earlier one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_revisit: bool,
-    /// The status of the response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
 }
 
 /// An entry of the timeline of a URL, a host or the whole database.

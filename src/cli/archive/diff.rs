@@ -183,11 +183,14 @@ struct DiffSide {
 
 impl DiffSide {
     fn load(payload: &Payload<'_>) -> anyhow::Result<Self> {
-        let file = urldb_files::unnamed_file().context(NO_COPY)?;
-        let mut output = BufWriter::new(&file);
-        let length = payload.copy_to(&mut output)?.length;
-        output.flush().context(NO_COPY)?;
-        drop(output);
+        let (file, length) = payload.from_good_copy(|| {
+            let file = urldb_files::unnamed_file().context(NO_COPY)?;
+            let mut output = BufWriter::new(&file);
+            let length = payload.copy_to(&mut output)?.length;
+            output.flush().context(NO_COPY)?;
+            drop(output);
+            Ok((file, length))
+        })?;
         Ok(Self {
             name: payload.capture.name(),
             date: date::shown(&payload.capture.line.timestamp),

@@ -249,13 +249,20 @@ fn write_file(
 ) -> anyhow::Result<()> {
     let path = context.directory.join(output);
     let mut copied = CopiedPayload::default();
-    urldb_files::write_atomically_with(&path, |file| {
-        let mut file = BufWriter::new(file);
-        copied = copy(payload, args, &mut file)?;
-        file.flush()?;
-        anyhow::Ok(())
-    })
-    .map_err(|error| error.context(format!("{} was not written", output.display())))?;
+    let mut write = || {
+        urldb_files::write_atomically_with(&path, |file| {
+            let mut file = BufWriter::new(file);
+            copied = copy(payload, args, &mut file)?;
+            file.flush()?;
+            anyhow::Ok(())
+        })
+    };
+    let written = if args.unverified {
+        write()
+    } else {
+        payload.from_good_copy(write)
+    };
+    written.map_err(|error| error.context(format!("{} was not written", output.display())))?;
     print_findings(&copied);
     if !context.quiet {
         let is_proven = |code: &FindingCode| code.severity() != Severity::Error;
@@ -276,7 +283,7 @@ fn write_file(
 
 /// Reads the bytes twice, to verify them before the first goes down a pipe.
 fn write_out(payload: &Payload<'_>, args: &Args) -> anyhow::Result<()> {
-    let copied = copy(payload, args, &mut io::sink())?;
+    let copied = payload.from_good_copy(|| copy(payload, args, &mut io::sink()))?;
     print_findings(&copied);
     let mut out = BufWriter::new(io::stdout().lock());
     copy(payload, args, &mut out)?;

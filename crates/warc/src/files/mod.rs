@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::hidden::hidden_files;
 pub use self::names::{
-    ARCHIVE_SUFFIX, READ_SUFFIXES, archive_file_name, is_archive_name, is_index_file,
+    ARCHIVE_SUFFIX, LOC_SUFFIX, READ_SUFFIXES, archive_file_name, is_archive_name, is_index_file,
     is_unread_name, names_in,
 };
 use self::names::{INDEX_DIRECTORY, is_segment_name};

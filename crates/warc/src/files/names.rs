@@ -25,7 +25,7 @@ pub const INDEX_DIRECTORY: &str = "index";
 pub(crate) const DATA_SUFFIX: &str = ".cdxj.gz";
 
 /// The suffix of the list of the archive files of a segment.
-pub(crate) const LOC_SUFFIX: &str = ".loc";
+pub const LOC_SUFFIX: &str = ".loc";
 
 /// The suffix of the list of the blocks of a segment.
 pub(crate) const IDX_SUFFIX: &str = ".idx";

@@ -104,6 +104,7 @@ fn all_good(last: &str, now: &str) -> Overview {
         future_run: None,
         used: BTreeMap::new(),
         waiting: vec![],
+        archive_faults: vec![],
     }
 }
 

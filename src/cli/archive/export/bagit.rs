@@ -266,7 +266,13 @@ fn add<'a>(
     let mut problem = None;
     for source in sources {
         let added = match &source {
-            Ok(payload) => bag.add(name, |output| promised.copy(payload, output))?,
+            Ok(payload) => {
+                let mut add = || bag.add(name, |output| promised.copy(payload, output));
+                match add()? {
+                    Err(_) if payload.doubt() => add()?,
+                    added => added,
+                }
+            }
             Err(_) => Ok(()),
         };
         match source.and_then(|payload| added.map(|()| payload)) {
