@@ -174,16 +174,69 @@ fn every_pair_of_states_is_compared() {
 }
 
 #[test]
-fn a_renamed_file_is_another_host() {
+fn a_domain_that_moved_is_one_line() {
     let repository = changed();
     repository.tagged("now");
     repository.git("mv urldb/same.test.yaml urldb/renamed.test.yaml");
     let ran = repository.diff(&["--staged", "--format", "json"]).code(0);
+    assert_eq!(records(&ran), [""; 0]);
+    let file = &ran.json()["files"][0];
+    assert_eq!(
+        (&file["change"], &file["moved_from"]),
+        (&json!("moved"), &json!("same.test"))
+    );
+    let line = "urldb/renamed.test.yaml (moved from same.test)";
+    assert_eq!(
+        repository.diff(&["--staged"]).code(0).out,
+        format!("{line}\nno record differs, 1 domain moved\n")
+    );
+    let markdown = repository.diff(&["--staged", "--format", "markdown"]);
+    markdown.says("### Domains moved: 1\n\n- `urldb/renamed.test.yaml`, from `same.test`");
+}
+
+#[test]
+fn what_changed_in_a_domain_that_moved_is_told_by_record() {
+    let repository = Repository::without_hook();
+    let sandbox = &repository.sandbox;
+    let old = "urldb/old.test.yaml";
+    sandbox.write(old, promises(&[("/a", "x"), ("/b", "y"), ("/c", "z")]));
+    repository.tagged("base");
+    std::fs::remove_file(sandbox.path(old)).unwrap();
+    let moved = promises(&[("/a", "x"), ("/b", "y"), ("/c", "other"), ("/d", "w")]);
+    // The comments make the texts unlike.
+    let comment = "# moved\n".repeat(500);
+    sandbox.write("urldb/new.test.yaml", format!("{comment}{moved}"));
+    sandbox.write("urldb/other.test.yaml", promises(&[("/x", "x")]));
+    let ran = repository.diff(&["--format", "json"]).code(0);
     assert_eq!(
         records(&ran),
-        ["added http://renamed.test/s", "removed http://same.test/s"]
+        [
+            "changed http://new.test/c",
+            "added http://new.test/d",
+            "added http://other.test/x"
+        ]
     );
-    assert_eq!(ran.json()["files"][0]["change"], "added");
+    assert_eq!(
+        repository.diff(&["--stat"]).code(0).out,
+        "urldb/new.test.yaml (moved from old.test): 1 record added, 1 changed (1 promise changed)\n\
+         urldb/other.test.yaml (new file): 1 record added\n\
+         2 records added, 1 changed (1 promise changed), 1 domain moved\n"
+    );
+    repository
+        .diff(&["--stat", "--format", "json"])
+        .code(2)
+        .complains("--stat is for people");
+    // Another host with the same root has not moved.
+    sandbox.write(old, "---\n---\n_path: /\n");
+    std::fs::remove_file(sandbox.path("urldb/new.test.yaml")).unwrap();
+    repository.tagged("root");
+    std::fs::remove_file(sandbox.path(old)).unwrap();
+    sandbox.write("urldb/new.test.yaml", "---\n---\n_path: /\n");
+    let ran = repository.diff(&["--format", "json"]).code(0);
+    assert_eq!(
+        records(&ran),
+        ["added http://new.test/", "removed http://old.test/"]
+    );
 }
 
 #[test]

@@ -58,6 +58,7 @@ mod limits;
 mod lint;
 mod merge;
 mod metadata;
+mod moves;
 mod names;
 mod path_check;
 mod plain;
@@ -94,6 +95,7 @@ pub use merge::{
     ValueMerge, Versions, merge, merge_mappings,
 };
 pub use metadata::Metadata;
+pub use moves::{RecordSet, moves};
 pub use names::{HELD_URIS, is_domain_file, is_misnamed};
 pub use read::read_documents;
 pub use reader::DomainReader;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use urldb_format::{
-    DifferenceKind, DomainFile, FileDifference, RecordDifference, RecordEntry, difference,
+    DifferenceKind, DomainFile, FileDifference, KeyChange, RecordDifference, RecordEntry,
+    difference,
 };
 use urldb_text::{Code, Finding, variant_suffix};
 
@@ -13,9 +14,9 @@ use crate::git::{ChangedFile, FileVersion, Repository};
 
 /// Two versions of a domain file, read.
 pub(super) struct Versions {
-    before: DomainFile,
-    after: DomainFile,
-    status: FileStatus,
+    pub(super) before: DomainFile,
+    pub(super) after: DomainFile,
+    pub(super) status: FileStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(super) enum FileStatus {
     Added,
     Removed,
     Changed,
+    /// Its records were in the file of another host.
+    Moved,
 }
 
 /// One of the two versions.
@@ -133,6 +136,19 @@ impl<'a> ComparedFile<'a> {
         self.after.host()
     }
 
+    /// The host that the records were of before, if they moved.
+    pub(super) fn former_host(&self) -> Option<&'a str> {
+        (self.status == FileStatus::Moved).then(|| self.before.host())
+    }
+
+    /// The metadata that changed between two versions.
+    pub(super) fn changed_metadata(&self) -> &[KeyChange] {
+        match self.status {
+            FileStatus::Changed | FileStatus::Moved => &self.difference.metadata,
+            FileStatus::Added | FileStatus::Removed => &[],
+        }
+    }
+
     /// The first mistake of each version because of which some of it was not understood.
     pub(super) fn mistakes(&self) -> impl Iterator<Item = (Side, &'a Finding)> + use<'a> {
         let first = |file: &'a DomainFile| file.blocking_findings().first();
@@ -143,8 +159,7 @@ impl<'a> ComparedFile<'a> {
 
     /// Whether the changed metadata change the requests.
     pub(super) fn changes_metadata_promise(&self) -> bool {
-        let mut metadata = self.difference.metadata.iter();
-        self.status == FileStatus::Changed && metadata.any(|key| key.is_promise)
+        self.changed_metadata().iter().any(|key| key.is_promise)
     }
 
     /// The URL of a record, over the first scheme that runs use; host and path, if they make no URL.
@@ -203,6 +218,8 @@ pub(super) struct Totals {
     pub(super) changed: u64,
     /// Of the changed records, those whose promise changed.
     pub(super) promises: u64,
+    /// Domains whose records are in the file of another host now.
+    pub(super) moved: u64,
     /// Records that could not be compared.
     pub(super) unknown: u64,
     /// Files whose metadata changed.
@@ -224,14 +241,13 @@ impl Totals {
             }
             self.promises += u64::from(record.changes_promise());
         }
-        let has_metadata =
-            file.status == FileStatus::Changed && !file.difference.metadata.is_empty();
-        self.metadata += u64::from(has_metadata);
+        self.moved += u64::from(file.status == FileStatus::Moved);
+        self.metadata += u64::from(!file.changed_metadata().is_empty());
         self.mistaken += u64::from(file.mistakes().next().is_some());
         self.form_only += u64::from(!file.differs());
     }
 
-    /// `2 records added, 1 removed, 3 changed (1 promise changed)`.
+    /// `2 records added, 1 removed, 3 changed (1 promise changed), 1 domain moved`.
     pub(super) fn sentence(&self) -> String {
         let numbers = [
             (self.added, "added"),
@@ -255,11 +271,29 @@ impl Totals {
             let promises = count(self.promises, "promise");
             let _ = write!(sentence, " ({promises} changed)");
         }
+        if self.moved > 0 {
+            let _ = write!(sentence, ", {} moved", count(self.moved, "domain"));
+        }
         if self.metadata > 0 {
             let files = count(self.metadata, "file");
             let _ = write!(sentence, ", metadata of {files} changed");
         }
         sentence
+    }
+
+    /// The sentence about a single file, whose line says that it moved.
+    pub(super) fn of_file(&self) -> String {
+        let totals = Self {
+            moved: 0,
+            metadata: 0,
+            ..*self
+        };
+        let metadata = if self.metadata > 0 {
+            ", metadata changed"
+        } else {
+            ""
+        };
+        totals.sentence() + metadata
     }
 
     /// Notes on files and records that were not compared, and on files that differ in form only.

@@ -18,6 +18,8 @@ pub(super) struct HumanWriter<W> {
     quiet: bool,
     /// Also the keys of added and removed records.
     verbose: bool,
+    /// Only a line for each file.
+    stat: bool,
 }
 
 impl<W: Write> HumanWriter<W> {
@@ -25,6 +27,7 @@ impl<W: Write> HumanWriter<W> {
     pub(super) fn new(
         mut out: W,
         settings: Option<&ChangedKeys>,
+        stat: bool,
         context: &Context,
     ) -> io::Result<Self> {
         if let Some(settings) = settings {
@@ -35,6 +38,7 @@ impl<W: Write> HumanWriter<W> {
             out,
             quiet: context.quiet,
             verbose: context.verbose,
+            stat,
         })
     }
 
@@ -81,7 +85,16 @@ impl<W: Write> Writer for HumanWriter<W> {
             FileStatus::Added => paint(DIM, " (new file)"),
             FileStatus::Removed => paint(DIM, " (file removed)"),
             FileStatus::Changed => String::new(),
+            FileStatus::Moved => {
+                let former = sanitize(file.former_host().unwrap_or_default());
+                paint(DIM, format!(" (moved from {former})"))
+            }
         };
+        if self.stat {
+            let mut numbers = Totals::default();
+            numbers.add(file);
+            return writeln!(self.out, "{}{status}: {}", file.name, numbers.of_file());
+        }
         writeln!(self.out, "{}{status}", file.name)?;
         for (side, finding) in file.mistakes() {
             let version = match side {
@@ -97,12 +110,12 @@ impl<W: Write> Writer for HumanWriter<W> {
             )?;
         }
         let metadata = &file.difference.metadata;
-        let is_shown = file.status == FileStatus::Changed || self.verbose;
+        let is_shown = !file.changed_metadata().is_empty() || self.verbose;
         if is_shown && !metadata.is_empty() {
             let word = match file.status {
                 FileStatus::Added => paint(GOOD, "added"),
                 FileStatus::Removed => paint(BAD, "removed"),
-                FileStatus::Changed => paint(WARN, "changed"),
+                FileStatus::Changed | FileStatus::Moved => paint(WARN, "changed"),
             };
             let promise = mark(file.changes_metadata_promise());
             writeln!(self.out, "  {word} metadata{promise}")?;

@@ -33,6 +33,8 @@ struct FileObject<'a> {
     file: &'a str,
     host: &'a str,
     change: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_from: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mistakes: Vec<MistakeObject<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,6 +83,7 @@ struct Summary {
     removed: u64,
     changed: u64,
     promises_changed: u64,
+    domains_moved: u64,
     not_compared: u64,
     metadata_changed: u64,
     files_with_mistakes: u64,
@@ -151,7 +154,9 @@ impl<W: Write> Writer for JsonWriter<W> {
                 FileStatus::Added => "added",
                 FileStatus::Removed => "removed",
                 FileStatus::Changed => "changed",
+                FileStatus::Moved => "moved",
             },
+            moved_from: file.former_host(),
             mistakes: mistakes.collect(),
             metadata: file.difference.metadata.iter().map(key).collect(),
             records: records.map(|it| record(file, it)).collect(),
@@ -167,6 +172,7 @@ impl<W: Write> Writer for JsonWriter<W> {
             removed: totals.removed,
             changed: totals.changed,
             promises_changed: totals.promises,
+            domains_moved: totals.moved,
             not_compared: totals.unknown,
             metadata_changed: totals.metadata,
             files_with_mistakes: totals.mistaken,

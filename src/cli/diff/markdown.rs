@@ -10,7 +10,7 @@ use urldb_render::numbers::number;
 use urldb_render::{LARGEST_BODY, code, shorten};
 use urldb_text::sanitize;
 
-use super::compared::{ComparedFile, FileStatus, Side, Totals, count, method};
+use super::compared::{ComparedFile, Side, Totals, count, method};
 use super::{Writer, values};
 use crate::config::{ChangedKeys, FILE_NAME};
 use crate::environment;
@@ -38,6 +38,7 @@ const FRAME: usize = 4_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     Promises,
+    Moved,
     Metadata,
     Removed,
     NotCompared,
@@ -45,8 +46,9 @@ enum Section {
     Changed,
 }
 
-const SECTIONS: [(Section, &str); 6] = [
+const SECTIONS: [(Section, &str); 7] = [
     (Section::Promises, "Promise changed"),
+    (Section::Moved, "Domains moved"),
     (Section::Metadata, "Metadata changed"),
     (Section::Removed, "Removed"),
     (Section::NotCompared, "Not compared"),
@@ -142,8 +144,12 @@ impl<W: Write> Writer for MarkdownWriter<W> {
             );
             self.push(Section::NotCompared, item);
         }
-        let metadata = &file.difference.metadata;
-        if file.status == FileStatus::Changed && !metadata.is_empty() {
+        if let Some(former) = file.former_host() {
+            let former = shown(former, LONGEST_VALUE);
+            self.push(Section::Moved, format!("- {name}, from {former}"));
+        }
+        let metadata = file.changed_metadata();
+        if !metadata.is_empty() {
             self.push(Section::Metadata, format!("- {name}{}", keys(metadata)));
         }
         for record in &file.difference.records {

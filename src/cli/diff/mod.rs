@@ -7,20 +7,23 @@ mod compared;
 mod human;
 mod json;
 mod markdown;
+mod moves;
 mod values;
 
 pub(crate) use markdown::settings_line;
 
 use std::io;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 
 use self::compared::{ComparedFile, Totals, Versions};
+use self::moves::Moves;
 use super::Context;
 use super::print::output;
 use crate::cli::args::{changed_settings, domain_file_name};
 use crate::exit::ExitCode;
-use crate::git::{Comparison, GitEnv, Repository};
+use crate::git::{ChangedFile, Comparison, GitEnv, Repository};
 
 /// Show which records were added, removed and changed between two states of the database
 ///
@@ -33,6 +36,7 @@ Examples:
   urldb diff                      since the last commit
   urldb diff --staged             what the next commit changes
   urldb diff main...              on this branch, since it left main
+  urldb diff --stat v1.0..v2.0    between two commits, a line for each file
   urldb diff v1.0..v2.0           between two commits
   urldb diff --format markdown main... | gh pr comment --body-file -
 
@@ -51,6 +55,9 @@ pub(super) struct Args {
     /// Form of the output
     #[arg(long, default_value = "human")]
     format: DiffFormat,
+    /// Only a line with numbers for each file
+    #[arg(long)]
+    stat: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,6 +89,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             command.as_deref().unwrap_or("urldb diff REV..REV")
         );
     }
+    anyhow::ensure!(
+        !args.stat || args.format == DiffFormat::Human,
+        "--stat is for people: it has no other --format"
+    );
     let database = context.database();
     let repository = Repository::discover(&database, GitEnv::from_process())?;
     let repository = repository.ok_or_else(|| {
@@ -93,7 +104,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let settings = settings.as_ref();
     let out = io::BufWriter::new(output::stdout());
     let mut writer: Box<dyn Writer> = match args.format {
-        DiffFormat::Human => Box::new(human::HumanWriter::new(out, settings, context)?),
+        DiffFormat::Human => Box::new(human::HumanWriter::new(out, settings, args.stat, context)?),
         DiffFormat::Markdown => Box::new(markdown::MarkdownWriter::new(out, settings, &comparison)),
         DiffFormat::Json => Box::new(json::JsonWriter::new(out, settings, &comparison)?),
     };
@@ -110,16 +121,25 @@ fn compare(
 ) -> anyhow::Result<()> {
     let database = context.database();
     let folder = repository.relative(&database)?;
+    let files = repository.changed_files(comparison, &folder)?.into_iter();
+    let files = files.filter_map(|file| {
+        let path = database.join(domain_file_name(&file.path, &folder)?);
+        Some((file, path))
+    });
+    let files: Vec<(ChangedFile, PathBuf)> = files.collect();
+    let moves = Moves::find(repository, &files)?;
     let mut totals = Totals::default();
-    for file in repository.changed_files(comparison, &folder)? {
-        let Some(name) = domain_file_name(&file.path, &folder) else {
+    for (index, (file, path)) in files.iter().enumerate() {
+        if moves.is_source(index) {
+            continue;
+        }
+        let Some(mut versions) = Versions::read(repository, file, path)? else {
             continue;
         };
-        let path = database.join(name);
-        let Some(versions) = Versions::read(repository, &file, &path)? else {
-            continue;
-        };
-        let compared = versions.compare(context.shown(&path));
+        if let Some((file, path)) = moves.source_of(index).and_then(|from| files.get(from)) {
+            versions.move_from(Versions::read(repository, file, path)?);
+        }
+        let compared = versions.compare(context.shown(path));
         totals.add(&compared);
         if compared.differs() {
             writer.add(&compared)?;
