@@ -26,6 +26,7 @@ mod lint;
 mod list;
 mod log;
 mod man;
+mod mv;
 mod notify;
 mod print;
 mod resolve;
@@ -75,6 +76,7 @@ struct Cli {
 enum Command {
     Add(add::Args),
     Rm(rm::Args),
+    Mv(mv::Args),
     List(list::Args),
     Accept(accept::Args),
     Import(import::Args),
@@ -132,6 +134,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Init(args) => init::run(args, &cli.global),
         Command::Add(args) => add::run(args, &mut context()?),
         Command::Rm(args) => rm::run(args, &context()?),
+        Command::Mv(args) => mv::run(args, &context()?),
         Command::List(args) => list::run(args, &context()?),
         Command::Url(args) => url::run(args, context),
         Command::Export(args) => export::run(args, &context()?),
@@ -181,7 +184,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Promises",
-        &["add", "rm", "list", "accept", "import", "export"],
+        &["add", "rm", "mv", "list", "accept", "import", "export"],
     ),
     ("Lists", &["add-list", "sync"]),
     ("Files", &["fmt", "lint", "diff", "resolve"]),

@@ -94,6 +94,12 @@ pub struct Capture {
 }
 
 impl Entry {
+    /// Whether the URL is as promised, beyond doubt.
+    pub fn is_settled(&self) -> bool {
+        let status = &self.url_status;
+        status.state == State::Ok && status.pending.is_none() && self.incident.is_none()
+    }
+
     /// The document of the ledger file; [`Content::to_mapping`] has the content.
     pub(super) fn to_mapping(&self, key: &JobKey) -> Mapping {
         let mut mapping = identity(key);

@@ -67,6 +67,8 @@ pub struct Ledger {
     folder: Root,
     domains: BTreeMap<String, Domain>,
     changed: BTreeSet<String>,
+    /// The domains whose files stay; all without a value.
+    kept: Option<BTreeSet<String>>,
     spool: Spool,
     /// Most pages of a domain in memory.
     most_pages: usize,
@@ -79,6 +81,7 @@ impl Ledger {
             folder: folder.clone(),
             domains: BTreeMap::new(),
             changed: BTreeSet::new(),
+            kept: None,
             spool: Spool::new(folder),
             most_pages: pages::MOST_IN_MEMORY,
         }
@@ -300,26 +303,52 @@ impl Ledger {
         Ok(())
     }
 
-    /// Removes the ledger files of all other domains: their domain files are gone.
-    pub fn forget_others<'a>(
-        &self,
-        hosts: impl IntoIterator<Item = &'a str>,
-    ) -> anyhow::Result<()> {
-        let (mut kept, mut kept_captures) = (BTreeSet::new(), BTreeSet::new());
-        for host in hosts {
-            kept.insert(file_of(&self.folder, host));
-            kept_captures.insert(captures::file_of(&self.folder, host));
-        }
-        remove_others(&self.folder, &kept, is_ours)?;
-        let folder = captures::folder(&self.folder);
-        remove_others(&folder, &kept_captures, captures::is_ours)
+    /// Whether the ledger has a file of the domain.
+    pub fn has_file(&self, domain: &str) -> bool {
+        file_of(&self.folder, domain).is_file()
     }
 
-    /// Writes the files that have changed, each atomically, the captures of a domain before its statuses.
-    pub fn save(&mut self) -> anyhow::Result<()> {
-        if self.changed.is_empty() {
-            return Ok(());
+    /// Takes the entries of a domain that moved into the domain `to`, which has none: those of URLs that are as promised.
+    /// What else was known of a URL is told anew of its new address. Returns the number of entries.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn take_over(&mut self, from: &str, to: &str) -> anyhow::Result<u64> {
+        self.open(to)?;
+        let former = Self::load(&self.folder, [from])?;
+        let mut taken = 0;
+        for known in former.keys() {
+            let Some(entry) = former.get(known).filter(|entry| entry.is_settled()) else {
+                continue;
+            };
+            let key = JobKey {
+                domain: to.to_owned(),
+                ..known.clone()
+            };
+            self.open_at(&key)?;
+            let domain = self.head(to);
+            domain.is_content_changed |= entry.content.is_some();
+            domain
+                .pages
+                .get_or_insert_default()
+                .set(&key, entry.clone());
+            taken += 1;
         }
+        if taken > 0 {
+            self.changed.insert(to.to_owned());
+        }
+        self.close(to);
+        Ok(taken)
+    }
+
+    /// Lets [`Ledger::save`] remove the ledger files of all other domains: their domain files are gone.
+    pub fn forget_others<'a>(&mut self, hosts: impl IntoIterator<Item = &'a str>) {
+        self.kept = Some(hosts.into_iter().map(str::to_owned).collect());
+    }
+
+    /// Writes the files that have changed, each atomically, the captures of a domain before its statuses. Removes
+    /// the files of forgotten domains after that: another domain may have taken their entries over.
+    pub fn save(&mut self) -> anyhow::Result<()> {
         while let Some(name) = self.changed.pop_first() {
             let known = self.domains.get(&name);
             let has_entries = known.is_some_and(|domain| domain.pages.is_some());
@@ -342,7 +371,19 @@ impl Ledger {
                 domain.pages = None;
             }
         }
-        Ok(())
+        match self.kept.take() {
+            Some(hosts) => self.remove_others(&hosts),
+            None => Ok(()),
+        }
+    }
+
+    fn remove_others(&self, hosts: &BTreeSet<String>) -> anyhow::Result<()> {
+        let files = |of: fn(&Root, &str) -> RootFile| -> BTreeSet<RootFile> {
+            hosts.iter().map(|host| of(&self.folder, host)).collect()
+        };
+        remove_others(&self.folder, &files(file_of), is_ours)?;
+        let folder = captures::folder(&self.folder);
+        remove_others(&folder, &files(captures::file_of), captures::is_ours)
     }
 }
 
@@ -362,17 +403,20 @@ fn remove_others(
     Ok(())
 }
 
-/// The domains of which a ledger has statuses.
+/// The domains, among those that are wanted, of which a ledger has statuses.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn domains(ledger: &Root) -> anyhow::Result<Vec<String>> {
+pub fn domains(ledger: &Root, is_wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
     let files = match ledger.files() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
         files => files.with_context(|| format!("cannot read {}", ledger.path().display()))?,
     };
-    let files = files.into_iter().filter(is_ours);
-    Ok(files.filter_map(|file| domain::domain_of(&file)).collect())
+    let wanted = files.into_iter().filter_map(|file| {
+        let domain = domain::domain_of(&file).filter(|domain| is_wanted(domain))?;
+        is_ours(&file).then_some(domain)
+    });
+    Ok(wanted.collect())
 }
 
 /// Whether [`Ledger::save`] wrote this file. Other files are never removed.
@@ -474,9 +518,11 @@ mod tests {
         ledger.save().unwrap();
         let other = captures.with_file_name("notes.yaml");
         fs::write(&other, "---\nnotes: of somebody\n").unwrap();
-        ledger.forget_others(["example.org"]).unwrap();
+        ledger.forget_others(["example.org"]);
+        ledger.save().unwrap();
         assert!(captures.exists());
-        ledger.forget_others(["other.example"]).unwrap();
+        ledger.forget_others(["other.example"]);
+        ledger.save().unwrap();
         assert!(!captures.exists() && other.exists());
 
         let (folder, captures) = two_files();
@@ -628,7 +674,9 @@ mod tests {
         let of_host = file_of(&root(&folder), "archive");
         assert!(of_host.is_file());
         let hosts = [];
-        Ledger::new(&root(&folder)).forget_others(hosts).unwrap();
+        let mut ledger = Ledger::new(&root(&folder));
+        ledger.forget_others(hosts);
+        ledger.save().unwrap();
         assert!(!of_host.is_file() && fs::read_to_string(checks.path()).unwrap() == text);
     }
 

@@ -244,7 +244,8 @@ fn forget(
             ledger.close(domain);
         }
     }
-    ledger.forget_others(hosts.iter().map(String::as_str))
+    ledger.forget_others(hosts.iter().map(String::as_str));
+    Ok(())
 }
 
 /// The delay of a run that began at `started`, by the complete runs before.

@@ -1,9 +1,14 @@
 //! The step before planning: what a run knows of earlier runs, and its own description.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_files::Root;
+use urldb_format::{DomainFile, RecordEntry, RecordSet};
 use urldb_protocol::RunInfo;
+use urldb_verdict::JobKey;
 
 use super::domain_files::DomainFiles;
 use super::options::RunOptions;
@@ -137,8 +142,53 @@ pub(super) fn open_ledger(
         ledger.open(host)?;
         ledger.close(host);
     }
+    notes.extend(follow_moves(config, &mut ledger)?);
     notes.extend(forget_lost_captures(config, hosts, started, &mut ledger)?);
     Ok(ledger)
+}
+
+/// Takes what the ledger knows of domains that moved over to their new names. Returns a line about each.
+fn follow_moves(config: &Config, ledger: &mut Ledger) -> anyhow::Result<Vec<String>> {
+    let database = config.open_database()?;
+    let files: BTreeMap<String, &Path> = database
+        .files()
+        .iter()
+        .map(|file| (urldb_format::host_of(file), file.as_path()))
+        .collect();
+    let folder = config.ledger_root();
+    let new: Vec<(&String, &Path)> = files
+        .iter()
+        .filter(|(host, _)| !ledger.has_file(host))
+        .map(|(host, file)| (host, *file))
+        .collect();
+    if new.is_empty() {
+        return Ok(vec![]);
+    }
+    let gone = ledger::domains(&folder, |host| !files.contains_key(host))?;
+    if gone.is_empty() {
+        return Ok(vec![]);
+    }
+    let of_gone = gone.iter().map(|host| {
+        let former = Ledger::load(&folder, [host.as_str()])?;
+        Ok(RecordSet::of_identities(former.keys().map(JobKey::record)))
+    });
+    let of_gone = of_gone.collect::<anyhow::Result<Vec<RecordSet>>>()?;
+    let of_new = new.iter().map(|(_, file)| {
+        let file = DomainFile::read_or_report(file).file;
+        let records = file.records().map(RecordEntry::record);
+        RecordSet::of_identities(records.map(|it| file.metadata().exact_identity_of(it)))
+    });
+    let mut notes = vec![];
+    for (from, to) in urldb_format::moves(&of_gone, &of_new.collect::<Vec<_>>()) {
+        let (from, to) = (&gone[from], new[to].0);
+        let taken = ledger.take_over(from, to)?;
+        if taken > 0 {
+            notes.push(format!(
+                "{from} moved to {to}: what is known of {taken} of its URLs goes with it"
+            ));
+        }
+    }
+    Ok(notes)
 }
 
 /// Removes temporary files of killed runs. No other process writes there meanwhile.

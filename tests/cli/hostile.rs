@@ -77,10 +77,11 @@ const EVIL: (&str, &str) = ("EVIL", "##[set-env name=A]b\u{202e}\u{1b}]0;x");
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&str, &str>); 42] = [
+const COMMANDS: [(&str, Result<&str, &str>); 43] = [
     ("init", Err("prints names of its own files")),
     ("add", Ok("add http://example.test/EVIL")),
     ("rm", Ok("rm http://example.test/EVIL")),
+    ("mv", Ok("mv EVIL new.test")),
     ("list", Ok("list")),
     ("url explain", Ok("url explain http://example.test/EVIL")),
     ("url normalize", Err("prints URLs as bytes, for programs")),

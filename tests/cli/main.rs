@@ -119,6 +119,7 @@ mod lost_evidence;
 mod messages;
 mod mistakes;
 mod month;
+mod moving;
 mod notifiers;
 mod one_shard;
 mod outbox;

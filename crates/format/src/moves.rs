@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::domain_file::DomainFile;
 use crate::entry::RecordEntry;
-use crate::record::Record;
+use crate::record::{Record, RecordIdentity};
 
 /// The records of a domain file, to be compared with those of another host. Its size is eight bytes a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,18 +17,28 @@ impl RecordSet {
         if !file.blocking_findings().is_empty() {
             return Self::default();
         }
-        let hash = |text: String| {
-            let mut hasher = DefaultHasher::new();
-            text.hash(&mut hasher);
-            hasher.finish()
-        };
         // Many hosts have a record of their root without a promise: it says nothing of a move.
         let is_bare_root = |record: &&Record| record.path == "/" && record.to_mapping().len() == 1;
         let records = file.records().map(RecordEntry::record);
         let records = records.filter(|record| !is_bare_root(record));
-        let records = records.map(Record::to_mapping);
-        Self(records.map(|record| hash(format!("{record:?}"))).collect())
+        Self(
+            records
+                .map(|record| hash_of(&format!("{:?}", record.to_mapping())))
+                .collect(),
+        )
     }
+
+    /// Records of which only the identities are known.
+    pub fn of_identities(identities: impl IntoIterator<Item = RecordIdentity>) -> Self {
+        let identities = identities.into_iter().filter(|it| it.path != "/");
+        Self(identities.map(|it| hash_of(&it)).collect())
+    }
+}
+
+fn hash_of(known: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    known.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The moves between files that are gone and new files: pairs of an index of `gone` and one of `new`, in the order of

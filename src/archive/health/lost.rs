@@ -225,7 +225,7 @@ pub fn files_not_here(config: &Config) -> anyhow::Result<BTreeSet<String>> {
     let folder = config.ledger_root();
     let mut ledger = Ledger::new(&folder);
     let mut files = BTreeSet::new();
-    for domain in crate::ledger::domains(&folder)? {
+    for domain in crate::ledger::domains(&folder, |_| true)? {
         ledger.open(&domain)?;
         let captures = ledger.captures_where(&domain, |file| !names.contains(file))?;
         files.extend(captures.into_iter().map(|capture| capture.file));

@@ -390,7 +390,7 @@ pub fn forget_captures(
 ) -> anyhow::Result<()> {
     let folder = config.ledger_root();
     let mut ledger = crate::ledger::Ledger::new(&folder);
-    for domain in crate::ledger::domains(&folder)? {
+    for domain in crate::ledger::domains(&folder, |_| true)? {
         ledger.open(&domain)?;
         ledger.forget_captures(&domain, files, ambient.now_in_seconds())?;
         ledger.close(&domain);
