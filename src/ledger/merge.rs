@@ -157,7 +157,7 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
         // The evidence of one run, or the dates of one certificate.
         _ => ValueMerge::Whole,
     };
-    Some(merge_mappings(versions, rule, later).mapping)
+    Some(merge_mappings(versions, rule, Some(later)).mapping)
 }
 
 /// Compares two versions of a document by when a run last changed them. Versions without `updated`

@@ -92,7 +92,7 @@ pub use limits::LARGEST_FILE;
 pub use lint::{Linter, lint, lint_misnamed, lint_promise};
 pub use merge::{
     Conflict, ConflictKind, MarkerStyle, Merged, MergedMapping, Side, UnreadableVersion,
-    ValueMerge, Versions, merge, merge_mappings,
+    ValueMerge, Versions, merge, merge_ancestors, merge_mappings,
 };
 pub use metadata::Metadata;
 pub use moves::{RecordSet, moves};

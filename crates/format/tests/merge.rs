@@ -8,6 +8,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use urldb_format::{
     Conflict, ConflictKind, DomainFile, MarkerStyle, Merged, Side, Versions, lint, merge,
+    merge_ancestors,
 };
 use urldb_text::Code;
 
@@ -425,6 +426,95 @@ fn a_file_that_one_side_removed() {
         (text.as_str(), conflicts.len()),
         ("---\nhttps: true\n---\n_path: /a\n---\n_path: /b\n", 0)
     );
+}
+
+#[test]
+fn a_file_that_one_side_removed_and_the_other_only_thinned_out_is_removed() {
+    let style = MarkerStyle::default();
+    let base = BASE.replace(
+        "---\nhttps: true\n",
+        "# top\n---\n# of https\nhttps: true\n",
+    );
+    let without = base.replace("---\n_path: /m\n", "");
+    let other = without.replace("# of https\nhttps: true\n", "");
+    for (changed, is_removed) in [
+        (without.clone(), true),
+        (other, true),
+        (without.replace("- x\n", "- x\n- y\n"), false),
+        (without.replace("content-length: 1\n", ""), false),
+        (
+            without.replace("https: true\n", "https: true\nowner: me\n"),
+            false,
+        ),
+        (without.replace("# top\n", "# top\n# more\n"), false),
+        (without.clone() + "---\n_path: /zz\n", false),
+        (without.clone() + "---\n_path: [/zz\n", false),
+    ] {
+        let [base, changed] = [&base, &changed].map(|text| Some(text.as_bytes()));
+        for (ours, theirs) in [(None, changed), (changed, None)] {
+            let merged = merge(Versions { base, ours, theirs }, &style).unwrap();
+            assert_eq!(
+                merged == Merged::Removed,
+                is_removed,
+                "{changed:?} {merged:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn two_ancestors_become_one_without_markers() {
+    let merge = |base: Option<&str>, ours: Option<&str>, theirs: Option<&str>| {
+        let [base, ours, theirs] = [base, ours, theirs].map(|text| text.map(str::as_bytes));
+        let of = |ours, theirs| merge_ancestors(Versions { base, ours, theirs });
+        let merged = of(ours, theirs);
+        assert_eq!(of(theirs, ours), merged);
+        merged.map(|bytes| String::from_utf8(bytes).unwrap())
+    };
+    let all = |base: &str, ours: &str, theirs: &str| merge(Some(base), Some(ours), Some(theirs));
+    // Disputed keys have the value of the base, and the other ones that of the side that changed them.
+    let ours = BASE.replace("length: 1", "length: 2\nname: ours");
+    let theirs = BASE.replace("length: 1", "length: 3\nstatus: 200") + "---\n_path: /zz\n";
+    assert_eq!(
+        all(BASE, &ours, &theirs).unwrap(),
+        BASE.replace("length: 1", "length: 1\nname: ours\nstatus: 200") + "---\n_path: /zz\n"
+    );
+    let (ours, theirs) = (
+        BASE.replace("true", "false"),
+        BASE.replace("true", "null\nvary: x"),
+    );
+    assert!(all(BASE, &ours, &theirs).unwrap().contains("https: true\n"));
+    // A record that an ancestor removed and the other one changed stays; one that both added is there.
+    let without = BASE.replace("---\n_path: /m\n", "");
+    let changed = BASE.replace("_path: /m\n", "_path: /m\nname: m\n");
+    assert_eq!(all(BASE, &without, &changed).unwrap(), BASE);
+    let added = |name: &str| format!("{BASE}---\n_path: /zz\nname: {name}\nstatus: 200\n");
+    assert_eq!(
+        all(BASE, &added("a"), &added("b")).unwrap(),
+        format!("{BASE}---\n_path: /zz\nstatus: 200\n")
+    );
+    // What promises bytes that neither has seen promises those of the base.
+    let (length, digest) = (
+        "content-length: 1",
+        format!("content-sha256: {}", "ab".repeat(32)),
+    );
+    let (ours, theirs) = (
+        BASE.replace(length, "content-length: 2"),
+        BASE.replace(length, &format!("{length}\n{digest}")),
+    );
+    assert_eq!(all(BASE, &ours, &theirs).unwrap(), BASE);
+    // A file.
+    assert_eq!(merge(Some(BASE), None, Some(BASE)), None);
+    assert_eq!(
+        merge(Some(BASE), None, Some(&changed)),
+        Some(BASE.to_owned())
+    );
+    assert_eq!(merge(None, None, Some(BASE)), Some(BASE.to_owned()));
+    assert_eq!(
+        all(BASE, "---\n---\n_path: [\n", &changed),
+        Some(BASE.to_owned())
+    );
+    assert_eq!(merge(None, Some("---\n---\n_path: [\n"), Some(BASE)), None);
 }
 
 #[test]

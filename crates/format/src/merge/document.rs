@@ -36,6 +36,8 @@ pub(super) enum MergedDocument<T> {
 /// all keys that are no conflict, so that keeping one text loses no more than needed.
 pub(super) struct Dispute {
     pub(super) base: String,
+    /// The base with the changes of both sides that are no conflict.
+    pub(super) undisputed: String,
     pub(super) ours: String,
     pub(super) theirs: String,
     pub(super) kind: ConflictKind,
@@ -64,6 +66,7 @@ pub(super) fn merge_files(files: [&DomainFile; 3]) -> MergedFile<'_> {
         Some(lines) => MergedDocument::Clean(text_of(&lines)),
         None => MergedDocument::Conflict(Dispute {
             base: text_of(&base.footer),
+            undisputed: text_of(&base.footer),
             ours: text_of(&ours.footer),
             theirs: text_of(&theirs.footer),
             kind: ConflictKind::Keys(vec![]),
@@ -129,10 +132,12 @@ fn merge_heads(
         Some(kind) => {
             let [base, _, _] = mappings;
             let (base, _) = text(layouts[0], base);
+            let (undisputed, _) = text(&merged.base.1, merged.base.0);
             let (ours, metadata) = text(&merged.ours.1, merged.ours.0);
             let (theirs, other) = text(&merged.theirs.1, merged.theirs.0);
             let dispute = Dispute {
                 base,
+                undisputed,
                 ours,
                 theirs,
                 kind,
@@ -165,6 +170,7 @@ fn merge_record<'a>(
         let left = ours.or(theirs)?;
         let dispute = Dispute {
             base: canonical(base),
+            undisputed: canonical(base),
             ours: canonical(ours),
             theirs: canonical(theirs),
             kind: ConflictKind::RemovedAndChanged,
@@ -182,7 +188,7 @@ fn merge_record<'a>(
     ];
     let mut merged = merge_parts(mappings.each_ref(), layouts);
     if merged.conflict.is_none() {
-        let [_, our_mapping, their_mapping] = &mappings;
+        let [base_mapping, our_mapping, their_mapping] = &mappings;
         match entry_of(merged.ours.0, merged.ours.1) {
             Some(entry) if !has_new_mistake(&entry, [our, their]) => {
                 let identity = clean(&entry);
@@ -190,9 +196,10 @@ fn merge_record<'a>(
             }
             _ => {}
         }
-        // The keys contradict each other only together: each side keeps its own.
+        // The keys contradict each other only together: each version keeps its own.
         let keys = changed_keys(our_mapping, their_mapping);
         merged = MergedParts {
+            base: (base_mapping.clone(), layouts[0].clone()),
             ours: (our_mapping.clone(), our.layout.clone()),
             theirs: (their_mapping.clone(), their.layout.clone()),
             conflict: Some(ConflictKind::Keys(keys)),
@@ -201,6 +208,7 @@ fn merge_record<'a>(
     let text = |(mapping, layout): (Mapping, Layout)| canonical(entry_of(mapping, layout).as_ref());
     let dispute = Dispute {
         base: canonical(base),
+        undisputed: text(merged.base),
         ours: text(merged.ours),
         theirs: text(merged.theirs),
         kind: merged.conflict.unwrap_or(ConflictKind::RemovedAndChanged),
@@ -236,11 +244,12 @@ fn changed_keys(ours: &Mapping, theirs: &Mapping) -> Vec<String> {
     keys.into_iter().map(str::to_owned).collect()
 }
 
-/// The values and comments of a merged document: for either side, if there is a conflict.
+/// The values and comments of a merged document. In a conflict, each version has its own values of the
+/// disputed keys; else only `ours` has the result.
 struct MergedParts {
+    base: (Mapping, Layout),
     ours: (Mapping, Layout),
     theirs: (Mapping, Layout),
-    /// `None` if both sides have the same.
     conflict: Option<ConflictKind>,
 }
 
@@ -253,7 +262,7 @@ fn rule(key: &str) -> ValueMerge {
 }
 
 fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
-    let mut ours = merge_mappings(mappings, rule, Side::Ours);
+    let mut ours = merge_mappings(mappings, rule, Some(Side::Ours));
     let comments = merge_comments(layouts);
     let mixes_bytes = mixes_bytes(mappings, &ours.mapping);
     if mixes_bytes {
@@ -265,18 +274,22 @@ fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
     }
     if let (true, Some(comments)) = (ours.conflicts.is_empty(), &comments) {
         return MergedParts {
+            base: (Mapping::new(), Layout::default()),
             ours: (ours.mapping, comments.clone()),
             theirs: (Mapping::new(), Layout::default()),
             conflict: None,
         };
     }
-    let mut theirs = merge_mappings(mappings, rule, Side::Theirs);
+    let mut base = merge_mappings(mappings, rule, None);
+    let mut theirs = merge_mappings(mappings, rule, Some(Side::Theirs));
     if mixes_bytes {
+        take_bytes(&mut base.mapping, mappings[0]);
         take_bytes(&mut ours.mapping, mappings[1]);
         take_bytes(&mut theirs.mapping, mappings[2]);
     }
     let layout = |side: usize| comments.clone().unwrap_or_else(|| layouts[side].clone());
     MergedParts {
+        base: (base.mapping, layout(0)),
         ours: (ours.mapping, layout(1)),
         theirs: (theirs.mapping, layout(2)),
         conflict: Some(ConflictKind::Keys(ours.conflicts)),

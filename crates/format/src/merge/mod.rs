@@ -126,6 +126,26 @@ pub struct UnreadableVersion {
 /// # Errors
 /// If both sides changed the file, and a version is not YAML of the format: nothing was merged then.
 pub fn merge(versions: Versions, style: &MarkerStyle) -> Result<Merged, UnreadableVersion> {
+    merge_with(versions, Some(style))
+}
+
+/// Merges two common ancestors of two branches into one, the base of a merge of these branches; `versions`
+/// has the ancestors as its sides, and what they descend from as its base. Never conflicts: a key that the
+/// ancestors dispute has the value of the base, and so has a file that cannot be merged by record. `None`
+/// is a base without the file.
+pub fn merge_ancestors(versions: Versions) -> Option<Vec<u8>> {
+    match merge_with(versions, None) {
+        Ok(Merged::Removed) => None,
+        Ok(Merged::File { bytes, .. }) => Some(bytes),
+        Ok(Merged::RemovedAndChanged { .. }) | Err(_) => versions.base.map(<[u8]>::to_vec),
+    }
+}
+
+/// Merges the versions, with markers of this style around conflicts, or with the base in place of them.
+fn merge_with(
+    versions: Versions,
+    style: Option<&MarkerStyle>,
+) -> Result<Merged, UnreadableVersion> {
     if let Some(bytes) = versions.undisputed() {
         return Ok(bytes.map_or(Merged::Removed, |bytes| Merged::File {
             bytes: canonical_or_same(bytes),
@@ -133,10 +153,10 @@ pub fn merge(versions: Versions, style: &MarkerStyle) -> Result<Merged, Unreadab
         }));
     }
     let Versions { base, ours, theirs } = versions;
+    let base = read(base.unwrap_or_default(), "the common ancestor");
     let (removed_by, changed) = match (ours, theirs) {
         (Some(ours), Some(theirs)) => {
-            let base = read(base.unwrap_or_default(), "the common ancestor")?;
-            let (ours, theirs) = (read(ours, "ours")?, read(theirs, "theirs")?);
+            let (base, ours, theirs) = (base?, read(ours, "ours")?, read(theirs, "theirs")?);
             let merged = document::merge_files([&base, &ours, &theirs]);
             let (text, conflicts) = output::write(merged, style);
             let bytes = text.into_bytes();
@@ -145,12 +165,22 @@ pub fn merge(versions: Versions, style: &MarkerStyle) -> Result<Merged, Unreadab
         (None, changed) => (Side::Ours, changed),
         (changed, None) => (Side::Theirs, changed),
     };
-    let canonical = |bytes: Option<&[u8]>| bytes.map(canonical_or_same);
-    Ok(if canonical(base) == canonical(changed) {
-        Merged::Removed
-    } else {
-        Merged::RemovedAndChanged { removed_by }
+    let changed = read(changed.unwrap_or_default(), "the changed version");
+    Ok(match (base, changed) {
+        (Ok(base), Ok(changed)) if !has_news(&base, &changed) => Merged::Removed,
+        _ => Merged::RemovedAndChanged { removed_by },
     })
+}
+
+/// Whether a version has something that its base has not: it does more than to remove records or to
+/// format the file.
+fn has_news(base: &DomainFile, changed: &DomainFile) -> bool {
+    let nothing = parse(b"");
+    let write = |changed| {
+        let merged = document::merge_files([base, &nothing, changed]);
+        output::write(merged, Some(&MarkerStyle::default()))
+    };
+    write(changed) != write(&nothing)
 }
 
 /// The canonical form of a version; the same bytes if the version has none.

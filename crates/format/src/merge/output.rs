@@ -34,14 +34,14 @@ impl Default for MarkerStyle {
 
 /// The text so far, and the conflicts in it.
 struct Writer<'a> {
-    style: &'a MarkerStyle,
+    style: Option<&'a MarkerStyle>,
     text: String,
     lines: usize,
     conflicts: Vec<Conflict>,
 }
 
-/// The text of the file, and its conflicts.
-pub(super) fn write(file: MergedFile, style: &MarkerStyle) -> (String, Vec<Conflict>) {
+/// The text of the file, and its conflicts. Without a style, the base stands in place of each conflict.
+pub(super) fn write(file: MergedFile, style: Option<&MarkerStyle>) -> (String, Vec<Conflict>) {
     let mut out = Writer {
         style,
         text: String::new(),
@@ -90,25 +90,27 @@ impl Writer<'_> {
     }
 
     fn conflict(&mut self, dispute: &Dispute, about: String) {
+        let Some(style) = self.style else {
+            return self.push(&dispute.undisputed);
+        };
         self.conflicts.push(Conflict {
             line: self.lines + 1,
             about,
             kind: dispute.kind.clone(),
         });
-        let style = self.style;
-        self.marker('<', &style.ours);
+        self.marker(style.size, '<', &style.ours);
         self.push(&dispute.ours);
         if let Some(base) = &style.base {
-            self.marker('|', base);
+            self.marker(style.size, '|', base);
             self.push(&dispute.base);
         }
-        self.marker('=', "");
+        self.marker(style.size, '=', "");
         self.push(&dispute.theirs);
-        self.marker('>', &style.theirs);
+        self.marker(style.size, '>', &style.theirs);
     }
 
-    fn marker(&mut self, char: char, label: &str) {
-        let mut line: String = std::iter::repeat_n(char, self.style.size).collect();
+    fn marker(&mut self, size: usize, char: char, label: &str) {
+        let mut line: String = std::iter::repeat_n(char, size).collect();
         if !label.is_empty() {
             line.push(' ');
             line.extend(label.chars().filter(|char| !char.is_control()));

@@ -12,7 +12,7 @@ pub struct MergedMapping {
     /// The merged keys and values, sorted by key.
     pub mapping: Mapping,
     /// The keys to which both sides gave different values, sorted. `mapping` has the value of the
-    /// preferred side.
+    /// preferred version.
     pub conflicts: Vec<String>,
 }
 
@@ -29,11 +29,11 @@ pub enum ValueMerge {
 
 /// Merges the keys that two sides changed since `base`. A key that one side changed has that side's
 /// value. A key that both changed merges as `rule` says, if its values have that form. Any other key
-/// with two new values is a conflict, and gets the value of the side `prefer`.
+/// with two new values is a conflict, and gets the value of the side `prefer`, or of `base` for `None`.
 pub fn merge_mappings(
     [base, ours, theirs]: [&Mapping; 3],
     rule: fn(&str) -> ValueMerge,
-    prefer: Side,
+    prefer: Option<Side>,
 ) -> MergedMapping {
     let mut keys: BTreeMap<&str, [Option<&Value>; 3]> = BTreeMap::new();
     for (version, mapping) in [base, ours, theirs].into_iter().enumerate() {
@@ -60,7 +60,7 @@ pub fn merge_mappings(
 fn merge_value(
     [base, ours, theirs]: [Option<&Value>; 3],
     rule: ValueMerge,
-    prefer: Side,
+    prefer: Option<Side>,
 ) -> (Option<Value>, bool) {
     if ours == theirs || base == theirs {
         return (ours.cloned(), false);
@@ -82,8 +82,9 @@ fn merge_value(
         return ((!items.is_empty()).then_some(Value::List(items)), false);
     }
     let preferred = match prefer {
-        Side::Ours => ours,
-        Side::Theirs => theirs,
+        None => base,
+        Some(Side::Ours) => ours,
+        Some(Side::Theirs) => theirs,
     };
     (preferred.cloned(), true)
 }
@@ -185,15 +186,17 @@ mod tests {
         let merged = |theirs: &Mapping, prefer| {
             merge_mappings([&base, &ours, theirs], |_| ValueMerge::Keys, prefer)
         };
-        let clean = merged(&of(&[("a", "3")]), Side::Ours);
+        let clean = merged(&of(&[("a", "3")]), Some(Side::Ours));
         assert_eq!(clean.mapping, of(&[("a", "3"), ("b", "2")]));
         assert!(clean.conflicts.is_empty());
         let theirs = of(&[("a", "3"), ("b", "4")]);
-        let disputed = merged(&theirs, Side::Ours);
+        let disputed = merged(&theirs, Some(Side::Ours));
         assert_eq!(disputed.mapping, of(&[("a", "3"), ("b", "2")]));
         assert_eq!(disputed.conflicts, ["outer"]);
-        assert_eq!(merged(&theirs, Side::Theirs).mapping, theirs);
-        let whole = merge_mappings([&base, &ours, &theirs], |_| ValueMerge::Whole, Side::Ours);
+        assert_eq!(merged(&theirs, Some(Side::Theirs)).mapping, theirs);
+        assert_eq!(merged(&theirs, None).mapping, of(&[("a", "3")]));
+        let sides = [&base, &ours, &theirs];
+        let whole = merge_mappings(sides, |_| ValueMerge::Whole, Some(Side::Ours));
         assert_eq!((whole.mapping, whole.conflicts.len()), (ours.clone(), 1));
     }
 }
