@@ -12,6 +12,9 @@ use super::repository::{Repository, line};
 /// The name of the driver in git's configuration and in `.gitattributes`.
 const NAME: &str = "urldb";
 
+/// The length of git's conflict markers without an attribute.
+pub const MARKER_SIZE: usize = 7;
+
 /// The text that people see in `git config`.
 const TITLE: &str = "urldb: merges domain files and ledger files by record";
 
@@ -147,7 +150,8 @@ impl Repository {
             let Ok(path) = self.relative(&file) else {
                 continue;
             };
-            if !self.is_ignored(&file)? && self.merge_attribute(&path)?.as_deref() != Some(merge) {
+            if !self.is_ignored(&file)? && self.attribute("merge", &path)?.as_deref() != Some(merge)
+            {
                 unnamed.push(path);
             }
         }
@@ -158,10 +162,23 @@ impl Repository {
         })
     }
 
-    /// The merge that git uses for the file at `path`, relative to the work tree; `None` if no attribute says so.
-    fn merge_attribute(&self, path: &Path) -> Result<Option<String>> {
+    /// The length of git's conflict markers in the file at `path`, relative to the work tree, in a merge that
+    /// adds nothing to it.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn marker_size(&self, path: &Path) -> Result<usize> {
+        let value = self.attribute("conflict-marker-size", path)?;
+        let value = value.unwrap_or_default();
+        let digits = value.split(|char: char| !char.is_ascii_digit()).next();
+        let size = digits.and_then(|digits| digits.parse().ok());
+        Ok(size.filter(|size| *size > 0).unwrap_or(MARKER_SIZE))
+    }
+
+    /// The value of an attribute of the file at `path`, relative to the work tree; `None` without one.
+    fn attribute(&self, name: &str, path: &Path) -> Result<Option<String>> {
         let mut git = self.git();
-        git.args(["check-attr", "-z", "merge", "--"]).arg(path);
+        git.args(["check-attr", "-z", name, "--"]).arg(path);
         let answer = output(&mut git, b"")?;
         let value = answer.split(|byte| *byte == 0).nth(2).unwrap_or_default();
         Ok((value != b"unspecified").then(|| String::from_utf8_lossy(value).into_owned()))

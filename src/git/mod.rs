@@ -23,12 +23,14 @@
 //! - [`hook`]: the hooks, and the text of their shim; `hook_files`: their files.
 //! - [`install`]: installs and removes the shim, and tells its state.
 //! - [`log`]: the commits that changed files.
+//! - [`ancestors`]: the common ancestors of two sides, and the bases of unmerged files.
 //! - [`unmerged`]: the versions of files with a conflict, and how they are resolved.
 //! - [`operation`]: the merge, rebase or the like that git is in the middle of.
 //! - [`managers`]: other programs that manage hooks.
 //! - [`patterns`]: the lines of `.gitattributes` and `.gitignore`.
 //! - [`merge_driver`]: `.gitattributes` and git's configuration for the merge driver.
 
+pub mod ancestors;
 pub mod changed;
 mod command;
 pub mod commit;
@@ -51,6 +53,7 @@ pub mod restage;
 pub mod staged;
 pub mod unmerged;
 
+pub use ancestors::{Ancestor, Base};
 pub use changed::{ChangedFile, Commit, Comparison, FileVersion, Snapshot};
 pub use command::command;
 pub use commit::NewCommit;
@@ -60,8 +63,7 @@ pub use inspection::{GitLock, LockUse, version};
 pub use install::{HookState, Installation};
 pub use log::{LogPart, LoggedCommit};
 pub use managers::HookManager;
-pub use merge_driver::{MergeAttributes, MergeDriverState};
-pub use operation::Ancestor;
+pub use merge_driver::{MARKER_SIZE, MergeAttributes, MergeDriverState};
 pub use patterns::{add_lines, attribute_line, ignore_line};
 pub use pre_commit::{
     CheckedFolder, FileCheck, PreCommitOutcome, RejectedFile, pre_commit, staged_files,

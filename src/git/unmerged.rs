@@ -6,10 +6,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use urldb_files::write_atomically;
 
-use super::command::{CommandResult, complete, output, run};
+use super::command::{complete, output};
+use super::merge_driver::MARKER_SIZE;
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -118,18 +119,56 @@ impl Repository {
             .collect())
     }
 
-    /// Whether the file in the work tree has the bytes that git or urldb left there, so that no work of the
-    /// user is lost. `resolution` has the bytes that urldb would write.
-    pub fn is_untouched(&self, file: &UnmergedFile, resolution: &Resolution) -> Result<bool> {
-        let path = self.work_tree()?.join(&file.path);
-        let present = match urldb_files::read(&path, limits::DOMAIN_FILE) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", paths::shown(&path)));
+    /// The ids under which git would store what the work tree has at the paths of these files, and which it
+    /// then has. A missing file has none.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is too large, or git fails.
+    pub fn work_tree_blobs(&self, files: &[UnmergedFile]) -> Result<BTreeMap<PathBuf, String>> {
+        let top = self.work_tree()?;
+        let (mut present, mut lines) = (vec![], vec![]);
+        for UnmergedFile { path, .. } in files {
+            let size = urldb_files::open(&top.join(path)).and_then(|file| file.metadata());
+            let size = match size {
+                Ok(known) => known.len(),
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => {
+                    return Err(error)
+                        .with_context(|| format!("cannot read {}", paths::shown(path)));
+                }
+            };
+            if limits::DOMAIN_FILE.check(size).is_err() {
+                bail!("{} is too large", paths::shown(path));
             }
-        };
-        let stored = self.stored_id(&file.path, &present)?;
+            present.push(path.clone());
+            lines.extend_from_slice(&quoted(path));
+        }
+        if present.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut clean = self.git();
+        clean.args(["hash-object", "-w", "--stdin-paths"]);
+        let ids = line(output(&mut clean, &lines)?)?;
+        let ids: Vec<_> = ids.lines().map(str::to_owned).collect();
+        ensure!(
+            ids.len() == present.len(),
+            "`git hash-object` printed something unexpected"
+        );
+        Ok(present.into_iter().zip(ids).collect())
+    }
+
+    /// Whether the file in the work tree has the bytes that git or urldb left there, so that no work of the
+    /// user is lost. `resolution` has the bytes that urldb would write, and `stored` is the blob of those in
+    /// the work tree.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn is_untouched(
+        &self,
+        file: &UnmergedFile,
+        resolution: &Resolution,
+        stored: &str,
+    ) -> Result<bool> {
         match resolution {
             Resolution::Merged(bytes) | Resolution::Conflict(bytes) => {
                 if self.write_blob(bytes)? == stored {
@@ -144,8 +183,8 @@ impl Repository {
                 }
             }
         }
-        let left = self.left_by_git(&file.path)?;
-        if left.as_ref() == Some(&stored) {
+        // What the merge left in the work tree, where git stores that.
+        if self.blob_at("AUTO_MERGE", &file.path)?.as_deref() == Some(stored) {
             return Ok(true);
         }
         // `git checkout --merge`, and versions of git that do not store what they left.
@@ -154,10 +193,10 @@ impl Repository {
             return Ok(false);
         };
         let base = base.unwrap_or_default();
-        let stored = without_labels(&self.read_blob(&stored).unwrap_or(present));
+        let stored = without_labels(&self.read_blob(stored)?);
         for style in [TextStyle::Merge, TextStyle::Diff3, TextStyle::Zdiff3] {
             let versions = [&base, &ours, &theirs].map(Vec::as_slice);
-            let merged = text_merge(versions, style, 7)?;
+            let merged = text_merge(versions, style, MARKER_SIZE)?;
             if merged.is_some_and(|merged| without_labels(&merged.bytes) == stored) {
                 return Ok(true);
             }
@@ -198,31 +237,33 @@ impl Repository {
     /// If a file of the work tree is no regular file or cannot be written, or another process has
     /// locked the index. The index is unchanged then.
     pub fn resolve(&self, resolutions: &[(UnmergedFile, Resolution)]) -> Result<()> {
-        let mut lines = Vec::new();
+        let (mut lines, mut written) = (Vec::new(), Vec::new());
         for (file, resolution) in resolutions {
-            let failed = || format!("cannot write {}", paths::shown(&file.path));
+            let entry = |mode: u32, id: &str| index_line(mode, id, &file.path);
             match resolution {
                 Resolution::Merged(bytes) => {
                     let id = self.write_blob(bytes)?;
-                    self.write_work_tree(&file.path, &id).with_context(failed)?;
-                    lines.extend_from_slice(format!("{:o} {id} 0\t", file.mode()).as_bytes());
+                    lines.extend(entry(file.mode(), &id));
+                    written.push((file.path.as_path(), id));
                 }
                 Resolution::Removed => {
-                    self.remove_from_work_tree(&file.path)
-                        .with_context(failed)?;
                     // Only the mode counts, and the length of the id.
                     let id = file.stages.iter().flatten().next();
                     let id = id.map_or_else(String::new, |stage| "0".repeat(stage.id.len()));
-                    lines.extend_from_slice(format!("0 {id}\t").as_bytes());
+                    lines.extend(entry(0, &id));
                 }
                 Resolution::Conflict(bytes) => {
-                    let id = self.write_blob(bytes)?;
-                    self.write_work_tree(&file.path, &id).with_context(failed)?;
-                    continue;
+                    written.push((file.path.as_path(), self.write_blob(bytes)?));
                 }
             }
-            lines.extend_from_slice(&paths::to_bytes(&file.path));
-            lines.push(0);
+        }
+        self.write_work_tree(&written)?;
+        for (file, resolution) in resolutions {
+            if *resolution == Resolution::Removed {
+                let removed = self.safe_path(&file.path);
+                let removed = removed.and_then(|path| Ok(urldb_files::remove(&path)?));
+                removed.with_context(|| format!("cannot remove {}", paths::shown(&file.path)))?;
+            }
         }
         if lines.is_empty() {
             return Ok(());
@@ -245,46 +286,37 @@ impl Repository {
         }
     }
 
-    /// The id under which git stores these bytes of a file in the work tree.
-    fn stored_id(&self, path: &Path, bytes: &[u8]) -> Result<String> {
-        let mut clean = self.git();
-        clean
-            .arg("hash-object")
-            .arg("-w")
-            .arg(as_path(path))
-            .arg("--stdin");
-        line(output(&mut clean, bytes)?)
-    }
-
-    /// The blob that the merge left in the work tree, where git stores that.
-    fn left_by_git(&self, path: &Path) -> Result<Option<String>> {
-        let mut revision = OsString::from("AUTO_MERGE:");
-        revision.push(path);
-        let mut git = self.git();
-        git.args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
-            .arg(revision);
-        match run(&mut git, b"")? {
-            CommandResult::Success(id) => line(id).map(Some),
-            CommandResult::Failure(_) => Ok(None),
+    /// Writes blobs to their files in the work tree, as git would check them out.
+    fn write_work_tree(&self, files: &[(&Path, String)]) -> Result<()> {
+        if files.is_empty() {
+            return Ok(());
         }
-    }
-
-    fn write_work_tree(&self, path: &Path, id: &str) -> Result<()> {
-        let file = self.safe_path(path)?;
+        // Git applies its filters to a copy of each, all in one process.
+        let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
+        let (index, copies) = (folder.path().join("index"), folder.path().join("files"));
+        let lines = files
+            .iter()
+            .map(|(path, id)| index_line(0o100_644, id, path));
+        self.update_index(&index, &lines.collect::<Vec<_>>().concat())?;
+        let mut prefix = OsString::from("--prefix=");
+        prefix.push(copies.join(""));
         let mut smudge = self.git();
         smudge
-            .args(["cat-file", "--filters"])
-            .arg(as_path(path))
-            .arg(id);
-        let bytes = output(&mut smudge, b"")?;
-        if let Some(folder) = file.parent() {
-            urldb_files::make_folder(folder)?;
+            .env("GIT_INDEX_FILE", &index)
+            .args(["checkout-index", "--all", "--quiet"])
+            .arg(prefix);
+        output(&mut smudge, b"")?;
+        for (path, _) in files {
+            let write = || {
+                let bytes = urldb_files::read(&copies.join(path), limits::LEDGER)?;
+                let file = self.safe_path(path)?;
+                if let Some(folder) = file.parent() {
+                    urldb_files::make_folder(folder)?;
+                }
+                Ok::<_, anyhow::Error>(write_atomically(&file, &bytes)?)
+            };
+            write().with_context(|| format!("cannot write {}", paths::shown(path)))?;
         }
-        Ok(write_atomically(&file, &bytes)?)
-    }
-
-    fn remove_from_work_tree(&self, path: &Path) -> Result<()> {
-        urldb_files::remove(&self.safe_path(path)?)?;
         Ok(())
     }
 
@@ -305,10 +337,24 @@ impl Repository {
     }
 }
 
-fn as_path(path: &Path) -> OsString {
-    let mut argument = OsString::from("--path=");
-    argument.push(path);
-    argument
+/// A line for `git update-index -z --index-info`.
+fn index_line(mode: u32, id: &str, path: &Path) -> Vec<u8> {
+    let entry = format!("{mode:o} {id} 0\t");
+    [entry.as_bytes(), &paths::to_bytes(path), b"\0"].concat()
+}
+
+/// A line with a path for git, in quotes, so that it may hold anything.
+fn quoted(path: &Path) -> Vec<u8> {
+    let mut line = vec![b'"'];
+    for byte in paths::to_bytes(path) {
+        match byte {
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'"' | b'\\' => line.extend_from_slice(&[b'\\', byte]),
+            _ => line.push(byte),
+        }
+    }
+    line.extend_from_slice(b"\"\n");
+    line
 }
 
 /// Reads `MODE ID STAGE\tPATH`; the number of the stage counts from 0.

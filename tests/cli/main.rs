@@ -116,6 +116,7 @@ mod incidents;
 mod judging;
 mod limits;
 mod lost_evidence;
+mod merging;
 mod messages;
 mod mistakes;
 mod month;

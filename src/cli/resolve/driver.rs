@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_files::{is_file, open, read, write_atomically};
+use urldb_files::{is_file, open, read, replace_unsynced};
 
 use super::merging::{self, FileKind};
 use crate::cli::GlobalArgs;
 use crate::cli::print::style;
 use crate::config::{self, Config};
 use crate::exit::ExitCode;
-use crate::git::{GitEnv, Repository, Resolution};
+use crate::git::{GitEnv, MARKER_SIZE, Repository, Resolution, TextStyle};
 use crate::limits;
 
 /// Merges three temporary files of git; the second gets the result. `path` is the file in the work
@@ -32,22 +32,45 @@ pub(super) fn run(
         let path = path.display();
         format!("{path} is no file of the database or the ledger, so git merges its lines")
     })?;
-    let attempt = merging::merge(kind, &versions, repository.conflict_style(), marker_size)?;
+    if is_inner(marker_size, path, &repository)? {
+        replace_unsynced(
+            &target,
+            &merging::merge_ancestors(kind, versions).unwrap_or_default(),
+        )?;
+        return Ok(ExitCode::Success);
+    }
+    let merge = |style| merging::merge(kind, &versions, style, marker_size);
+    let mut attempt = merge(TextStyle::Merge)?;
+    if let Some(Resolution::Conflict(_)) = attempt.resolution {
+        // Only a conflict is worth the process that knows git's configuration.
+        match repository.conflict_style() {
+            TextStyle::Merge => {}
+            style => attempt = merge(style)?,
+        }
+    }
     for finding in attempt.findings {
         style::print_warning(finding.in_file(path));
     }
     match attempt.resolution {
         Some(Resolution::Merged(bytes)) => {
-            write_atomically(&target, &bytes)?;
+            replace_unsynced(&target, &bytes)?;
             Ok(ExitCode::Success)
         }
         Some(Resolution::Conflict(bytes)) => {
-            write_atomically(&target, &bytes)?;
+            replace_unsynced(&target, &bytes)?;
             Ok(ExitCode::Findings)
         }
         // Git asks a driver only about files that all sides have.
         Some(Resolution::Removed) | None => Ok(ExitCode::Failure),
     }
+}
+
+/// Whether git merges the common ancestors of a criss-cross history, and not the two sides: it adds two to
+/// the length of markers for each level of such merges, and one if the file has been renamed.
+fn is_inner(marker_size: usize, path: &Path, repository: &Repository) -> anyhow::Result<bool> {
+    // Most merges need no process for the attribute.
+    let may_be = marker_size >= MARKER_SIZE + 2;
+    Ok(may_be && marker_size >= repository.marker_size(path)? + 2)
 }
 
 /// Reads the versions, if they are small enough to be merged.

@@ -10,7 +10,7 @@ use super::{FileKind, FileToMerge};
 use crate::cli::Context;
 use crate::cli::print::style;
 use crate::database::edit::Edit;
-use crate::git::{Repository, Resolution};
+use crate::git::{MARKER_SIZE, Repository, Resolution, TextStyle};
 use crate::limits;
 use crate::sync::{FollowOptions, follow_sources, with_empty_database};
 
@@ -19,7 +19,7 @@ use crate::sync::{FollowOptions, follow_sources, with_empty_database};
 pub(super) fn settle(
     attempts: &mut [MergeAttempt],
     files: &[FileToMerge],
-    repository: &Repository,
+    (repository, style): (&Repository, TextStyle),
     context: &Context,
 ) -> anyhow::Result<()> {
     let has_conflict = |(attempt, file): &(&mut MergeAttempt, &FileToMerge)| {
@@ -35,7 +35,7 @@ pub(super) fn settle(
     }
     let mut versions = vec![];
     for (_, file) in &conflicts {
-        versions.push(repository.versions(&file.unmerged)?);
+        versions.push(file.versions(repository)?);
     }
     for side in [1, 2] {
         let names = conflicts.iter().map(|(_, file)| file.path.as_path());
@@ -46,8 +46,7 @@ pub(super) fn settle(
         }
     }
     for ((attempt, file), versions) in conflicts.into_iter().zip(versions) {
-        let style = repository.conflict_style();
-        let again = merging::merge(file.kind, &versions, style, 7)?;
+        let again = merging::merge(file.kind, &versions, style, MARKER_SIZE)?;
         *attempt = MergeAttempt {
             settled: attempt.findings.len().saturating_sub(again.findings.len()),
             without_lists: attempt.resolution.take(),

@@ -111,40 +111,67 @@ pub(super) fn merge(
         ours: ours.as_deref(),
         theirs: theirs.as_deref(),
     };
-    let bytes = [base, ours, theirs].into_iter().flatten().map(Vec::len);
-    if bytes.sum::<usize>() as u64 > limits::MERGE.get() {
+    if is_too_large(versions) {
         return merge_text(versions, TOO_LARGE.to_owned(), style, marker_size);
     }
-    let unreadable = match kind {
-        FileKind::History => return Ok(MergeAttempt::clean(ledger::merge_history(versions))),
-        FileKind::Message => return Ok(MergeAttempt::clean(notify::merge(versions))),
-        FileKind::Ledger => match ledger::merge(versions) {
-            Ok(merged) => return Ok(MergeAttempt::clean(merged)),
-            Err(unreadable) => unreadable,
-        },
-        FileKind::Incident => match ledger::incidents::merge(versions) {
-            Ok(merged) => return Ok(MergeAttempt::clean(merged)),
-            Err(unreadable) => unreadable,
-        },
-        FileKind::Domain => {
-            let markers = MarkerStyle {
-                size: marker_size,
-                base: (style != TextStyle::Merge).then(|| "base".to_owned()),
-                ..MarkerStyle::default()
-            };
-            match urldb_format::merge(versions, &markers) {
-                Ok(merged) => return Ok(of_merged(merged)),
-                Err(unreadable) => unreadable,
-            }
-        }
+    let markers = MarkerStyle {
+        size: marker_size,
+        base: (style != TextStyle::Merge).then(|| "base".to_owned()),
+        ..MarkerStyle::default()
+    };
+    let merged = match merge_ledger(kind, versions) {
+        Some(merged) => merged.map(MergeAttempt::clean),
+        None => urldb_format::merge(versions, &markers).map(of_merged),
     };
     let UnreadableVersion {
         name,
         line,
         message,
-    } = unreadable;
+    } = match merged {
+        Ok(attempt) => return Ok(attempt),
+        Err(unreadable) => unreadable,
+    };
     let why = format!("{name} cannot be merged by record: line {line}: {message}");
     merge_text(versions, why, style, marker_size)
+}
+
+/// Merges the versions of a file in two common ancestors into the base of a merge: base, and the two. Never
+/// conflicts: the base stands in place of a conflict.
+pub(super) fn merge_ancestors(
+    kind: FileKind,
+    [base, ours, theirs]: [Option<Vec<u8>>; 3],
+) -> Option<Vec<u8>> {
+    let versions = Versions {
+        base: base.as_deref(),
+        ours: ours.as_deref(),
+        theirs: theirs.as_deref(),
+    };
+    if is_too_large(versions) {
+        return base;
+    }
+    match merge_ledger(kind, versions) {
+        Some(merged) => merged.unwrap_or(base),
+        None => urldb_format::merge_ancestors(versions),
+    }
+}
+
+fn is_too_large(versions: Versions) -> bool {
+    let versions = [versions.base, versions.ours, versions.theirs].into_iter();
+    versions.flatten().map(<[u8]>::len).sum::<usize>() as u64 > limits::MERGE.get()
+}
+
+/// Merges a file of the ledger, which never conflicts; `None` for a domain file.
+fn merge_ledger(
+    kind: FileKind,
+    versions: Versions,
+) -> Option<Result<Option<Vec<u8>>, UnreadableVersion>> {
+    match kind {
+        FileKind::Domain => None,
+        FileKind::Ledger => Some(ledger::merge(versions)),
+        FileKind::Incident => Some(ledger::incidents::merge(versions)),
+        FileKind::History => Some(Ok(ledger::merge_history(versions))),
+        FileKind::Message => Some(Ok(notify::merge(versions))),
+    }
 }
 
 fn of_merged(merged: Merged) -> MergeAttempt {

@@ -5,6 +5,7 @@ mod listed;
 mod merging;
 mod renames;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ use super::{Context, GlobalArgs};
 use crate::database::across;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::git::{Ancestor, GitEnv, Repository, Resolution, UnmergedFile};
+use crate::git::{Base, GitEnv, MARKER_SIZE, Repository, Resolution, TextStyle, UnmergedFile};
 
 /// Resolve conflicts that git left in domain files and the ledger
 ///
@@ -105,8 +106,23 @@ struct FileToMerge {
     path: PathBuf,
     kind: FileKind,
     unmerged: UnmergedFile,
+    base: Base,
     /// The conflict in the name of a domain file.
     rename: Option<Finding>,
+}
+
+impl FileToMerge {
+    /// The versions to merge: base, ours, theirs.
+    fn versions(&self, repository: &Repository) -> anyhow::Result<[Option<Vec<u8>>; 3]> {
+        let mut versions = repository.versions(&self.unmerged)?;
+        match &self.base {
+            Base::File(base) => versions[0].clone_from(base),
+            // Another name is another host, unless the changes of its file come to this one.
+            Base::OtherFile(_) if self.only_side().is_some() => versions[0] = None,
+            Base::OtherFile(_) | Base::Unknown => {}
+        }
+        Ok(versions)
+    }
 }
 
 impl UnmergedGroup {
@@ -130,12 +146,19 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
         };
         let top = repository.work_tree()?;
         let mut files = vec![];
-        for unmerged in repository.unmerged(&repository.relative(folder)?)? {
+        let unmerged = repository.unmerged(&repository.relative(folder)?)?;
+        let ancestors = match &unmerged[..] {
+            [] => vec![],
+            _ => repository.ancestors()?,
+        };
+        for unmerged in unmerged {
             let path = top.join(&unmerged.path);
             let mut known = groups.iter().flat_map(|group| &group.files);
             let is_known = known.any(|known| known.path == path);
             if let (Some(kind), false) = (FileKind::from_path(&path, &context.config), is_known) {
+                let merge = |versions| merging::merge_ancestors(kind, versions);
                 files.push(FileToMerge {
+                    base: repository.base_of(&unmerged, &ancestors, &merge)?,
                     path,
                     kind,
                     unmerged,
@@ -145,8 +168,8 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
         }
         for number in 0..files.len() {
             if files[number].kind == FileKind::Domain {
-                files[number].rename =
-                    renames::conflict(&files[number], &files, &repository, context)?;
+                let conflict = renames::conflict(&files[number], &files, &repository, context);
+                files[number].rename = conflict?;
             }
         }
         groups.push(UnmergedGroup { repository, files });
@@ -221,12 +244,15 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
     let mut counts = Counts::default();
     let mut merged = vec![];
     for UnmergedGroup { repository, files } in groups {
-        let attempts = files.iter().map(|file| attempt(repository, file));
+        let style = repository.conflict_style();
+        let attempts = files.iter().map(|file| attempt(repository, file, style));
         let mut attempts = attempts.collect::<anyhow::Result<Vec<_>>>()?;
-        listed::settle(&mut attempts, files, repository, context)?;
+        listed::settle(&mut attempts, files, (repository, style), context)?;
+        let unmerged: Vec<_> = files.iter().map(|file| file.unmerged.clone()).collect();
+        let present = repository.work_tree_blobs(&unmerged)?;
         let mut resolutions = vec![];
         for (file, attempt) in files.iter().zip(attempts) {
-            let attempt = unless_edited(attempt, repository, file)?;
+            let attempt = unless_edited(attempt, repository, file, &present)?;
             report(&attempt, file, dry_run, context)?;
             match &attempt.resolution {
                 None | Some(Resolution::Conflict(_)) => counts.left += 1,
@@ -284,11 +310,16 @@ fn report(
 }
 
 /// Merges one file.
-fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<MergeAttempt> {
+fn attempt(
+    repository: &Repository,
+    file: &FileToMerge,
+    style: TextStyle,
+) -> anyhow::Result<MergeAttempt> {
     let FileToMerge {
         path,
         kind,
         unmerged,
+        base,
         rename,
     } = file;
     let left = |message: &str, help: Option<String>| {
@@ -303,19 +334,11 @@ fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<MergeA
     if let Some(finding) = rename {
         return Ok(MergeAttempt::new(None, finding.clone()));
     }
-    let mut versions = repository.versions(unmerged)?;
-    let side = file.only_side().filter(|_| file.has_ancestor());
-    let ancestor = match side {
-        Some(_) => repository.ancestor_of(unmerged)?,
-        None => Ancestor::ThisFile,
-    };
-    if let Ancestor::OtherFile(_) = ancestor {
-        versions[0] = None;
-    }
-    let mut attempt = merging::merge(*kind, &versions, repository.conflict_style(), 7)?;
-    if let Some(side) = side {
+    let versions = file.versions(repository)?;
+    let mut attempt = merging::merge(*kind, &versions, style, MARKER_SIZE)?;
+    if let Some(side) = file.only_side().filter(|_| file.has_ancestor()) {
         let is_removed = attempt.resolution == Some(Resolution::Removed);
-        if is_removed && *kind == FileKind::Domain && ancestor == Ancestor::Unknown {
+        if is_removed && *kind == FileKind::Domain && *base == Base::Unknown {
             let (here, there) = (side.name, side.other);
             let message =
                 format!("{there} side removed the file, {here} side renamed or reformatted it");
@@ -329,17 +352,21 @@ fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<MergeA
     Ok(attempt)
 }
 
-/// The attempt, unless somebody has worked on the file.
+/// The attempt, unless somebody has worked on the file. `present` has the blobs of the work tree.
 fn unless_edited(
     attempt: MergeAttempt,
     repository: &Repository,
     file: &FileToMerge,
+    present: &BTreeMap<PathBuf, String>,
 ) -> anyhow::Result<MergeAttempt> {
     let FileToMerge { path, unmerged, .. } = file;
-    let mut resolutions = attempt.resolution.iter().chain(&attempt.without_lists);
+    // A file that is gone has no work in it.
+    let Some(stored) = present.get(&unmerged.path) else {
+        return Ok(attempt);
+    };
     let mut is_edited = attempt.resolution.is_some();
-    for resolution in &mut resolutions {
-        is_edited = is_edited && !repository.is_untouched(unmerged, resolution)?;
+    for resolution in attempt.resolution.iter().chain(&attempt.without_lists) {
+        is_edited = is_edited && !repository.is_untouched(unmerged, resolution, stored)?;
     }
     if !is_edited {
         return Ok(attempt);

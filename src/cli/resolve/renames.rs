@@ -7,7 +7,7 @@ use urldb_text::{Code, Finding};
 
 use super::{FileToMerge, git_command};
 use crate::cli::Context;
-use crate::git::{Ancestor, Repository, Stage};
+use crate::git::{Base, Repository, Stage};
 
 /// The commands by which a person decides about a file that only one side has.
 pub(super) fn keep_or_remove(path: &Path) -> String {
@@ -32,11 +32,13 @@ pub(super) fn conflict(
     let (has_ancestor, side) = (file.has_ancestor(), file.only_side());
     let (message, help) = match side {
         Some(side) if has_ancestor => {
-            let Ancestor::OtherFile(old) = repository.ancestor_of(&file.unmerged)? else {
+            let Base::OtherFile(old) = &file.base else {
                 return Ok(None);
             };
             let top = repository.work_tree()?;
-            let old = old.map_or_else(|| "a file".to_owned(), |old| context.shown(&top.join(old)));
+            let old = old
+                .as_ref()
+                .map_or_else(|| "a file".to_owned(), |old| context.shown(&top.join(old)));
             let (here, there) = (side.name, side.other);
             (
                 format!("{there} side removed {old}, which {here} side renamed to this name"),

@@ -197,12 +197,11 @@ fn merge_record<'a>(
             _ => {}
         }
         // The keys contradict each other only together: each version keeps its own.
-        let keys = changed_keys(our_mapping, their_mapping);
         merged = MergedParts {
             base: (base_mapping.clone(), layouts[0].clone()),
             ours: (our_mapping.clone(), our.layout.clone()),
             theirs: (their_mapping.clone(), their.layout.clone()),
-            conflict: Some(ConflictKind::Keys(keys)),
+            conflict: Some(ConflictKind::Keys(changed_keys(our_mapping, their_mapping))),
         };
     }
     let text = |(mapping, layout): (Mapping, Layout)| canonical(entry_of(mapping, layout).as_ref());

@@ -1,0 +1,276 @@
+//! The common ancestors of the two sides of an operation, and the base of each of its unmerged files.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use git2::{ErrorCode, Oid};
+
+use super::command::{CommandResult, output, run};
+use super::paths;
+use super::repository::{Repository, line};
+use super::unmerged::UnmergedFile;
+
+use crate::limits;
+
+/// The most merges of common ancestors. In histories of others each of two ancestors may have two again.
+const MOST_MERGES: usize = 32;
+
+/// The common ancestor of the two sides of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ancestor {
+    /// A commit, by its id.
+    Commit(String),
+    /// The merge of two of several common ancestors, after a criss-cross merge.
+    Merged {
+        /// The common ancestor of the two; `None` if they have none.
+        base: Option<Box<Self>>,
+        /// The two.
+        sides: [Box<Self>; 2],
+    },
+}
+
+/// The base of an unmerged file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Base {
+    /// The file in the common ancestor; `None` if it lacks the file.
+    File(Option<Vec<u8>>),
+    /// A version of a file of another name, for which git took the file: this one in the same folder, if
+    /// there is only one.
+    OtherFile(Option<PathBuf>),
+    /// Git tells only the version, as in `git stash pop`.
+    Unknown,
+}
+
+/// Merges three versions of a file, its base first; `None` is a version without the file.
+pub type MergeVersions<'a> = &'a dyn Fn([Option<Vec<u8>>; 3]) -> Option<Vec<u8>>;
+
+impl Repository {
+    /// The possible common ancestors of the operation in progress: one, or the parents of the commit that
+    /// is picked, of which git does not remember the right one; none if git does not tell.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn ancestors(&self) -> Result<Vec<Ancestor>> {
+        let merged =
+            urldb_files::read_to_string(&self.git_dir().join("MERGE_HEAD"), limits::GIT_FILE);
+        let merged = merged.unwrap_or_default();
+        if let Some(last) = merged.lines().last() {
+            // An octopus merges one branch after the other into the result so far.
+            let mut commits = vec![last.to_owned()];
+            commits.extend(self.head_commit());
+            commits.extend(merged.lines().map(str::to_owned));
+            commits.pop();
+            let ancestor = self.common_ancestor(&commits, &mut 0)?;
+            return Ok(ancestor.into_iter().collect());
+        }
+        let mut commits = self.commits_of("REVERT_HEAD")?;
+        for picked in ["CHERRY_PICK_HEAD^@", "REBASE_HEAD^@"] {
+            for parent in self.commits_of(picked)? {
+                if !commits.contains(&parent) {
+                    commits.push(parent);
+                }
+            }
+        }
+        Ok(commits.into_iter().map(Ancestor::Commit).collect())
+    }
+
+    /// The base of an unmerged file. `merge` merges the versions of the file in several common ancestors.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn base_of(
+        &self,
+        file: &UnmergedFile,
+        ancestors: &[Ancestor],
+        merge: MergeVersions,
+    ) -> Result<Base> {
+        let [stage, ours, theirs] = &file.stages;
+        let is_one_sided = ours.is_none() != theirs.is_none();
+        let only_side = ours.as_ref().or(theirs.as_ref()).filter(|_| is_one_sided);
+        // Git removes a file by itself that one side removed and the other side left as it was.
+        let is_renamed = only_side.is_some() && only_side == stage.as_ref();
+        let mut has_file = false;
+        for ancestor in ancestors.iter().filter(|_| !is_renamed) {
+            if !self.has_file(ancestor, &file.path)? {
+                continue;
+            }
+            has_file = true;
+            let version = self.file_in(ancestor, &file.path, merge)?;
+            // Of several, the right one has the version that git took for the base.
+            let stored = stage.as_ref().map(|it| self.read_blob(&it.id));
+            if ancestors.len() == 1 || version == stored.transpose()? {
+                return Ok(Base::File(version));
+            }
+        }
+        if has_file {
+            return Ok(Base::Unknown);
+        }
+        let mut others = vec![];
+        let Some(stage) = stage
+            .as_ref()
+            .filter(|_| is_renamed || !ancestors.is_empty())
+        else {
+            return Ok(Base::Unknown);
+        };
+        for commit in ancestors.iter().flat_map(Ancestor::commits) {
+            for (path, id) in self.folder_of(commit, &file.path)? {
+                if id == stage.id && path != file.path && !others.contains(&path) {
+                    others.push(path);
+                }
+            }
+        }
+        let is_known = others.len() == 1;
+        Ok(Base::OtherFile(others.pop().filter(|_| is_known)))
+    }
+
+    /// Whether one of the commits of an ancestor has the file.
+    fn has_file(&self, ancestor: &Ancestor, path: &Path) -> Result<bool> {
+        for commit in ancestor.commits() {
+            if self.blob_at(commit, path)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The file in a common ancestor; `None` if it lacks the file.
+    fn file_in(
+        &self,
+        ancestor: &Ancestor,
+        path: &Path,
+        merge: MergeVersions,
+    ) -> Result<Option<Vec<u8>>> {
+        match ancestor {
+            Ancestor::Commit(commit) => {
+                let blob = self.blob_at(commit, path)?;
+                blob.map(|id| self.read_blob(&id)).transpose()
+            }
+            Ancestor::Merged { base, sides } => {
+                let file = |ancestor| self.file_in(ancestor, path, merge);
+                let base = base.as_deref().map(file).transpose()?.flatten();
+                Ok(merge([base, file(&sides[0])?, file(&sides[1])?]))
+            }
+        }
+    }
+
+    /// The common ancestor of the first commit and a merge of the others; `None` if they have none. Several
+    /// common ancestors are merged, as long as `merges` is below its limit.
+    fn common_ancestor(&self, commits: &[String], merges: &mut usize) -> Result<Option<Ancestor>> {
+        let mut bases = self.merge_bases(commits)?.into_iter();
+        let Some(first) = bases.next() else {
+            return Ok(None);
+        };
+        let mut done = vec![first.clone()];
+        let mut ancestor = Ancestor::Commit(first);
+        for base in bases {
+            if *merges == MOST_MERGES {
+                break;
+            }
+            *merges += 1;
+            let sides = [std::slice::from_ref(&base), &done[..]].concat();
+            ancestor = Ancestor::Merged {
+                base: self.common_ancestor(&sides, merges)?.map(Box::new),
+                sides: [ancestor, Ancestor::Commit(base.clone())].map(Box::new),
+            };
+            done.push(base);
+        }
+        Ok(Some(ancestor))
+    }
+
+    /// The ids of the best common ancestors of the first commit and a merge of the others, sorted.
+    fn merge_bases(&self, commits: &[String]) -> Result<Vec<String>> {
+        let ids: Result<Vec<Oid>, _> = commits.iter().map(|id| Oid::from_str(id)).collect();
+        if let (Some(lib), Ok(ids)) = (self.lib(), ids) {
+            match lib.merge_bases_many(&ids) {
+                Ok(bases) => {
+                    let mut bases: Vec<_> = bases.iter().map(Oid::to_string).collect();
+                    bases.sort();
+                    return Ok(bases);
+                }
+                Err(error) if error.code() == ErrorCode::NotFound => return Ok(vec![]),
+                Err(_) => {}
+            }
+        }
+        let mut git = self.git();
+        git.args(["merge-base", "--all"]).args(commits);
+        let mut bases = lines_of(run(&mut git, b"")?)?;
+        bases.sort();
+        Ok(bases)
+    }
+
+    /// The ids of the commits that a name such as `REVERT_HEAD` stands for.
+    fn commits_of(&self, name: &str) -> Result<Vec<String>> {
+        let mut git = self.git();
+        git.args(["rev-parse", "--revs-only", name]);
+        lines_of(run(&mut git, b"")?)
+    }
+
+    /// The id of the regular file at `path` (relative to the work tree) in a commit or tree.
+    pub(super) fn blob_at(&self, revision: &str, path: &Path) -> Result<Option<String>> {
+        let tree = self
+            .lib()
+            .and_then(|lib| lib.revparse_single(revision).ok()?.peel_to_tree().ok());
+        if let Some(tree) = tree {
+            let entry = tree.get_path(path).ok();
+            let entry = entry.filter(|entry| entry.filemode() & 0o170_000 == 0o100_000);
+            return Ok(entry.map(|entry| entry.id().to_string()));
+        }
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-tree", "-z", "--full-tree", revision, "--"])
+            .arg(path);
+        let CommandResult::Success(listing) = run(&mut git, b"")? else {
+            return Ok(None);
+        };
+        let mut entries = listing.split(|byte| *byte == 0).filter_map(parse_entry);
+        Ok(entries.next().map(|(_, id)| id))
+    }
+
+    /// The regular files of a commit in the folder of a file, with their blobs.
+    fn folder_of(&self, commit: &str, path: &Path) -> Result<Vec<(PathBuf, String)>> {
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-tree", "-z", "--full-tree", commit, "--"])
+            .arg(folder_pattern(path));
+        let listing = output(&mut git, b"")?;
+        let entries = listing.split(|byte| *byte == 0);
+        Ok(entries.filter_map(parse_entry).collect())
+    }
+}
+
+impl Ancestor {
+    /// The commits whose files it merges.
+    fn commits(&self) -> Vec<&str> {
+        match self {
+            Self::Commit(commit) => vec![commit],
+            Self::Merged { sides, .. } => sides.iter().flat_map(|side| side.commits()).collect(),
+        }
+    }
+}
+
+/// The lines that git printed; none if it failed.
+fn lines_of(result: CommandResult) -> Result<Vec<String>> {
+    Ok(match result {
+        CommandResult::Success(answer) => line(answer)?.lines().map(str::to_owned).collect(),
+        CommandResult::Failure(_) => vec![],
+    })
+}
+
+/// The folder of a file, for `git ls-tree`: everything directly in it.
+fn folder_pattern(path: &Path) -> PathBuf {
+    match path.parent() {
+        // With a slash at its end, the folder itself is not listed.
+        Some(folder) if !folder.as_os_str().is_empty() => folder.join(""),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Reads `MODE TYPE ID\tPATH` of a regular file.
+fn parse_entry(entry: &[u8]) -> Option<(PathBuf, String)> {
+    let tab = entry.iter().position(|byte| *byte == b'\t')?;
+    let words = std::str::from_utf8(&entry[..tab]).ok()?;
+    let (mode, rest) = words.split_once(' ')?;
+    let (_, id) = rest.split_once(' ')?;
+    let path = paths::from_bytes(&entry[tab + 1..]);
+    mode.starts_with("100").then(|| (path, id.to_owned()))
+}
