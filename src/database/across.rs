@@ -25,6 +25,12 @@ struct OtherNames {
     line: usize,
 }
 
+impl OtherNames {
+    fn location(&self) -> String {
+        location(&self.path, self.line)
+    }
+}
+
 impl<'a> AcrossFiles<'a> {
     /// No files yet; `rules` are site rules without errors.
     pub(crate) fn new(rules: Option<&'a SiteRules>) -> Self {
@@ -122,27 +128,36 @@ impl<'a> AcrossFiles<'a> {
             if has_own {
                 let help = "move its records into one of the two files, or remove the cname";
                 for (_, names) in &judged {
-                    let problem = format!("the cname `{cname}` has a domain file of its own");
+                    let problem =
+                        format!("the cname `{cname}` has a domain file of its own, {cname}.yaml");
                     add(names, problem, help);
                 }
                 if let Some(own) = own.filter(|own| judged.is_empty() && is_judged(&own.path)) {
-                    let problem = format!("this host is a cname of {}", claims[0].0);
+                    let (host, names) = claims[0];
+                    let problem = format!("this host is a cname of {host} ({})", names.location());
                     add(own, problem, help);
                 }
                 continue;
             }
-            let (first, later) = match (others.first(), judged.split_first()) {
-                (Some((host, _)), _) => (*host, &judged[..]),
-                (None, Some(((host, _), later))) => (*host, later),
+            let ((first, its_names), later) = match (others.first(), judged.split_first()) {
+                (Some(first), _) => (*first, &judged[..]),
+                (None, Some((first, later))) => (*first, later),
                 (None, None) => continue,
             };
             for (_, names) in later {
-                let problem = format!("the cname `{cname}` is a cname of {first} too");
+                let place = its_names.location();
+                let problem = format!("the cname `{cname}` is a cname of {first} too ({place})");
                 add(names, problem, "remove it from one of the two files");
             }
         }
         findings
     }
+}
+
+/// The second place of a finding, for people: the name of a domain file in the same folder, and the line.
+pub(super) fn location(path: &Path, line: usize) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}:{line}")
 }
 
 /// The findings about these files of the database and all others together.

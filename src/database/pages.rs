@@ -9,6 +9,8 @@ use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainReader, Error};
 use urldb_text::{Code, Finding};
 
+use super::across::location;
+
 /// The canonical request of a record, and its variant.
 type RequestOfPage = (Option<String>, Option<String>);
 
@@ -138,8 +140,9 @@ fn findings_of_page(
         let RecordLocation { line, url, .. } = place;
         let (code, message) = if !std::ptr::eq(place, kept) {
             let message = format!(
-                "{url}: to the rules this is {host}{path}, which has a record already: {}",
-                kept.url
+                "{url}: to the rules this is {host}{path}, which has a record already: {} ({})",
+                kept.url,
+                location(&kept.path, kept.line)
             );
             (Code::SamePage, message)
         } else if is_own(&place) {

@@ -38,7 +38,7 @@ const CONTRADICTIONS: [Contradiction; 6] = [
         lint: "b.test",
         hook: [
             "urldb/b.test.yaml:2:1: bad-cname",
-            "is a cname of a.test too",
+            "is a cname of a.test too (a.test.yaml:2)",
         ],
     },
     Contradiction {
@@ -47,7 +47,7 @@ const CONTRADICTIONS: [Contradiction; 6] = [
         lint: "b.test",
         hook: [
             "urldb/a.test.yaml:2:1: bad-cname",
-            "is a cname of b.test too",
+            "is a cname of b.test too (b.test.yaml:2)",
         ],
     },
     Contradiction {
@@ -56,7 +56,7 @@ const CONTRADICTIONS: [Contradiction; 6] = [
         lint: "c.test",
         hook: [
             "urldb/c.test.yaml:2:1: bad-cname",
-            "has a domain file of its own",
+            "has a domain file of its own, a.test.yaml",
         ],
     },
     Contradiction {
@@ -65,7 +65,7 @@ const CONTRADICTIONS: [Contradiction; 6] = [
         lint: "c.test",
         hook: [
             "urldb/a.test.yaml:1:1: bad-cname",
-            "this host is a cname of c.test",
+            "this host is a cname of c.test (c.test.yaml:2)",
         ],
     },
     Contradiction {
@@ -74,7 +74,7 @@ const CONTRADICTIONS: [Contradiction; 6] = [
         lint: "en.example.org",
         hook: [
             "urldb/en.example.org.yaml:3:1: same-page",
-            "which has a record already",
+            "which has a record already: http://www.example.org/x (www.example.org.yaml:3)",
         ],
     },
     Contradiction {
@@ -83,7 +83,7 @@ const CONTRADICTIONS: [Contradiction; 6] = [
         lint: "en.example.org",
         hook: [
             "urldb/www.example.org.yaml:3:1: same-page",
-            "which has a record already",
+            "which has a record already: http://en.example.org/x (en.example.org.yaml:3)",
         ],
     },
 ];
@@ -199,6 +199,19 @@ fn resolve_names_contradictions_of_merged_files() {
     repository.exits(1, "resolve").says(&[
         "merged: urldb/a.test.yaml",
         "urldb/a.test.yaml:2:1: bad-cname",
-        "is a cname of b.test too",
+        "is a cname of b.test too (b.test.yaml:2)",
+    ]);
+
+    // Git merges these two files by itself, and stops at a third one.
+    repository.git("reset -q --hard main");
+    repository.git("checkout -q -B other main~1");
+    commit(&[("a.test", with("/o", cnames)), ("c.test", with("/o", ""))]);
+    repository.git("checkout -q -B main main~1");
+    let names = file(&["www.test"]);
+    commit(&[("b.test", names), ("c.test", with("/p", ""))]);
+    repository.git_fails("merge -q other");
+    repository.exits(1, "resolve").says(&[
+        "merged: urldb/c.test.yaml",
+        "urldb/a.test.yaml:2:1: bad-cname: the cname `www.test` is a cname of b.test too (b.test.yaml:2)",
     ]);
 }

@@ -305,9 +305,13 @@ fn a_promise_is_never_mixed_from_two_versions_of_the_bytes() {
         !text.split("=======").next().unwrap().contains("sha256"),
         "{text}"
     );
-    // Both may be added to a record that promised nothing: the bytes are those of today.
+    // Also if the base promised nothing: nobody has seen bytes with this length and this digest.
     let without = "---\n---\n_path: /a\n";
-    clean(without, base, &theirs.replace("content-length: 5\n", ""));
+    let digest = theirs.replace("content-length: 5\n", "");
+    let (_, conflicts) = merged(without, base, &digest);
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!(clean(without, base, &theirs), theirs);
+    assert_eq!(clean(without, &digest, &theirs), theirs);
 }
 
 #[test]

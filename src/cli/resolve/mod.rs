@@ -242,7 +242,7 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
     let mut counts = Counts::default();
-    let mut merged = vec![];
+    let mut changed = vec![];
     for UnmergedGroup { repository, files } in groups {
         let style = repository.conflict_style();
         let attempts = files.iter().map(|file| attempt(repository, file, style));
@@ -258,18 +258,20 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
                 None | Some(Resolution::Conflict(_)) => counts.left += 1,
                 Some(Resolution::Merged(_) | Resolution::Removed) => counts.resolved += 1,
             }
-            let resolution = attempt.resolution;
-            if file.kind == FileKind::Domain && matches!(resolution, Some(Resolution::Merged(_))) {
-                merged.push(file.path.clone());
-            }
-            resolutions.extend(resolution.map(|it| (file.unmerged.clone(), it)));
+            resolutions.extend(attempt.resolution.map(|it| (file.unmerged.clone(), it)));
         }
         if !dry_run {
             repository.resolve(&resolutions)?;
+            if files.iter().any(|file| file.kind == FileKind::Domain) {
+                // Git merged the other files by itself, and may have made a mistake in them.
+                let folder = repository.relative(&context.database())?;
+                let staged = repository.staged(&[&folder])?.into_iter();
+                changed.extend(staged.map(|file| file.path));
+            }
         }
     }
-    if !dry_run && !merged.is_empty() {
-        let findings = across::findings(&context.config, &merged)?;
+    if !changed.is_empty() {
+        let findings = across::findings(&context.config, &changed)?;
         let errors = findings.iter().filter(|finding| finding.is_error());
         for finding in errors {
             write_finding(&mut output::stdout(), context, finding)?;

@@ -297,7 +297,7 @@ fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
 
 /// Whether the merged record promises bytes that neither side has seen: one side replaced the length
 /// or a digest, the other side gave another one of them. Two sides that add to a record agree on its bytes if
-/// they share a digest; without one, only a length and a SHA-256 come together.
+/// they share a digest.
 fn mixes_bytes([base, ours, theirs]: [&Mapping; 3], merged: &Mapping) -> bool {
     let has = |side: &Mapping, key: &str| side.get(key).is_some();
     let replaces = |side: &Mapping| {
@@ -311,13 +311,11 @@ fn mixes_bytes([base, ours, theirs]: [&Mapping; 3], merged: &Mapping) -> bool {
         let mut promised = BYTES.iter().filter_map(|key| Some((key, merged.get(key)?)));
         promised.all(|(key, value)| side.get(key) == Some(value))
     };
-    let mut digests = BYTES.iter().filter(|key| Algorithm::of_key(key).is_some());
+    let is_digest = |key: &&&str| Algorithm::of_key(key).is_some();
     let is_shared =
         |key: &&str| has(ours, key) && [base, theirs].map(|it| it.get(key)) == [ours.get(key); 2];
-    let shares_digest = digests.clone().any(is_shared);
-    let has_further = digests.any(|key| *key != Algorithm::Sha256.key() && has(merged, key));
-    let may_differ = replaces(ours) || replaces(theirs) || has_further && !shares_digest;
-    may_differ && !agrees(ours) && !agrees(theirs)
+    let shares_digest = BYTES.iter().filter(is_digest).any(is_shared);
+    (replaces(ours) || replaces(theirs) || !shares_digest) && !agrees(ours) && !agrees(theirs)
 }
 
 /// Gives `mapping` the length and the digests of `side`.
