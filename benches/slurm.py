@@ -149,7 +149,7 @@ def main():
             # Broken URLs are exit code 1, which Slurm calls a failed job.
             assert (state, code) == ("FAILED", "1"), f"{state} {code}\n{log}"
             assert statuses(repo) == statuses(alone), f"the ledger is another one\n{log}"
-            assert run(["git", "log", "--format=%s"], environment, repo).startswith("Record the run"), log
+            assert "\nRun 20" in run(["git", "log", "-1", "--format=%B"], environment, repo), log
 
             # Shard 3 fails, and runs again alone: Slurm then counts one task.
             folder = bundles / "again"

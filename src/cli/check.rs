@@ -6,13 +6,14 @@ use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
 use super::add_list::ListArg;
-use super::args::{ChangedArgs, CommitArgs, PlannedRunCommit, TargetArgs, TrustArgs};
+use super::args::{ChangedArgs, CommitArgs, TargetArgs, TrustArgs};
 use super::check_list::ListDatabase;
 use super::execute::execute;
 use super::print::github::CommandsStopped;
 use super::print::style::ReportFormat;
 use super::print::upload::upload_and_check;
 use super::print::{github, outcome, style};
+use super::run_commit::PlannedRunCommit;
 use super::shard::{self, ShardArgs};
 use crate::config::{FILE_NAME, parse_base};
 use crate::exit::ExitCode;
@@ -189,8 +190,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     }
     // The ledger, which is committed here, has the deliveries and the checks of the archive too.
     let committed = commit.map_or(Ok(()), |commit| {
-        let started = outcome.envelope.run.started;
-        commit.finish(started, exit(&outcome, interrupted), context)
+        commit.finish(&outcome.envelope, exit(&outcome, interrupted), context)
     });
     drop(stopped);
     if args.github {

@@ -31,6 +31,7 @@ mod notify;
 mod print;
 mod resolve;
 mod rm;
+mod run_commit;
 mod shard;
 mod site;
 mod status;

@@ -36,9 +36,9 @@ struct UncommittedFile {
     is_tracked: bool,
 }
 
-/// The files of a commit, relative to the work tree.
+/// Files that differ from the last commit, relative to the work tree.
 #[derive(Default)]
-struct CommitFiles {
+pub struct UncommittedFiles {
     files: BTreeSet<PathBuf>,
     /// Those of the files that git does not track yet.
     new: BTreeSet<PathBuf>,
@@ -48,6 +48,13 @@ struct CommitFiles {
 
 /// Most files of a folder that are named one by one: git compares each name with each file that it tracks.
 const MOST_PATTERNS: usize = 500;
+
+impl UncommittedFiles {
+    /// The paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
+    }
+}
 
 impl Repository {
     /// Checks that git can make a commit, before anything is written. [`Self::ensure_idle`] is not asked
@@ -90,20 +97,18 @@ impl Repository {
         self.commit_changes(&changes, message)
     }
 
-    /// Commits all files below the folders `dirs` that differ from the last commit and are wanted by
-    /// path (relative to the work tree), except ignored ones. Otherwise as [`Self::commit_files`].
+    /// The files below the folders `dirs` that differ from the last commit and are wanted by path (relative to the
+    /// work tree), except ignored ones.
     ///
     /// # Errors
-    /// As [`Self::commit_files`], but for ignored files.
-    pub fn commit_below(
+    /// When git fails, or a folder is outside of the work tree.
+    pub fn uncommitted_below(
         &self,
         dirs: &[PathBuf],
-        message: &str,
         wants: impl Fn(&Path) -> bool,
-    ) -> Result<Option<NewCommit>> {
+    ) -> Result<UncommittedFiles> {
         let dirs: Result<BTreeSet<PathBuf>> = dirs.iter().map(|dir| self.relative(dir)).collect();
-        let changes = self.changes_below(dirs?, wants)?;
-        self.commit_changes(&changes, message)
+        self.changes_below(dirs?, wants)
     }
 
     /// Whether git tracks a file below the folder `dir`.
@@ -132,8 +137,8 @@ impl Repository {
         &self,
         dirs: BTreeSet<PathBuf>,
         wants: impl Fn(&Path) -> bool,
-    ) -> Result<CommitFiles> {
-        let mut changes = CommitFiles::default();
+    ) -> Result<UncommittedFiles> {
+        let mut changes = UncommittedFiles::default();
         for dir in dirs {
             let found = self.uncommitted(&dir)?;
             let are_all_wanted = found.iter().all(|file| wants(&file.path));
@@ -154,7 +159,15 @@ impl Repository {
         Ok(changes)
     }
 
-    fn commit_changes(&self, changes: &CommitFiles, message: &str) -> Result<Option<NewCommit>> {
+    /// Commits these files as they are on disk, as [`Self::commit_files`].
+    ///
+    /// # Errors
+    /// As [`Self::commit_files`], but for ignored files.
+    pub fn commit_changes(
+        &self,
+        changes: &UncommittedFiles,
+        message: &str,
+    ) -> Result<Option<NewCommit>> {
         if changes.files.is_empty() {
             return Ok(None);
         }

@@ -56,7 +56,7 @@ pub mod unmerged;
 pub use ancestors::{Ancestor, Base};
 pub use changed::{ChangedFile, Commit, Comparison, FileVersion, Snapshot};
 pub use command::command;
-pub use commit::NewCommit;
+pub use commit::{NewCommit, UncommittedFiles};
 pub use env::GitEnv;
 pub use hook::Hook;
 pub use inspection::{GitLock, LockUse, version};

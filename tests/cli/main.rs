@@ -98,6 +98,7 @@ mod check;
 mod clock;
 mod commands;
 mod commit;
+mod commit_messages;
 mod diff;
 mod digests;
 mod doctor;

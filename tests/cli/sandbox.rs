@@ -277,11 +277,14 @@ impl Sandbox {
         ran
     }
 
-    /// The program with a clock that stands at this time, such as `2026-11-02T04:17:03Z`.
+    /// The program with a clock that stands at this time, such as `2026-11-02T04:17:03Z`, and its commits too.
     pub(crate) fn urldb_at(&self, at: &str, arguments: &(impl Texts + ?Sized)) -> Ran {
         let bin = Path::new(env!("CARGO_BIN_EXE_urldb"));
         let mut command = self.command(bin.parent().unwrap().join("examples/urldb-at"));
         command.args(arguments.arguments()).env("URLDB_AT", at);
+        for date in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
+            command.env(date, at);
+        }
         let mut bounded = assert_cmd::Command::from_std(command);
         Ran::new(bounded.timeout(PATIENCE).output().unwrap())
     }

@@ -375,14 +375,14 @@ fn what_a_run_has_written_is_committed_and_pushed() {
     run_elsewhere(&repository, |_| {});
 
     let mut watch = start(&repository);
-    let pushed = || repository.git("--git-dir=../remote log --format=%s main");
+    let pushed = || repository.git("--git-dir=../remote log --format=%B main");
     let merge = "Merge branch 'main'";
     eventually("both are merged", || pushed().contains(merge));
     watch.signal("-TERM");
     watch.end();
     let subjects = pushed();
     assert_has(&subjects, "Record another run\n");
-    assert_has(&subjects, "Record the run of 20");
+    assert_has(&subjects, "\nRun 20");
     assert!(!repository.files("status", ".yaml").is_empty());
     repository.git("diff --quiet HEAD -- urldb");
     repository.exits(1, "status").says("answers 404 Not Found");
@@ -401,9 +401,9 @@ fn a_merge_that_cannot_be_finished_stops_no_later_commit() {
     let pushed = || repository.git("--git-dir=../remote log --format=%s main");
     let before = pushed();
     let mut watch = start(sandbox);
-    let commits = || repository.git("log --format=%s");
+    let commits = || repository.git("log --format=%B");
     eventually("two runs are committed", || {
-        commits().matches("Record the run of 20").count() > 1
+        commits().matches("\nRun 20").count() > 1
     });
     watch.signal("-TERM");
     watch.end();

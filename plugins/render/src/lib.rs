@@ -9,6 +9,7 @@
 //! | [`mail_body`], [`subject`] | a mail: text, HTML, subject |
 //! | [`markdown()`] | the job summary of a workflow |
 //! | [`issue`], [`shared_issue`], [`comment`], [`reminder_comment`] | issues of GitHub, GitLab, Forgejo |
+//! | [`commit_message()`] | the message of a commit of the ledger |
 //! | [`annotations()`] | workflow commands of GitHub Actions |
 //! | [`WordsWriter`] | the words of the envelope, for webhooks and programs |
 //!
@@ -23,6 +24,7 @@
 
 mod annotations;
 mod chapters;
+mod commit_message;
 mod compose;
 mod digests;
 mod filters;
@@ -51,6 +53,7 @@ use urldb_protocol::Envelope;
 
 pub use annotations::annotations;
 pub use chapters::{EvidenceBox, chapter_sentence, evidence_box, growth_sentence, url_path};
+pub use commit_message::{LedgerChanges, commit_message};
 pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, check_command,
     compose, kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,

@@ -63,16 +63,23 @@ fn label(entry: &LogEntry) -> String {
             let id: String = commit.id.chars().take(ID).collect();
             format!("commit {id}")
         }
-        (LogEvent::Commit, None) => "commit".to_owned(),
-        (LogEvent::FirstChecked, _) => "first checked".to_owned(),
-        (LogEvent::Unconfirmed, _) => "unconfirmed".to_owned(),
-        (LogEvent::Broken, _) => "broken".to_owned(),
-        (LogEvent::Grown, _) => "grown".to_owned(),
-        (LogEvent::Shrunk, _) => "shrunk".to_owned(),
-        (LogEvent::Recovered, _) => "recovered".to_owned(),
-        (LogEvent::PromisesChanged, _) => "settled".to_owned(),
-        (LogEvent::Warned, _) => "warning".to_owned(),
-        (LogEvent::Solved, _) => "solved".to_owned(),
+        (event, _) => event_label(event).to_owned(),
+    }
+}
+
+/// The event in one or two words: for a column, or before the id of an incident.
+pub(crate) fn event_label(event: LogEvent) -> &'static str {
+    match event {
+        LogEvent::Commit => "commit",
+        LogEvent::FirstChecked => "first checked",
+        LogEvent::Unconfirmed => "unconfirmed",
+        LogEvent::Broken => "broken",
+        LogEvent::Grown => "grown",
+        LogEvent::Shrunk => "shrunk",
+        LogEvent::Recovered => "recovered",
+        LogEvent::PromisesChanged => "settled",
+        LogEvent::Warned => "warning",
+        LogEvent::Solved => "solved",
     }
 }
 

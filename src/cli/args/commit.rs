@@ -6,16 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use jiff::Timestamp;
 use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
-use urldb_warc::index::INDEX_DIRECTORY;
 
 use super::UncommittedChanges;
-use crate::archive::fixity::IN_ARCHIVE;
 use crate::cli::Context;
 use crate::cli::print::{output, style};
-use crate::cli::resolve::FileKind;
 use crate::exit::ExitCode;
 use crate::git::{GitEnv, NewCommit, Repository};
 
@@ -68,7 +64,7 @@ impl CommitArgs {
 }
 
 /// The repository of a folder, which need not exist yet.
-fn repository_of(folder: &Path) -> anyhow::Result<Option<Repository>> {
+pub(in crate::cli) fn repository_of(folder: &Path) -> anyhow::Result<Option<Repository>> {
     let existing = folder
         .ancestors()
         .find(|folder| urldb_files::is_folder(folder));
@@ -80,13 +76,13 @@ fn repository_of(folder: &Path) -> anyhow::Result<Option<Repository>> {
 
 /// A commit of the files that the command will write, checked before it writes any.
 pub(crate) struct PlannedCommit {
-    repository: Repository,
+    pub(in crate::cli) repository: Repository,
     message: Option<String>,
 }
 
 impl PlannedCommit {
     /// The message of the commit: the user's, or this one.
-    fn message(&self, subject: impl FnOnce() -> String) -> String {
+    pub(in crate::cli) fn message(&self, subject: impl FnOnce() -> String) -> String {
         self.message.clone().unwrap_or_else(subject)
     }
 
@@ -124,113 +120,8 @@ impl PlannedCommit {
     }
 }
 
-/// The commit of a run: the files of the ledger that differ from the last commit, and those of the
-/// archive where git already tracks a file of it.
-pub(crate) struct PlannedRunCommit {
-    commit: PlannedCommit,
-    ledger: PathBuf,
-    archive: PathBuf,
-}
-
-impl PlannedRunCommit {
-    /// The commit to make, if the option is given.
-    ///
-    /// # Errors
-    /// As [`CommitArgs::begin`], and when git ignores the ledger.
-    pub(crate) fn begin(args: &CommitArgs, context: &Context) -> anyhow::Result<Option<Self>> {
-        let (ledger, config) = (context.ledger().path().to_owned(), &context.config);
-        let Some(commit) = args.begin(&ledger)? else {
-            return Ok(None);
-        };
-        anyhow::ensure!(
-            !commit.repository.ignores(&ledger.join("history"))?,
-            "--commit: git ignores {}; remove the folder from .gitignore",
-            context.shown(&ledger)
-        );
-        Ok(Some(Self {
-            commit,
-            ledger,
-            archive: config.archive_root().path().to_owned(),
-        }))
-    }
-
-    /// The repository of the ledger.
-    pub(crate) fn repository(&self) -> &Repository {
-        &self.commit.repository
-    }
-
-    /// Commits the files of the run that began at `started`, and those of earlier runs.
-    ///
-    /// # Errors
-    /// As [`PlannedCommit::finish`].
-    pub(crate) fn finish(
-        &self,
-        started: Timestamp,
-        exit: ExitCode,
-        context: &Context,
-    ) -> anyhow::Result<()> {
-        if exit == ExitCode::Interrupted {
-            say_interrupted();
-            return Ok(());
-        }
-        let message = self.commit.message(|| {
-            started
-                .strftime("Record the run of %Y-%m-%dT%H:%M:%SZ")
-                .to_string()
-        });
-        let repository = &self.commit.repository;
-        let mut folders = vec![self.ledger.clone()];
-        let mut elsewhere = None;
-        if let Some(other) = repository_of(&self.archive)?
-            && other.tracks_below(&self.archive)?
-        {
-            if other.work_tree()? == repository.work_tree()? {
-                folders.push(self.archive.clone());
-            } else {
-                elsewhere = Some(other);
-            }
-        }
-        let committed = commit_below(repository, &folders, &message, context)?;
-        report(committed, &message, context);
-        if let Some(other) = elsewhere {
-            let archive = std::slice::from_ref(&self.archive);
-            let committed = commit_below(&other, archive, &message, context)?;
-            report(committed, &message, context);
-        }
-        Ok(())
-    }
-}
-
-fn commit_below(
-    repository: &Repository,
-    folders: &[PathBuf],
-    message: &str,
-    context: &Context,
-) -> anyhow::Result<Option<NewCommit>> {
-    let top = repository.work_tree()?.to_owned();
-    let committed =
-        repository.commit_below(folders, message, |path| is_of_run(&top.join(path), context));
-    committed.context("the files are written, but not committed; a later run commits them")
-}
-
-/// Whether runs write this file of the ledger or the archive, and it belongs into a commit: no domain
-/// file, no temporary file, no archive file that is still open, no segment of the index, which is made of
-/// the archive files, and nothing of other programs.
-fn is_of_run(path: &Path, context: &Context) -> bool {
-    let archive = context.config.root.join(&context.config.archive.path);
-    let archive = urldb_files::real_path(&archive).unwrap_or(archive);
-    let Ok(name) = path.strip_prefix(&archive) else {
-        let kind = FileKind::from_path(path, &context.config);
-        return kind.is_some_and(|kind| kind != FileKind::Domain);
-    };
-    let is_of_index = name.starts_with(INDEX_DIRECTORY);
-    let name = name.to_string_lossy();
-    let is_hidden = name.starts_with('.') && name != IN_ARCHIVE;
-    !is_of_index && !is_hidden && !name.ends_with(".open")
-}
-
 /// Prints the commit and the output of hooks.
-fn report(committed: Option<NewCommit>, message: &str, context: &Context) {
+pub(in crate::cli) fn report(committed: Option<NewCommit>, message: &str, context: &Context) {
     let Some(NewCommit { id, files, printed }) = committed else {
         say_nothing("the files are as in the last commit", context);
         return;
@@ -246,7 +137,7 @@ fn report(committed: Option<NewCommit>, message: &str, context: &Context) {
     }
 }
 
-fn say_interrupted() {
+pub(in crate::cli) fn say_interrupted() {
     style::print_warning("interrupted, so what was written is not committed");
 }
 

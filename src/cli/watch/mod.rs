@@ -29,7 +29,7 @@ use crate::config::{Config, FILE_NAME, Schedule};
 use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::limits;
-use crate::run;
+use crate::run::{self, Outcome};
 use crate::schedule::{Cron, Handlers, SystemClock, WatchEvent, WatchOptions, watch};
 use crate::stop::{Stop, stop_on_signals};
 
@@ -199,21 +199,30 @@ impl Handlers for Worker<'_> {
         if let Err(error) = sync::before_run(self.context(), self.context().config.git.commit) {
             self.log.error(&error.context("the lists are not followed"));
         }
-        let started = (Ambient::SYSTEM.now)();
         let commit = publish::begin(self.context());
         let done = selection_of(schedule, &self.context().config)
             .and_then(|selection| self.execute(&selection, Scope::Run, run::run));
-        let (exit, text) = match done {
-            Ok(exit) => (exit, format!("exit code {}", exit.code())),
+        let (exit, text, published) = match done {
+            Ok(Outcome {
+                exit_code,
+                envelope,
+                ..
+            }) => {
+                let published = commit.and_then(|commit| match commit {
+                    Some(commit) => {
+                        publish::finish(&commit, &envelope, exit_code, self.context(), self.stop)
+                    }
+                    None => Ok(()),
+                });
+                let text = format!("exit code {}", exit_code.code());
+                (exit_code, text, published)
+            }
+            // The next run commits what this one has written.
             Err(error) => {
                 self.log.error(&error);
-                (ExitCode::Failure, explain(&error))
+                (ExitCode::Failure, explain(&error), commit.map(drop))
             }
         };
-        let published = commit.and_then(|commit| match commit {
-            Some(commit) => publish::finish(&commit, started, exit, self.context(), self.stop),
-            None => Ok(()),
-        });
         if let Err(error) = published {
             self.log.error(&error);
         }
@@ -315,7 +324,7 @@ impl Worker<'_> {
             ..Selection::default()
         });
         let checks = records.iter().chain(&domains);
-        let results: Vec<anyhow::Result<ExitCode>> = checks
+        let results: Vec<anyhow::Result<Outcome>> = checks
             .map(|selection| self.execute(selection, Scope::Check, run::check))
             .collect();
         results
@@ -332,8 +341,8 @@ impl Worker<'_> {
         &self,
         selection: &Selection,
         scope: Scope<'_>,
-        work: fn(&run::RunOptions<'_>) -> anyhow::Result<run::Outcome>,
-    ) -> anyhow::Result<ExitCode> {
+        work: fn(&run::RunOptions<'_>) -> anyhow::Result<Outcome>,
+    ) -> anyhow::Result<Outcome> {
         let context = self.context();
         let (mut outcome, attempts) = execute(
             context,
@@ -351,11 +360,10 @@ impl Worker<'_> {
             let stored = upload_and_check(context, format, self.stop)?;
             outcome.exit_code = outcome.exit_code.max(stored);
         }
-        Ok(if self.stop.is_set() {
-            ExitCode::Interrupted
-        } else {
-            outcome.exit_code
-        })
+        if self.stop.is_set() {
+            outcome.exit_code = ExitCode::Interrupted;
+        }
+        Ok(outcome)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use jiff::Timestamp;
+use urldb_protocol::Envelope;
 
 use crate::cli::Context;
-use crate::cli::args::{CommitArgs, PlannedRunCommit};
+use crate::cli::args::CommitArgs;
 use crate::cli::resolve::resolve_ledger;
+use crate::cli::run_commit::PlannedRunCommit;
 use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::git::{Repository, Upstream};
@@ -27,7 +28,7 @@ pub(super) fn begin(context: &Context) -> anyhow::Result<Option<PlannedRunCommit
     PlannedRunCommit::begin(&CommitArgs::ALWAYS, context).context("the run is not committed")
 }
 
-/// Commits the files of the run that began at `started`, and pushes this and earlier commits.
+/// Commits the files of a run, and pushes this and earlier commits.
 ///
 /// # Errors
 /// When git is in the middle of a merge or the like, git or a hook refuses the commit, or the commits cannot
@@ -35,12 +36,12 @@ pub(super) fn begin(context: &Context) -> anyhow::Result<Option<PlannedRunCommit
 /// commits stay.
 pub(super) fn finish(
     commit: &PlannedRunCommit,
-    started: Timestamp,
+    run: &Envelope,
     exit: ExitCode,
     context: &Context,
     stop: &Stop,
 ) -> anyhow::Result<()> {
-    commit.finish(started, exit, context)?;
+    commit.finish(run, exit, context)?;
     let repository = commit.repository();
     match repository.upstream()? {
         Some(upstream) => push(repository, &upstream, context, stop)

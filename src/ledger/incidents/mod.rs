@@ -10,7 +10,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -19,12 +19,12 @@ use urldb_protocol::{Incident, Shown};
 use urldb_verdict::incident::{MOST_DAYS, whole};
 
 use crate::limits;
-use yaml::{parse, to_text};
+use yaml::to_text;
 
 pub use heard::{Filter, FormerPosition, Heard};
 pub use merge::merge;
 pub use told::ToldMessage;
-pub use yaml::IncidentFile;
+pub use yaml::{IncidentFile, parse};
 
 /// The folder in the ledger's folder.
 const FOLDER: &str = "incidents";
@@ -166,7 +166,12 @@ fn file_of(folder: &Root, id: &str) -> RootFile {
 }
 
 fn id_of(file: &RootFile) -> Option<&str> {
-    let id = file.name().to_str()?.strip_suffix(".yaml")?;
+    id_of_name(file.name())
+}
+
+/// The id of the incident with a file of this name; `None` for other names.
+pub fn id_of_name(name: &Path) -> Option<&str> {
+    let id = name.to_str()?.strip_suffix(".yaml")?;
     is_id(id).then_some(id)
 }
 

@@ -124,7 +124,11 @@ pub(super) fn to_text(file: &IncidentFile) -> anyhow::Result<String> {
     Ok(write_documents(&documents))
 }
 
-pub(super) fn parse(id: &str, text: &str) -> anyhow::Result<IncidentFile> {
+/// Reads the text of the file of the incident with this id.
+///
+/// # Errors
+/// When the text has another form than this program writes.
+pub fn parse(id: &str, text: &str) -> anyhow::Result<IncidentFile> {
     let (documents, findings) = read_documents(text, &Schema::TEXT);
     if let Some(finding) = findings.first() {
         anyhow::bail!("line {}: {}", finding.line, finding.message);

@@ -1,0 +1,101 @@
+//! The news that a commit of the ledger records: the difference of the files of incidents to the last commit.
+//!
+//! The difference, and not the report of the run, decides what is news: so the news of earlier runs that were not
+//! committed is told, and no news is told twice.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use urldb_protocol::{Because, Envelope, Incident, Phase};
+use urldb_render::LedgerChanges;
+use urldb_verdict::incident::{Event, Reader, ended, view};
+
+use crate::cli::Context;
+use crate::git::Repository;
+use crate::ledger::{IncidentFile, Incidents, incidents};
+use crate::limits;
+
+/// The changes of the ledger in these files (relative to the work tree) since HEAD.
+///
+/// # Errors
+/// When git fails, or an incident cannot be read.
+pub(super) fn since_head<'a>(
+    repository: &Repository,
+    files: impl Iterator<Item = &'a Path>,
+    run: &Envelope,
+    context: &Context,
+) -> anyhow::Result<LedgerChanges> {
+    let ledger = context.ledger();
+    let folder = repository.relative(Incidents::folder(&ledger).path())?;
+    let mut changes = LedgerChanges::default();
+    for file in files.filter(|file| file.parent() == Some(&folder)) {
+        let id = file
+            .file_name()
+            .map(Path::new)
+            .and_then(incidents::id_of_name);
+        let Some(now) = id.map(|id| incidents::of_id(&ledger, id)).transpose()? else {
+            continue;
+        };
+        let Some(now) = now else { continue };
+        let events = &now.log.events;
+        let before = in_head(repository, file, &now.log.id)?;
+        let before = before.map_or_else(Vec::new, |before| before.log.events);
+        let shared = events.iter().zip(&before);
+        let heard = shared.take_while(|(one, other)| one == other).count();
+        events[heard..]
+            .iter()
+            .for_each(|event| count(event, &mut changes));
+        let incident = news(&now, heard).map(|mut incident| {
+            let seen = run.incidents.iter().find(|seen| seen.id == incident.id);
+            if let Some(seen) = seen {
+                incident.take_run(seen);
+            }
+            incident
+        });
+        changes.incidents.extend(incident);
+    }
+    Ok(changes)
+}
+
+/// The incident as HEAD has it; `None` if HEAD has none that this program understands.
+fn in_head(repository: &Repository, file: &Path, id: &str) -> anyhow::Result<Option<IncidentFile>> {
+    let Some(blob) = repository.blob_in_head(file)? else {
+        return Ok(None);
+    };
+    let bytes = repository.read_blob(&blob)?;
+    let text = String::from_utf8(bytes).ok();
+    let text = text.filter(|text| text.len() as u64 <= limits::INCIDENT.get());
+    Ok(text.and_then(|text| incidents::parse(id, &text).ok()))
+}
+
+/// The incident as a reader of the first `heard` events gets it. An incident that began and ended since is closed. The
+/// end is about the URLs that left since.
+fn news(file: &IncidentFile, heard: usize) -> Option<Incident> {
+    let reader = Reader::of_all(heard);
+    let mut incident = view(&file.log, &reader).or_else(|| ended(&file.log, &reader))?;
+    if incident.phase == Phase::Closed {
+        let urls = file.log.events[heard..]
+            .iter()
+            .flat_map(|event| &event.urls);
+        let left: BTreeSet<_> = urls
+            .map(|url| (&url.url, &url.request, &url.variant))
+            .collect();
+        incident
+            .urls
+            .retain(|url| left.contains(&(&url.url, &url.request, &url.variant)));
+    }
+    (incident.phase != Phase::Unchanged).then_some(incident)
+}
+
+/// Counts the URLs of an event. URLs that come from a merged incident are known.
+fn count(event: &Event, changes: &mut LedgerChanges) {
+    let urls = event.urls.len() as u64;
+    if event.event.joins() && event.from.is_none() {
+        changes.broken += urls;
+    }
+    match event.because {
+        Some(Because::Recovered | Because::Steady) => changes.recovered += urls,
+        Some(Because::Accepted | Because::Removed) => changes.settled += urls,
+        None => {}
+    }
+}
