@@ -3,53 +3,126 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use jiff::Timestamp;
+use clap::ValueEnum;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use urldb_canon::RequestUrl;
-use urldb_protocol::LogEntry;
+use urldb_protocol::{LogEntry, PROTOCOL, ProjectInfo};
+use urldb_render::LogDocument;
 
 use super::Context;
 use super::args::UrlOrHost;
 use super::print::output;
-use super::print::style::{ListFormat, print_warning};
+use super::print::style::print_warning;
 use crate::database::lookup::DomainIndex;
 use crate::exit::ExitCode;
 use crate::ledger::incidents;
 use crate::notify::Outbox;
 use crate::overview::{Commits, Scope, Sources, UnknownCommits};
 
+/// Number of characters of a date such as 2026-11-01.
+const DATE: usize = 10;
+
+/// A day without its end, which is the beginning of the next one.
+const A_DAY: SignedDuration = SignedDuration::new(24 * 60 * 60 - 1, 999_999_999);
+
 /// Show the history of URLs: what broke and recovered, and the commits that changed the records
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb log
+  urldb log -n 20
+  urldb log --since 2026-11-01 --until 2026-11-30
   urldb log example.org
   urldb log http://example.org/m51.csv
+  urldb log ac4e5512    one incident
   urldb log --format jsonl | jq -r 'select(.event == \"broken\") | .host'")]
 pub(super) struct Args {
-    /// Only this URL, or this host
-    #[arg(value_name = "URL|HOST")]
+    /// Only this URL, this host, or the incident with this id
+    #[arg(value_name = "URL|HOST|INCIDENT")]
     target: Option<String>,
-    /// Text for people, or one JSON object per line
+    /// At most N events, the latest ones
+    #[arg(short = 'n', long, value_name = "N")]
+    max_count: Option<usize>,
+    /// Only events from this day or time on, such as 2026-11-01 or 2026-11-01T04:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = begin_of)]
+    since: Option<Timestamp>,
+    /// Only events up to this day or time, the day included
+    #[arg(long, value_name = "TIME", value_parser = end_of)]
+    until: Option<Timestamp>,
+    /// Text for people, one JSON document, or one JSON object per line
     #[arg(long, default_value = "human")]
-    format: ListFormat,
+    format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Human,
+    Json,
+    Jsonl,
+}
+
+/// The beginning of a day of UTC, or a time.
+fn begin_of(text: &str) -> Result<Timestamp, String> {
+    moments(text).map(|(begin, _)| begin)
+}
+
+/// The end of a day of UTC, or a time.
+fn end_of(text: &str) -> Result<Timestamp, String> {
+    moments(text).map(|(_, end)| end)
+}
+
+/// The first and the last moment of a day of UTC, or twice a time.
+fn moments(text: &str) -> Result<(Timestamp, Timestamp), String> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok((time, time));
+    }
+    let day = text.parse::<Date>().ok().filter(|_| text.len() == DATE);
+    let begin = day.and_then(|day| day.to_zoned(TimeZone::UTC).ok());
+    let begin = begin.map(|begin| begin.timestamp());
+    let end = begin.and_then(|begin| begin.checked_add(A_DAY).ok());
+    begin.zip(end).ok_or_else(|| {
+        "a TIME is a day of UTC or a time, such as 2026-11-01 or 2026-11-01T04:00:00Z".to_owned()
+    })
+}
+
+/// The URLs, the host or the incident that the argument names.
+enum Target {
+    Incident(String),
+    Urls(UrlOrHost),
+}
+
+impl Target {
+    /// An incident, if there is one with this id; otherwise as [`UrlOrHost::find`].
+    fn find(typed: Option<&str>, context: &Context) -> anyhow::Result<Self> {
+        if let Some(id) = typed.filter(|typed| incidents::is_id(typed))
+            && incidents::of_id(&context.ledger(), id)?.is_some()
+        {
+            return Ok(Self::Incident(id.to_owned()));
+        }
+        UrlOrHost::find(typed, context).map(Self::Urls)
+    }
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let target = UrlOrHost::find(args.target.as_deref(), context)?;
+    let target = Target::find(args.target.as_deref(), context)?;
     let urls = match &target {
-        UrlOrHost::Record { host, path, .. } => urls_of(context, host, path),
+        Target::Urls(UrlOrHost::Record { host, path, .. }) => urls_of(context, host, path),
         _ => vec![],
     };
     // Everything changes rarely, but one URL never needs the changes of others.
     let wants = |url: &str| match &target {
-        UrlOrHost::Record { .. } => urls.iter().any(|known| known == url),
-        UrlOrHost::Everywhere | UrlOrHost::Host(_) => true,
+        Target::Incident(_) => false,
+        Target::Urls(UrlOrHost::Record { .. }) => urls.iter().any(|known| known == url),
+        Target::Urls(_) => true,
     };
     let sources = Sources::read(&context.config, Timestamp::now(), wants)?;
     let (scope, host) = match &target {
-        UrlOrHost::Everywhere => (Scope::All, None),
-        UrlOrHost::Host(host) => (Scope::Host(host), Some(host.as_str())),
-        UrlOrHost::Record { host, path, .. } => (
+        Target::Incident(id) => (Scope::Incident(id), None),
+        Target::Urls(UrlOrHost::Everywhere) => (Scope::All, None),
+        Target::Urls(UrlOrHost::Host(host)) => (Scope::Host(host), Some(host.as_str())),
+        Target::Urls(UrlOrHost::Record { host, path, .. }) => (
             Scope::Record {
                 host,
                 path,
@@ -58,30 +131,60 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             Some(host.as_str()),
         ),
     };
-    let commits = commits(context, host)?;
+    let commits = match &target {
+        Target::Incident(_) => None,
+        Target::Urls(_) => commits(context, host)?,
+    };
     let outbox = Outbox::new(&context.ledger());
     let is_waiting = |notifier: &str, run: &str| outbox.has_message(notifier, run);
-    let entries = sources.timeline(scope, commits.as_ref(), &is_waiting);
+    let mut entries = sources.timeline(scope, commits.as_ref(), &is_waiting);
+    entries.retain(|entry| {
+        args.since.is_none_or(|since| since <= entry.at)
+            && args.until.is_none_or(|until| entry.at <= until)
+    });
+    entries.truncate(args.max_count.unwrap_or(usize::MAX));
+    write(args, &target, sources.project(), entries, context)?;
+    Ok(ExitCode::Success)
+}
+
+/// Writes the entries in the form that is asked for.
+fn write(
+    args: &Args,
+    target: &Target,
+    project: ProjectInfo,
+    entries: Vec<LogEntry>,
+    context: &Context,
+) -> anyhow::Result<()> {
     match args.format {
-        ListFormat::Jsonl => {
+        LogFormat::Json => {
+            let document = LogDocument {
+                protocol: PROTOCOL,
+                project,
+                entries,
+            };
+            output::write_json_pretty(&mut output::stdout(), &document)?;
+        }
+        LogFormat::Jsonl => {
             let mut out = io::BufWriter::new(output::stdout());
             for entry in &entries {
                 output::write_json_line(&mut out, entry)?;
             }
             out.flush()?;
         }
-        ListFormat::Human => {
-            let project = sources.project().name;
-            let about = match &target {
-                UrlOrHost::Everywhere => project.as_str(),
-                UrlOrHost::Host(host) => host,
-                UrlOrHost::Record { .. } => args.target.as_deref().unwrap_or_default(),
+        LogFormat::Human => {
+            let typed = args.target.as_deref();
+            let about = match target {
+                Target::Urls(UrlOrHost::Host(host)) => host,
+                _ => typed.unwrap_or(&project.name),
             };
-            let with_hosts = matches!(target, UrlOrHost::Everywhere);
+            let with_hosts = !matches!(
+                target,
+                Target::Urls(UrlOrHost::Host(_) | UrlOrHost::Record { .. })
+            );
             print(about, &entries, with_hosts, context)?;
         }
     }
-    Ok(ExitCode::Success)
+    Ok(())
 }
 
 /// The commits that changed the database, or the domain file of a host; none if git does not have them.

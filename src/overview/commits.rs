@@ -129,6 +129,12 @@ impl Commits {
         Some(&commit.id)
     }
 
+    /// The places of the commits in their order, by id.
+    pub(super) fn places(&self) -> HashMap<&str, usize> {
+        let ids = self.all.iter().map(|commit| commit.id.as_str());
+        ids.zip(0..).collect()
+    }
+
     /// The hosts whose domain files commits have changed.
     pub(super) fn hosts(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)

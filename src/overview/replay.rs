@@ -156,6 +156,11 @@ impl Replay {
     }
 
     /// Brings everything into the order of the runs; a line that a merge doubled counts once.
+    /// The places of the runs in their order, by id.
+    pub(super) fn places(&self) -> HashMap<&str, usize> {
+        self.verifications.ids().zip(0..).collect()
+    }
+
     fn sort(&mut self, now: Timestamp) {
         let places: HashMap<&str, usize> = self.verifications.ids().zip(0..).collect();
         // A run that began while the history was read is the last one.

@@ -28,6 +28,8 @@ pub enum Scope<'a> {
         /// Its URLs, over each scheme.
         urls: &'a [String],
     },
+    /// One incident or notice, by its id.
+    Incident(&'a str),
 }
 
 /// Whether the message of a notifier about a run waits to be sent.
@@ -43,23 +45,41 @@ impl Sources<'_> {
         is_waiting: IsWaiting<'_>,
     ) -> Vec<LogEntry> {
         let mut entries = match scope {
-            Scope::All => self.of_hosts(|_| true, is_waiting),
+            Scope::All | Scope::Incident(_) => self.of_hosts(|_| true, is_waiting),
             Scope::Host(host) => self.of_hosts(|known| known == host, is_waiting),
             Scope::Record { host, urls, .. } => self.of_urls(host, urls, is_waiting),
         };
         let notices = self.incidents.values().flat_map(of_notice);
         entries.extend(notices.filter(|entry| match scope {
-            Scope::All => true,
+            Scope::All | Scope::Incident(_) => true,
             Scope::Host(host) => entry.host == host,
             Scope::Record { .. } => false,
         }));
+        if let Scope::Incident(id) = scope {
+            entries.retain(|entry| entry.incident.as_deref() == Some(id));
+        }
         if let Some(commits) = commits {
             entries.extend(of_commits(scope, commits));
         }
-        entries.sort_by(|a, b| {
-            (b.at, b.event, &b.host, &b.url).cmp(&(a.at, a.event, &a.host, &a.url))
-        });
+        self.sort(&mut entries, commits);
         entries
+    }
+
+    /// Sorts entries, the latest first. Runs of one second have the order of the history, and commits of one second
+    /// that of git.
+    fn sort(&self, entries: &mut [LogEntry], commits: Option<&Commits>) {
+        let runs = self.replay.places();
+        let commits = commits.map(Commits::places).unwrap_or_default();
+        let place = |entry: &LogEntry| match (&entry.run, &entry.commit) {
+            // A run that began while the history was read is the last one.
+            (Some(run), _) => (true, runs.get(run.as_str()).copied().unwrap_or(usize::MAX)),
+            (None, Some(commit)) => (false, commits.get(commit.id.as_str()).copied().unwrap_or(0)),
+            (None, None) => (true, 0),
+        };
+        entries.sort_by(|a, b| {
+            let key = |it: &LogEntry| (it.at, place(it), it.event);
+            (key(b), &b.host, &b.url).cmp(&(key(a), &a.host, &a.url))
+        });
     }
 
     /// The events of incidents, and changes that belong to none.
@@ -323,6 +343,7 @@ fn of_commits(scope: Scope<'_>, commits: &Commits) -> Vec<LogEntry> {
     match scope {
         Scope::All => commits.hosts().flat_map(of_host).collect(),
         Scope::Host(host) => of_host(host),
+        Scope::Incident(_) => vec![],
         Scope::Record { host, path, urls } => {
             let changes = commits.of_record(host, path);
             let entries = changes.map(|(at, commit)| LogEntry {

@@ -377,13 +377,135 @@ fn a_timeline_has_transitions_and_commits() {
     );
     assert_eq!(lines(&["www.test"]).len(), 1);
     assert_eq!(lines(&[]).len(), 6);
+    let of_url = lines(&["http://docs.test/a"]);
+    let incident = of_url
+        .iter()
+        .find_map(|line| line["incident"].as_str())
+        .unwrap();
+    let commit = repository.git("rev-parse HEAD")[..7].to_owned();
     repository.ok("log docs.test").says(&[
         "docs.test, newest first",
         "  broken          http://docs.test/a answers 404 Not Found;",
         "mail sent",
         "  recovered       http://docs.test/a is as promised again",
-        "A U Thor: Accept the new text; 1 record",
+        &format!("commit {commit}  A U Thor: Accept the new text; 1 record"),
     ]);
+    let words = words(&repository.ok("log docs.test").out);
+    let end = "mail sent; incident";
+    for cause in ["answers 404 Not Found", "(answered 404 Not Found)"] {
+        assert_has(&words, &format!("{cause}; {end} {incident}"));
+    }
+}
+
+/// The text on one line.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_timeline_of_one_second_has_the_order_of_the_runs() {
+    let (site, repository) = watched();
+    for second in 0..6 {
+        if second % 2 == 0 {
+            site.remove("/a");
+        } else {
+            site.serve("/a", Reply::ok("a"));
+        }
+        let at = format!("2030-11-02T04:17:0{second}Z");
+        repository.urldb_at(&at, "run").code(1 - second % 2);
+    }
+    // As if all had been in one second, and the ids had another order.
+    let file = "status/history/2030-11.jsonl";
+    let mut history = repository.read(file);
+    for second in 0..6 {
+        let of_second = |text: &str| format!("{text}{second}Z");
+        history = history.replace(&of_second("2030-11-02T04:17:0"), "2030-11-02T04:17:00Z");
+        let id = format!("20301102T041700Z-{}", 6 - second);
+        history = history.replace(&of_second("20301102T04170"), &id);
+    }
+    repository.write(file, &history);
+    let lines = history.lines().rev();
+    let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let changes = lines.filter(|line| line["kind"] == "change");
+    let happened: Vec<Value> = changes.map(|line| line["run"].clone()).collect();
+    assert_eq!(happened.len(), 6);
+    let log = repository.ok("log http://docs.test/a --since 2030-01-01 --format json");
+    let log = log.json();
+    let entries = log["entries"].as_array().unwrap().iter();
+    let told: Vec<Value> = entries.map(|entry| entry["run"].clone()).collect();
+    assert_eq!(told, happened);
+}
+
+#[test]
+fn a_timeline_is_cut_by_number_time_and_incident() {
+    let (site, repository) = watched();
+    let run = |day: u8, code: i32| {
+        let at = format!("2030-11-{day:02}T04:17:03Z");
+        repository.urldb_at(&at, "run").code(code);
+    };
+    run(1, 0);
+    site.remove("/a");
+    run(2, 1);
+    site.remove("/core");
+    run(3, 1);
+    site.serve("/a", Reply::ok("a"));
+    run(4, 1);
+    let days = |arguments: &str| {
+        let log = repository
+            .ok(&format!("log --format json {arguments}"))
+            .json();
+        assert_eq!(log["protocol"], 2);
+        assert!(log["project"]["name"].is_string());
+        let entries = log["entries"].as_array().unwrap().iter();
+        let words = entries.map(|entry| {
+            let day = entry["at"].as_str().unwrap()[..10].to_owned();
+            format!("{day} {}", entry["event"].as_str().unwrap())
+        });
+        words
+            .filter(|it| it.starts_with("2030"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let all = days("");
+    assert!(all.starts_with("2030-11-04 "), "{all}");
+    assert!(all.ends_with("2030-11-02 broken"), "{all}");
+    assert_eq!(
+        days("--since 2030-11-04").matches("2030-11-04").count(),
+        days("--since 2030-11-04").matches("2030").count()
+    );
+    assert_eq!(days("--until 2030-11-02"), "2030-11-02 broken");
+    assert_eq!(days("--until 2030-11-02T04:17:02Z"), "");
+    assert_eq!(
+        days("--since 2030-11-02 --until 2030-11-02"),
+        "2030-11-02 broken"
+    );
+    assert_eq!(days("-n 1"), all.split(", ").next().unwrap());
+    assert_eq!(days("-n 0"), "");
+    for wrong in [
+        "--since yesterday",
+        "--until 2030-11-31",
+        "--since 2030-11-01T04",
+        "-n -1",
+    ] {
+        repository.exits(2, &format!("log {wrong}"));
+    }
+
+    let log = repository
+        .ok("log --format jsonl --until 2030-11-02 --since 2030-11-02")
+        .json_lines();
+    let id = log[0]["incident"].as_str().unwrap();
+    let story = repository
+        .ok(&["log", id, "--format", "jsonl"])
+        .json_lines();
+    assert!(
+        story.len() >= 2 && story.iter().all(|entry| entry["incident"] == id),
+        "{story:?}"
+    );
+    let text = words(&repository.ok(&["log", id]).out);
+    assert_has(&text, &format!("{id}, newest first"));
+    assert_has(&text, "docs.test: http://docs.test/a answers 404 Not Found");
+    // No incident has this id.
+    repository.exits(2, "log 01234567").complains("01234567");
 }
 
 #[test]

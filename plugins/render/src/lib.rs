@@ -60,7 +60,7 @@ pub use compose::{
 };
 pub use digests::{algorithm, digest_line};
 pub use layout::wrap;
-pub use log::{commit_counts, log, sentence as event_sentence};
+pub use log::{LogDocument, commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
     Issue, LARGEST_BODY, LARGEST_SUMMARY, closing_body, code, comment, issue, markdown,
@@ -97,6 +97,12 @@ pub use words::{WordedReport, WordsWriter};
 #[cfg(feature = "schemars")]
 pub fn status_schema() -> serde_json::Value {
     schemars::schema_for!(StatusDocument).into()
+}
+
+/// The JSON Schema of [`LogDocument`], as published in docs/log.schema.json.
+#[cfg(feature = "schemars")]
+pub fn log_schema() -> serde_json::Value {
+    schemars::schema_for!(LogDocument).into()
 }
 
 /// The envelope with the names of its JSON, and every text as one sanitized line.

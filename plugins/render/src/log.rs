@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use urldb_protocol::{CommitInfo, Evidence, Incident, LogEntry, LogEvent, Phase, State};
+use serde::{Deserialize, Serialize};
+use urldb_protocol::{
+    CommitInfo, Evidence, Incident, LogEntry, LogEvent, Phase, ProjectInfo, State,
+};
 use urldb_text::{sanitize, variant_suffix};
 
 use crate::compose::notice_title;
@@ -11,14 +14,13 @@ use crate::message::Tone;
 use crate::numbers::{age, count, moment, with_spaces};
 use crate::page::{BOLD, DIM, TerminalOptions, paint, style};
 use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
-
 use crate::text::Text;
 
 /// Width of the column of the event.
 const EVENT: usize = 14;
 
 /// Digits of a commit's id.
-const ID: usize = 7;
+const COMMIT_ID: usize = 7;
 
 /// The timeline as lines for a terminal, under a heading. `incident` finds the incident with an id.
 /// `with_hosts`: each entry names its host.
@@ -39,6 +41,14 @@ pub fn log<'a>(
         if with_hosts && entry.notice.is_none() {
             sentence = Text::new().code(&entry.host).own(": ").and(sentence);
         }
+        if let Some(id) = &entry.incident {
+            let noun = if entry.notice.is_some() {
+                "notice"
+            } else {
+                "incident"
+            };
+            sentence = sentence.own(format!("; {noun} ")).code(id);
+        }
         let mut lines = wrap(&sentence, options.width, indent, indent).into_iter();
         let event = format!("{:EVENT$}", label(entry));
         let event = match tone(entry.event) {
@@ -58,12 +68,13 @@ pub fn log<'a>(
 }
 
 fn label(entry: &LogEntry) -> String {
-    match (entry.event, &entry.commit) {
-        (LogEvent::Commit, Some(commit)) => {
-            let id: String = commit.id.chars().take(ID).collect();
-            format!("commit {id}")
+    let label = event_label(entry.event);
+    match &entry.commit {
+        Some(commit) => {
+            let id: String = commit.id.chars().take(COMMIT_ID).collect();
+            format!("{label} {id}")
         }
-        (event, _) => event_label(event).to_owned(),
+        None => label.to_owned(),
     }
 }
 
@@ -92,6 +103,18 @@ fn tone(event: LogEvent) -> Option<Tone> {
             Some(Tone::Good)
         }
     }
+}
+
+/// The history of the promises as one JSON document, of `urldb log --format json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct LogDocument {
+    /// The protocol number, as in an envelope. Within one number the document only gains fields.
+    pub protocol: u32,
+    /// The project.
+    pub project: ProjectInfo,
+    /// The events, the latest first.
+    pub entries: Vec<LogEntry>,
 }
 
 /// The event in words, without time and host. `incident` is that of the entry.
@@ -124,14 +147,16 @@ pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         }
         LogEvent::Recovered => {
             let text = subject.own(format!(" {is} as promised again"));
-            match entry.since {
+            let text = match entry.since {
                 Some(since) => text.own(format!(" after {}", age(since, entry.at))),
                 None => text,
-            }
+            };
+            text.and(former_cause(entry, incident))
         }
         LogEvent::PromisesChanged => {
             let has = if is_one { "has" } else { "have" };
-            subject.own(format!(" {has} other promises now, or no record"))
+            let text = subject.own(format!(" {has} other promises now, or no record"));
+            text.and(former_cause(entry, incident))
         }
     };
     match entry.notified.as_slice() {
@@ -179,6 +204,19 @@ fn cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         return Text::from("redirect to the home page");
     }
     cause.sentence()
+}
+
+/// The failure that has ended: ` (answered 404 Not Found)`.
+fn former_cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
+    let Some(state) = entry.from.filter(|state| state.is_broken()) else {
+        return Text::new();
+    };
+    let before = LogEntry {
+        state: Some(state),
+        ..entry.clone()
+    };
+    let cause = cause(&before, incident).in_past();
+    Text::from(" (").and(cause).own(")")
 }
 
 /// `Ada Lovelace: Add the mirror of release 7; 100 records added`.

@@ -175,7 +175,8 @@ pub fn id_of_name(name: &Path) -> Option<&str> {
     is_id(id).then_some(id)
 }
 
-fn is_id(id: &str) -> bool {
+/// Whether the text has the form of an incident's id.
+pub fn is_id(id: &str) -> bool {
     id.len() == 8
         && id
             .bytes()
