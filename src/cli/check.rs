@@ -1,5 +1,6 @@
 //! `urldb check` and `urldb run`.
 
+use anyhow::Context as _;
 use urldb_fetch::PromisedTargets;
 use urldb_render::Scope;
 use urldb_verdict::{ChangedRecords, Selection};
@@ -13,7 +14,7 @@ use super::print::github::CommandsStopped;
 use super::print::style::ReportFormat;
 use super::print::upload::upload_and_check;
 use super::print::{github, outcome, style};
-use super::run_commit::PlannedRunCommit;
+use super::run_commit::{PlannedRunCommit, push};
 use super::shard::{self, ShardArgs};
 use crate::config::{FILE_NAME, parse_base};
 use crate::exit::ExitCode;
@@ -66,6 +67,7 @@ Examples:
   urldb run
   urldb run -c core
   urldb run --commit    and commit the ledger
+  urldb run --commit --push    and push the commit
   urldb run --github    in a workflow: annotations and a job summary
   urldb run --shard 3/8 --to bundles/7    on the third of eight machines
   urldb run --from bundles/7              after all of them
@@ -81,6 +83,9 @@ pub(super) struct RunArgs {
     github: bool,
     #[command(flatten)]
     commit: CommitArgs,
+    /// Push the commit to the branch that the current one follows; merge first what others have pushed
+    #[arg(long, requires = "commit")]
+    push: bool,
     #[command(flatten)]
     shard: ShardArgs,
 }
@@ -163,6 +168,12 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let from = args.shard.folders(context);
     let _lock = context.lock_repository()?;
     let commit = PlannedRunCommit::begin(&args.commit, context)?;
+    // Bundles belong to the files as they are.
+    let catches_up = from.is_empty();
+    let upstream = commit.as_ref().filter(|_| args.push);
+    let upstream = upstream
+        .map(|commit| commit.begin_push(catches_up, context))
+        .transpose()?;
     let stopped = args
         .github
         .then(|| CommandsStopped::around_text(args.format));
@@ -190,7 +201,12 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     }
     // The ledger, which is committed here, has the deliveries and the checks of the archive too.
     let committed = commit.map_or(Ok(()), |commit| {
-        commit.finish(&outcome.envelope, exit(&outcome, interrupted), context)
+        commit.finish(&outcome.envelope, exit(&outcome, interrupted), context)?;
+        match upstream {
+            Some(upstream) => push(commit.repository(), &upstream, context, &stop)
+                .context("the commits are not pushed; the next run tries again"),
+            None => Ok(()),
+        }
     });
     drop(stopped);
     if args.github {

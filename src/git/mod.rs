@@ -51,6 +51,7 @@ pub mod push;
 pub mod repository;
 pub mod restage;
 pub mod staged;
+pub mod tree_merge;
 pub mod unmerged;
 
 pub use ancestors::{Ancestor, Base};
@@ -72,4 +73,5 @@ pub use push::Upstream;
 pub use repository::Repository;
 pub use restage::{RestagedFile, WorkTreeUpdate};
 pub use staged::{EntryKind, StagedFile};
+pub use tree_merge::FileVersions;
 pub use unmerged::{Resolution, Stage, TextMerge, TextStyle, UnmergedFile, text_merge};

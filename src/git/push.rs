@@ -1,4 +1,4 @@
-//! Brings the commits of a branch to the remote repository that the branch follows, and the other way round.
+//! Brings commits to the remote repository that a branch follows, and the other way round.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -43,59 +43,26 @@ impl Repository {
             .map(|(remote, branch)| Upstream { remote, branch }))
     }
 
-    /// Pushes the current branch.
+    /// Makes a commit the last one of the followed branch. `commit` is an id, or `HEAD`.
     ///
     /// # Errors
     /// When the remote repository cannot be reached within two minutes, or refuses, as it does if it has
-    /// commits that are missing here.
-    pub fn push(&self, upstream: &Upstream) -> Result<()> {
-        let refspec = format!("HEAD:{}", upstream.branch);
+    /// commits that are missing in `commit`.
+    pub fn push(&self, upstream: &Upstream, commit: &str) -> Result<()> {
+        let refspec = format!("{commit}:{}", upstream.branch);
         self.talk(&["push", "--quiet", "--", &upstream.remote, &refspec])
     }
 
-    /// Fetches the followed branch, and merges it. False if there are conflicts; the merge then waits for
-    /// [`Self::finish_merge`] or [`Self::undo_merge`].
+    /// Fetches the followed branch, and returns the id of its last commit.
     ///
     /// # Errors
-    /// When the remote repository cannot be reached within two minutes, git refuses the merge, or is in
-    /// the middle of another operation, which must not be taken for this merge.
-    pub fn merge_upstream(&self, upstream: &Upstream) -> Result<bool> {
-        self.ensure_idle()?;
+    /// When the remote repository cannot be reached within two minutes, or has no such branch.
+    pub fn fetch(&self, upstream: &Upstream) -> Result<String> {
         let Upstream { remote, branch } = upstream;
         self.talk(&["fetch", "--quiet", "--no-tags", "--", remote, branch])?;
-        let mut merge = self.user_command()?;
-        merge.args(["merge", "--quiet", "--no-edit", "FETCH_HEAD"]);
-        match run(&mut merge, b"")? {
-            CommandResult::Success(_) => Ok(true),
-            CommandResult::Failure(_) if self.is_merging() => Ok(false),
-            CommandResult::Failure(complaint) => bail!("`git merge` refused:\n{complaint}"),
-        }
-    }
-
-    /// Commits a merge whose conflicts are resolved.
-    ///
-    /// # Errors
-    /// When a conflict is left, or git or a hook refuses the commit.
-    pub fn finish_merge(&self) -> Result<()> {
-        let mut commit = self.user_command()?;
-        commit.args(["commit", "--quiet", "--no-edit"]);
-        output(&mut commit, b"").map(drop)
-    }
-
-    /// Brings the files back that were there before a merge that is not finished.
-    ///
-    /// # Errors
-    /// When git cannot do that.
-    pub fn undo_merge(&self) -> Result<()> {
-        let mut undo = self.git();
-        undo.args(["merge", "--abort"]);
-        output(&mut undo, b"")
-            .map(drop)
-            .context("cannot undo the merge")
-    }
-
-    fn is_merging(&self) -> bool {
-        urldb_files::is_there(&self.git_dir().join("MERGE_HEAD"))
+        let mut git = self.git();
+        git.args(["rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}"]);
+        output(&mut git, b"").and_then(line)
     }
 
     /// Runs git without a terminal to ask for a password on. At the time limit, git and its helpers are

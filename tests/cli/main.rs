@@ -128,6 +128,7 @@ mod outbox;
 mod pace;
 mod pipes;
 mod proxy;
+mod push;
 mod requests;
 mod resolve;
 mod rules;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use urldb::git::{GitEnv, Hook, Repository, Upstream};
+use urldb::git::{GitEnv, Hook, Repository};
 
 use crate::sandbox::{SETTINGS, Sandbox, check_staged, command_in, git_executable, run};
 
@@ -319,28 +319,4 @@ fn an_amended_commit_of_a_shallow_clone_is_checked_for_changes() {
     for env in [env, by_git] {
         assert_eq!(repo(env).staged(&[Path::new("urldb")]).unwrap(), []);
     }
-}
-
-/// `urldb watch` undoes a merge of its own that it cannot finish: the user's must not be taken for it.
-#[test]
-fn a_merge_that_the_user_has_begun_is_not_taken_for_another() {
-    let sandbox = Sandbox::new();
-    for (branch, text) in [("main", "base"), ("other", "theirs"), ("main", "ours")] {
-        sandbox.git(&["checkout", "-q", "-B", branch]);
-        sandbox.write("notes.txt", text);
-        sandbox.git(&["add", "notes.txt"]);
-        sandbox.git(&["commit", "-q", "-m", text]);
-        if text == "theirs" {
-            sandbox.git(&["checkout", "-q", "--detach", "HEAD~1"]);
-        }
-    }
-    assert!(!sandbox.try_git(&["merge", "other"]).status.success());
-    let upstream = Upstream {
-        remote: ".".to_owned(),
-        branch: "refs/heads/other".to_owned(),
-    };
-    let refused = sandbox.repository().merge_upstream(&upstream);
-    let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("a merge is in progress"), "{refused}");
-    assert!(sandbox.top.join(".git/MERGE_HEAD").exists());
 }

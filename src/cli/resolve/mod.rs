@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use urldb_text::{Code, Finding};
 
 pub(super) use self::merging::FileKind;
@@ -19,7 +20,10 @@ use super::{Context, GlobalArgs};
 use crate::database::across;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::git::{Base, GitEnv, MARKER_SIZE, Repository, Resolution, TextStyle, UnmergedFile};
+use crate::git::{
+    Base, FileVersions, GitEnv, MARKER_SIZE, Repository, Resolution, TextStyle, UnmergedFile,
+    text_merge,
+};
 
 /// Resolve conflicts that git left in domain files and the ledger
 ///
@@ -93,6 +97,37 @@ pub(super) fn run(
 pub(super) fn resolve_ledger(context: &Context) -> anyhow::Result<()> {
     let groups = unmerged(context, &[context.ledger().path().to_owned()])?;
     resolve(&groups, false, context).map(drop)
+}
+
+/// Merges the versions of the file at an absolute path. `None` if the file is gone.
+///
+/// # Errors
+/// When both sides changed the file in ways that a person has to join.
+pub(super) fn merge_versions(
+    path: &Path,
+    versions: &FileVersions,
+    context: &Context,
+) -> anyhow::Result<Option<Vec<u8>>> {
+    let conflict = || {
+        let file = context.shown(path);
+        format!("both sides changed {file}: `git pull`, then `urldb resolve`")
+    };
+    if let Some(kind) = FileKind::from_path(path, &context.config) {
+        let attempt = merging::merge(kind, versions, TextStyle::Merge, MARKER_SIZE)?;
+        return match attempt.resolution {
+            Some(Resolution::Merged(bytes)) => Ok(Some(bytes)),
+            Some(Resolution::Removed) => Ok(None),
+            Some(Resolution::Conflict(_)) | None => anyhow::bail!(conflict()),
+        };
+    }
+    let [Some(base), Some(ours), Some(theirs)] = versions else {
+        anyhow::bail!(conflict());
+    };
+    let merged = text_merge([base, ours, theirs], TextStyle::Merge, MARKER_SIZE)?;
+    let merged = merged.filter(|merged| !merged.has_conflicts);
+    merged
+        .map(|merged| Some(merged.bytes))
+        .with_context(conflict)
 }
 
 /// Unmerged files of the database or the ledger in one repository.

@@ -1,0 +1,253 @@
+//! `run --commit --push`: machines that push to one branch lose nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::hook::Repository;
+use crate::sandbox::{Case, Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promises};
+use crate::support::Reply;
+
+const PATHS: [&str; 5] = ["/a", "/b", "/c", "/d", "/steady"];
+
+/// The folders of two machines: the project, and a clone of the same remote repository.
+const MACHINES: [&str; 2] = [".", "../other"];
+
+const RUN: &str = "run --commit --push";
+
+/// Two machines with one remote repository, both with mails in a folder that git ignores.
+fn two_machines() -> (Site, Repository) {
+    let site = Site::with(&PATHS.map(|path| (path, "x")));
+    let mail = "[notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+                to = [\"me@example.test\"]\nfolder = \"mail\"\n";
+    let sandbox = Sandbox::new(&format!("{}{mail}", site.network()));
+    sandbox.write(FILE, promises(&PATHS.map(|path| (path, "x"))));
+    sandbox.write(".gitignore", "/archive/\n/mail/\n/urldb.lock\n");
+    sandbox.write("notes.txt", "committed\n");
+    let repository = Repository::of(sandbox);
+    repository.git("add .");
+    repository.git("commit -q -m base");
+    repository.git("init -q --bare -b main ../remote");
+    repository.git("remote add origin ../remote");
+    repository.git("push -q -u origin main");
+    repository.git("clone -q ../remote ../other");
+    for machine in MACHINES {
+        repository.git(&["-C", machine, "config", "user.name", "Machine"]);
+        repository.git(&["-C", machine, "config", "user.email", "m@example.test"]);
+    }
+    (site, repository)
+}
+
+impl Repository {
+    fn run_on(&self, machine: &str) -> crate::sandbox::Ran {
+        self.urldb(&format!("-C {machine} {RUN}"))
+    }
+
+    /// The number of mails of a machine, which are removed.
+    fn mails_of(&self, machine: &str) -> usize {
+        let folder = self.path(machine).join("mail");
+        let mails = self.sandbox.tree(&format!("{machine}/mail")).len();
+        let _ = fs::remove_dir_all(folder);
+        mails
+    }
+
+    /// The lines of the history of a machine.
+    fn history_of(&self, machine: &str) -> Vec<String> {
+        let folder = self.path(machine).join("status/history");
+        let months = fs::read_dir(folder).unwrap();
+        let texts = months.map(|month| fs::read_to_string(month.unwrap().path()).unwrap());
+        let lines: Vec<Vec<String>> = texts
+            .map(|text| text.lines().map(str::to_owned).collect())
+            .collect();
+        lines.concat()
+    }
+
+    fn tree_of(&self, machine: &str) -> String {
+        self.git(&["-C", machine, "rev-parse", "HEAD^{tree}"])
+    }
+}
+
+/// Numbers that look random: the same for a seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Both machines run ten times at the same time, and some runs are killed. Then nothing is lost or told twice.
+fn diverge(seed: u64) {
+    let _case = Case(&format!("seed {seed}"));
+    let mut numbers = Numbers(seed);
+    let (site, repository) = two_machines();
+    repository.write("notes.txt", "edited\n");
+    repository.write("new.txt", "untracked\n");
+    for _ in 0..10 {
+        for path in &PATHS[..4] {
+            match numbers.below(4) {
+                0 => site.remove(path),
+                1 => site.serve(path, Reply::ok("y")),
+                _ => site.serve(path, Reply::ok("x")),
+            }
+        }
+        let mut running = MACHINES.map(|machine| {
+            let mut command = repository.urldb_command(&format!("-C {machine} {RUN}"));
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().unwrap()
+        });
+        for child in &mut running {
+            if numbers.below(3) == 0 {
+                std::thread::sleep(Duration::from_millis(numbers.below(900)));
+                child.kill().unwrap();
+            }
+        }
+        for child in &mut running {
+            child.wait().unwrap();
+        }
+        // A program that the killed one had started ends by itself.
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    for path in PATHS {
+        site.serve(path, Reply::ok("x"));
+    }
+    for machine in [MACHINES[0], MACHINES[1], MACHINES[0]] {
+        repository.run_on(machine).code(0);
+    }
+    for machine in MACHINES {
+        repository.mails_of(machine);
+    }
+
+    // The news of one machine is no news on the other. A URL that came and went is told of later.
+    site.remove("/steady");
+    repository.run_on(MACHINES[0]).code(1);
+    assert_eq!(repository.mails_of(MACHINES[0]), 1);
+    repository.run_on(MACHINES[1]).code(1);
+    assert_eq!(repository.mails_of(MACHINES[1]), 0);
+
+    repository.git("pull -q --ff-only");
+    let remote = repository.git("--git-dir=../remote rev-parse main^{tree}");
+    for machine in MACHINES {
+        assert_eq!(repository.tree_of(machine), remote);
+        let lines = repository.history_of(machine);
+        let different: BTreeSet<&String> = lines.iter().collect();
+        assert_eq!(different.len(), lines.len(), "a line is there twice");
+        assert!(
+            lines
+                .iter()
+                .filter(|line| line.contains("\"kind\":\"run\""))
+                .count()
+                > 5
+        );
+        let ledger = repository.git(&["-C", machine, "status", "--porcelain", "status"]);
+        assert_eq!(ledger, "");
+    }
+    repository.assert_file("notes.txt", "edited\n");
+    repository.assert_file("new.txt", "untracked\n");
+}
+
+#[test]
+fn machines_that_diverge_and_are_killed_lose_nothing() {
+    // The acceptance tries more.
+    let seeds = std::env::var("URLDB_PUSH_SEEDS").map_or(2, |seeds| seeds.parse().unwrap());
+    (1..=seeds).for_each(diverge);
+}
+
+#[test]
+fn both_sides_of_a_rejected_push_are_kept() {
+    let (site, repository) = two_machines();
+    repository.run_on(MACHINES[0]).code(0);
+    repository.git("-C ../other pull -q");
+    // The second machine cannot fetch before its run.
+    repository.git("-C ../other remote set-url origin ../nowhere");
+    site.remove("/a");
+    repository.run_on(MACHINES[0]).code(1);
+    repository.run_on(MACHINES[1]).code(2).complains(&[
+        "the runs of others are not known yet",
+        "the commits are not pushed",
+    ]);
+    repository.git("-C ../other remote set-url origin ../remote");
+    let lines: BTreeSet<String> = MACHINES
+        .iter()
+        .flat_map(|machine| repository.history_of(machine))
+        .collect();
+    repository.run_on(MACHINES[1]).code(1);
+    let merged: BTreeSet<String> = repository.history_of(MACHINES[1]).into_iter().collect();
+    assert!(merged.is_superset(&lines));
+    let subjects = repository.git("--git-dir=../remote log --format=%s main");
+    assert_has(&subjects, "Merge branch 'main' of the remote repository\n");
+    assert_eq!(subjects.matches("1 broken of 5: ").count(), 2, "{subjects}");
+}
+
+#[test]
+fn an_edited_file_is_named_before_the_push() {
+    let (_site, repository) = two_machines();
+    repository.run_on(MACHINES[1]).code(0);
+    repository.write("../other/notes.txt", "theirs\n");
+    repository.write("../other/new.txt", "theirs\n");
+    repository.git("-C ../other add .");
+    repository.git(&["-C", "../other", "commit", "-q", "-m", "Edit the notes"]);
+    repository.git("-C ../other push -q");
+    repository.write("notes.txt", "mine\n");
+    repository.write("new.txt", "mine\n");
+    let before = repository.git("--git-dir=../remote rev-parse main");
+    let ran = repository.run_on(MACHINES[0]).code(2);
+    ran.complains(&[
+        "others have changed files that you have edited",
+        "notes.txt",
+        "new.txt",
+    ]);
+    assert_eq!(repository.git("--git-dir=../remote rev-parse main"), before);
+    repository.assert_file("notes.txt", "mine\n");
+    repository.assert_file("new.txt", "mine\n");
+    // The commit waits for the next run.
+    repository.git("checkout -q notes.txt");
+    fs::remove_file(repository.path("new.txt")).unwrap();
+    repository.run_on(MACHINES[0]).code(0);
+    repository.assert_file("notes.txt", "theirs\n");
+    let lines = repository.history_of(MACHINES[0]);
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line.contains("\"kind\":\"run\""))
+            .count(),
+        3
+    );
+}
+
+#[test]
+fn a_branch_that_follows_none_is_an_error_before_the_run() {
+    let (site, repository) = two_machines();
+    repository.git("branch --unset-upstream");
+    repository
+        .run_on(MACHINES[0])
+        .code(2)
+        .complains("--push: the branch follows no branch");
+    assert!(site.requests().is_empty());
+    repository.exits(2, "run --push").complains("--commit");
+    assert_lacks(&repository.git("log --format=%s"), "promised");
+}
+
+#[test]
+fn a_merge_that_a_person_has_begun_stays_theirs() {
+    let (_site, repository) = two_machines();
+    for (branch, text) in [("other", "theirs"), ("main", "ours")] {
+        repository.git(&["checkout", "-q", "-B", branch, "origin/main"]);
+        repository.write("notes.txt", text);
+        repository.git(&["commit", "-q", "-a", "-m", text]);
+    }
+    repository.git_fails("merge other");
+    let before = repository.git("--git-dir=../remote rev-parse main");
+    repository
+        .run_on(MACHINES[0])
+        .code(2)
+        .complains("a merge is in progress");
+    assert!(repository.path(".git/MERGE_HEAD").exists());
+    assert_eq!(repository.git("--git-dir=../remote rev-parse main"), before);
+}
