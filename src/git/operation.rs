@@ -1,8 +1,10 @@
 //! The operation that git is in the middle of.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use urldb_files::write_atomically;
 
 use super::command::{CommandResult, run};
 use super::paths;
@@ -63,6 +65,25 @@ impl Repository {
             paths::shown(self.work_tree()?),
             operation.sentence()
         )
+    }
+
+    /// Adds lines to the message that git has prepared for the commit which ends a merge, a cherry-pick or a revert;
+    /// nothing if it has prepared none.
+    ///
+    /// # Errors
+    /// When the file of the message cannot be read or written.
+    pub fn add_to_message(&self, lines: &[String]) -> Result<()> {
+        let file = self.git_dir().join("MERGE_MSG");
+        let text = match urldb_files::read_to_string(&file, limits::GIT_FILE) {
+            _ if lines.is_empty() => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            text => text.context("cannot read the message of the merge")?,
+        };
+        // Below, git lists the conflicts.
+        let comments = text.find("\n#").map_or(text.len(), |at| at + 1);
+        let (message, comments) = text.split_at(comments);
+        let text = format!("{}\n\n{}\n{comments}", message.trim_end(), lines.join("\n"));
+        write_atomically(&file, text.as_bytes()).context("cannot write the message of the merge")
     }
 
     fn operation(&self) -> Result<Option<Operation>> {

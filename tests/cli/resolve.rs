@@ -7,7 +7,8 @@ use std::process::Stdio;
 
 use crate::hook::Repository;
 use crate::sandbox::{Case, Sandbox, assert_has, assert_lacks};
-use crate::site::FILE;
+use crate::site::{FILE, Site, promises};
+use crate::support::Reply;
 
 const BASE: &str = "---\nhttps: true\n---\n_path: /a\nname: one\n---\n_path: /m\n---\n_path: /z\n";
 
@@ -761,4 +762,65 @@ fn the_driver_merges_lines_of_a_version_with_mistakes() {
     assert!(merged.status.success(), "{words}");
     assert_has(&words, "cannot be merged by record: line 9");
     repository.assert_file(FILE, &broken.replace("https: true", "https: yes"));
+}
+
+/// Two sides promise different bytes, and a run has seen those of one of them.
+fn disputed_content(site: &Site) -> Repository {
+    let repository = Repository::without_hook();
+    repository.sandbox.write("urldb.toml", site.network());
+    for (day, content) in [(20, "before"), (24, "after")] {
+        site.serve(
+            "/a",
+            Reply::new("200 OK", &["Content-Type: text/plain"], content),
+        );
+        repository.sandbox.write(FILE, promises(&[("/a", content)]));
+        let at = format!("2099-11-{day}T06:00:00Z");
+        repository.sandbox.urldb_at(&at, "run").code(0);
+    }
+    let repository = repository.with_branches(
+        &promises(&[("/a", "before")]),
+        &promises(&[("/a", "after")]),
+    );
+    repository.git_fails("merge -q other");
+    repository
+}
+
+#[test]
+fn evidence_stands_beside_a_conflict_and_settles_it_if_asked() {
+    let site = Site::with(&[]);
+    let repository = disputed_content(&site);
+    // The clock of captures is that of the machine.
+    let ran = repository.exits(1, "resolve");
+    let known = ran.out.lines().find_map(|line| line.split_once("help: "));
+    let sentence = known.unwrap().1;
+    assert!(
+        sentence.starts_with("theirs was served on 20"),
+        "{sentence}"
+    );
+    assert_has(sentence, ", ours not since 20");
+    repository.ok("resolve --by-evidence").says(&[
+        format!("http://example.test/a: took theirs: {sentence}").as_str(),
+        "merged: urldb/example.test.yaml",
+    ]);
+    repository.assert_file(FILE, &promises(&[("/a", "after")]));
+    assert_eq!(repository.unmerged(), "");
+    repository.git("commit --no-edit --no-verify -q");
+    let message = repository.git("log -1 --format=%B");
+    assert_has(
+        &message,
+        &format!("http://example.test/a: took theirs: {sentence}"),
+    );
+    assert_has(&message, "Merge branch 'other'");
+}
+
+#[test]
+fn without_evidence_nothing_is_taken() {
+    let site = Site::with(&[]);
+    let repository = disputed_content(&site);
+    for folder in ["archive", "status"] {
+        fs::remove_dir_all(repository.path(folder)).unwrap();
+    }
+    let ran = repository.exits(1, "resolve --by-evidence");
+    assert_lacks(&ran.out, "took");
+    assert_has(&repository.read(FILE), "<<<<<<< ours");
 }

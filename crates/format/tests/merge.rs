@@ -7,8 +7,8 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use urldb_format::{
-    Conflict, ConflictKind, DomainFile, MarkerStyle, Merged, Side, Versions, lint, merge,
-    merge_ancestors,
+    Conflict, ConflictKind, DomainFile, MarkerStyle, Merged, RecordIdentity, Side, Versions, lint,
+    merge, merge_ancestors,
 };
 use urldb_text::Code;
 
@@ -129,6 +129,7 @@ fn markers_stand_around_the_disputed_record_only() {
         [Conflict {
             line: 3,
             about,
+            record: Some(RecordIdentity::get("/a")),
             kind
         }]
     );

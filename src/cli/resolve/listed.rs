@@ -49,7 +49,7 @@ pub(super) fn settle(
         let again = merging::merge(file.kind, &versions, style, MARKER_SIZE)?;
         *attempt = MergeAttempt {
             settled: attempt.findings.len().saturating_sub(again.findings.len()),
-            without_lists: attempt.resolution.take(),
+            earlier: attempt.resolution.take().into_iter().collect(),
             ..again
         };
     }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use urldb_format::{
-    Conflict, ConflictKind, MarkerStyle, Merged, Side, UnreadableVersion, Versions, is_domain_file,
+    Conflict, ConflictKind, MarkerStyle, Merged, RecordIdentity, Side, UnreadableVersion, Versions,
+    is_domain_file,
 };
 use urldb_text::{Code, Finding};
 
@@ -72,10 +73,20 @@ pub(super) struct MergeAttempt {
     pub(super) resolution: Option<Resolution>,
     /// The conflicts that are left for a person.
     pub(super) findings: Vec<Finding>,
+    /// The records of these conflicts.
+    pub(super) disputed: Vec<Disputed>,
     /// The number of conflicts that lists settled.
     pub(super) settled: usize,
-    /// The resolution before lists settled something.
-    pub(super) without_lists: Option<Resolution>,
+    /// The resolutions before lists or evidence settled something.
+    pub(super) earlier: Vec<Resolution>,
+}
+
+/// A record that both sides changed.
+#[derive(Debug)]
+pub(super) struct Disputed {
+    /// The index of its finding.
+    pub(super) finding: usize,
+    pub(super) record: RecordIdentity,
 }
 
 impl MergeAttempt {
@@ -83,8 +94,9 @@ impl MergeAttempt {
         Self {
             resolution,
             findings: vec![finding],
+            disputed: vec![],
             settled: 0,
-            without_lists: None,
+            earlier: vec![],
         }
     }
 
@@ -92,8 +104,9 @@ impl MergeAttempt {
         Self {
             resolution: Some(bytes.map_or(Resolution::Removed, Resolution::Merged)),
             findings: vec![],
+            disputed: vec![],
             settled: 0,
-            without_lists: None,
+            earlier: vec![],
         }
     }
 }
@@ -183,8 +196,9 @@ fn of_merged(merged: Merged) -> MergeAttempt {
         Merged::File { bytes, conflicts } => MergeAttempt {
             resolution: Some(Resolution::Conflict(bytes)),
             findings: conflicts.iter().map(finding_of).collect(),
+            disputed: disputed(&conflicts),
             settled: 0,
-            without_lists: None,
+            earlier: vec![],
         },
         Merged::RemovedAndChanged { removed_by } => {
             let sides = match removed_by {
@@ -196,8 +210,19 @@ fn of_merged(merged: Merged) -> MergeAttempt {
     }
 }
 
+fn disputed(conflicts: &[Conflict]) -> Vec<Disputed> {
+    let records = conflicts.iter().enumerate();
+    let records = records.filter_map(|(finding, conflict)| {
+        let record = conflict.record.clone()?;
+        matches!(conflict.kind, ConflictKind::Keys(_)).then_some(Disputed { finding, record })
+    });
+    records.collect()
+}
+
 fn finding_of(conflict: &Conflict) -> Finding {
-    let Conflict { line, about, kind } = conflict;
+    let Conflict {
+        line, about, kind, ..
+    } = conflict;
     let message = match kind {
         ConflictKind::RemovedAndChanged => {
             format!("one side removed {about}, the other side changed it")

@@ -1,6 +1,7 @@
 //! `urldb resolve`.
 
 mod driver;
+mod evidence;
 mod listed;
 mod merging;
 mod renames;
@@ -10,8 +11,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_text::{Code, Finding};
+use urldb_text::{Code, Finding, sanitize};
 
+use self::evidence::Evidence;
 pub(super) use self::merging::FileKind;
 use self::merging::MergeAttempt;
 use super::print::findings::write_finding;
@@ -35,6 +37,7 @@ Examples:
   urldb resolve                            all unmerged files of the database and the ledger
   urldb resolve --dry-run                  show what would be merged
   urldb resolve urldb/example.org.yaml
+  urldb resolve --by-evidence              take the bytes that were served last
   urldb hook install                       git merges with urldb from then on
 
 Exit codes: 0 no conflict is left, 1 conflicts are left, 2 a file could not be merged")]
@@ -42,6 +45,9 @@ pub(super) struct Args {
     /// Change nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
+    /// Of two promises about the bytes of a URL, take the one that the ledger and the archive saw served last
+    #[arg(long, conflicts_with = "driver")]
+    by_evidence: bool,
     /// Merge one file for git, as its merge driver; OURS gets the result
     #[arg(
         long,
@@ -88,7 +94,7 @@ pub(super) fn run(
     let _lock = (touches_ledger && !args.dry_run)
         .then(|| context.lock_repository())
         .transpose()?;
-    let counts = resolve(&groups, args.dry_run, &context)?;
+    let counts = resolve(&groups, (args.dry_run, args.by_evidence), &context)?;
     counts.print(args.dry_run, &context)?;
     Ok(counts.exit_code())
 }
@@ -96,7 +102,7 @@ pub(super) fn run(
 /// Resolves the unmerged files of the ledger for a program that holds the lock of the repository.
 pub(super) fn resolve_ledger(context: &Context) -> anyhow::Result<()> {
     let groups = unmerged(context, &[context.ledger().path().to_owned()])?;
-    resolve(&groups, false, context).map(drop)
+    resolve(&groups, (false, false), context).map(drop)
 }
 
 /// Merges the versions of the file at an absolute path. `None` if the file is gone.
@@ -271,18 +277,27 @@ impl Counts {
 }
 
 /// Merges the files, writes and stages them, and reports each.
-fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow::Result<Counts> {
+fn resolve(
+    groups: &[UnmergedGroup],
+    (dry_run, by_evidence): (bool, bool),
+    context: &Context,
+) -> anyhow::Result<Counts> {
     let mut kinds = groups.iter().flat_map(UnmergedGroup::kinds);
     let _edit = (kinds.any(|kind| kind == FileKind::Domain) && !dry_run)
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
     let mut counts = Counts::default();
     let mut changed = vec![];
+    let evidence = Evidence::new(context);
     for UnmergedGroup { repository, files } in groups {
         let style = repository.conflict_style();
         let attempts = files.iter().map(|file| attempt(repository, file, style));
         let mut attempts = attempts.collect::<anyhow::Result<Vec<_>>>()?;
         listed::settle(&mut attempts, files, (repository, style), context)?;
+        let mut taken = vec![];
+        for (attempt, file) in attempts.iter_mut().zip(files) {
+            taken.extend(evidence.weigh(attempt, file, (repository, style), by_evidence)?);
+        }
         let unmerged: Vec<_> = files.iter().map(|file| file.unmerged.clone()).collect();
         let present = repository.work_tree_blobs(&unmerged)?;
         let mut resolutions = vec![];
@@ -295,8 +310,12 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
             }
             resolutions.extend(attempt.resolution.map(|it| (file.unmerged.clone(), it)));
         }
+        for line in &taken {
+            writeln!(output::stdout(), "{}", sanitize(line))?;
+        }
         if !dry_run {
             repository.resolve(&resolutions)?;
+            repository.add_to_message(&taken)?;
             if files.iter().any(|file| file.kind == FileKind::Domain) {
                 // Git merged the other files by itself, and may have made a mistake in them.
                 let folder = repository.relative(&context.database())?;
@@ -402,7 +421,7 @@ fn unless_edited(
         return Ok(attempt);
     };
     let mut is_edited = attempt.resolution.is_some();
-    for resolution in attempt.resolution.iter().chain(&attempt.without_lists) {
+    for resolution in attempt.resolution.iter().chain(&attempt.earlier) {
         is_edited = is_edited && !repository.is_untouched(unmerged, resolution, stored)?;
     }
     if !is_edited {

@@ -29,6 +29,7 @@ mod values;
 use std::path::Path;
 
 use crate::domain_file::DomainFile;
+use crate::record::RecordIdentity;
 
 pub(crate) use matching::{match_pairs, union_of_vary};
 pub use output::MarkerStyle;
@@ -96,6 +97,8 @@ pub struct Conflict {
     /// The record's path, with its method unless that is GET; `the metadata`, or `the comments at
     /// the end`.
     pub about: String,
+    /// The record, if it is one.
+    pub record: Option<RecordIdentity>,
     /// The changes of the two sides.
     pub kind: ConflictKind,
 }

@@ -62,7 +62,7 @@ impl Writer<'_> {
     fn part(&mut self, part: MergedDocument<String>, about: &str) {
         match part {
             MergedDocument::Clean(text) => self.push(&text),
-            MergedDocument::Conflict(dispute) => self.conflict(&dispute, about.to_owned()),
+            MergedDocument::Conflict(dispute) => self.conflict(&dispute, about.to_owned(), None),
         }
     }
 
@@ -85,17 +85,18 @@ impl Writer<'_> {
             self.push(&render_equal(equal[0], &equal[1..]).0);
         }
         for dispute in disputes {
-            self.conflict(dispute, about(identity));
+            self.conflict(dispute, about(identity), Some(identity));
         }
     }
 
-    fn conflict(&mut self, dispute: &Dispute, about: String) {
+    fn conflict(&mut self, dispute: &Dispute, about: String, record: Option<&RecordIdentity>) {
         let Some(style) = self.style else {
             return self.push(&dispute.undisputed);
         };
         self.conflicts.push(Conflict {
             line: self.lines + 1,
             about,
+            record: record.cloned(),
             kind: dispute.kind.clone(),
         });
         self.marker(style.size, '<', &style.ours);
