@@ -36,7 +36,11 @@ TOKEN=$token bash "$here/fetch-ledger.sh"
 TOKEN=$token bash "$here/sync.sh" | sed 's/^::[a-z]*:://'
 code=0
 # Lines for the runner of GitHub mean nothing here.
-(cd -- "$WORKING_DIRECTORY" && "$urldb" run --github) | sed '/^::/d' || code=${PIPESTATUS[0]}
+(
+  [ -z "$STATE_BRANCH" ] || commit=--commit
+  TOKEN='' source "$here/git.sh"
+  cd -- "$WORKING_DIRECTORY" && "$urldb" run --github ${commit:+"$commit"}
+) | sed '/^::/d' || code=${PIPESTATUS[0]}
 TOKEN=$token bash "$here/push-ledger.sh"
 news=$(sed -n 's/^news=//p' "$GITHUB_OUTPUT")
 EXIT_CODE=$code NEWS=$news FAIL=${FAIL:-news} bash "$here/judge.sh" | sed 's/^::[a-z]*:://; s/: see the job summary$//'

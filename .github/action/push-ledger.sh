@@ -1,4 +1,4 @@
-# Commits the ledger and pushes it to the state branch. Another run may push at the same time.
+# Pushes the commits of the ledger to the state branch. Another run may push at the same time.
 source "$GITHUB_ACTION_PATH/.github/action/git.sh"
 [ "${GITHUB_EVENT_NAME:-}" != pull_request ] || { echo 'A pull request needs no ledger.'; exit 0; }
 [ -n "$STATE_BRANCH" ] && [ "$COMMIT_LEDGER" = true ] || { echo 'The ledger is not pushed.'; exit 0; }
@@ -10,8 +10,8 @@ cd -- "$LEDGER"
 line='history/*.jsonl merge=union'
 grep -qsxF "$line" .gitattributes || echo "$line" >>.gitattributes
 git add --all
-git diff --cached --quiet && { echo 'The ledger has not changed.'; exit 0; }
-git commit --quiet -m "Record the run of $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+# The run has committed the rest, with a message that tells what happened.
+git diff --cached --quiet || git commit --quiet -m 'Store further files of the ledger'
 
 # Finishes a rebase at which git stopped: two runs saw the same news, and urldb merges their entries.
 resolve() {

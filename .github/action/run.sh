@@ -10,6 +10,15 @@ done <<<"$ARGS"
 
 source "$GITHUB_ACTION_PATH/.github/action/environment.sh"
 
+# The commit tells what happened; a later step pushes it. A shard has no ledger to commit.
+commit=()
+if [ -n "$STATE_BRANCH" ] && [ "$COMMIT_LEDGER" = true ]; then
+  case ${ARGS:-} in
+    *--shard* | *--commit*) ;;
+    *) commit=(--commit) ;;
+  esac
+fi
+
 cd -- "$WORKING_DIRECTORY"
 urldb=$RUNNER_TEMP/urldb/bin/urldb
 code=0
@@ -33,7 +42,11 @@ if [ "${GITHUB_EVENT_NAME:-}" = pull_request ]; then
   echo kind=check >>"$GITHUB_OUTPUT"
   echo news=true >>"$GITHUB_OUTPUT"
 else
-  "$urldb" run --github ${args[@]+"${args[@]}"} || code=$?
+  # urldb knows the author, and gets no token.
+  (
+    TOKEN='' source "$GITHUB_ACTION_PATH/.github/action/git.sh"
+    "$urldb" run --github ${commit[@]+"${commit[@]}"} ${args[@]+"${args[@]}"}
+  ) || code=$?
   echo kind=run >>"$GITHUB_OUTPUT"
   if [ "$SITE" != none ]; then
     if [ -f "$SITE_FOLDER/index.html" ]; then
