@@ -8,7 +8,7 @@ use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainFile, DomainReader, HELD_URIS};
 use urldb_text::{Code, Finding};
 
-use super::pages::PageCheck;
+use super::pages::{PageCheck, location};
 use crate::config::Config;
 
 /// Collects domain files, and finds mistakes that only several of them together have.
@@ -152,12 +152,6 @@ impl<'a> AcrossFiles<'a> {
         }
         findings
     }
-}
-
-/// The second place of a finding, for people: the name of a domain file in the same folder, and the line.
-pub(super) fn location(path: &Path, line: usize) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("{name}:{line}")
 }
 
 /// The findings about these files of the database and all others together.

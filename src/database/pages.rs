@@ -9,8 +9,6 @@ use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainReader, Error};
 use urldb_text::{Code, Finding};
 
-use super::across::location;
-
 /// The canonical request of a record, and its variant.
 type RequestOfPage = (Option<String>, Option<String>);
 
@@ -154,4 +152,10 @@ fn findings_of_page(
         Some(Finding::new(code, *line, message).in_file(&place.path))
     };
     places.iter().filter_map(finding).collect()
+}
+
+/// The second place of a finding, for people: the name of a domain file in the same folder, and the line.
+pub(super) fn location(path: &Path, line: usize) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}:{line}")
 }

@@ -183,7 +183,7 @@ impl Repository {
                 }
             }
         }
-        // What the merge left in the work tree, where git stores that.
+        // The state in which the merge left the work tree, if git has stored it.
         if self.blob_at("AUTO_MERGE", &file.path)?.as_deref() == Some(stored) {
             return Ok(true);
         }

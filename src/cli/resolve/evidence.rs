@@ -105,7 +105,7 @@ impl<'a> Evidence<'a> {
         Ok(lines)
     }
 
-    /// What is known of both sides, if they promise different bytes.
+    /// The knowledge about both sides, if they promise different bytes.
     fn of_record(&self, sides: &[DomainFile; 2], identity: &RecordIdentity) -> Option<[Served; 2]> {
         if identity.request.is_some() {
             return None;

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use urldb_text::{Code, Finding, sanitize};
 
-use self::evidence::Evidence;
 pub(super) use self::merging::FileKind;
 use self::merging::MergeAttempt;
 use super::print::findings::write_finding;
@@ -288,7 +287,7 @@ fn resolve(
         .transpose()?;
     let mut counts = Counts::default();
     let mut changed = vec![];
-    let evidence = Evidence::new(context);
+    let evidence = evidence::Evidence::new(context);
     for UnmergedGroup { repository, files } in groups {
         let style = repository.conflict_style();
         let attempts = files.iter().map(|file| attempt(repository, file, style));
