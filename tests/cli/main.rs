@@ -118,6 +118,7 @@ mod judging;
 mod limits;
 mod lost_evidence;
 mod merging;
+mod merging_model;
 mod messages;
 mod mistakes;
 mod month;
