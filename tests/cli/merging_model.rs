@@ -309,9 +309,9 @@ fn random_databases_are_merged_as_the_model_says() {
                         assert_eq!(undisputed(&repository.read(&path)), wanted, "{host}");
                         assert_eq!(is_left, conflicts > 0, "{host}");
                         if conflicts > 0 {
-                            disputed += 1
+                            disputed += 1;
                         } else {
-                            clean += 1
+                            clean += 1;
                         }
                     }
                     Merged::Removed => {
