@@ -100,8 +100,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         drop_captures(&mut out, args, config)?;
     }
     let files = archive_files(context)?;
-    // A repair that was killed has decided, and has not made the index anew.
-    is_index_new |= !files.is_indexed().unwrap_or(false);
+    // A repair that was killed has decided, and has not made the index of the places anew.
+    is_index_new |= !config.archive.stores.is_empty() && !files.is_indexed().unwrap_or(false);
     let done = repair(files.folder(), &Keys).context("cannot repair the archive")?;
     if is_index_new {
         rebuild_index(&files)?;
