@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use urldb_format::{DomainFile, HELD_URIS, RecordEntry};
 use urldb_text::sanitize;
 
@@ -57,7 +56,6 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     } else {
         Some(Edit::begin(&context.database())?)
     };
-    let source = context.domain_file(&args.old);
     let moved = moved_file(args, context)?;
     let redirecting = if args.redirects {
         redirecting_files(args, &moved, context)?
@@ -69,11 +67,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         for file in redirecting.iter().map(|(file, _)| file).chain([&moved]) {
             edit.prepare(file)?;
         }
-        written = edit.commit()?;
         // If the program ends before this, both files have the records, and the same command goes on.
-        let removed = urldb_files::remove(&source);
-        removed.with_context(|| format!("cannot remove {}", context.shown(&source)))?;
-        written.push(source);
+        edit.remove(context.domain_file(&args.old));
+        written = edit.commit()?;
     }
     if !context.quiet {
         print(args, &moved, &redirecting, context)?;

@@ -23,6 +23,8 @@ pub(crate) struct Edit {
     /// Locked while open.
     folder: Option<File>,
     pending: Vec<PendingWrite>,
+    /// The files to remove once the others are renamed.
+    removed: Vec<PathBuf>,
 }
 
 impl Edit {
@@ -65,6 +67,7 @@ impl Edit {
         Self {
             folder,
             pending: vec![],
+            removed: vec![],
         }
     }
 
@@ -98,13 +101,28 @@ impl Edit {
         Ok(())
     }
 
-    /// Renames all prepared files, and returns their paths.
+    /// Lets [`Self::commit`] remove a domain file after it has renamed all others.
+    pub(crate) fn remove(&mut self, path: PathBuf) {
+        self.removed.push(path);
+    }
+
+    /// Renames all prepared files, removes others, and returns their paths.
     pub(crate) fn commit(self) -> anyhow::Result<Vec<PathBuf>> {
         let mut written = vec![];
         for file in self.pending {
             written.push(file.target().to_owned());
             file.commit()
                 .context("cannot write a domain file; do it again to complete it")?;
+        }
+        for path in self.removed {
+            let removed = urldb_files::remove(&path);
+            removed.with_context(|| {
+                format!(
+                    "cannot remove {}; do it again to complete it",
+                    path.display()
+                )
+            })?;
+            written.push(path);
         }
         Ok(written)
     }

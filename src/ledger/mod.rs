@@ -309,7 +309,7 @@ impl Ledger {
     }
 
     /// Takes the entries of a domain that moved into the domain `to`, which has none: those of URLs that are as promised.
-    /// What else was known of a URL is told anew of its new address. Returns the number of entries.
+    /// The other entries stay behind: a failure at the new address is news. Returns the number of entries taken.
     ///
     /// # Errors
     /// As [`Ledger::open`].

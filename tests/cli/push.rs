@@ -124,7 +124,7 @@ fn diverge(seed: u64) {
         repository.mails_of(machine);
     }
 
-    // The news of one machine is no news on the other. A URL that came and went is told of later.
+    // The other machine does not tell the news of the first one again. A failure that came and went is no news yet.
     site.remove("/steady");
     repository.run_on(MACHINES[0]).code(1);
     assert_eq!(repository.mails_of(MACHINES[0]), 1);

@@ -591,6 +591,47 @@ fn a_conflict_in_a_record_of_a_list_is_settled_by_the_list() {
     }
 }
 
+/// The list settles the conflict of its record, and evidence that of another one: neither brings the other back.
+#[test]
+fn a_list_and_evidence_settle_a_conflict_each() {
+    let site = Site::with(&[("/a", "a"), ("/z", "theirs")]);
+    let network = site.network_of(&["data.test"]);
+    let repository = Repository::of(Sandbox::new(&format!("{network}{SUMS}")));
+    let file = |of_list: &str, by_hand: &str| {
+        let by_hand = sha256(by_hand);
+        let listed = records(&["a"], "sums").replace(&sha256("a"), &sha256(of_list));
+        format!("{listed}---\n_path: /z\ncontent-sha256: {by_hand}\n")
+    };
+    let write = |of_list: &str, by_hand: &str| {
+        repository.write(
+            "SHA256SUMS",
+            sums(&["a"]).replace(&sha256("a"), &sha256(of_list)),
+        );
+        repository.write(FILE, file(of_list, by_hand));
+    };
+    let commit = |of_list: &str, by_hand: &str| {
+        write(of_list, by_hand);
+        repository.git("add SHA256SUMS urldb");
+        repository.git("commit -q --no-verify -m change");
+    };
+    write("a", "theirs");
+    repository.ok("run");
+    commit("a", "base");
+    repository.git("checkout -q -b other");
+    commit("b", "theirs");
+    repository.git("checkout -q main");
+    commit("c", "ours");
+    repository.git_fails("merge -q other");
+    repository.write("SHA256SUMS", sums(&["a"]));
+    repository.git("add SHA256SUMS");
+    repository.ok("resolve --by-evidence").says(&[
+        "http://data.test/z: took theirs: theirs was served on 20",
+        "merged: urldb/data.test.yaml, with 1 record as its list has it",
+    ]);
+    repository.assert_file(FILE, &file("a", "theirs"));
+    assert_eq!(repository.git("ls-files --unmerged"), "");
+}
+
 #[test]
 fn a_list_settles_no_conflict_in_what_people_wrote() {
     let repository = both_edited(["categories:\n- one\nname: one\n", "name: two\n"]);

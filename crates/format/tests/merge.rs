@@ -306,7 +306,7 @@ fn a_promise_is_never_mixed_from_two_versions_of_the_bytes() {
         !text.split("=======").next().unwrap().contains("sha256"),
         "{text}"
     );
-    // Also if the base promised nothing: nobody has seen bytes with this length and this digest.
+    // The conflict stands without a promise in the base too: no side has seen bytes of this length and digest.
     let without = "---\n---\n_path: /a\n";
     let digest = theirs.replace("content-length: 5\n", "");
     let (_, conflicts) = merged(without, base, &digest);
@@ -498,7 +498,7 @@ fn two_ancestors_become_one_without_markers() {
         all(BASE, &added("a"), &added("b")).unwrap(),
         format!("{BASE}---\n_path: /zz\nstatus: 200\n")
     );
-    // What promises bytes that neither has seen promises those of the base.
+    // Two ancestors that together promise bytes which neither has seen give the promise of the base.
     let (length, digest) = (
         "content-length: 1",
         format!("content-sha256: {}", "ab".repeat(32)),

@@ -53,15 +53,23 @@ impl<'a> Evidence<'a> {
         if attempt.disputed.is_empty() {
             return Ok(vec![]);
         }
-        let mut versions = file.versions(repository)?;
+        let mut versions = match attempt.versions.take() {
+            Some(versions) => versions,
+            None => file.versions(repository)?,
+        };
         let parse = |bytes: &Option<Vec<u8>>| {
             let bytes = bytes.as_deref().unwrap_or_default();
             DomainFile::parse(&file.path, bytes).file
         };
         let mut sides = [parse(&versions[1]), parse(&versions[2])];
+        // A ledger with conflicts of its own knows nothing.
+        let ledger = Ledger::load(&self.context.ledger(), [sides[0].host()]).ok();
         let mut lines = vec![];
         for disputed in &attempt.disputed {
-            let Some(served) = self.of_record(&sides, &disputed.record) else {
+            let Some(key) = key_of(&sides, &disputed.record) else {
+                continue;
+            };
+            let Some(served) = self.served(&sides, &key, ledger.as_ref()) else {
                 continue;
             };
             let Some(sentence) = sentence(&served) else {
@@ -69,19 +77,8 @@ impl<'a> Evidence<'a> {
             };
             if takes && let Some(winner) = winner(&served) {
                 take(&mut sides, winner, &disputed.record)?;
-                let file = sides[winner].metadata();
-                let url = sides[winner].get(&disputed.record).map(|entry| {
-                    url_text(
-                        file.scheme_of(entry.record()),
-                        sides[winner].host(),
-                        &disputed.record.path,
-                    )
-                });
-                lines.push(format!(
-                    "{}: took {}: {sentence}",
-                    url.unwrap_or_default(),
-                    SIDES[winner]
-                ));
+                let url = url_text(key.scheme, &key.domain, &key.path);
+                lines.push(format!("{url}: took {}: {sentence}", SIDES[winner]));
             } else if let Some(finding) = attempt.findings.get_mut(disputed.finding) {
                 finding.help = Some(sentence);
             }
@@ -98,6 +95,7 @@ impl<'a> Evidence<'a> {
         *attempt = MergeAttempt {
             settled: attempt.settled,
             earlier,
+            versions: Some(versions),
             ..again
         };
         // The conflicts that are left have their evidence too.
@@ -106,31 +104,26 @@ impl<'a> Evidence<'a> {
     }
 
     /// The knowledge about both sides, if they promise different bytes.
-    fn of_record(&self, sides: &[DomainFile; 2], identity: &RecordIdentity) -> Option<[Served; 2]> {
-        if identity.request.is_some() {
-            return None;
-        }
-        let [ours, theirs] = [&sides[0], &sides[1]].map(|side| Some(side.get(identity)?.record()));
-        let digests = [ours?.sha256()?, theirs?.sha256()?].map(|it| Digest::sha256(it).to_string());
+    fn served(
+        &self,
+        sides: &[DomainFile; 2],
+        key: &JobKey,
+        ledger: Option<&Ledger>,
+    ) -> Option<[Served; 2]> {
+        let sha256 = |side: &DomainFile| side.get(&key.record())?.record().sha256();
+        let digests = [sha256(&sides[0])?, sha256(&sides[1])?];
         if digests[0] == digests[1] {
             return None;
         }
-        let metadata = sides[0].metadata();
-        let key = JobKey {
-            domain: sides[0].host().to_owned(),
-            path: identity.path.clone(),
-            request: None,
-            variant: identity.variant.clone(),
-            alias: None,
-            scheme: metadata.scheme_of(ours?),
-        };
-        let captures = self.captures(&key);
-        let present = self.present(&key);
+        let captures = self.captures(key);
+        let entry = ledger.and_then(|ledger| ledger.get(key));
+        let content = entry.and_then(|entry| entry.content.as_ref());
         Some(digests.map(|digest| {
+            let digest = Digest::sha256(digest).to_string();
             let mut same = captures.iter().filter(|(of, _)| *of == digest);
             Served {
                 last: same.next_back().map(|(_, at)| at.clone()),
-                is_present: present.as_ref() == Some(&digest),
+                is_present: content.is_some_and(|content| content.digest == digest),
             }
         }))
     }
@@ -148,13 +141,19 @@ impl<'a> Evidence<'a> {
             .map(|it| (it.line.digest, it.line.timestamp))
             .collect()
     }
+}
 
-    /// The digest of the content that the ledger saw last; `None` if the ledger has conflicts itself.
-    fn present(&self, key: &JobKey) -> Option<String> {
-        let ledger = Ledger::load(&self.context.ledger(), [key.domain.as_str()]).ok()?;
-        let content = ledger.get(key)?.content.as_ref()?;
-        Some(content.digest.clone())
-    }
+/// The job of a record that both sides have; `None` if it makes another request than GET.
+fn key_of(sides: &[DomainFile; 2], identity: &RecordIdentity) -> Option<JobKey> {
+    let ours = sides[0].get(identity)?.record();
+    identity.request.is_none().then(|| JobKey {
+        domain: sides[0].host().to_owned(),
+        path: identity.path.clone(),
+        request: None,
+        variant: identity.variant.clone(),
+        alias: None,
+        scheme: sides[0].metadata().scheme_of(ours),
+    })
 }
 
 /// `theirs was served on 2026-11-24, ours last on 2026-11-20`; `None` if nothing is known of either.

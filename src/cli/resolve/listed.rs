@@ -50,6 +50,7 @@ pub(super) fn settle(
         *attempt = MergeAttempt {
             settled: attempt.findings.len().saturating_sub(again.findings.len()),
             earlier: attempt.resolution.take().into_iter().collect(),
+            versions: Some(versions),
             ..again
         };
     }

@@ -10,7 +10,7 @@ use urldb_text::{Code, Finding};
 
 use crate::archive::fixity::IN_ARCHIVE;
 use crate::config::Config;
-use crate::git::{Resolution, TextStyle, text_merge};
+use crate::git::{FileVersions, Resolution, TextStyle, text_merge};
 use crate::{ledger, limits, notify};
 
 /// Why larger files are merged by lines.
@@ -79,6 +79,8 @@ pub(super) struct MergeAttempt {
     pub(super) settled: usize,
     /// The resolutions before lists or evidence settled something.
     pub(super) earlier: Vec<Resolution>,
+    /// The versions that were merged, if lists or evidence changed them.
+    pub(super) versions: Option<FileVersions>,
 }
 
 /// A record that both sides changed.
@@ -97,6 +99,7 @@ impl MergeAttempt {
             disputed: vec![],
             settled: 0,
             earlier: vec![],
+            versions: None,
         }
     }
 
@@ -107,6 +110,7 @@ impl MergeAttempt {
             disputed: vec![],
             settled: 0,
             earlier: vec![],
+            versions: None,
         }
     }
 }
@@ -199,6 +203,7 @@ fn of_merged(merged: Merged) -> MergeAttempt {
             disputed: disputed(&conflicts),
             settled: 0,
             earlier: vec![],
+            versions: None,
         },
         Merged::RemovedAndChanged { removed_by } => {
             let sides = match removed_by {

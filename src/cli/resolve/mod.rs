@@ -93,7 +93,11 @@ pub(super) fn run(
     let _lock = (touches_ledger && !args.dry_run)
         .then(|| context.lock_repository())
         .transpose()?;
-    let counts = resolve(&groups, (args.dry_run, args.by_evidence), &context)?;
+    let mode = Mode {
+        dry_run: args.dry_run,
+        by_evidence: args.by_evidence,
+    };
+    let counts = resolve(&groups, mode, &context)?;
     counts.print(args.dry_run, &context)?;
     Ok(counts.exit_code())
 }
@@ -101,7 +105,7 @@ pub(super) fn run(
 /// Resolves the unmerged files of the ledger for a program that holds the lock of the repository.
 pub(super) fn resolve_ledger(context: &Context) -> anyhow::Result<()> {
     let groups = unmerged(context, &[context.ledger().path().to_owned()])?;
-    resolve(&groups, (false, false), context).map(drop)
+    resolve(&groups, Mode::default(), context).map(drop)
 }
 
 /// Merges the versions of the file at an absolute path. `None` if the file is gone.
@@ -275,10 +279,20 @@ impl Counts {
     }
 }
 
+/// The options of a resolution.
+#[derive(Debug, Default, Clone, Copy)]
+struct Mode {
+    dry_run: bool,
+    by_evidence: bool,
+}
+
 /// Merges the files, writes and stages them, and reports each.
 fn resolve(
     groups: &[UnmergedGroup],
-    (dry_run, by_evidence): (bool, bool),
+    Mode {
+        dry_run,
+        by_evidence,
+    }: Mode,
     context: &Context,
 ) -> anyhow::Result<Counts> {
     let mut kinds = groups.iter().flat_map(UnmergedGroup::kinds);
