@@ -94,46 +94,72 @@ enum Target {
 }
 
 impl Target {
-    /// An incident, if there is one with this id; otherwise as [`UrlOrHost::find`].
+    /// An incident, if there is one with this id; otherwise as [`UrlOrHost::find`], or a host whose domain file is gone.
     fn find(typed: Option<&str>, context: &Context) -> anyhow::Result<Self> {
         if let Some(id) = typed.filter(|typed| incidents::is_id(typed))
             && incidents::of_id(&context.ledger(), id)?.is_some()
         {
             return Ok(Self::Incident(id.to_owned()));
         }
-        UrlOrHost::find(typed, context).map(Self::Urls)
+        let error = match UrlOrHost::find(typed, context) {
+            Ok(found) => return Ok(Self::Urls(found)),
+            Err(error) => error,
+        };
+        let Some(host) = typed.filter(|typed| !typed.contains('/')) else {
+            return Err(error);
+        };
+        let is_name = context.config.open_database()?.path_of(host).is_some();
+        let commits = is_name.then(|| Commits::read(&context.config, Some(host)));
+        match commits.transpose()? {
+            Some(Ok(commits)) if commits.has(host) => {
+                Ok(Self::Urls(UrlOrHost::Host(host.to_owned())))
+            }
+            _ => Err(error),
+        }
     }
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let target = Target::find(args.target.as_deref(), context)?;
+    let host = match &target {
+        Target::Urls(UrlOrHost::Host(host) | UrlOrHost::Record { host, .. }) => Some(host.as_str()),
+        _ => None,
+    };
+    let commits = match &target {
+        Target::Incident(_) => None,
+        Target::Urls(_) => commits(context, host)?,
+    };
     let urls = match &target {
         Target::Urls(UrlOrHost::Record { host, path, .. }) => urls_of(context, host, path),
+        _ => vec![],
+    };
+    let former: Vec<String> = match (host, &commits) {
+        (Some(host), Some(commits)) => {
+            let urls = urls.iter();
+            urls.flat_map(|url| commits.former_urls(host, url))
+                .collect()
+        }
         _ => vec![],
     };
     // Everything changes rarely, but one URL never needs the changes of others.
     let wants = |url: &str| match &target {
         Target::Incident(_) => false,
-        Target::Urls(UrlOrHost::Record { .. }) => urls.iter().any(|known| known == url),
+        Target::Urls(UrlOrHost::Record { .. }) => {
+            urls.iter().chain(&former).any(|known| known == url)
+        }
         Target::Urls(_) => true,
     };
     let sources = Sources::read(&context.config, Timestamp::now(), wants)?;
-    let (scope, host) = match &target {
-        Target::Incident(id) => (Scope::Incident(id), None),
-        Target::Urls(UrlOrHost::Everywhere) => (Scope::All, None),
-        Target::Urls(UrlOrHost::Host(host)) => (Scope::Host(host), Some(host.as_str())),
-        Target::Urls(UrlOrHost::Record { host, path, .. }) => (
-            Scope::Record {
-                host,
-                path,
-                urls: &urls,
-            },
-            Some(host.as_str()),
-        ),
-    };
-    let commits = match &target {
-        Target::Incident(_) => None,
-        Target::Urls(_) => commits(context, host)?,
+    let scope = match &target {
+        Target::Incident(id) => Scope::Incident(id),
+        Target::Urls(UrlOrHost::Everywhere) => Scope::All,
+        Target::Urls(UrlOrHost::Host(host)) => Scope::Host(host),
+        Target::Urls(UrlOrHost::Record { host, path, .. }) => Scope::Record {
+            host,
+            path,
+            urls: &urls,
+            former: &former,
+        },
     };
     let outbox = Outbox::new(&context.ledger());
     let is_waiting = |notifier: &str, run: &str| outbox.has_message(notifier, run);

@@ -7,6 +7,7 @@ pub(crate) mod edit;
 pub(crate) mod held;
 pub(crate) mod lookup;
 pub(crate) mod mistakes;
+pub(crate) mod moves;
 mod pages;
 pub(crate) mod schemes;
 pub mod site_rules;

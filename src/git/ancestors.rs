@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use git2::{ErrorCode, Oid};
 
-use super::command::{CommandResult, output, run};
-use super::paths;
+use super::command::{CommandResult, run};
 use super::repository::{Repository, line};
 use super::unmerged::UnmergedFile;
 
@@ -106,6 +105,7 @@ impl Repository {
             return Ok(Base::Unknown);
         }
         let mut others = vec![];
+        let folder = file.path.parent().unwrap_or(Path::new(""));
         let Some(stage) = stage
             .as_ref()
             .filter(|_| is_renamed || !ancestors.is_empty())
@@ -113,12 +113,13 @@ impl Repository {
             return Ok(Base::Unknown);
         };
         for commit in ancestors.iter().flat_map(Ancestor::commits) {
-            for (path, id) in self.folder_of(commit, &file.path)? {
-                if id == stage.id && path != file.path && !others.contains(&path) {
-                    others.push(path);
-                }
-            }
+            let files = self.folder_at(commit, folder)?;
+            let same = files.iter().filter(|(_, id)| **id == stage.id);
+            let paths = same.map(|(name, _)| folder.join(name));
+            others.extend(paths.filter(|path| *path != file.path));
         }
+        others.sort();
+        others.dedup();
         let is_known = others.len() == 1;
         Ok(Base::OtherFile(others.pop().filter(|_| is_known)))
     }
@@ -155,7 +156,11 @@ impl Repository {
 
     /// The common ancestor of the first commit and a merge of the others; `None` if they have none. Several
     /// common ancestors are merged, as long as `merges` is below its limit.
-    fn common_ancestor(&self, commits: &[String], merges: &mut usize) -> Result<Option<Ancestor>> {
+    pub(super) fn common_ancestor(
+        &self,
+        commits: &[String],
+        merges: &mut usize,
+    ) -> Result<Option<Ancestor>> {
         let mut bases = self.merge_bases(commits)?.into_iter();
         let Some(first) = bases.next() else {
             return Ok(None);
@@ -204,38 +209,6 @@ impl Repository {
         git.args(["rev-parse", "--revs-only", name]);
         lines_of(run(&mut git, b"")?)
     }
-
-    /// The id of the regular file at `path` (relative to the work tree) in a commit or tree.
-    pub(super) fn blob_at(&self, revision: &str, path: &Path) -> Result<Option<String>> {
-        let tree = self
-            .lib()
-            .and_then(|lib| lib.revparse_single(revision).ok()?.peel_to_tree().ok());
-        if let Some(tree) = tree {
-            let entry = tree.get_path(path).ok();
-            let entry = entry.filter(|entry| entry.filemode() & 0o170_000 == 0o100_000);
-            return Ok(entry.map(|entry| entry.id().to_string()));
-        }
-        let mut git = self.git();
-        git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-tree", "-z", "--full-tree", revision, "--"])
-            .arg(path);
-        let CommandResult::Success(listing) = run(&mut git, b"")? else {
-            return Ok(None);
-        };
-        let mut entries = listing.split(|byte| *byte == 0).filter_map(parse_entry);
-        Ok(entries.next().map(|(_, id)| id))
-    }
-
-    /// The regular files of a commit in the folder of a file, with their blobs.
-    fn folder_of(&self, commit: &str, path: &Path) -> Result<Vec<(PathBuf, String)>> {
-        let mut git = self.git();
-        git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-tree", "-z", "--full-tree", commit, "--"])
-            .arg(folder_pattern(path));
-        let listing = output(&mut git, b"")?;
-        let entries = listing.split(|byte| *byte == 0);
-        Ok(entries.filter_map(parse_entry).collect())
-    }
 }
 
 impl Ancestor {
@@ -254,23 +227,4 @@ fn lines_of(result: CommandResult) -> Result<Vec<String>> {
         CommandResult::Success(answer) => line(answer)?.lines().map(str::to_owned).collect(),
         CommandResult::Failure(_) => vec![],
     })
-}
-
-/// The folder of a file, for `git ls-tree`: everything directly in it.
-fn folder_pattern(path: &Path) -> PathBuf {
-    match path.parent() {
-        // With a slash at its end, the folder itself is not listed.
-        Some(folder) if !folder.as_os_str().is_empty() => folder.join(""),
-        _ => PathBuf::from("."),
-    }
-}
-
-/// Reads `MODE TYPE ID\tPATH` of a regular file.
-fn parse_entry(entry: &[u8]) -> Option<(PathBuf, String)> {
-    let tab = entry.iter().position(|byte| *byte == b'\t')?;
-    let words = std::str::from_utf8(&entry[..tab]).ok()?;
-    let (mode, rest) = words.split_once(' ')?;
-    let (_, id) = rest.split_once(' ')?;
-    let path = paths::from_bytes(&entry[tab + 1..]);
-    mode.starts_with("100").then(|| (path, id.to_owned()))
 }

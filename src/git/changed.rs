@@ -197,6 +197,29 @@ impl Repository {
         Ok(files.into_values().collect())
     }
 
+    /// The files below the folder `dir` (relative to the work tree) that a commit changed in its first parent; none if
+    /// it has no parent.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn changed_by(&self, commit: &str, dir: &Path) -> Result<Vec<ChangedFile>> {
+        let of = |id: String| Commit {
+            name: id.clone(),
+            id: Some(id),
+        };
+        let mut git = self.git();
+        git.args(["rev-parse", "--verify", "--quiet"])
+            .arg(format!("{commit}^"));
+        let CommandResult::Success(parent) = run(&mut git, b"")? else {
+            return Ok(vec![]);
+        };
+        let comparison = Comparison {
+            before: of(line(parent)?),
+            after: Snapshot::Commit(of(commit.to_owned())),
+        };
+        self.changed_files(&comparison, dir)
+    }
+
     /// The regular files of a commit below the folder or at the path `dir` (relative to the work tree), each with its
     /// blob.
     ///

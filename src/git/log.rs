@@ -45,20 +45,20 @@ pub enum LogPart {
 }
 
 impl Repository {
-    /// The commits that changed files below `path` (relative to the work tree), oldest first. A merged
+    /// The commits that changed files below one of `paths` (relative to the work tree), oldest first. A merged
     /// branch counts as its merge, so that each commit continues the one before.
     ///
     /// # Errors
     /// When git fails; the error of `take` ends the work.
-    pub fn log(&self, path: &Path, take: impl FnMut(LogPart) -> Result<()>) -> Result<()> {
+    pub fn log(&self, paths: &[PathBuf], take: impl FnMut(LogPart) -> Result<()>) -> Result<()> {
         if self.head_commit().is_none() {
             return Ok(());
         }
-        let path = if path.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            path
-        };
+        let top = Path::new(".");
+        let paths = paths.iter().map(|path| match path {
+            path if path.as_os_str().is_empty() => top,
+            path => path,
+        });
         let mut git = self.git();
         git.args(["-c", "core.quotePath=false", "log", "--reverse"])
             .args(["--first-parent", "--diff-merges=first-parent", "--root"])
@@ -66,7 +66,7 @@ impl Repository {
             .args(["--no-color", "--no-ext-diff", "--no-textconv"])
             .args(["--src-prefix=a/", "--dst-prefix=b/", "--no-show-signature"])
             .args(["--format=%x01%H%x00%ct%x00%an%x00%s", "--"])
-            .arg(path)
+            .args(paths)
             .env("GIT_LITERAL_PATHSPECS", "1")
             .env("LC_ALL", "C")
             .stdin(Stdio::null())

@@ -52,6 +52,7 @@ pub mod repository;
 pub mod restage;
 pub mod staged;
 pub mod tree_merge;
+mod trees;
 pub mod unmerged;
 
 pub use ancestors::{Ancestor, Base};

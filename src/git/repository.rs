@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use git2::RepositoryOpenFlags;
+use git2::{ObjectType, Oid, RepositoryOpenFlags};
 
 use super::command::{CommandResult, command, output, run};
 use super::env::GitEnv;
 use super::paths;
+use super::trees::{TreeFolder, Trees, parse_entry, tree_id};
 
 /// A repository, as git sees it from some folder and environment.
 pub struct Repository {
@@ -19,6 +21,7 @@ pub struct Repository {
     env: GitEnv,
     /// Absent where libgit2 refuses the repository.
     lib: Option<git2::Repository>,
+    trees: Trees,
 }
 
 impl Repository {
@@ -55,6 +58,7 @@ impl Repository {
             prefix,
             env,
             lib,
+            trees: Trees::default(),
         }))
     }
 
@@ -157,6 +161,49 @@ impl Repository {
         output(self.git().args(["cat-file", "blob", id]), b"")
     }
 
+    /// The id of the regular file at `path` (relative to the work tree) in a commit or tree; `None` without one, or
+    /// without the revision.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn blob_at(&self, revision: &str, path: &Path) -> Result<Option<String>> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(None);
+        };
+        Ok(self.folder_at(revision, folder)?.get(name).cloned())
+    }
+
+    /// The regular files directly in a folder (relative to the work tree) in a commit or tree; none without the folder or
+    /// the revision.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub(super) fn folder_at(&self, revision: &str, folder: &Path) -> Result<Arc<TreeFolder>> {
+        let known = self.lib.as_ref().and_then(|lib| {
+            let tree = tree_id(lib, revision)?;
+            self.trees.folder(lib, tree, folder)
+        });
+        // Git also fetches trees that a partial clone lacks.
+        known.map_or_else(|| self.folder_by_git(revision, folder).map(Arc::new), Ok)
+    }
+
+    fn folder_by_git(&self, revision: &str, folder: &Path) -> Result<TreeFolder> {
+        let mut git = self.git();
+        // With a slash at its end, the folder itself is not listed.
+        let pattern = match folder {
+            top if top.as_os_str().is_empty() => PathBuf::from("."),
+            folder => folder.join(""),
+        };
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-tree", "-z", "--full-tree", revision, "--"])
+            .arg(pattern);
+        let CommandResult::Success(listing) = run(&mut git, b"")? else {
+            return Ok(TreeFolder::new());
+        };
+        let entries = listing.split(|byte| *byte == 0);
+        Ok(entries.filter_map(parse_entry).collect())
+    }
+
     /// Stores a blob and returns its id.
     pub fn write_blob(&self, bytes: &[u8]) -> Result<String> {
         if let Some(Ok(id)) = self.lib.as_ref().map(|lib| lib.blob(bytes)) {
@@ -164,6 +211,19 @@ impl Repository {
         }
         let id = output(self.git().args(["hash-object", "-w", "--stdin"]), bytes)?;
         line(id)
+    }
+
+    /// The id under which git would store a blob.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub(super) fn blob_id(&self, bytes: &[u8]) -> Result<String> {
+        let known = self.lib.as_ref();
+        let known = known.and_then(|_| Oid::hash_object(ObjectType::Blob, bytes).ok());
+        match known {
+            Some(id) => Ok(id.to_string()),
+            None => output(self.git().args(["hash-object", "--stdin"]), bytes).and_then(line),
+        }
     }
 
     /// The index of the commit being made, or else the repository's index.

@@ -118,24 +118,6 @@ impl Repository {
         Ok(entries.collect())
     }
 
-    /// The id of the blob that HEAD has at `path` (relative to the work tree).
-    pub fn blob_in_head(&self, path: &Path) -> Result<Option<String>> {
-        if let Some(lib) = self.lib()
-            && let Ok(tree) = lib.head().and_then(|head| head.peel_to_tree())
-        {
-            let entry = tree.get_path(path).ok();
-            return Ok(entry.map(|entry| entry.id().to_string()));
-        }
-        let mut git = self.git();
-        git.args(["rev-parse", "--verify", "-q"]);
-        let mut name = std::ffi::OsString::from("HEAD:");
-        name.push(path);
-        Ok(match run(git.arg(name), b"")? {
-            CommandResult::Success(id) => Some(line(id)?),
-            CommandResult::Failure(_) => None,
-        })
-    }
-
     /// The tree of the base; the empty tree if there is no base.
     fn base_by_git(&self) -> Result<String> {
         let tree = |revision: &str| {

@@ -171,7 +171,7 @@ impl Repository {
     ) -> Result<bool> {
         match resolution {
             Resolution::Merged(bytes) | Resolution::Conflict(bytes) => {
-                if self.write_blob(bytes)? == stored {
+                if self.blob_id(bytes)? == stored {
                     return Ok(true);
                 }
             }

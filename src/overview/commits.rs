@@ -9,12 +9,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use jiff::Timestamp;
-use urldb_format::LineKind;
 use urldb_protocol::CommitInfo;
 use urldb_text::sanitize;
 
+use super::file_lines::{Edited, FileLines};
 use crate::config::Config;
+use crate::database::moves;
 use crate::git::{GitEnv, LogPart, LoggedCommit, Repository};
+
+/// The most names of a host whose commits are read. A longer chain is cut.
+const MOST_NAMES: usize = 16;
 
 /// The commits that changed records.
 #[derive(Debug, Default)]
@@ -27,6 +31,36 @@ pub struct Commits {
     records: HashMap<(String, String), Vec<(u32, Change)>>,
     /// By the host of the domain file: the last commit that touched the file.
     last: BTreeMap<String, u32>,
+    /// The hosts that got other names, oldest first.
+    moves: Vec<Move>,
+}
+
+/// A commit that moved the records of a host to another name.
+#[derive(Debug)]
+struct Move {
+    commit: u32,
+    from: String,
+    to: String,
+    /// Number of paths that both had.
+    common: u64,
+}
+
+/// An earlier name of a host.
+#[derive(Debug)]
+pub struct FormerName<'a> {
+    /// The name.
+    pub host: &'a str,
+    /// The commit of the move.
+    moved: u32,
+    /// When the name got records of its own again.
+    reused: Option<Timestamp>,
+}
+
+impl FormerName<'_> {
+    /// Whether an event at that time under the name is of the host.
+    pub(super) fn includes(&self, at: Timestamp) -> bool {
+        self.reused.is_none_or(|reused| at < reused)
+    }
 }
 
 /// Numbers of records that one commit changed in one domain file.
@@ -56,7 +90,7 @@ pub enum UnknownCommits {
 }
 
 impl Commits {
-    /// The commits that changed the domain file of one host, or any domain file.
+    /// The commits that changed the domain file of one host, under its earlier names too, or any domain file.
     ///
     /// # Errors
     /// When git fails.
@@ -69,57 +103,163 @@ impl Commits {
             return Ok(Err(UnknownCommits::Shallow));
         }
         let folder = repository.relative(&folder)?;
-        let path = match host {
-            Some(host) => folder.join(format!("{host}.yaml")),
-            None => folder.clone(),
-        };
-        let mut reading = Reading::default();
-        repository.log(&path, |part| {
-            reading.take(part, &folder);
-            Ok(())
-        })?;
-        reading.end_file();
-        Ok(Ok(reading.commits))
+        let mut names: Vec<String> = host.into_iter().map(str::to_owned).collect();
+        loop {
+            let mut reading = Reading::default();
+            let files = names.iter().map(|host| folder.join(format!("{host}.yaml")));
+            let paths = match host {
+                Some(_) => files.collect(),
+                None => vec![folder.clone()],
+            };
+            repository.log(&paths, |part| {
+                reading.take(part, &folder);
+                Ok(())
+            })?;
+            reading.end_file();
+            let mut commits = reading.commits;
+            // With some files only, the other half of a move may be missing.
+            let both = reading.began.intersection(&reading.ended);
+            let candidates: Vec<u32> = match host {
+                Some(_) => reading.began.union(&reading.ended).copied().collect(),
+                None => both.copied().collect(),
+            };
+            commits.find_moves(&repository, &folder, &candidates)?;
+            let is_new = |it: &&Move| names.contains(&it.to) && !names.contains(&it.from);
+            let former = commits.moves.iter().find(is_new);
+            match former.filter(|_| host.is_some() && names.len() < MOST_NAMES) {
+                Some(former) => names.push(former.from.clone()),
+                None => return Ok(Ok(commits)),
+            }
+        }
     }
 
-    /// The commits that changed the domain file of a host, oldest first.
-    pub(super) fn of_host(&self, host: &str) -> impl Iterator<Item = (Timestamp, CommitInfo)> {
-        let changes = self.files.get(host).map_or(&[][..], Vec::as_slice);
-        changes.iter().filter_map(|change| {
-            let (at, info) = self.info(change.commit)?;
+    fn find_moves(
+        &mut self,
+        repository: &Repository,
+        folder: &Path,
+        candidates: &[u32],
+    ) -> Result<()> {
+        for commit in candidates {
+            let Some(LoggedCommit { id, .. }) = self.all.get(*commit as usize) else {
+                continue;
+            };
+            for (from, to) in moves::of_commit(repository, id, folder)? {
+                let common = self.records.iter().filter(|((host, path), changes)| {
+                    let key = (to.clone(), path.clone());
+                    let new = self.records.get(&key).map_or(&[][..], Vec::as_slice);
+                    *host == from
+                        && changes.contains(&(*commit, Change::Removed))
+                        && new.contains(&(*commit, Change::Added))
+                });
+                let common = common.count() as u64;
+                self.moves.push(Move {
+                    commit: *commit,
+                    from,
+                    to,
+                    common,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are commits that changed the domain file of a host.
+    pub fn has(&self, host: &str) -> bool {
+        self.files.contains_key(host)
+    }
+
+    /// The earlier names of a host, the latest first.
+    pub fn former_names<'a>(&'a self, host: &'a str) -> Vec<FormerName<'a>> {
+        let (mut names, mut name, mut end) = (vec![], host, u32::MAX);
+        // Each step leads to an earlier commit.
+        while let Some(found) = self
+            .moves
+            .iter()
+            .rev()
+            .find(|it| it.to == name && it.commit < end)
+        {
+            let changes = self.files.get(&found.from).map_or(&[][..], Vec::as_slice);
+            let reused = changes.iter().find(|it| it.commit > found.commit);
+            names.push(FormerName {
+                host: &found.from,
+                moved: found.commit,
+                reused: reused
+                    .and_then(|it| self.all.get(it.commit as usize))
+                    .map(|commit| commit.at),
+            });
+            (name, end) = (&found.from, found.commit);
+        }
+        names
+    }
+
+    /// The names that a URL of a host had, the latest first.
+    pub fn former_urls<'a>(
+        &'a self,
+        host: &'a str,
+        url: &'a str,
+    ) -> impl Iterator<Item = String> + 'a {
+        let rest = url.split_once("://").and_then(|(scheme, rest)| {
             Some((
-                at,
-                CommitInfo {
-                    added: change.added,
-                    changed: change.changed,
-                    removed: change.removed,
-                    ..info
-                },
+                scheme,
+                rest.strip_prefix(host)
+                    .filter(|path| path.starts_with('/'))?,
             ))
+        });
+        let former = self.former_names(host).into_iter();
+        former.filter_map(move |former| {
+            let (scheme, path) = rest?;
+            Some(format!("{scheme}://{}{path}", former.host))
         })
     }
 
-    /// The commits that changed a record, oldest first.
-    pub(super) fn of_record(
-        &self,
-        host: &str,
-        path: &str,
-    ) -> impl Iterator<Item = (Timestamp, CommitInfo)> {
-        let key = (host.to_owned(), path.to_owned());
-        let changes = self.records.get(&key).map_or(&[][..], Vec::as_slice);
-        changes.iter().filter_map(|(commit, change)| {
-            let (at, info) = self.info(*commit)?;
-            let is = |kind| u64::from(*change == kind);
-            Some((
-                at,
-                CommitInfo {
+    /// The commits that changed the domain file of a host, oldest first, those under earlier names included: each with
+    /// its name.
+    pub(super) fn of_host<'a>(&'a self, host: &'a str) -> Vec<(&'a str, Timestamp, CommitInfo)> {
+        let names = self.names(host).into_iter();
+        let commits = names.flat_map(|(name, end)| {
+            let changes = self.files.get(name).into_iter().flatten();
+            let changes = changes.filter(move |change| change.commit < end);
+            changes.filter_map(move |change| self.info(change, name))
+        });
+        commits.collect()
+    }
+
+    /// The commits that changed a record, oldest first, those under earlier names of the host included.
+    pub(super) fn of_record(&self, host: &str, path: &str) -> Vec<(Timestamp, CommitInfo)> {
+        let names = self.names(host).into_iter();
+        let commits = names.flat_map(|(name, end)| {
+            let changes = self.records.get(&(name.to_owned(), path.to_owned()));
+            let changes = changes.into_iter().flatten();
+            changes.filter_map(move |(commit, change)| {
+                let is = |kind| u64::from(*change == kind);
+                let change = FileChange {
+                    commit: *commit,
                     added: is(Change::Added),
                     changed: is(Change::Changed),
                     removed: is(Change::Removed),
-                    ..info
-                },
-            ))
-        })
+                };
+                let (_, at, info) = self.info(&change, name).filter(|_| *commit < end)?;
+                Some((at, info))
+            })
+        });
+        commits.collect()
+    }
+
+    /// The commits that changed domain files, by host: each with the host. A move belongs to the new name.
+    pub(super) fn of_hosts(&self) -> impl Iterator<Item = (&str, Timestamp, CommitInfo)> {
+        let changes = self.files.iter().flat_map(|(host, changes)| {
+            let changes = changes.iter();
+            changes.filter_map(|change| self.info(change, host))
+        });
+        changes.filter(|(_, _, info)| info.moved_to.is_none() || info.moved_from.is_some())
+    }
+
+    /// The names that a host had, oldest first, each with the commit that ended it.
+    fn names<'a>(&'a self, host: &'a str) -> Vec<(&'a str, u32)> {
+        let former = self.former_names(host).into_iter().rev();
+        let mut names: Vec<(&str, u32)> = former.map(|it| (it.host, it.moved)).collect();
+        names.push((host, u32::MAX));
+        names
     }
 
     /// The id of the last commit that changed the domain file of a host. Line numbers of the file hold in
@@ -135,73 +275,30 @@ impl Commits {
         ids.zip(0..).collect()
     }
 
-    /// The hosts whose domain files commits have changed.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
-    }
-
-    fn info(&self, index: u32) -> Option<(Timestamp, CommitInfo)> {
-        let commit = self.all.get(index as usize)?;
+    /// A change of the records of a host. Records that moved are neither added nor removed.
+    fn info<'a>(
+        &self,
+        change: &FileChange,
+        host: &'a str,
+    ) -> Option<(&'a str, Timestamp, CommitInfo)> {
+        let commit = self.all.get(change.commit as usize)?;
+        let mut moves = self.moves.iter().filter(|it| it.commit == change.commit);
+        let from = moves.clone().find(|it| it.to == host);
+        let to = moves.find(|it| it.from == host);
+        let less =
+            |records: u64, by: Option<&Move>| records.saturating_sub(by.map_or(0, |it| it.common));
         let info = CommitInfo {
             id: commit.id.clone(),
             author: sanitize(&commit.author).into_owned(),
             subject: sanitize(&commit.subject).into_owned(),
-            added: 0,
-            changed: 0,
-            removed: 0,
+            added: less(change.added, from),
+            changed: change.changed,
+            removed: less(change.removed, to),
+            moved_from: from.map(|it| it.from.clone()),
+            moved_to: to.map(|it| it.to.clone()),
         };
-        Some((commit.at, info))
+        Some((host, commit.at, info))
     }
-}
-
-/// A line of a domain file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Line {
-    /// Begins a document.
-    Separator,
-    /// The path of a record.
-    Path(Box<str>),
-    Other,
-}
-
-impl Line {
-    fn of(text: &str) -> Self {
-        if LineKind::of(text.as_bytes()) == LineKind::Marker {
-            return Self::Separator;
-        }
-        match text.strip_prefix("_path: ") {
-            Some(path) => Self::Path(plain(path).into()),
-            None => Self::Other,
-        }
-    }
-}
-
-/// The value of a scalar as canonical files have it: plain, or in single quotes.
-fn plain(text: &str) -> String {
-    let quoted = text
-        .strip_prefix('\'')
-        .and_then(|text| text.strip_suffix('\''));
-    quoted.map_or_else(|| text.to_owned(), |text| text.replace("''", "'"))
-}
-
-#[derive(Debug, Default)]
-struct FileLines {
-    lines: Vec<Line>,
-    /// Number of records of each path.
-    records: HashMap<Box<str>, u32>,
-    /// A difference did not fit: what follows is unknown.
-    is_lost: bool,
-}
-
-/// A file while the differences of one commit are applied.
-#[derive(Debug, Default)]
-struct Edited {
-    host: String,
-    /// Lines added so far, less those removed.
-    shift: isize,
-    touched: BTreeSet<Box<str>>,
-    /// The touched paths that had a record before the commit.
-    before: BTreeSet<Box<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -209,6 +306,10 @@ struct Reading {
     commits: Commits,
     files: HashMap<String, FileLines>,
     edited: Option<Edited>,
+    /// Commits in which a file became one with lines.
+    began: BTreeSet<u32>,
+    /// Commits in which a file lost all lines.
+    ended: BTreeSet<u32>,
 }
 
 impl Reading {
@@ -242,9 +343,10 @@ impl Reading {
             return;
         }
         self.end_file();
-        self.edited = host.map(|host| Edited {
-            host,
-            ..Edited::default()
+        self.edited = host.map(|host| {
+            let known = self.files.get(&host);
+            let was_empty = known.is_none_or(|file| file.lines.is_empty());
+            Edited::new(host, was_empty)
         });
     }
 
@@ -257,6 +359,11 @@ impl Reading {
         self.commits.last.insert(edited.host.clone(), commit);
         let Some(file) = self.files.get(&edited.host).filter(|file| !file.is_lost) else {
             return;
+        };
+        match (edited.was_empty, file.lines.is_empty()) {
+            (true, false) => self.began.insert(commit),
+            (false, true) => self.ended.insert(commit),
+            _ => false,
         };
         let mut sum = FileChange {
             commit,
@@ -287,77 +394,5 @@ impl Reading {
                 .push((commit, change));
         }
         self.commits.files.entry(edited.host).or_default().push(sum);
-    }
-}
-
-impl FileLines {
-    /// Replaces `removed` lines after the first `start` lines of the old file.
-    fn apply(&mut self, edited: &mut Edited, start: usize, removed: usize, added: &[String]) {
-        let from = start.checked_add_signed(edited.shift);
-        let range = from.and_then(|from| Some(from..from.checked_add(removed)?));
-        let Some(range) = range.filter(|range| !self.is_lost && range.end <= self.lines.len())
-        else {
-            self.is_lost = true;
-            return;
-        };
-        for path in self.paths_in(range.clone()) {
-            // A path that an earlier hunk of the commit has added was not there before.
-            if edited.touched.insert(path.clone()) {
-                edited.before.insert(path);
-            }
-        }
-        let from = range.start;
-        let new = added.iter().map(|text| Line::of(text));
-        let old: Vec<Line> = self.lines.splice(range, new).collect();
-        for line in old {
-            if let Line::Path(path) = line
-                && let Some(count) = self.records.get_mut(&path)
-            {
-                *count -= 1;
-                if *count == 0 {
-                    self.records.remove(&path);
-                }
-            }
-        }
-        for path in self.paths_in(from..from + added.len()) {
-            if edited.touched.insert(path.clone()) && self.records.contains_key(&path) {
-                edited.before.insert(path);
-            }
-        }
-        for line in &self.lines[from..from + added.len()] {
-            if let Line::Path(path) = line {
-                *self.records.entry(path.clone()).or_default() += 1;
-            }
-        }
-        let shift = isize::try_from(added.len()).unwrap_or_default()
-            - isize::try_from(removed).unwrap_or_default();
-        edited.shift += shift;
-    }
-
-    /// The paths of the documents that have a line in the range, separators apart: which of two equal
-    /// separators a difference shows is chance.
-    fn paths_in(&self, range: std::ops::Range<usize>) -> Vec<Box<str>> {
-        let mut paths = vec![];
-        let mut index = range.start;
-        while index < range.end {
-            if self.lines[index] == Line::Separator {
-                index += 1;
-                continue;
-            }
-            let is_separator = |line: &Line| *line == Line::Separator;
-            let before = &self.lines[..index];
-            let start = before.iter().rposition(is_separator).map_or(0, |at| at + 1);
-            let after = &self.lines[index..];
-            let end = after
-                .iter()
-                .position(is_separator)
-                .map_or(self.lines.len(), |at| index + at);
-            paths.extend(self.lines[start..end].iter().find_map(|line| match line {
-                Line::Path(path) => Some(path.clone()),
-                _ => None,
-            }));
-            index = end;
-        }
-        paths
     }
 }

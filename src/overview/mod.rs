@@ -19,6 +19,7 @@ mod belief;
 mod commits;
 mod days;
 mod events;
+mod file_lines;
 mod hosts;
 mod replay;
 pub mod site;

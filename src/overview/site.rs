@@ -164,7 +164,7 @@ impl SiteSource for LedgerSite<'_> {
         let listed = |url: UrlOverview| ListedUrl {
             changed: self
                 .commits
-                .and_then(|commits| commits.of_record(&url.host, &url.path).last())
+                .and_then(|commits| commits.of_record(&url.host, &url.path).pop())
                 .map(|(at, _)| at),
             had_incident: self.history.had_incident(&url.url),
             url,
@@ -253,10 +253,14 @@ impl<'a> UrlHistory<'a> {
     /// # Errors
     /// When the index of the archive is damaged.
     pub(super) fn of(&self, url: &UrlOverview) -> anyhow::Result<UrlDetails> {
+        let former = self.commits.into_iter();
+        let former = former.flat_map(|it| it.former_urls(&url.host, &url.url));
+        let former: Vec<String> = former.collect();
         let scope = Scope::Record {
             host: &url.host,
             path: &url.path,
             urls: std::slice::from_ref(&url.url),
+            former: &former,
         };
         let mut transitions = self.sources.timeline(scope, None, &|_, _| true);
         transitions.retain(|it| it.url.is_none() || it.variant == url.variant);
@@ -271,14 +275,14 @@ impl<'a> UrlHistory<'a> {
             .collect();
         incidents.sort_unstable();
         incidents.dedup();
-        let (captures, more_captures) = self.captures(url)?;
+        let (captures, more_captures) = self.captures(url, &former)?;
         let evidence = self.evidence.borrow_mut().latest(
             self.sources,
             url,
             of_files.map_or(&[][..], Vec::as_slice),
         )?;
         let commits = self.commits.map(|commits| {
-            let mut commits: Vec<_> = commits.of_record(&url.host, &url.path).collect();
+            let mut commits = commits.of_record(&url.host, &url.path);
             commits.reverse();
             commits
         });
@@ -293,8 +297,12 @@ impl<'a> UrlHistory<'a> {
     }
 
     /// The full captures, the latest first, and the number of those that are left out. Without an index,
-    /// and for other requests than GET, the one that the ledger knows.
-    fn captures(&self, url: &UrlOverview) -> anyhow::Result<(Vec<CaptureInfo>, u64)> {
+    /// and for other requests than GET, the one that the ledger knows. `former` are earlier names of the URL.
+    fn captures(
+        &self,
+        url: &UrlOverview,
+        former: &[String],
+    ) -> anyhow::Result<(Vec<CaptureInfo>, u64)> {
         let of_ledger = || (url.capture.iter().cloned().collect(), 0);
         let Some(archive) = self
             .sources
@@ -304,7 +312,10 @@ impl<'a> UrlHistory<'a> {
         else {
             return Ok(of_ledger());
         };
-        let mut found = archive.find(&url.url, None)?;
+        let mut found = vec![];
+        for name in former.iter().rev().chain([&url.url]) {
+            found.extend(archive.find(name, None)?);
+        }
         found.retain(|it| !it.is_revisit() && it.line.vary == url.variant);
         if found.is_empty() {
             return Ok(of_ledger());

@@ -172,6 +172,7 @@ proptest! {
             host: HOST,
             path: "/1",
             urls: &["http://a.example/1".to_owned()],
+            former: &[],
         };
         for scope in [Scope::All, Scope::Host(HOST), record] {
             sources.timeline(scope, None, &|_, _| false);

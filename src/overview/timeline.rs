@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
-use urldb_protocol::{Because, EventKind, Incident, LogEntry, LogEvent, Phase, State};
+use urldb_protocol::{Because, CommitInfo, EventKind, Incident, LogEntry, LogEvent, Phase, State};
 
 use super::{Commits, Sources, domain_of};
 use crate::ledger::{ChangeLine, IncidentLine};
@@ -27,6 +27,8 @@ pub enum Scope<'a> {
         path: &'a str,
         /// Its URLs, over each scheme.
         urls: &'a [String],
+        /// The URLs that it had under earlier names of the host.
+        former: &'a [String],
     },
     /// One incident or notice, by its id.
     Incident(&'a str),
@@ -44,17 +46,29 @@ impl Sources<'_> {
         commits: Option<&Commits>,
         is_waiting: IsWaiting<'_>,
     ) -> Vec<LogEntry> {
+        let former = match (scope, commits) {
+            (Scope::Host(host), Some(commits)) => commits.former_names(host),
+            _ => vec![],
+        };
+        let is_of = |host: &str, known: &str| {
+            known == host || former.iter().any(|former| former.host == known)
+        };
         let mut entries = match scope {
             Scope::All | Scope::Incident(_) => self.of_hosts(|_| true, is_waiting),
-            Scope::Host(host) => self.of_hosts(|known| known == host, is_waiting),
-            Scope::Record { host, urls, .. } => self.of_urls(host, urls, is_waiting),
+            Scope::Host(host) => self.of_hosts(|known| is_of(host, known), is_waiting),
+            Scope::Record {
+                host, urls, former, ..
+            } => self.of_urls(host, urls.iter().chain(former), is_waiting),
         };
         let notices = self.incidents.values().flat_map(of_notice);
         entries.extend(notices.filter(|entry| match scope {
             Scope::All | Scope::Incident(_) => true,
-            Scope::Host(host) => entry.host == host,
+            Scope::Host(host) => is_of(host, &entry.host),
             Scope::Record { .. } => false,
         }));
+        for former in &former {
+            entries.retain(|entry| entry.host != former.host || former.includes(entry.at));
+        }
         if let Scope::Incident(id) = scope {
             entries.retain(|entry| entry.incident.as_deref() == Some(id));
         }
@@ -149,7 +163,12 @@ impl Sources<'_> {
     }
 
     /// The changes of the URLs of one record, and the doubts before them.
-    fn of_urls(&self, host: &str, urls: &[String], is_waiting: IsWaiting<'_>) -> Vec<LogEntry> {
+    fn of_urls<'a>(
+        &self,
+        host: &str,
+        urls: impl Iterator<Item = &'a String>,
+        is_waiting: IsWaiting<'_>,
+    ) -> Vec<LogEntry> {
         let mut entries = vec![];
         for url in urls {
             let changes = self.replay.changes_of(url);
@@ -331,21 +350,19 @@ fn of_change(change: &ChangeLine, host: String) -> LogEntry {
 }
 
 fn of_commits(scope: Scope<'_>, commits: &Commits) -> Vec<LogEntry> {
-    let of_host = |host: &str| {
-        let changes = commits.of_host(host);
-        let entries = changes.map(|(at, commit)| LogEntry {
-            urls: commit.added + commit.changed + commit.removed,
-            commit: Some(commit),
-            ..entry(at, LogEvent::Commit, host.to_owned())
-        });
-        entries.collect::<Vec<_>>()
+    let of_file = |(host, at, commit): (&str, Timestamp, CommitInfo)| LogEntry {
+        urls: commit.added + commit.changed + commit.removed,
+        commit: Some(commit),
+        ..entry(at, LogEvent::Commit, host.to_owned())
     };
     match scope {
-        Scope::All => commits.hosts().flat_map(of_host).collect(),
-        Scope::Host(host) => of_host(host),
+        Scope::All => commits.of_hosts().map(of_file).collect(),
+        Scope::Host(host) => commits.of_host(host).into_iter().map(of_file).collect(),
         Scope::Incident(_) => vec![],
-        Scope::Record { host, path, urls } => {
-            let changes = commits.of_record(host, path);
+        Scope::Record {
+            host, path, urls, ..
+        } => {
+            let changes = commits.of_record(host, path).into_iter();
             let entries = changes.map(|(at, commit)| LogEntry {
                 urls: urls.len() as u64,
                 url: urls.first().filter(|_| urls.len() == 1).cloned(),

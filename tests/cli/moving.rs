@@ -5,6 +5,7 @@ use std::fs;
 use crate::hook::Repository;
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, Site, promises};
+use crate::support::Reply;
 
 const NEW: &str = "urldb/new.test.yaml";
 
@@ -44,6 +45,59 @@ fn the_memory_of_a_domain_follows_it() {
         "moved to",
     );
     sandbox.ok("archive verify").says("0 errors, 0 warnings");
+}
+
+#[test]
+fn the_history_of_a_domain_follows_it() {
+    for is_by_git in [false, true] {
+        let (site, sandbox) = after_run();
+        let repository = Repository::of(sandbox);
+        repository.git("config user.name ada");
+        repository.git("config user.email ada@example.test");
+        let commit = |message: &str| {
+            repository.git("add urldb");
+            repository.git(&["commit", "-q", "-m", message]);
+        };
+        commit("Promise two files");
+        site.remove("/b");
+        let sandbox = &repository.sandbox;
+        sandbox.urldb_at("2099-11-02T06:00:00Z", "run").code(1);
+        site.serve("/b", Reply::ok("second"));
+        sandbox.urldb_at("2099-11-03T06:00:00Z", "run").code(0);
+        if is_by_git {
+            repository.git(&["mv", FILE, NEW]);
+            sandbox.write(
+                NEW,
+                promises(&[("/a", "first"), ("/b", "second"), ("/c", "x")]),
+            );
+            commit("Rename");
+        } else {
+            repository.ok("mv example.test new.test --commit");
+        }
+        // Lines are wrapped at 80 columns.
+        let log = |target: &str| {
+            let log = repository.ok(&format!("log {target}")).out;
+            log.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let added = if is_by_git { ", 1 record added" } else { "" };
+        let whole = log("");
+        assert_has(&whole, &format!("moved from example.test{added}"));
+        assert_lacks(&whole, "removed");
+        for target in ["new.test", "http://new.test/b"] {
+            let log = log(target);
+            assert_has(&log, "moved from example.test");
+            assert_has(&log, "Promise two files");
+            assert_has(&log, "2099-11-02");
+            assert_has(&log, "2099-11-03");
+        }
+        assert_has(&log("example.test"), "moved to new.test");
+        // Another domain that gets the old name has a history of its own.
+        sandbox.write(FILE, promises(&[("/z", "other")]));
+        commit("Use the name again");
+        let log = log("new.test");
+        assert_lacks(&log, "Use the name again");
+        assert_has(&log, "Promise two files");
+    }
 }
 
 #[test]

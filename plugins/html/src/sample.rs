@@ -381,6 +381,8 @@ fn commit() -> CommitInfo {
         added: 240,
         changed: 0,
         removed: 0,
+        moved_from: None,
+        moved_to: None,
     }
 }
 

@@ -255,6 +255,8 @@ fn commit(text: &str) -> CommitInfo {
         added: 2,
         changed: 0,
         removed: 0,
+        moved_from: None,
+        moved_to: None,
     }
 }
 

@@ -463,4 +463,10 @@ pub struct CommitInfo {
     pub changed: u64,
     /// Number of records that the commit removed.
     pub removed: u64,
+    /// The host from whose name the records moved to this one. They are not counted as added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<String>,
+    /// The host to whose name the records moved. They are not counted as removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
 }

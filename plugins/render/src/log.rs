@@ -231,17 +231,19 @@ fn of_commit(commit: &CommitInfo) -> Text {
     }
 }
 
-/// `100 records added, 1 record removed`; empty if the commit changed none.
+/// `moved from old.example.org, 100 records added, 1 record removed`; empty if the commit changed none.
 pub fn commit_counts(commit: &CommitInfo) -> String {
-    let parts = [
+    let moves = [("from", &commit.moved_from), ("to", &commit.moved_to)].into_iter();
+    let moves = moves.filter_map(|(word, host)| {
+        let host = sanitize(host.as_deref()?);
+        Some(format!("moved {word} {host}"))
+    });
+    let records = [
         (commit.added, "added"),
         (commit.changed, "changed"),
         (commit.removed, "removed"),
     ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, verb)| format!("{} {verb}", count(*number, "record")))
-        .collect();
-    parts.join(", ")
+    let records = records.into_iter().filter(|(number, _)| *number > 0);
+    let records = records.map(|(number, verb)| format!("{} {verb}", count(number, "record")));
+    moves.chain(records).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! Domains that moved: by their records, whatever git thinks of the text.
+//! Domains that moved, in a difference.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use urldb_format::RecordSet;
 
 use super::compared::{FileStatus, Versions};
-use crate::git::{ChangedFile, FileVersion, Repository};
+use crate::database::moves;
+use crate::git::{ChangedFile, Repository};
 
 /// The moves among changed files.
 pub(super) struct Moves {
@@ -20,35 +21,18 @@ impl Moves {
         repository: &Repository,
         files: &[(ChangedFile, PathBuf)],
     ) -> anyhow::Result<Self> {
-        let indexes = |is_wanted: fn(&ChangedFile) -> bool| {
-            let found = files
-                .iter()
-                .enumerate()
-                .filter(|(_, (file, _))| is_wanted(file));
-            found.map(|(index, _)| index).collect::<Vec<usize>>()
+        let records = |index: usize| {
+            let (file, path) = &files[index];
+            let versions = Versions::read(repository, file, path)?;
+            Ok(versions.map_or_else(RecordSet::default, |it| it.records()))
         };
-        let gone = indexes(|file| file.after == FileVersion::Absent);
-        let new = indexes(|file| file.before == FileVersion::Absent);
-        if gone.is_empty() || new.is_empty() {
-            return Ok(Self {
-                sources: BTreeMap::new(),
-            });
-        }
-        let records = |indexes: &[usize]| {
-            let files = indexes.iter().filter_map(|index| files.get(*index));
-            let sets = files.map(|(file, path)| {
-                let versions = Versions::read(repository, file, path)?;
-                Ok(versions.map_or_else(RecordSet::default, |it| it.records()))
-            });
-            sets.collect::<anyhow::Result<Vec<RecordSet>>>()
-        };
-        let moves = urldb_format::moves(&records(&gone)?, &records(&new)?);
-        let sources = moves
-            .into_iter()
-            .filter_map(|(from, to)| Some((*new.get(to)?, *gone.get(from)?)));
-        Ok(Self {
-            sources: sources.collect(),
-        })
+        let moves = moves::among(
+            &files.iter().map(|(file, _)| file).collect::<Vec<_>>(),
+            records,
+        )?
+        .into_iter();
+        let sources = moves.map(|(from, to)| (to, from)).collect();
+        Ok(Self { sources })
     }
 
     /// Whether the records of a file are in another one now.

@@ -66,7 +66,7 @@ pub(super) fn check(
 fn has_new_names(repository: &Repository, staged: &[DomainFile]) -> anyhow::Result<bool> {
     for file in staged {
         let cnames = &file.metadata().cnames;
-        let Some(id) = repository.blob_in_head(file.path())? else {
+        let Some(id) = repository.blob_at("HEAD", file.path())? else {
             return Ok(true);
         };
         if !cnames.is_empty() {

@@ -59,7 +59,7 @@ pub(super) fn since_head<'a>(
 
 /// The incident as HEAD has it; `None` if HEAD has none that this program understands.
 fn in_head(repository: &Repository, file: &Path, id: &str) -> anyhow::Result<Option<IncidentFile>> {
-    let Some(blob) = repository.blob_in_head(file)? else {
+    let Some(blob) = repository.blob_at("HEAD", file)? else {
         return Ok(None);
     };
     let bytes = repository.read_blob(&blob)?;

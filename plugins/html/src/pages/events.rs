@@ -186,7 +186,10 @@ impl Views<'_> {
         }
         let rows = self.events.iter().filter_map(|entry| {
             let id = &entry.commit.as_ref()?.id;
-            let (commit, hosts) = commits.remove(id.as_str())?;
+            let (mut commit, hosts) = commits.remove(id.as_str())?;
+            if hosts > 1 {
+                (commit.moved_from, commit.moved_to) = (None, None);
+            }
             let counts = commit_counts(&commit);
             let place = match hosts {
                 1 => one_line(&entry.host),

@@ -257,6 +257,8 @@ fn history() -> Vec<LogEntry> {
                 added: 100,
                 changed: 0,
                 removed: 0,
+                moved_from: None,
+                moved_to: None,
             }),
             ..entry("2026-10-02 11:20", LogEvent::Commit, 100)
         },
