@@ -1,4 +1,4 @@
-# Makes the ledger folder a worktree of the state branch, so that pushing the ledger is a plain commit in it.
+# Makes the ledger folder a worktree of the state branch, in which `urldb run` commits, and which `urldb push` pushes.
 source "$GITHUB_ACTION_PATH/.github/action/git.sh"
 [ "${GITHUB_EVENT_NAME:-}" != pull_request ] || { echo 'A pull request needs no ledger.'; exit 0; }
 [ -n "$STATE_BRANCH" ] || { echo 'The ledger is part of the checkout.'; exit 0; }
@@ -24,4 +24,6 @@ else
   fail 'the state branch could not be asked for'
 fi
 git worktree prune # a cleaned workspace may still list the worktree of an earlier run
-git worktree add --quiet --detach -- "$LEDGER" "$start"
+git worktree add --quiet -B "$STATE_BRANCH" -- "$LEDGER" "$start"
+git config "branch.$STATE_BRANCH.remote" origin
+git config "branch.$STATE_BRANCH.merge" "$ref"

@@ -14,7 +14,7 @@ use super::print::github::CommandsStopped;
 use super::print::style::ReportFormat;
 use super::print::upload::upload_and_check;
 use super::print::{github, outcome, style};
-use super::run_commit::{PlannedRunCommit, push};
+use super::run_commit::{PlannedRunCommit, catch_up, push, upstream_of};
 use super::shard::{self, ShardArgs};
 use crate::config::{FILE_NAME, parse_base};
 use crate::exit::ExitCode;
@@ -168,12 +168,17 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let from = args.shard.folders(context);
     let _lock = context.lock_repository()?;
     let commit = PlannedRunCommit::begin(&args.commit, context)?;
-    // Bundles belong to the files as they are.
-    let catches_up = from.is_empty();
-    let upstream = commit.as_ref().filter(|_| args.push);
-    let upstream = upstream
-        .map(|commit| commit.begin_push(catches_up, context))
-        .transpose()?;
+    let upstream = match &commit {
+        Some(commit) if args.push => {
+            let upstream = upstream_of(commit.repository()).context("--push")?;
+            // Bundles belong to the files as they are.
+            if from.is_empty() {
+                catch_up(commit.repository(), &upstream, context);
+            }
+            Some(upstream)
+        }
+        _ => None,
+    };
     let stopped = args
         .github
         .then(|| CommandsStopped::around_text(args.format));

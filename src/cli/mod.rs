@@ -29,6 +29,7 @@ mod man;
 mod mv;
 mod notify;
 mod print;
+mod push;
 mod resolve;
 mod rm;
 mod run_commit;
@@ -90,6 +91,7 @@ enum Command {
     Resolve(resolve::Args),
     Check(check::CheckArgs),
     Run(check::RunArgs),
+    Push(push::Args),
     Watch(watch::Args),
     Status(status::Args),
     Log(log::Args),
@@ -150,6 +152,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
             check::check(args, &mut Context::with_trust(&cli.global, &args.trust)?)
         }
         Command::Run(args) => check::run(args, &mut context()?),
+        Command::Push(push::Args {}) => push::run(&context()?),
         Command::Accept(args) => accept::run(args, &mut context()?),
         Command::Status(args) => status::run(args, &context()?),
         Command::Log(args) => log::run(args, &context()?),
@@ -191,7 +194,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Files", &["fmt", "lint", "diff", "resolve"]),
     (
         "Watching",
-        &["check", "run", "watch", "status", "log", "ack"],
+        &["check", "run", "push", "watch", "status", "log", "ack"],
     ),
     ("Output", &["notify", "site", "archive"]),
     ("Setup", &["init", "hook", "doctor", "completions", "man"]),

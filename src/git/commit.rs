@@ -266,7 +266,11 @@ impl Repository {
         Ok(ignored.map(paths::from_bytes).collect())
     }
 
-    fn short_head(&self) -> Result<String> {
+    /// The id of the commit that is checked out, as git shortens it.
+    ///
+    /// # Errors
+    /// When git fails, as without a commit.
+    pub fn short_head(&self) -> Result<String> {
         output(self.git().args(["rev-parse", "--short", "HEAD"]), b"").and_then(line)
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use urldb_files::write_atomically;
 
-use super::command::{CommandResult, run};
+use super::command::{CommandResult, complete, output, run};
 use super::paths;
-use super::repository::Repository;
+use super::repository::{Repository, line};
 
 use crate::limits;
 
@@ -28,12 +28,12 @@ enum Operation {
 impl Operation {
     /// The operation, and the command that ends it.
     fn sentence(self) -> String {
-        let (name, command) = match self {
-            Self::Rebase => ("a rebase", "rebase"),
-            Self::Am => ("`git am`", "am"),
-            Self::Merge => ("a merge", "merge"),
-            Self::CherryPick => ("a cherry-pick", "cherry-pick"),
-            Self::Revert => ("a revert", "revert"),
+        let name = match self {
+            Self::Rebase => "a rebase",
+            Self::Am => "`git am`",
+            Self::Merge => "a merge",
+            Self::CherryPick => "a cherry-pick",
+            Self::Revert => "a revert",
             Self::Bisect => {
                 return "a bisection is in progress: end it with `git bisect reset`".to_owned();
             }
@@ -43,6 +43,7 @@ impl Operation {
                     .to_owned();
             }
         };
+        let command = self.command().unwrap_or_default();
         format!(
             "{name} is in progress: finish it with `git {command} --continue`, or give it up with \
              `git {command} --abort`"
@@ -50,7 +51,40 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// The command of git that a commit ends or takes further.
+    fn command(self) -> Option<&'static str> {
+        match self {
+            Self::Rebase => Some("rebase"),
+            Self::Am => Some("am"),
+            Self::Merge => Some("merge"),
+            Self::CherryPick => Some("cherry-pick"),
+            Self::Revert => Some("revert"),
+            Self::Bisect | Self::Unmerged => None,
+        }
+    }
+}
+
 impl Repository {
+    /// Commits with the message that git has prepared, and lets the merge, rebase or the like go on. Returns the new
+    /// commit, its id and its subject; `None` if nothing of the kind is in progress.
+    ///
+    /// # Errors
+    /// When files are still unmerged, a hook refuses, or git stops at the next conflict.
+    pub fn go_on(&self) -> Result<Option<String>> {
+        let command = self.operation()?.and_then(Operation::command);
+        let Some(command) = command else {
+            return Ok(None);
+        };
+        let mut git = self.user_command()?;
+        // Git takes the message as it is, without its comments.
+        git.env("GIT_EDITOR", "true").args([command, "--continue"]);
+        complete(&mut git, b"").with_context(|| format!("`git {command} --continue` stopped"))?;
+        let mut git = self.git();
+        git.args(["log", "-1", "--format=%h %s"]);
+        output(&mut git, b"").and_then(line).map(Some)
+    }
+
     /// Checks that git is in the middle of no operation: a commit in between would end it, or become a
     /// part of it.
     ///

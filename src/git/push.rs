@@ -21,6 +21,13 @@ pub struct Upstream {
     pub branch: String,
 }
 
+impl Upstream {
+    /// The name of the branch for people.
+    pub fn short_branch(&self) -> &str {
+        self.branch.trim_start_matches("refs/heads/")
+    }
+}
+
 impl Repository {
     /// The branch that the current branch follows; `None` without one, and if no branch is checked out.
     ///

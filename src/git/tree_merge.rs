@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use git2::{Delta, Index, IndexEntry, IndexTime, Oid, Tree};
 
+use super::ancestors::Ancestor;
 use super::command::{CommandResult, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
 /// The content of a file in a base, in our version and in theirs.
 pub type FileVersions = [Option<Vec<u8>>; 3];
+
+/// Merges the versions of a file; `None` if the file is gone.
+pub type MergeFile<'a> = &'a dyn Fn(&Path, &FileVersions) -> Result<Option<Vec<u8>>>;
 
 /// A file in a tree: its blob, and its mode.
 type TreeFile = (Oid, u32);
@@ -32,32 +36,66 @@ impl Repository {
     }
 
     /// Merges the files of two commits into a new commit, and returns its id. A file that one side changed is that
-    /// side's; `merge` gets one that both changed. Of several common ancestors, git's first one is the base.
+    /// side's; `merge` gets one that both changed, and `merge_ancestors` one of several common ancestors.
     ///
     /// # Errors
-    /// When libgit2 refuses the repository, git makes no commit, or `merge` fails.
+    /// When libgit2 refuses the repository, git makes no commit, or `merge` or `merge_ancestors` fails.
     pub fn merge_commits(
         &self,
         [ours, theirs]: [&str; 2],
         message: &str,
-        mut merge: impl FnMut(&Path, &FileVersions) -> Result<Option<Vec<u8>>>,
+        merge: MergeFile<'_>,
+        merge_ancestors: MergeFile<'_>,
     ) -> Result<String> {
         let lib = self.lib().context("libgit2 cannot read this repository")?;
-        let [our_id, their_id] = [Oid::from_str(ours)?, Oid::from_str(theirs)?];
-        let tree = |id: Oid| lib.find_commit(id).and_then(|commit| commit.tree());
-        let (our_tree, their_tree) = (tree(our_id)?, tree(their_id)?);
-        // A shallow clone may lack the base.
-        let base = lib.merge_base(our_id, their_id).and_then(tree).ok();
-        let ours_changed = changed(lib, base.as_ref(), &our_tree)?;
+        // A shallow clone may lack the ancestor.
+        let ancestor = self.common_ancestor(&[ours.to_owned(), theirs.to_owned()], &mut 0)?;
+        let base = ancestor.map(|it| self.tree_of(lib, &it, merge_ancestors));
+        let base = base.transpose()?;
+        let sides = [tree_of_commit(lib, ours)?, tree_of_commit(lib, theirs)?];
+        let tree = self.merge_trees(lib, base.as_ref(), sides.each_ref(), merge)?;
+        let tree = tree.id().to_string();
+        let mut git = self.user_command()?;
+        git.args(["commit-tree", &tree, "-p", ours, "-p", theirs])
+            .args(["-m", message]);
+        output(&mut git, b"").and_then(line)
+    }
+
+    /// The tree of a common ancestor: of several, their merge.
+    fn tree_of<'a>(
+        &self,
+        lib: &'a git2::Repository,
+        ancestor: &Ancestor,
+        merge: MergeFile<'_>,
+    ) -> Result<Tree<'a>> {
+        match ancestor {
+            Ancestor::Commit(commit) => tree_of_commit(lib, commit),
+            Ancestor::Merged { base, sides } => {
+                let tree = |ancestor| self.tree_of(lib, ancestor, merge);
+                let base = base.as_deref().map(tree).transpose()?;
+                let sides = [tree(&sides[0])?, tree(&sides[1])?];
+                self.merge_trees(lib, base.as_ref(), sides.each_ref(), merge)
+            }
+        }
+    }
+
+    fn merge_trees<'a>(
+        &self,
+        lib: &'a git2::Repository,
+        base: Option<&Tree<'a>>,
+        [ours, theirs]: [&Tree<'a>; 2],
+        merge: MergeFile<'_>,
+    ) -> Result<Tree<'a>> {
+        let ours_changed = changed(lib, base, ours)?;
         let mut merged = Index::new()?;
-        merged.read_tree(&our_tree)?;
-        for (path, their_file) in changed(lib, base.as_ref(), &their_tree)? {
+        merged.read_tree(ours)?;
+        for (path, their_file) in changed(lib, base, theirs)? {
             let file = match ours_changed.get(&path) {
                 None => their_file,
                 Some(our_file) if *our_file == their_file => continue,
                 Some(our_file) => {
                     let name = paths::from_bytes(&path);
-                    let base = base.as_ref().and_then(|base| base.get_path(&name).ok());
+                    let base = base.and_then(|base| base.get_path(&name).ok());
                     let base = base.map(|entry| entry.id());
                     let ids = [base, our_file.map(|it| it.0), their_file.map(|it| it.0)];
                     let versions =
@@ -76,19 +114,7 @@ impl Repository {
                 None => merged.remove(&paths::from_bytes(&path), 0)?,
             }
         }
-        let tree = merged.write_tree_to(lib)?.to_string();
-        let mut git = self.user_command()?;
-        git.args([
-            "commit-tree",
-            &tree,
-            "-p",
-            ours,
-            "-p",
-            theirs,
-            "-m",
-            message,
-        ]);
-        output(&mut git, b"").and_then(line)
+        Ok(lib.find_tree(merged.write_tree_to(lib)?)?)
     }
 
     /// The files that differ between HEAD and a commit, and between HEAD and the work tree: a checkout of the commit
@@ -139,6 +165,10 @@ impl Repository {
         git.args(["merge", "--quiet", "--ff-only", "--no-autostash", commit]);
         output(&mut git, b"").map(drop)
     }
+}
+
+fn tree_of_commit<'a>(lib: &'a git2::Repository, commit: &str) -> Result<Tree<'a>> {
+    Ok(lib.find_commit(Oid::from_str(commit)?)?.tree()?)
 }
 
 fn changed(lib: &git2::Repository, from: Option<&Tree<'_>>, to: &Tree<'_>) -> Result<ChangedFiles> {

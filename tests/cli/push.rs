@@ -186,6 +186,58 @@ fn both_sides_of_a_rejected_push_are_kept() {
 }
 
 #[test]
+fn commits_are_pushed_without_a_run() {
+    let (site, repository) = two_machines();
+    repository.run_on(MACHINES[0]).code(0);
+    let asked = site.requests().len();
+    repository.git("-C ../other commit -q --allow-empty -m waits");
+    repository.ok("-C ../other run --commit");
+    repository.ok("-C ../other push").says(" to main");
+    let subjects = repository.git("--git-dir=../remote log --format=%s main");
+    assert_has(&subjects, "Merge branch 'main' of the remote repository\n");
+    assert_has(&subjects, "waits\n");
+    repository.ok("-C ../other push").says(" to main");
+    assert_eq!(site.requests().len(), asked + PATHS.len());
+    repository.git("branch --unset-upstream");
+    repository
+        .exits(2, "push")
+        .complains("the branch follows no branch");
+}
+
+/// Merges of both sides in both orders give two common ancestors.
+#[test]
+fn after_a_criss_cross_merge_the_base_is_the_merge_of_both() {
+    let (_site, repository) = two_machines();
+    let commit = |machine: &str, file: &str, text: &str| {
+        repository.write(&format!("{machine}/{file}"), text);
+        repository.git(&["-C", machine, "add", "."]);
+        repository.git(&["-C", machine, "commit", "-q", "-m", text]);
+    };
+    commit(MACHINES[0], "one.txt", "one\n");
+    commit(MACHINES[1], "notes.txt", "changed\n");
+    repository.git("fetch -q ../other main");
+    let theirs = repository.git("rev-parse FETCH_HEAD");
+    let ours = repository.git("rev-parse HEAD");
+    repository.git(&["merge", "-q", "--no-edit", theirs.trim()]);
+    let here = repository.path(".");
+    repository.git(&[
+        "-C",
+        "../other",
+        "fetch",
+        "-q",
+        here.to_str().unwrap(),
+        "main",
+    ]);
+    repository.git(&["-C", "../other", "merge", "-q", "--no-edit", ours.trim()]);
+    // Ours takes the change back, which theirs still has.
+    commit(MACHINES[0], "notes.txt", "committed\n");
+    repository.git("-C ../other push -q");
+    repository.ok("push");
+    repository.assert_file("notes.txt", "committed\n");
+    repository.assert_file("one.txt", "one\n");
+}
+
+#[test]
 fn an_edited_file_is_named_before_the_push() {
     let (_site, repository) = two_machines();
     repository.run_on(MACHINES[1]).code(0);

@@ -798,19 +798,65 @@ fn evidence_stands_beside_a_conflict_and_settles_it_if_asked() {
         "{sentence}"
     );
     assert_has(sentence, ", ours not since 20");
-    repository.ok("resolve --by-evidence").says(&[
+    repository.git("config user.name ada");
+    repository.git("config user.email ada@example.test");
+    repository.ok("resolve --by-evidence --commit").says(&[
         format!("http://example.test/a: took theirs: {sentence}").as_str(),
         "merged: urldb/example.test.yaml",
+        "Merge branch 'other'",
     ]);
     repository.assert_file(FILE, &promises(&[("/a", "after")]));
     assert_eq!(repository.unmerged(), "");
-    repository.git("commit --no-edit --no-verify -q");
     let message = repository.git("log -1 --format=%B");
+    assert_lacks(&message, "# Conflicts");
     assert_has(
         &message,
         &format!("http://example.test/a: took theirs: {sentence}"),
     );
     assert_has(&message, "Merge branch 'other'");
+}
+
+#[test]
+fn a_rebase_goes_on_after_each_resolved_commit() {
+    let repository =
+        Repository::without_hook().with_branches(&with_records(&["/p"]), &with_records(&["/q"]));
+    repository.git("config user.name ada");
+    repository.git("config user.email ada@example.test");
+    repository.commit(&with_records(&["/p", "/r"]));
+    repository.git_fails("rebase -q other");
+    // Both commits add records beside those of the other side.
+    let ran = repository.urldb("resolve --commit");
+    if ran.code == 2 {
+        ran.complains("`git rebase --continue` stopped");
+        repository.ok("resolve --commit").says("committed ");
+    }
+    assert!(!repository.path(".git/rebase-merge").exists());
+    repository.assert_file(FILE, &with_records(&["/p", "/q", "/r"]));
+    assert_eq!(repository.git("status --porcelain"), "");
+    repository.ok("resolve --commit").says("no unmerged files");
+}
+
+#[test]
+fn a_conflict_that_is_left_is_not_committed() {
+    let repository =
+        Repository::stopped(&promises(&[("/a", "ours")]), &promises(&[("/a", "theirs")]));
+    repository.exits(1, "resolve --commit");
+    assert!(repository.path(".git/MERGE_HEAD").exists());
+    // Files of others are git's to judge.
+    repository.git("merge --abort");
+    for (branch, text) in [("other", "theirs"), ("main", "ours")] {
+        repository.git(&["checkout", "-q", branch]);
+        repository.write("notes.txt", text);
+        repository.write(FILE, with_records(&[&format!("/{text}")]));
+        repository.git("add .");
+        repository.git(&["commit", "-q", "-m", text]);
+    }
+    repository.git_fails("merge -q other");
+    repository
+        .exits(2, "resolve --commit")
+        .complains("`git merge --continue` stopped");
+    assert!(repository.path(".git/MERGE_HEAD").exists());
+    assert_eq!(repository.unmerged().lines().count(), 2);
 }
 
 #[test]

@@ -5,26 +5,24 @@ mod evidence;
 mod listed;
 mod merging;
 mod renames;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use urldb_text::{Code, Finding, sanitize};
 
 pub(super) use self::merging::FileKind;
 use self::merging::MergeAttempt;
+pub(super) use self::versions::{merge_ancestors, merge_versions};
 use super::print::findings::write_finding;
 use super::print::{output, style};
 use super::{Context, GlobalArgs};
 use crate::database::across;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::git::{
-    Base, FileVersions, GitEnv, MARKER_SIZE, Repository, Resolution, TextStyle, UnmergedFile,
-    text_merge,
-};
+use crate::git::{Base, GitEnv, MARKER_SIZE, Repository, Resolution, TextStyle, UnmergedFile};
 
 /// Resolve conflicts that git left in domain files and the ledger
 ///
@@ -37,6 +35,7 @@ Examples:
   urldb resolve --dry-run                  show what would be merged
   urldb resolve urldb/example.org.yaml
   urldb resolve --by-evidence              take the bytes that were served last
+  urldb resolve --commit                   then end the merge
   urldb hook install                       git merges with urldb from then on
 
 Exit codes: 0 no conflict is left, 1 conflicts are left, 2 a file could not be merged")]
@@ -47,6 +46,9 @@ pub(super) struct Args {
     /// Of two promises about the bytes of a URL, take the one that the ledger and the archive saw served last
     #[arg(long, conflicts_with = "driver")]
     by_evidence: bool,
+    /// When no conflict is left, commit, and go on with the merge, rebase or cherry-pick
+    #[arg(long, conflicts_with_all = ["dry_run", "driver"])]
+    commit: bool,
     /// Merge one file for git, as its merge driver; OURS gets the result
     #[arg(
         long,
@@ -99,44 +101,29 @@ pub(super) fn run(
     };
     let counts = resolve(&groups, mode, &context)?;
     counts.print(args.dry_run, &context)?;
-    Ok(counts.exit_code())
+    let exit = counts.exit_code();
+    if args.commit && exit == ExitCode::Success {
+        commit(&groups, &context)?;
+    }
+    Ok(exit)
+}
+
+/// Ends the operation of each repository, or goes on with it.
+fn commit(groups: &[UnmergedGroup], context: &Context) -> anyhow::Result<()> {
+    for group in groups {
+        let committed = group.repository.go_on()?;
+        if let (Some(commit), false) = (committed, context.quiet) {
+            let done = style::paint(style::GOOD, "committed");
+            writeln!(output::stdout(), "{done} {}", sanitize(&commit))?;
+        }
+    }
+    Ok(())
 }
 
 /// Resolves the unmerged files of the ledger for a program that holds the lock of the repository.
 pub(super) fn resolve_ledger(context: &Context) -> anyhow::Result<()> {
     let groups = unmerged(context, &[context.ledger().path().to_owned()])?;
     resolve(&groups, Mode::default(), context).map(drop)
-}
-
-/// Merges the versions of the file at an absolute path. `None` if the file is gone.
-///
-/// # Errors
-/// When both sides changed the file in ways that a person has to join.
-pub(super) fn merge_versions(
-    path: &Path,
-    versions: &FileVersions,
-    context: &Context,
-) -> anyhow::Result<Option<Vec<u8>>> {
-    let conflict = || {
-        let file = context.shown(path);
-        format!("both sides changed {file}: `git pull`, then `urldb resolve`")
-    };
-    if let Some(kind) = FileKind::from_path(path, &context.config) {
-        let attempt = merging::merge(kind, versions, TextStyle::Merge, MARKER_SIZE)?;
-        return match attempt.resolution {
-            Some(Resolution::Merged(bytes)) => Ok(Some(bytes)),
-            Some(Resolution::Removed) => Ok(None),
-            Some(Resolution::Conflict(_)) | None => anyhow::bail!(conflict()),
-        };
-    }
-    let [Some(base), Some(ours), Some(theirs)] = versions else {
-        anyhow::bail!(conflict());
-    };
-    let merged = text_merge([base, ours, theirs], TextStyle::Merge, MARKER_SIZE)?;
-    let merged = merged.filter(|merged| !merged.has_conflicts);
-    merged
-        .map(|merged| Some(merged.bytes))
-        .with_context(conflict)
 }
 
 /// Unmerged files of the database or the ledger in one repository.

@@ -12,15 +12,23 @@ use urldb_warc::index::INDEX_DIRECTORY;
 
 use super::Context;
 use super::args::{CommitArgs, PlannedCommit, report, repository_of, say_interrupted};
-use super::print::style::print_warning;
 use super::resolve::FileKind;
 use crate::archive::fixity::IN_ARCHIVE;
 use crate::exit::ExitCode;
-use crate::explain::explain;
 use crate::git::{Repository, UncommittedFiles, Upstream};
 
-use push::catch_up;
-pub(super) use push::push;
+pub(super) use push::{catch_up, push};
+
+/// The branch that the current branch of a repository follows.
+///
+/// # Errors
+/// When it follows no branch of a remote repository.
+pub(super) fn upstream_of(repository: &Repository) -> anyhow::Result<Upstream> {
+    repository.upstream()?.context(
+        "the branch follows no branch of a remote repository; \
+         `git push --set-upstream` makes it follow one",
+    )
+}
 
 /// The commit of a run: the files of the ledger that differ from the last commit, and those of the
 /// archive where git already tracks a file of it.
@@ -55,27 +63,6 @@ impl PlannedRunCommit {
     /// The repository of the ledger.
     pub(super) fn repository(&self) -> &Repository {
         &self.commit.repository
-    }
-
-    /// The branch to push to, after `--push`. With `catches_up`, the current branch first moves to what others have
-    /// pushed; where that is not possible now, a warning says why.
-    ///
-    /// # Errors
-    /// When the current branch follows no branch of a remote repository.
-    pub(super) fn begin_push(
-        &self,
-        catches_up: bool,
-        context: &Context,
-    ) -> anyhow::Result<Upstream> {
-        let upstream = self.repository().upstream()?.context(
-            "--push: the branch follows no branch of a remote repository; \
-             `git push --set-upstream` makes it follow one",
-        )?;
-        if catches_up && let Err(error) = catch_up(self.repository(), &upstream, context) {
-            let error = error.context("the runs of others are not known yet");
-            print_warning(explain(&error));
-        }
-        Ok(upstream)
     }
 
     /// Commits the files of a run, and those of earlier runs. The message tells the news since the last commit.

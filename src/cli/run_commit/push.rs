@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::cli::Context;
-use crate::cli::resolve::merge_versions;
+use crate::cli::print::style::print_warning;
+use crate::cli::resolve::{merge_ancestors, merge_versions};
+use crate::explain::explain;
 use crate::git::{FileVersions, Repository, Upstream};
 use crate::stop::Stop;
 
@@ -40,19 +42,18 @@ pub(in crate::cli) fn push(
 }
 
 /// Moves the current branch to what others have pushed, merged with its own commits, before a run: a run knows then
-/// what the others have told.
-///
-/// # Errors
-/// As [`push`].
-pub(super) fn catch_up(
-    repository: &Repository,
-    upstream: &Upstream,
-    context: &Context,
-) -> anyhow::Result<()> {
-    repository.ensure_idle()?;
-    match merged(repository, upstream, context)? {
-        Some(merged) => repository.fast_forward(&merged),
-        None => Ok(()),
+/// what the others have told. Where that is not possible now, a warning says why.
+pub(in crate::cli) fn catch_up(repository: &Repository, upstream: &Upstream, context: &Context) {
+    let moved = || {
+        repository.ensure_idle()?;
+        match merged(repository, upstream, context)? {
+            Some(merged) => repository.fast_forward(&merged),
+            None => Ok(()),
+        }
+    };
+    if let Err(error) = moved() {
+        let error = error.context("the runs of others are not known yet");
+        print_warning(explain(&error));
     }
 }
 
@@ -70,13 +71,16 @@ fn merged(
     let merged = if repository.contains(&theirs, &ours)? {
         theirs
     } else {
-        let branch = upstream.branch.trim_start_matches("refs/heads/");
+        let branch = upstream.short_branch();
         let message = format!("Merge branch '{branch}' of the remote repository");
         let top = repository.work_tree()?;
         let merge = |path: &Path, versions: &FileVersions| {
             merge_versions(&top.join(path), versions, context)
         };
-        repository.merge_commits([&ours, &theirs], &message, merge)?
+        let merge_ancestors = |path: &Path, versions: &FileVersions| {
+            merge_ancestors(&top.join(path), versions, context)
+        };
+        repository.merge_commits([&ours, &theirs], &message, &merge, &merge_ancestors)?
     };
     let edited = repository.edited_before(&merged)?;
     let top = repository.work_tree()?;
