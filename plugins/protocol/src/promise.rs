@@ -47,6 +47,15 @@ impl Promised {
 }
 
 impl Observed {
+    /// The status that is compared with a promised one: that of the first response if a redirect is promised, else that
+    /// of the last.
+    pub fn status_beside(&self, promised: u16) -> Option<u16> {
+        match promised {
+            300..400 => self.redirect_status.or(self.status),
+            _ => self.status,
+        }
+    }
+
     /// Each known digest with its algorithm, the weakest first.
     pub fn all_digests(&self) -> Vec<(&str, &str)> {
         all_digests(self.sha256.as_deref(), &self.digests)

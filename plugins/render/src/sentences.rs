@@ -105,7 +105,9 @@ impl Cause<'_> {
         let Evidence {
             promised, observed, ..
         } = self.evidence;
-        if let Some(target) = self.redirect {
+        // A wrong status says nothing about the target of a redirect.
+        let redirect = self.redirect.filter(|_| reason != Some(Reason::Status));
+        if let Some(target) = redirect {
             return self.redirects(target);
         }
         let other_bytes = || self.verb("serves", "serve").own(" other bytes");
@@ -132,14 +134,14 @@ impl Cause<'_> {
         let whole = observed.length.filter(|_| observed.sha256.is_some());
         match (reason, promised.length, whole) {
             (Some(Reason::Status), ..) => {
-                let text = self
-                    .verb("answers", "answer")
-                    .own(" ")
-                    .and(self.answer("otherwise"));
-                match promised.status {
-                    Some(status) => text.own(" instead of ").and(status_line(status)),
-                    None => text,
-                }
+                let text = self.verb("answers", "answer").own(" ");
+                let Some(status) = promised.status else {
+                    return text.and(self.answer("otherwise"));
+                };
+                let seen = observed.status_beside(status);
+                text.and(seen.map_or_else(|| Text::from("otherwise"), status_line))
+                    .own(" instead of ")
+                    .and(status_line(status))
             }
             (Some(Reason::ContentType), ..) => {
                 let text = self.verb("is", "are").own(" ");
@@ -533,6 +535,32 @@ mod tests {
         assert_eq!(
             text,
             "redirects to https://b.test/x instead of https://a.test/"
+        );
+    }
+
+    #[test]
+    fn a_promised_redirect_with_another_status_serves_no_other_bytes() {
+        let mut evidence = Evidence {
+            observed: Observed {
+                status: Some(200),
+                redirect_status: Some(301),
+                redirect: Some(Shown::new("https://b.test/x", Shown::LONGEST)),
+                ..Observed::default()
+            },
+            ..Evidence::default()
+        };
+        evidence.promised.status = Some(302);
+        let cause = (State::Changed, Some(Reason::Status));
+        let target = Some("https://b.test/x");
+        assert_eq!(
+            url_sentence(cause, target, None, &evidence),
+            "answers 301 Moved Permanently instead of 302 Found"
+        );
+        // Any other status is that of the target.
+        evidence.promised.status = Some(410);
+        assert_eq!(
+            url_sentence(cause, target, None, &evidence),
+            "answers 200 OK instead of 410 Gone"
         );
     }
 

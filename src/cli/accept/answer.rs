@@ -39,7 +39,8 @@ pub(super) fn show_both(result: &JobResult) -> io::Result<()> {
         promised.content_type.as_deref(),
         observed.content_type.as_deref(),
     )?;
-    show(&mut out, "status", promised.status, observed.status)?;
+    let status = promised.status.and_then(|it| observed.status_beside(it));
+    show(&mut out, "status", promised.status, status)?;
     show(
         &mut out,
         "redirects to",
@@ -84,8 +85,8 @@ pub(super) fn renew(record: &mut Record, result: &JobResult) {
             digest.clone_from(observed);
         }
     }
-    if record.status.is_some() {
-        record.status = observed.status;
+    if let Some(promised) = record.status {
+        record.status = observed.status_beside(promised);
     }
     if record.redirects_to.is_some() {
         record.redirects_to = observed.redirect.as_ref().map(Shown::to_string);
