@@ -26,6 +26,10 @@ pub enum Format {
     BazelRegistry,
     /// conandata.yml of Conan recipes
     Conandata,
+    /// config/*.yml of OBO PURLs
+    OboPurl,
+    /// Rules of a static site, `_redirects`
+    Redirects,
     /// A bag: fetch.txt and manifest-sha256.txt
     Bagit,
     /// A web archive
@@ -46,7 +50,7 @@ impl Format {
 
     /// Whether the names in its files are below a base URL.
     pub(crate) fn needs_base(self) -> bool {
-        self == Self::Sums
+        matches!(self, Self::Sums | Self::Redirects)
     }
 
     /// The format of a file, by its name.
@@ -55,6 +59,8 @@ impl Format {
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
         match (&*name, extension) {
             ("conandata.yml", _) => Some(Self::Conandata),
+            ("_redirects", _) => Some(Self::Redirects),
+            (_, Some("yml")) if is_in(path, "config") => Some(Self::OboPurl),
             ("source.json" | "attestations.json", _) => Some(Self::BazelRegistry),
             ("checksums.tsv", _) => Some(Self::Tfds),
             (_, Some("txt")) if is_in(path, "url_checksums") => Some(Self::Tfds),

@@ -196,8 +196,12 @@ fn respelled(key: &str, old: &str, new: &str) -> Option<String> {
     if key == "content-length" || key == "status" {
         return old.parse::<u64>().is_ok().then(|| new.to_owned());
     }
-    // Beyond these characters a table would need quotes.
-    let is_plain = |text: &str| !text.contains(['"', '\'', ',', ';', '\t', '\n', '\r']);
+    // Beyond these characters a table or a YAML file would need quotes.
+    let is_plain = |text: &str| {
+        !text.contains([
+            '"', '\'', ',', ';', '\\', '[', ']', '{', '}', '\t', '\n', '\r',
+        ])
+    };
     (is_plain(old) && is_plain(new) && new.trim() == new).then(|| new.to_owned())
 }
 

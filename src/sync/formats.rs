@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    ReadEvent, Sink, archive, bag, bazel_registry, conandata, input, jsonl, list, sitemap, ssd3,
-    sums, table, tfds,
+    ReadEvent, Sink, archive, bag, bazel_registry, conandata, input, jsonl, list, obo_purl,
+    redirects, sitemap, ssd3, sums, table, tfds,
 };
 use urldb_warc::index::INDEX_DIRECTORY;
 
@@ -22,6 +22,13 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) base: Option<&'a str>,
     /// The keys that the columns of a table hold.
     pub(crate) columns: &'a Columns,
+}
+
+impl ReadOptions<'_> {
+    fn needed_base(&self) -> anyhow::Result<&str> {
+        let base = self.base;
+        base.context("--base URL is needed: it says where the files are served")
+    }
 }
 
 /// Reads every list; the paths are relative to `directory`.
@@ -119,7 +126,13 @@ fn read_one(
         Format::List => list::read(source.unpacked(shown)?, shown, sink)?,
         Format::Sitemap => sitemap::read(source.path("a sitemap")?, shown, sink)?,
         Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
-        Format::Table | Format::Sums | Format::Tfds | Format::BazelRegistry | Format::Conandata => {
+        Format::Table
+        | Format::Sums
+        | Format::Tfds
+        | Format::BazelRegistry
+        | Format::Conandata
+        | Format::OboPurl
+        | Format::Redirects => {
             read_editable(options, source, shown, sink)?;
         }
         Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
@@ -160,14 +173,12 @@ fn read_editable(
         Format::Table => {
             table::read(input, shown, options.columns, sink)?;
         }
-        Format::Sums => {
-            let base = options.base;
-            let base = base.context("--base URL is needed: it says where the files are served")?;
-            sums::read(input, shown, base, sink)?;
-        }
+        Format::Sums => sums::read(input, shown, options.needed_base()?, sink)?,
         Format::Tfds => tfds::read(input, shown, sink)?,
         Format::BazelRegistry => bazel_registry::read(input, shown, options.base, sink)?,
         Format::Conandata => conandata::read(input, shown, sink)?,
+        Format::OboPurl => obo_purl::read(input, shown, options.base, sink)?,
+        Format::Redirects => redirects::read(input, shown, options.needed_base()?, sink)?,
         other => anyhow::bail!("{other:?} has no spans"),
     }
     Ok(())

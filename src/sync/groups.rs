@@ -85,6 +85,7 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::Bagit
         | Format::Warc
         | Format::Cdxj => &[Group::Bytes],
+        Format::OboPurl | Format::Redirects => &[Group::Answer],
         Format::Ssd3 | Format::Table | Format::Jsonl => Group::ALL,
     }
 }

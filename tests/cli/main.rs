@@ -130,6 +130,7 @@ mod pace;
 mod pipes;
 mod proxy;
 mod push;
+mod registries;
 mod requests;
 mod resolve;
 mod rules;

@@ -11,14 +11,7 @@ use crate::digest;
 use crate::input::read_document;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 use crate::sums::notice;
-
-mod tree;
-
-use tree::{Child, Mapping, Node, Scalar};
-
-/// The size limit of a file. Real ones have at most 25 kB. The nodes of a file take up to a hundred times
-/// its size in memory.
-const MAX_FILE: u64 = 256 << 10;
+use crate::yaml::{self, Child, Mapping, Node, Scalar};
 
 /// The number of values that aliases may repeat in a file.
 const MAX_REPEATED: u32 = 10_000;
@@ -35,16 +28,15 @@ const MAX_MERGES: u32 = 16;
 /// [`ReadError::Malformed`] if the file is no YAML, is nested too deeply, or repeats too much by aliases;
 /// [`ReadError::Input`] if it is larger than 256 KiB.
 pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let text = read_document(input, MAX_FILE, file)?;
-    let documents = tree::parse(&text, file)?;
+    let text = read_document(input, yaml::MAX_FILE, file)?;
+    let content = yaml::parse(&text, file)?;
     let mut reader = Reader {
         file,
         sink,
         repeated: MAX_REPEATED,
     };
-    documents
-        .iter()
-        .try_for_each(|document| reader.walk(document))
+    let mut documents = content.documents.iter();
+    documents.try_for_each(|document| reader.walk(document))
 }
 
 struct Reader<'a, 'b> {

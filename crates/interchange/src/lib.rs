@@ -1,5 +1,5 @@
 //! Reads and writes lists of URLs: SSD3 catalogues, plain lists, sitemaps, tables, JSON lines, lists of digests,
-//! package registries, `BagIt` bags, WARC and CDXJ.
+//! package registries, rules of redirects, `BagIt` bags, WARC and CDXJ.
 //!
 //! A reader streams its source and passes a [`ReadEvent`] for each URL: a [`ListItem`] with the
 //! promise that the source makes, or a [`Notice`] about input that is not imported. A writer takes
@@ -14,6 +14,7 @@
 //! | [`list`], [`sitemap`], [`table`], [`jsonl`] | other lists |
 //! | [`sums`], [`tfds`] | lists of digests |
 //! | [`bazel_registry`], [`conandata`] | package registries |
+//! | [`obo_purl`], [`redirects`] | redirect services |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
 //! | [`documents`] | the links of Markdown, HTML, `BibTeX`, CSL-JSON and notebooks |
 //!
@@ -34,11 +35,14 @@ mod json;
 pub mod jsonl;
 pub mod list;
 pub mod model;
+pub mod obo_purl;
+pub mod redirects;
 pub mod sitemap;
 pub mod ssd3;
 pub mod sums;
 pub mod table;
 pub mod tfds;
+mod yaml;
 
 pub use model::{
     DomainRecord, ListItem, Location, Notice, NoticeSeverity, Position, ReadError, ReadEvent, Sink,

@@ -156,6 +156,18 @@ impl ListItem {
         self.set_span("content-length", range);
     }
 
+    /// Promises a redirect; `range` is the place of its target in the file, if it has one.
+    pub(crate) fn set_redirect(&mut self, target: impl Into<String>, range: Option<Range<u64>>) {
+        self.record.redirects_to = Some(target.into());
+        self.set_span("redirects-to", range);
+    }
+
+    /// Promises a status; `range` is its place in the file, if it has one.
+    pub(crate) fn set_status(&mut self, status: u16, range: Option<Range<u64>>) {
+        self.record.status = Some(status);
+        self.set_span("status", range);
+    }
+
     /// Sets or removes the span of a key.
     pub(crate) fn set_span(&mut self, key: &'static str, range: Option<Range<u64>>) {
         self.spans.retain(|span| span.key != key);

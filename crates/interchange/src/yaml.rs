@@ -9,12 +9,16 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span as Marks};
 
 use crate::model::{Location, ReadError};
 
+/// The size limit of a file. Real ones of registries have at most some ten thousand bytes. The nodes of a file take up to
+/// a hundred times its size in memory.
+pub(crate) const MAX_FILE: u64 = 256 << 10;
+
 /// The depth limit of nested values.
 const MAX_DEPTH: usize = 64;
 
 /// A node.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Scalar(Scalar),
     List(Vec<Child>),
     Mapping(Mapping),
@@ -22,35 +26,42 @@ pub(super) enum Node {
 
 /// A scalar.
 #[derive(Debug)]
-pub(super) struct Scalar {
-    pub(super) text: String,
+pub(crate) struct Scalar {
+    pub(crate) text: String,
     is_plain: bool,
     /// The line in the file, from 1.
-    pub(super) line: u64,
+    pub(crate) line: u64,
     /// The bytes in the file, if they are the text.
-    pub(super) span: Option<Range<u64>>,
+    pub(crate) span: Option<Range<u64>>,
 }
 
 /// A mapping.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     pairs: Vec<(Child, Child)>,
     /// The line in the file, from 1.
-    pub(super) line: u64,
+    pub(crate) line: u64,
 }
 
 /// A node in a list or a mapping.
 #[derive(Debug, Clone)]
-pub(super) struct Child {
-    pub(super) node: Rc<Node>,
+pub(crate) struct Child {
+    pub(crate) node: Rc<Node>,
     /// Whether an alias repeats a node that stands elsewhere.
-    pub(super) is_alias: bool,
+    pub(crate) is_alias: bool,
 }
 
 impl Node {
-    pub(super) fn text(&self) -> Option<&Scalar> {
+    pub(crate) fn text(&self) -> Option<&Scalar> {
         match self {
             Self::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn mapping(&self) -> Option<&Mapping> {
+        match self {
+            Self::Mapping(mapping) => Some(mapping),
             _ => None,
         }
     }
@@ -58,7 +69,7 @@ impl Node {
 
 impl Scalar {
     /// Whether there is no value: null, or a text without content.
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         let is_word = matches!(&*self.text, "null" | "Null" | "NULL" | "~");
         self.text.trim().is_empty() || self.is_plain && is_word
     }
@@ -66,7 +77,7 @@ impl Scalar {
 
 impl Mapping {
     /// The value of a key. The last of several counts, as in Python.
-    pub(super) fn get(&self, key: &str) -> Option<&Child> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Child> {
         let is_key = |child: &Child| child.node.text().is_some_and(|scalar| scalar.text == key);
         let mut pairs = self.pairs.iter().rev();
         pairs
@@ -74,16 +85,27 @@ impl Mapping {
             .map(|(_, value)| value)
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &Child> {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Child, &Child)> {
+        self.pairs.iter().map(|(key, value)| (key, value))
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Child> {
         self.pairs.iter().map(|(_, value)| value)
     }
 }
 
-/// The documents of a file.
+/// The content of a file.
+pub(crate) struct File {
+    pub(crate) documents: Vec<Rc<Node>>,
+    /// The line of the first alias.
+    pub(crate) alias: Option<u64>,
+}
+
+/// Parses a file.
 ///
 /// # Errors
 /// [`ReadError::Malformed`] if the text is no YAML, or is nested too deeply.
-pub(super) fn parse(text: &str, file: &Arc<str>) -> Result<Vec<Rc<Node>>, ReadError> {
+pub(crate) fn parse(text: &str, file: &Arc<str>) -> Result<File, ReadError> {
     let malformed = |line: usize, message: &str| ReadError::Malformed {
         location: Location::line(file, line as u64),
         message: message.to_owned(),
@@ -100,7 +122,7 @@ pub(super) fn parse(text: &str, file: &Arc<str>) -> Result<Vec<Rc<Node>>, ReadEr
         }
         builder.take(event, marks);
     }
-    Ok(builder.documents)
+    Ok(builder.file)
 }
 
 /// A list or a mapping whose end is not read yet.
@@ -115,7 +137,7 @@ struct Builder<'a> {
     positions: Positions<'a>,
     open: Vec<Open>,
     anchors: BTreeMap<usize, Rc<Node>>,
-    documents: Vec<Rc<Node>>,
+    file: File,
 }
 
 impl<'a> Builder<'a> {
@@ -127,7 +149,10 @@ impl<'a> Builder<'a> {
             },
             open: vec![],
             anchors: BTreeMap::new(),
-            documents: vec![],
+            file: File {
+                documents: vec![],
+                alias: None,
+            },
         }
     }
 
@@ -153,6 +178,7 @@ impl<'a> Builder<'a> {
                 self.close(open.node(), anchor);
             }
             Event::Alias(anchor) => {
+                self.file.alias.get_or_insert(line);
                 // A node that contains itself has no value here.
                 let known = self.anchors.get(&anchor).cloned();
                 let node = known.unwrap_or_else(|| Rc::new(Node::List(vec![])));
@@ -188,7 +214,7 @@ impl<'a> Builder<'a> {
     fn add(&mut self, child: Child) {
         match self.open.last_mut() {
             Some(open) => open.children.push(child),
-            None => self.documents.push(child.node),
+            None => self.file.documents.push(child.node),
         }
     }
 }

@@ -11,18 +11,19 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 LENGTHS = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha512"}
 ORDER = ["md5", "sha1", "sha256", "sha384", "sha512"]
 BYTES = {name: length // 2 for length, name in LENGTHS.items()}
 
 
-def item(url, digests, length=None, holds=False):
+def item(url, digests, length=None, holds=False, status=None, target=None):
     if url.startswith("ftp:") and not holds:
         print("refused scheme")
         return
-    parts = [url] + ([f"length={length}"] if length is not None else [])
+    facts = {"length": length, "status": status, "to": target}
+    parts = [url] + [f"{name}={value}" for name, value in facts.items() if value is not None]
     print(" ".join(parts + [f"{name}={digests[name]}" for name in ORDER if name in digests]))
 
 
@@ -215,6 +216,92 @@ def conandata(path, text):
     walk(yaml.safe_load(text))
 
 
+def obo_purl(path, text):
+    import yaml
+
+    site = "http://purl.obolibrary.org"
+    data = yaml.safe_load(text)
+
+    def rule(path, target, status=302):
+        try:
+            plain = unquote_to_bytes(target).decode()
+        except UnicodeDecodeError:
+            print("refused bad-target")
+            return
+        before, mark, behind = re.fullmatch(r"([^?#]*)([?#]?)(.*)", plain).groups()
+        escaped = quote(before, safe="!$&'()*+,;=:@/-._~")
+        item(site + path, {}, status=status, target=re.sub(r"%..", lambda it: it[0].lower(), escaped) + mark + behind)
+
+    def check(test, status):
+        if not isinstance(test, dict) or "to" not in test:
+            print("refused bad-value")
+        else:
+            rule(data["base_url"] + test["from"], test["to"], status)
+
+    if "base_redirect" in data:
+        rule(data["base_url"], data["base_redirect"])
+    for product in data["products"]:
+        for key, target in product.items():
+            rule(f"/obo/{key}", target)
+    browser = (data["term_browser"] or "").strip().lower()
+    for term in data["example_terms"]:
+        if browser == "ontobee":
+            target = f"http://www.ontobee.org/browser/rdf.php?o={data['idspace']}&iri={site}/obo/{term}"
+            item(f"{site}/obo/{term}", {}, status=303, target=target)
+        elif browser == "ols":
+            item(f"{site}/obo/{term}", {}, status=303)
+        else:
+            print("left out custom")
+    for test in data["tests"]:
+        check(test, 302)
+    for entry in data["entries"]:
+        names = {"permanent": 301, "temporary": 302, "see other": 303}
+        if not isinstance(entry, dict) or (status := names.get(entry.get("status", "temporary"))) is None:
+            print("refused bad-value")
+            continue
+        place = entry.get("exact", entry.get("prefix"))
+        if "replacement" not in entry:
+            print("refused bad-value")
+        elif place:
+            rule(data["base_url"] + place, entry["replacement"], status)
+        elif not entry.get("tests"):
+            print("left out regex")
+        for test in entry.get("tests", []):
+            check(test, status)
+
+
+def redirects(text, site, default):
+    known = set()
+    for line in text.removeprefix("\ufeff").split("\n"):
+        line = re.sub(r"(^|\s)#.*", "", line).strip()
+        if not line:
+            continue
+        match = re.fullmatch(r"(\S+)((?:\s+[^/\s]\S*=\S*)*)\s+(/\S*|https?://\S*)(?:\s+(\d{3})!?(?=\s|$))?(.*)", line)
+        if not match or not re.match("/|https?://", match[1]):
+            print("refused bad-line")
+            continue
+        source, query, target, status, rest = match.groups()
+        if "*" in source or "/:" in source.replace("://", ""):
+            print("left out pattern")
+        elif query or "?" in source:
+            print("left out query")
+        elif any("=" not in word for word in rest.split()):
+            print("refused bad-line")
+        elif rest:
+            print("left out condition")
+        else:
+            source = source.lower() if source.startswith("http") else site + source
+            if source in known:
+                print("left out shadowed")
+            elif status == "200":
+                print("left out rewrite")
+            elif status == "404":
+                print("left out status")
+            else:
+                item(source, {}, status=status or default, target=target)
+            known.add(source)
+
+
 FORMATS = {
     "sums": sums,
     "table": table,
@@ -222,11 +309,14 @@ FORMATS = {
     "bazel-registry": lambda path, text: bazel(path, text, None),
     "bazel-registry-base": lambda path, text: bazel(path, text, "https://r.test/"),
     "conandata": conandata,
+    "obo-purl": obo_purl,
+    "redirects": lambda path, text: redirects(text, "http://a.test", None),
+    "redirects-netlify": lambda path, text: redirects(text, "https://a.netlify.app", 301),
 }
 
 
 def main():
-    if sys.argv[1] == "conandata":
+    if sys.argv[1] in ("conandata", "obo-purl"):
         try:
             import yaml  # noqa: F401
         except ImportError:

@@ -2,6 +2,7 @@
 //!
 //! - `round_trip`: what a writer writes, its reader reads, as far as the format can hold it.
 //! - `reading`: files as other programs and people write them.
+//! - `redirecting`: rules of redirects.
 //! - `sitemap`: sitemaps and their indexes.
 //! - `archive`: WARC and CDXJ.
 //! - `documents`: the links of documents, and the output of lychee.
@@ -19,6 +20,7 @@ mod documents;
 mod documents_corpus;
 mod documents_hostile;
 mod reading;
+mod redirecting;
 mod round_trip;
 mod sitemap;
 mod spans;

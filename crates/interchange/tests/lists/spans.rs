@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use urldb_format::{Algorithm, Digest, Mapping, Value};
 use urldb_interchange::table::Columns;
-use urldb_interchange::{ListItem, bazel_registry, conandata, digest, sums, table, tfds};
+use urldb_interchange::{
+    ListItem, bazel_registry, conandata, digest, obo_purl, redirects, sums, table, tfds,
+};
 
 use crate::common::Taken;
 
@@ -51,7 +53,7 @@ impl Source {
 fn replacement(key: &str, old: &str) -> String {
     match key {
         "content-length" => "4242".to_owned(),
-        "status" => "418".to_owned(),
+        "status" => "308".to_owned(),
         "content-type" => "x/new".to_owned(),
         "redirects-to" => "/new".to_owned(),
         _ => {
@@ -215,5 +217,40 @@ proptest! {
         }
         let read = |bytes: &[u8]| Taken::of(|sink| conandata::read(bytes, &"conandata.yml".into(), sink));
         check(&text, 2 * sources.len(), &read)?;
+    }
+
+    #[test]
+    fn of_purls(sources in sources()) {
+        let mut text = String::from("# \u{e9}\nbase_url: /obo/a\nentries:\n");
+        for (index, source) in sources.iter().enumerate() {
+            let name = source.name.replace('\u{e9}', "e");
+            let quote = ["", "'", "\""][usize::from(source.form) % 3];
+            let target = format!("{quote}http://b.test/{name}?\u{e9}{quote}");
+            let entry = match source.form / 3 % 3 {
+                0 => format!("- exact: /{index}\n  replacement: {target} # x\n"),
+                1 => format!("- {{prefix: /{index}, replacement: \"http://b.test/{name}\"}}\n"),
+                _ => format!("- regex: x\n  replacement: y\n  tests:\n  - to:\n      {target}\n    from: /{index}\n"),
+            };
+            text.push_str(&entry);
+        }
+        let read = |bytes: &[u8]| Taken::of(|sink| obo_purl::read(bytes, &"a.yml".into(), None, sink));
+        check(&text, sources.len(), &read)?;
+    }
+
+    #[test]
+    fn of_redirects(sources in sources()) {
+        let mut keys = 0;
+        let lines = sources.iter().enumerate().map(|(index, source)| {
+            let name = &source.name;
+            keys += 1 + usize::from(source.form % 3 > 0);
+            match source.form % 3 {
+                0 => format!(" /{index}\t/{name}\r\n"),
+                1 => format!("/{index} http://b.test/{name} 302! # x\n"),
+                _ => format!("\n/{index}  /{name} 301\n"),
+            }
+        });
+        let text = format!("\u{feff}{}", lines.collect::<String>());
+        let read = |bytes: &[u8]| Taken::of(|sink| redirects::read(bytes, &"_redirects".into(), "http://a.test/", sink));
+        check(&text, keys, &read)?;
     }
 }

@@ -8,7 +8,8 @@ use std::{fs, io};
 use urldb_format::Algorithm;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, conandata, sums, table, tfds,
+    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, conandata, obo_purl, redirects,
+    sums, table, tfds,
 };
 
 /// Files of a tree.
@@ -85,6 +86,12 @@ fn line(event: &ReadEvent) -> String {
             let mut line = uri.unwrap_or_else(|| item.url().unwrap().to_string());
             if let Some(length) = item.record.content_length {
                 write!(line, " length={length}").unwrap();
+            }
+            if let Some(status) = item.record.status {
+                write!(line, " status={status}").unwrap();
+            }
+            if let Some(target) = &item.record.redirects_to {
+                write!(line, " to={target}").unwrap();
             }
             for algorithm in Algorithm::ALL {
                 if let Some(digest) = item.record.digest(algorithm) {
@@ -426,4 +433,118 @@ fn conan_recipes() {
     compare("conandata", &files, &|bytes, path, sink| {
         conandata::read(bytes, &path.display().to_string().into(), sink)
     });
+}
+
+#[test]
+fn purls_of_obo() {
+    let mut numbers = Numbers(6);
+    let name = |number| format!("config/p{number}.yml");
+    let mut target = {
+        let mut numbers = Numbers(7);
+        move || {
+            let number = numbers.below(1000);
+            match numbers.below(8) {
+                0 => format!("http://b.test/a%20b/{number}"),
+                1 => format!("http://b.test/%C3%A9{number}?q=%2Fx%20y#%41"),
+                2 => format!("http://b.test/\u{e9}/{number}"),
+                3 => "http://b.test/%FF".to_owned(),
+                _ => format!("https://b.test/{number}?a=b&c#d"),
+            }
+        }
+    };
+    let browsers = ["ontobee", "' OLS '", "custom", "~"];
+    let mut files = vec![];
+    for number in 0..FILES {
+        let browser = browsers[usize::try_from(number % 4).unwrap()];
+        let mut text = format!(
+            "# \u{e9}\nidspace: P{number}\nbase_url: /obo/p{number}\nterm_browser: {browser}\n"
+        );
+        if number % 3 == 0 {
+            writeln!(text, "base_redirect: {}", target()).unwrap();
+        }
+        let terms = (0..3).map(|term| format!("\n- P{number}_{term}"));
+        writeln!(text, "example_terms:{}", terms.collect::<String>()).unwrap();
+        let products = ["owl", "obo"].map(|it| format!("\n- p{number}.{it}: {}", target()));
+        writeln!(text, "products:{}", products.concat()).unwrap();
+        text.push_str("tests:\n");
+        for index in 0..3 {
+            match numbers.below(5) {
+                0 => writeln!(text, "- from: /t{index}\n  replacement: x").unwrap(),
+                1 => writeln!(text, "- word").unwrap(),
+                _ => writeln!(text, "- {{from: '/t{index}', to: \"{}\"}}", target()).unwrap(),
+            }
+        }
+        text.push_str("entries:\n");
+        for index in 0..ENTRIES {
+            let status = ["", "permanent", "temporary", "see other", "301"];
+            let status = status[usize::try_from(numbers.below(5)).unwrap()];
+            let of_status = if status.is_empty() {
+                String::new()
+            } else {
+                format!("  status: {status}\n")
+            };
+            let entry = match numbers.below(9) {
+                0 => format!("- regex: ^/x{index}/(.*)$\n  replacement: http://b.test/$1\n"),
+                1 => format!(
+                    "- regex: ^/x\n  replacement: http://b.test/$1\n  tests:\n  - from: /e{index}\n    to: {}\n",
+                    target()
+                ),
+                2 => format!("- exact: /e{index}\n"),
+                3 => "- word\n".to_owned(),
+                4 => format!("- prefix: /e{index}/\n  replacement: {}\n", target()),
+                5 => format!(
+                    "- prefix: /e{index}\n  replacement: {}\n  tests:\n  - from: /e{index}/x\n    to: >-\n      {}\n  - from: /e{index}/y\n",
+                    target(),
+                    target()
+                ),
+                _ => format!("- exact: /e{index}\n  replacement: {}\n", target()),
+            };
+            text.push_str(&entry);
+            if !entry.starts_with("- word") {
+                text.push_str(&of_status);
+            }
+        }
+        files.push((PathBuf::from(name(number)), text));
+    }
+    compare("obo-purl", &files, &|bytes, path, sink| {
+        obo_purl::read(bytes, &path.display().to_string().into(), None, sink)
+    });
+}
+
+#[test]
+fn redirects_of_sites() {
+    let mut numbers = Numbers(8);
+    let name = |number| format!("{number}/_redirects");
+    let head = |_| "\u{feff}# rules\n\n".to_owned();
+    let files = tree(&name, &head, &mut |file, index| {
+        let from = format!("/{file}/{}", index % 13);
+        let to = ["/new", "https://b.test/x?y#z", "http://b.test"];
+        let to = to[usize::try_from(numbers.below(3)).unwrap()];
+        let status = [
+            "", "301", "302!", "200", "404", "308", "30", "word", "301 x",
+        ];
+        let status = status[usize::try_from(numbers.below(9)).unwrap()];
+        match numbers.below(16) {
+            0 => format!("{from}/* {to} {status}\n"),
+            1 => format!("{from}/:name/x {to} {status}\n"),
+            2 => format!("{from} id=:id {to} {status}\n"),
+            3 => format!("{from}?a=b {to}\n"),
+            4 => format!("{from} {to} 302 Country=us,ca Language=en\n"),
+            5 => format!("{from}\n"),
+            6 => format!("word {to}\n"),
+            7 => format!("http://Old.test{from} {to} {status} # comment\n"),
+            8 => format!("  {from}\t{to}\t{status}\r\n"),
+            _ => format!("{from} {to} {status}\n"),
+        }
+    });
+    for base in ["http://a.test/sub/", "https://a.netlify.app/"] {
+        let format = if base.contains("netlify") {
+            "redirects-netlify"
+        } else {
+            "redirects"
+        };
+        compare(format, &files, &|bytes, path, sink| {
+            redirects::read(bytes, &path.display().to_string().into(), base, sink)
+        });
+    }
 }

@@ -1,0 +1,258 @@
+//! Rules of redirects: what each promises, and what is left out.
+
+use proptest::prelude::*;
+use urldb_interchange::{NoticeSeverity, ReadEvent, Sink, obo_purl, redirects};
+
+use crate::common::Taken;
+
+/// URL, status and target of each item.
+fn promises(taken: &Taken) -> Vec<String> {
+    let items = taken.items.iter().map(|item| {
+        let status = item.record.status.map(|status| status.to_string());
+        let facts = [
+            item.url().unwrap().to_string(),
+            status.unwrap_or_default(),
+            item.record.redirects_to.clone().unwrap_or_default(),
+        ];
+        facts.join(" ")
+    });
+    items.collect()
+}
+
+fn obo(text: &str, base: Option<&str>) -> Taken {
+    Taken::of(|sink| obo_purl::read(text.as_bytes(), &"obi.yml".into(), base, sink))
+}
+
+fn rules(text: &str, base: &str) -> Taken {
+    Taken::of(|sink| redirects::read(text.as_bytes(), &"_redirects".into(), base, sink))
+}
+
+const OBI: &str = "\
+idspace: OBI
+base_url: /obo/obi
+base_redirect: http://obi.test/
+products:
+- obi.owl: https://files.test/obi.owl
+term_browser: ontobee
+example_terms:
+- OBI_0000070
+tests:
+- from: /old
+  to: http://obi.test/old
+entries:
+- exact: /wiki
+  replacement: http://obi.test/%E2%82%AC?q=a%20b
+  status: permanent
+- prefix: /dev/
+  replacement: http://obi.test/dev/
+  status: see other
+  tests:
+  - from: /dev/x
+    to: http://obi.test/dev/x
+  - from: /dev/y
+- regex: ^/obo/obi/(.*)$
+  replacement: http://obi.test/$1
+- exact: /odd
+  replacement: http://obi.test/
+  status: gone
+- exact: /bytes
+  replacement: http://obi.test/%FF
+";
+
+#[test]
+fn each_rule_of_a_purl_promises_its_redirect() {
+    let taken = obo(OBI, None);
+    assert_eq!(
+        promises(&taken),
+        [
+            "http://purl.obolibrary.org/obo/obi 302 http://obi.test/",
+            "http://purl.obolibrary.org/obo/obi.owl 302 https://files.test/obi.owl",
+            "http://purl.obolibrary.org/obo/OBI_0000070 303 http://www.ontobee.org/browser/rdf.php?o=OBI&iri=http://purl.obolibrary.org/obo/OBI_0000070",
+            "http://purl.obolibrary.org/obo/obi/old 302 http://obi.test/old",
+            // As Apache 2.4 sends it: `RedirectMatch temp "^/x$" "http://obi.test/€?q=a b"`.
+            "http://purl.obolibrary.org/obo/obi/wiki 301 http://obi.test/%e2%82%ac?q=a b",
+            "http://purl.obolibrary.org/obo/obi/dev/ 303 http://obi.test/dev/",
+            "http://purl.obolibrary.org/obo/obi/dev/x 303 http://obi.test/dev/x",
+        ]
+    );
+    let lines = taken.items.iter().map(|item| item.location.line_number());
+    assert_eq!(lines.collect::<Vec<_>>(), [2, 5, 8, 10, 13, 16, 20]);
+    assert_eq!(
+        taken.refused(),
+        [
+            "obi.yml:22 bad-value",
+            "obi.yml:27 bad-value",
+            "obi.yml:28 bad-target"
+        ]
+    );
+    assert_eq!(taken.codes(NoticeSeverity::LeftOut), ["obi.yml:23 regex"]);
+}
+
+#[test]
+fn purls_are_tested_on_another_site() {
+    let text = "idspace: A\nbase_url: /obo/a\nbase_redirect: http://b.test/\nterm_browser: OLS\nexample_terms: [A_1]\n";
+    let taken = obo(text, Some("http://127.0.0.1.test/"));
+    // The tool gives terms of OLS no certain target.
+    assert_eq!(
+        promises(&taken),
+        [
+            "http://127.0.0.1.test/obo/a 302 http://b.test/",
+            "http://127.0.0.1.test/obo/A_1 303 "
+        ]
+    );
+    let custom = text
+        .replace("OLS", "custom")
+        .replace("http://b.test/", "null");
+    let taken = obo(&custom, None);
+    assert_eq!(promises(&taken), [""; 0]);
+    assert_eq!(taken.codes(NoticeSeverity::LeftOut), ["obi.yml:5 custom"]);
+}
+
+#[test]
+fn a_file_that_is_no_configuration_of_purls_is_an_error() {
+    for (text, message) in [
+        ("", "obi.yml:1: the file has no `base_url`"),
+        ("- a\n", "obi.yml:1: the file has no `base_url`"),
+        ("base_url: [a]\n", "obi.yml:1: the file has no `base_url`"),
+        (
+            "base_url: /a\nentries: &a\n- x\ntests: *a\n",
+            "obi.yml:4: aliases are not read",
+        ),
+    ] {
+        let (_, result) = Taken::with_result(|sink| {
+            obo_purl::read(text.as_bytes(), &"obi.yml".into(), None, sink)
+        });
+        assert_eq!(result.unwrap_err().to_string(), message, "{text}");
+    }
+    let taken = obo("base_url: /a\nentries: word\nproducts: {}\ntests:\n", None);
+    assert_eq!(
+        taken.refused(),
+        ["obi.yml:1 bad-value", "obi.yml:1 bad-value"]
+    );
+}
+
+const RULES: &str = "\
+# rules
+/a /b 301
+/a /c 302
+/A https://x.test/?y#z
+/s/* /t/:splat 301
+/n/:name /x 301
+/q id=1 /x 301
+/q?id=1 /x 301
+/l /x 302 Language=en
+/r /x 200
+/r /x 301
+/f /x 404
+/v /x 307! # comment
+HTTPS://old.test/v http://new.test/ 308
+word /x
+/x
+/w /x 301 word
+/w /x word
+";
+
+#[test]
+fn each_rule_of_a_site_promises_its_redirect() {
+    let taken = rules(RULES, "https://a.test/docs/");
+    assert_eq!(
+        promises(&taken),
+        [
+            "https://a.test/a 301 /b",
+            "https://a.test/A  https://x.test/?y#z",
+            "https://a.test/v 307 /x",
+            "https://old.test/v 308 http://new.test/"
+        ]
+    );
+    assert_eq!(
+        taken.codes(NoticeSeverity::LeftOut),
+        [
+            "_redirects:3 shadowed",
+            "_redirects:5 pattern",
+            "_redirects:6 pattern",
+            "_redirects:7 query",
+            "_redirects:8 query",
+            "_redirects:9 condition",
+            "_redirects:10 rewrite",
+            "_redirects:11 shadowed",
+            "_redirects:12 status",
+        ]
+    );
+    assert_eq!(
+        taken.refused(),
+        [
+            "_redirects:15 bad-line",
+            "_redirects:16 bad-line",
+            "_redirects:17 bad-line",
+            "_redirects:18 bad-line"
+        ]
+    );
+}
+
+#[test]
+fn a_known_host_has_a_status_of_its_own() {
+    for (base, status) in [
+        ("https://x.netlify.app/", "301"),
+        ("https://x.gitlab.io/p/", "301"),
+        ("https://x.pages.dev/", "302"),
+        ("https://netlify.app.test/", ""),
+    ] {
+        let taken = rules("/a /b\n", base);
+        assert!(
+            promises(&taken)[0].ends_with(&format!("/a {status} /b")),
+            "{taken:?}"
+        );
+        // Nothing in the file says so.
+        assert_eq!(taken.items[0].spans.len(), 1);
+    }
+}
+
+#[test]
+fn a_base_without_a_host_is_an_error() {
+    let read =
+        |sink: &mut Sink<'_>| redirects::read(&b"/a /b\n"[..], &"r".into(), "https://", sink);
+    let (_, result) = Taken::with_result(read);
+    let error = result.unwrap_err().to_string();
+    assert!(
+        error.starts_with("r:1: https:// is not the URL of a site"),
+        "{error}"
+    );
+}
+
+/// Events of hostile text: each is in the file, and each span is within it.
+fn survive(text: &str, event: &ReadEvent) {
+    let location = match event {
+        ReadEvent::Item(item) => {
+            for span in &item.spans {
+                assert!(span.range.start < span.range.end);
+                assert!(span.range.end <= text.len() as u64);
+            }
+            &item.location
+        }
+        ReadEvent::Notice(notice) => &notice.location,
+    };
+    assert!(
+        location.line_number() <= 1 + text.matches('\n').count(),
+        "{text:?}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_reader_of_rules_panic(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "base_url: /a", "entries:", "tests:", "products:", "example_terms:", "- exact: /b", "- prefix: ", "  replacement: http://b.test/%41%",
+            "  status: permanent", "- from: /c", "  to: 'http://b.test/'", "- {a.owl: x}", "/a", "/b/:c", "http://x.test", "301", "302!", "*", "a=b", "#",
+            "\n", "\n", "\n", " ", "\t", "\r\n", "\u{feff}", "\u{e9}", "\"", "'", "&a ", "*a", "[", "]", "{", "}", "|", ">-\n", "%", "\0",
+        ]), 0..40),
+    ) {
+        let text = words.concat();
+        let file = "f".into();
+        let sink: &mut Sink<'_> = &mut |event| {
+            survive(&text, &event);
+            Ok(())
+        };
+        let _ = obo_purl::read(text.as_bytes(), &file, None, sink);
+        let _ = redirects::read(text.as_bytes(), &file, "http://a.test/", sink);
+    }
+}
