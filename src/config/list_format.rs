@@ -26,6 +26,12 @@ pub enum Format {
     BazelRegistry,
     /// conandata.yml of Conan recipes
     Conandata,
+    /// sources.json of nixpkgs or Guix
+    NixSources,
+    /// formula.json of Homebrew
+    BrewJson,
+    /// catalog.json of a schema store
+    Schemastore,
     /// config/*.yml of OBO PURLs
     OboPurl,
     /// Rules of a static site, `_redirects`
@@ -59,6 +65,9 @@ impl Format {
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
         match (&*name, extension) {
             ("conandata.yml", _) => Some(Self::Conandata),
+            ("formula.json", _) => Some(Self::BrewJson),
+            ("catalog.json", _) => Some(Self::Schemastore),
+            (_, Some("json")) if name.starts_with("sources") => Some(Self::NixSources),
             ("_redirects", _) => Some(Self::Redirects),
             (_, Some("yml")) if is_in(path, "config") => Some(Self::OboPurl),
             ("source.json" | "attestations.json", _) => Some(Self::BazelRegistry),

@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    ReadEvent, Sink, archive, bag, bazel_registry, conandata, input, jsonl, list, obo_purl,
-    redirects, sitemap, ssd3, sums, table, tfds,
+    ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata, input, jsonl, list,
+    nix_sources, obo_purl, redirects, schemastore, sitemap, ssd3, sums, table, tfds,
 };
 use urldb_warc::index::INDEX_DIRECTORY;
 
@@ -135,6 +135,9 @@ fn read_one(
         | Format::Redirects => {
             read_editable(options, source, shown, sink)?;
         }
+        Format::NixSources => nix_sources::read(source.unpacked(shown)?, shown, sink)?,
+        Format::BrewJson => brew_json::read(source.unpacked(shown)?, shown, sink)?,
+        Format::Schemastore => schemastore::read(source.unpacked(shown)?, shown, sink)?,
         Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
         Format::Cdxj => {

@@ -77,11 +77,15 @@ pub(super) const REQUEST_KEYS: [&str; 4] = [
 /// The groups of keys that items of a format can state.
 pub(crate) fn states(format: Format) -> &'static [Group] {
     match format {
-        Format::List | Format::Sitemap | Format::Links | Format::Lychee => &[],
+        Format::List | Format::Sitemap | Format::Schemastore | Format::Links | Format::Lychee => {
+            &[]
+        }
         Format::Sums
         | Format::Tfds
         | Format::BazelRegistry
         | Format::Conandata
+        | Format::NixSources
+        | Format::BrewJson
         | Format::Bagit
         | Format::Warc
         | Format::Cdxj => &[Group::Bytes],

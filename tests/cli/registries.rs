@@ -2,7 +2,7 @@
 
 use crate::hook::Repository;
 use crate::sandbox::Sandbox;
-use crate::site::Site;
+use crate::site::{Site, sha256};
 use crate::support::Reply;
 
 fn redirect(status: &str, target: &str) -> Reply {
@@ -116,4 +116,115 @@ fn only_rules_that_a_pull_request_changes_are_asked() {
         .says(&["http://a.test/x", "--> _redirects:1"]);
     let asked = site.requests();
     assert!(asked.iter().all(|it| it.target == "/x"), "{asked:?}");
+}
+
+/// A file of a registry that promises these texts at `/x` and `/y`.
+type RegistryFile = fn(&str, &str) -> String;
+
+/// The files of registries by name, with their formats and the URLs that are left out of each.
+const REGISTRIES: [(&str, &str, &str, RegistryFile); 2] = [
+    ("sources.json", "nix-sources", "1 git", |x, y| {
+        let source = |name: &str, text: &str| {
+            let digest = sha256(text);
+            format!(
+                "{{\"type\": \"url\", \"urls\": [\"http://a.test/{name}\"],\n\"integrity\": \"sha256:{digest}\"}}"
+            )
+        };
+        format!(
+            "{{\"sources\": [{},\n{}, {{\"type\": \"git\"}}]}}",
+            source("x", x),
+            source("y", y)
+        )
+    }),
+    ("formula.json", "brew-json", "1 head", |x, y| {
+        let stable = |name: &str, text: &str| {
+            let digest = sha256(text);
+            format!("\"stable\": {{\"url\": \"http://a.test/{name}\", \"checksum\": \"{digest}\"}}")
+        };
+        format!(
+            "[{{\"urls\": {{{}, \"head\": {{}}}}}},\n{{\"urls\": {{{}}}}}]",
+            stable("x", x),
+            stable("y", y)
+        )
+    }),
+];
+
+#[test]
+fn each_registry_is_checked_and_followed() {
+    for (file, format, left_out, text) in REGISTRIES {
+        let site = Site::with(&[("/x", "first"), ("/y", "other")]);
+        let repository = Repository::of(Sandbox::new(&site.network_of(&["a.test"])));
+        let base = "--base http://a.test/";
+        repository.write(file, text("first", "old"));
+        repository
+            .exits(1, &format!("check --list {file} {base}"))
+            .says(&["broken[changed]: http://a.test/y", &format!("--> {file}:")]);
+        repository.write(file, text("first", "other"));
+        repository.ok(&format!("add-list -y {file} {base}")).says(&[
+            "2 added",
+            &format!("left out: {left_out}"),
+            &format!("format = \"{format}\""),
+        ]);
+        repository.ok("sync").says("2 added");
+        repository.ok("sync --check").says("2 unchanged");
+        repository.ok("fmt --check");
+        repository.ok("check").says("all 2 URLs are as promised");
+        commit(&repository);
+        // The promise of one is new.
+        let before = site.requests().len();
+        site.serve("/y", Reply::ok("newer"));
+        repository.write(file, text("first", "newer"));
+        repository
+            .ok(&format!("check --list {file} --changed-since HEAD"))
+            .says("the URL is as promised");
+        let asked = site.requests().split_off(before);
+        assert!(
+            !asked.is_empty() && asked.iter().all(|it| it.target == "/y"),
+            "{asked:?}"
+        );
+    }
+}
+
+#[test]
+fn a_registry_that_a_program_writes_is_not_edited() {
+    for (file, format, _, text) in &REGISTRIES[..2] {
+        let site = Site::with(&[("/x", "first"), ("/y", "other")]);
+        let sandbox = Sandbox::new(&site.network_of(&["a.test"]));
+        sandbox.write(file, text("first", "other"));
+        sandbox.ok(&format!("add-list -y {format}:{file}"));
+        sandbox.ok("sync");
+        let before = sandbox.tree("");
+        site.serve("/y", Reply::ok("newer"));
+        sandbox.exits(1, "accept -y --all").complains(&[
+            "http://a.test/y: ",
+            &format!("{file}:"),
+            &format!(
+                "accept cannot edit this value; write {} in place of {}",
+                sha256("newer"),
+                sha256("other")
+            ),
+        ]);
+        assert_eq!(sandbox.tree(""), before);
+    }
+}
+
+#[test]
+fn schemas_of_a_store_are_followed() {
+    let site = Site::with(&[("/x.json", "{}")]);
+    let sandbox = Sandbox::new(&site.network_of(&["a.test"]));
+    let text = "{\"schemas\": [\n{\"url\": \"http://a.test/x.json\",\n\"versions\": {\"1\": \"http://a.test/1.json\"}}]}\n";
+    sandbox.write("api/catalog.json", text);
+    sandbox.exits(1, "check --list api/catalog.json").says(&[
+        "http://a.test/1.json",
+        "--> api/catalog.json:3",
+        "1 of 2 URLs",
+    ]);
+    sandbox
+        .ok("add-list -y api/catalog.json")
+        .says(&["2 added", "format = \"schemastore\""]);
+    sandbox.ok("sync");
+    sandbox.assert_file(
+        "urldb/a.test.yaml",
+        "---\n---\n_path: /1.json\nsource:\n- catalog\n---\n_path: /x.json\nsource:\n- catalog\n",
+    );
 }

@@ -11,10 +11,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use urldb_format::Digest;
 
-use crate::digest;
 use crate::input::read_document;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::sums::{notice, url_of};
+use crate::sums::{digests_of, url_of};
 
 /// The size limit of a file. Real ones have some hundred bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -188,26 +187,15 @@ impl<'a> Reader<'a, '_> {
             self.refuse(raw, "bad-digest", "the digest is no text")?;
             return Ok(None);
         };
-        let list = digest::parse_all(&text);
-        for unknown in &list.unknown {
-            let notice = notice(self.location(Some(raw)), unknown);
-            let is_refused = !matches!(unknown, digest::Unknown::Algorithm(_));
-            (self.sink)(notice.into())?;
-            if is_refused {
-                return Ok(None);
-            }
-        }
-        for algorithm in &list.ambiguous {
-            let message =
-                format!("there are several values for {algorithm}, of which any may match");
-            let location = self.location(Some(raw));
-            (self.sink)(Notice::left_out(location, "several-digests", message).into())?;
-        }
+        let location = self.location(Some(raw));
+        let Some(digests) = digests_of(&text, &location, self.sink)? else {
+            return Ok(None);
+        };
         // In text with escapes the bytes of the file are others.
         let is_plain = raw.get().get(1..raw.get().len() - 1) == Some(&*text);
         let start = self.offset(raw) + 1;
         let place = |range: Range<usize>| (start + range.start) as u64..(start + range.end) as u64;
-        let digests = list.digests.into_iter();
+        let digests = digests.into_iter();
         let digests = digests.map(|(digest, range)| (digest, is_plain.then(|| place(range))));
         Ok(Some(digests.collect()))
     }

@@ -13,8 +13,9 @@
 //! | [`ssd3`] | catalogues |
 //! | [`list`], [`sitemap`], [`table`], [`jsonl`] | other lists |
 //! | [`sums`], [`tfds`] | lists of digests |
-//! | [`bazel_registry`], [`conandata`] | package registries |
+//! | [`bazel_registry`], [`brew_json`], [`conandata`], [`nix_sources`] | package registries |
 //! | [`obo_purl`], [`redirects`] | redirect services |
+//! | [`schemastore`] | schema stores |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
 //! | [`documents`] | the links of Markdown, HTML, `BibTeX`, CSL-JSON and notebooks |
 //!
@@ -26,17 +27,21 @@
 pub mod archive;
 pub mod bag;
 pub mod bazel_registry;
+pub mod brew_json;
 pub mod conandata;
 pub mod digest;
 pub mod documents;
+mod entries;
 mod escape;
 pub mod input;
 mod json;
 pub mod jsonl;
 pub mod list;
 pub mod model;
+pub mod nix_sources;
 pub mod obo_purl;
 pub mod redirects;
+pub mod schemastore;
 pub mod sitemap;
 pub mod ssd3;
 pub mod sums;

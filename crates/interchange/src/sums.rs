@@ -105,6 +105,30 @@ pub(crate) fn notice(location: Location, unknown: &Unknown) -> Notice {
     }
 }
 
+/// Digests, and the bytes of each in a text.
+pub(crate) type DigestsInText = Vec<(Digest, Range<usize>)>;
+
+/// The digests of a text such as subresource integrity; `None` if a notice refused it. Left out are other algorithms, and digests of which any may match.
+pub(crate) fn digests_of(
+    text: &str,
+    location: &Location,
+    sink: &mut Sink<'_>,
+) -> Result<Option<DigestsInText>, ReadError> {
+    let list = digest::parse_all(text);
+    for unknown in &list.unknown {
+        let is_refused = !matches!(unknown, Unknown::Algorithm(_));
+        sink(notice(location.clone(), unknown).into())?;
+        if is_refused {
+            return Ok(None);
+        }
+    }
+    for algorithm in &list.ambiguous {
+        let message = format!("there are several values for {algorithm}, of which any may match");
+        sink(Notice::left_out(location.clone(), "several-digests", message).into())?;
+    }
+    Ok(Some(list.digests))
+}
+
 /// The state of text that PGP signed (RFC 9580, section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Armour {

@@ -302,6 +302,73 @@ def redirects(text, site, default):
             known.add(source)
 
 
+def nix_sources(path, text):
+    for source in json.loads(text.removeprefix("\ufeff"))["sources"]:
+        if source["type"] != "url":
+            print("left out", source["type"] if source["type"] in ("git", "hg", "svn") else "type")
+        elif not isinstance(source["urls"], list):
+            print("refused no-url")
+        elif source.get("outputHashMode", "flat") != "flat":
+            print("left out recursive")
+        elif source.get("postFetch"):
+            print("left out post-fetch")
+        else:
+            stated = source["integrity"]
+            if isinstance(stated, list):
+                print("refused bad-digest")
+                continue
+            if stated and ":" in stated:
+                digests = {"sha256": stated.partition(":")[2].lower()}
+            else:
+                digests = integrity(stated)
+            for url in source["urls"] if digests is not None else []:
+                if not isinstance(url, str):
+                    print("refused bad-value")
+                elif url.startswith("mirror:"):
+                    print("left out mirror")
+                else:
+                    item(url, digests)
+
+
+def brew_json(path, text):
+    for formula in json.loads(text.removeprefix("\ufeff")):
+        urls = formula["urls"]
+        stable = urls["stable"]
+        checksum = stable and stable.get("checksum")
+        if not stable:
+            print("left out no-url")
+        elif "url" not in stable:
+            print("refused no-url")
+        elif checksum is None and (stable.get("tag") or stable.get("revision")):
+            print("left out", "type" if stable.get("using") == "svn" else "git")
+        elif checksum == "word":
+            print("refused bad-digest")
+        else:
+            item(stable["url"], {"sha256": checksum.lower()} if checksum else {})
+        if "head" in urls:
+            print("left out head")
+        for bottle in formula["bottle"].values():
+            if bottle["files"]:
+                print("left out bottle", len(bottle["files"]))
+
+
+def schemastore(path, text):
+    for schema in json.loads(text.removeprefix("\ufeff"))["schemas"]:
+        url = schema.get("url")
+        if url is None:
+            print("refused no-url")
+        elif isinstance(url, dict):
+            print("refused bad-value")
+        else:
+            item(url, {})
+        versions = schema["versions"] or {}
+        if isinstance(versions, list):
+            print("refused bad-value")
+        else:
+            for url in versions.values():
+                item(url, {})
+
+
 FORMATS = {
     "sums": sums,
     "table": table,
@@ -309,6 +376,9 @@ FORMATS = {
     "bazel-registry": lambda path, text: bazel(path, text, None),
     "bazel-registry-base": lambda path, text: bazel(path, text, "https://r.test/"),
     "conandata": conandata,
+    "nix-sources": nix_sources,
+    "brew-json": brew_json,
+    "schemastore": schemastore,
     "obo-purl": obo_purl,
     "redirects": lambda path, text: redirects(text, "http://a.test", None),
     "redirects-netlify": lambda path, text: redirects(text, "https://a.netlify.app", 301),

@@ -8,8 +8,8 @@ use std::{fs, io};
 use urldb_format::Algorithm;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, conandata, obo_purl, redirects,
-    sums, table, tfds,
+    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, brew_json, conandata, nix_sources,
+    obo_purl, redirects, schemastore, sums, table, tfds,
 };
 
 /// Files of a tree.
@@ -106,7 +106,11 @@ fn line(event: &ReadEvent) -> String {
                 NoticeSeverity::LeftOut => "left out",
                 NoticeSeverity::Remark => "remark",
             };
-            format!("{word} {}", notice.code)
+            let count = match notice.count {
+                1 if notice.code != "bottle" => String::new(),
+                count => format!(" {count}"),
+            };
+            format!("{word} {}{count}", notice.code)
         }
     }
 }
@@ -547,4 +551,113 @@ fn redirects_of_sites() {
             redirects::read(bytes, &path.display().to_string().into(), base, sink)
         });
     }
+}
+
+/// A tree of files with a JSON list of entries, which stand between `head` and `tail`.
+fn json_tree(
+    name: &str,
+    [head, tail]: [&str; 2],
+    entry: &mut dyn FnMut(u64, u64) -> String,
+) -> Vec<(PathBuf, String)> {
+    let file = |number| {
+        let entries: Vec<String> = (0..ENTRIES).map(|index| entry(number, index)).collect();
+        let text = format!("\u{feff}{head}{}{tail}", entries.join(",\n"));
+        (PathBuf::from(format!("{number}/{name}")), text)
+    };
+    (0..FILES).map(file).collect()
+}
+
+#[test]
+fn sources_of_nix() {
+    let mut numbers = Numbers(9);
+    let around = [
+        "{\"version\": 1, \"sources\": [",
+        "], \"revision\": [{}]}\n",
+    ];
+    let files = json_tree("sources.json", around, &mut |file, index| {
+        let url = format!("http://a.test/{file}/{index}");
+        let urls = match numbers.below(6) {
+            0 => format!("[\"{url}\", \"mirror://gnu/{index}\", \"{url}/b\"]"),
+            1 => format!("[\"ftp://a.test/{index}\", \"{url}\", 7]"),
+            2 => "\"word\"".to_owned(),
+            3 => "[]".to_owned(),
+            _ => format!("[\"{}\"]", url.replace('/', "\\/")),
+        };
+        let integrity = match numbers.below(6) {
+            0 => "null".to_owned(),
+            1 => "[1]".to_owned(),
+            2 => format!("\"sha256:{}\"", numbers.hex(64)),
+            _ => format!("\"{}\"", numbers.integrity()),
+        };
+        let kind = ["url", "url", "url", "git", "hg", "no-origin"];
+        let kind = kind[usize::try_from(numbers.below(6)).unwrap()];
+        let more = match numbers.below(8) {
+            0 => ", \"outputHashMode\": \"recursive\"",
+            1 => ", \"outputHashMode\": \"flat\", \"postFetch\": \"\"",
+            2 => ", \"postFetch\": \"unpack\"",
+            _ => "",
+        };
+        format!("{{\"type\": \"{kind}\",\n\"urls\": {urls}, \"integrity\": {integrity}{more}}}")
+    });
+    compare("nix-sources", &files, &|bytes, path, sink| {
+        nix_sources::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+#[test]
+fn formulas_of_homebrew() {
+    let mut numbers = Numbers(10);
+    let files = json_tree("formula.json", ["[", "]\n"], &mut |file, index| {
+        let url = format!("https://a.test/{file}/{index}");
+        let checksum = match numbers.below(5) {
+            0 => "null".to_owned(),
+            1 => "\"word\"".to_owned(),
+            _ => format!("\"{}\"", numbers.hex(64)),
+        };
+        let stable = match numbers.below(8) {
+            0 => "null".to_owned(),
+            1 => format!("{{\"url\": \"{url}.git\", \"tag\": \"v1\", \"checksum\": null}}"),
+            2 => format!(
+                "{{\"url\": \"{url}\", \"revision\": \"7\", \"using\": \"svn\", \"tag\": null}}"
+            ),
+            3 => format!("{{\"checksum\": {checksum}}}"),
+            _ => format!("{{\"url\": \"{url}\", \"tag\": null,\n\"checksum\": {checksum}}}"),
+        };
+        let head = match numbers.below(2) {
+            0 => String::new(),
+            _ => format!(", \"head\": {{\"url\": \"{url}.git\"}}"),
+        };
+        let bottles = numbers.below(4);
+        let bottles = (0..bottles).map(|it| format!("\"os{it}\": {{\"url\": \"{url}\"}}"));
+        let bottles = bottles.collect::<Vec<_>>().join(", ");
+        format!(
+            "{{\"name\": \"n{index}\", \"urls\": {{\"stable\": {stable}{head}}}, \"bottle\": {{\"stable\": {{\"rebuild\": 0, \"files\": {{{bottles}}}}}}}}}"
+        )
+    });
+    compare("brew-json", &files, &|bytes, path, sink| {
+        brew_json::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+#[test]
+fn catalogues_of_schemas() {
+    let mut numbers = Numbers(11);
+    let around = ["{\"$schema\": \"https://x.test/\", \"schemas\": [", "]}"];
+    let files = json_tree("catalog.json", around, &mut |file, index| {
+        let url = format!("https://a.test/{file}/{index}.json");
+        let versions = match numbers.below(4) {
+            0 => format!(", \"versions\": {{\"1\": \"{url}?1\",\n\"2\": \"ftp://a.test/\"}}"),
+            1 => ", \"versions\": [1]".to_owned(),
+            _ => ", \"versions\": null".to_owned(),
+        };
+        let url = match numbers.below(9) {
+            0 => "\"x\": \"\"".to_owned(),
+            1 => "\"url\": {}".to_owned(),
+            _ => format!("\"url\": \"{url}\""),
+        };
+        format!("{{\"name\": \"\u{e9}\", {url}, \"fileMatch\": [\"*.x\"]{versions}}}")
+    });
+    compare("schemastore", &files, &|bytes, path, sink| {
+        schemastore::read(bytes, &path.display().to_string().into(), sink)
+    });
 }
