@@ -26,6 +26,8 @@ pub enum Format {
     BazelRegistry,
     /// conandata.yml of Conan recipes
     Conandata,
+    /// opam files of a repository of opam
+    Opam,
     /// sources.json of nixpkgs or Guix
     NixSources,
     /// formula.json of Homebrew
@@ -65,6 +67,7 @@ impl Format {
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
         match (&*name, extension) {
             ("conandata.yml", _) => Some(Self::Conandata),
+            ("opam", _) => Some(Self::Opam),
             ("formula.json", _) => Some(Self::BrewJson),
             ("catalog.json", _) => Some(Self::Schemastore),
             (_, Some("json")) if name.starts_with("sources") => Some(Self::NixSources),

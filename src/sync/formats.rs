@@ -10,7 +10,7 @@ use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata, input, jsonl, list,
-    nix_sources, obo_purl, redirects, schemastore, sitemap, ssd3, sums, table, tfds,
+    nix_sources, obo_purl, opam, redirects, schemastore, sitemap, ssd3, sums, table, tfds,
 };
 use urldb_warc::index::INDEX_DIRECTORY;
 
@@ -131,6 +131,7 @@ fn read_one(
         | Format::Tfds
         | Format::BazelRegistry
         | Format::Conandata
+        | Format::Opam
         | Format::OboPurl
         | Format::Redirects => {
             read_editable(options, source, shown, sink)?;
@@ -180,6 +181,7 @@ fn read_editable(
         Format::Tfds => tfds::read(input, shown, sink)?,
         Format::BazelRegistry => bazel_registry::read(input, shown, options.base, sink)?,
         Format::Conandata => conandata::read(input, shown, sink)?,
+        Format::Opam => opam::read(input, shown, sink)?,
         Format::OboPurl => obo_purl::read(input, shown, options.base, sink)?,
         Format::Redirects => redirects::read(input, shown, options.needed_base()?, sink)?,
         other => anyhow::bail!("{other:?} has no spans"),

@@ -84,6 +84,7 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::Tfds
         | Format::BazelRegistry
         | Format::Conandata
+        | Format::Opam
         | Format::NixSources
         | Format::BrewJson
         | Format::Bagit

@@ -27,7 +27,7 @@ fn config(site: &Site, sources: &[(&str, &str, &str)]) -> String {
 }
 
 /// The lists with the contents of `/x` and `/y`, in every format that can be edited; each spells digests in its own way.
-fn lists(x: &str, y: &str) -> [(&'static str, String); 6] {
+fn lists(x: &str, y: &str) -> [(&'static str, String); 7] {
     let (upper, lower) = (sha256(x).to_uppercase(), sha256(y));
     [
         (
@@ -66,16 +66,23 @@ fn lists(x: &str, y: &str) -> [(&'static str, String); 6] {
                 sha256(x)
             ),
         ),
+        (
+            "packages/p/opam",
+            format!(
+                "url {{\n  src: \"http://a.test/x\"\n  checksum: [ \"sha256={upper}\" ] # \n}}\n"
+            ),
+        ),
     ]
 }
 
-const SOURCES: [(&str, &str, &str); 6] = [
+const SOURCES: [(&str, &str, &str); 7] = [
     ("sums", "sums", "SHA256SUMS"),
     ("bsd", "sums", "bsd.sha256"),
     ("table", "table", "a.csv"),
     ("tfds", "tfds", "url_checksums/*.txt"),
     ("bazel", "bazel-registry", "modules/*/source.json"),
     ("conan", "conandata", "conandata.yml"),
+    ("opam", "opam", "packages/*/opam"),
 ];
 
 #[test]

@@ -122,7 +122,7 @@ fn only_rules_that_a_pull_request_changes_are_asked() {
 type RegistryFile = fn(&str, &str) -> String;
 
 /// The files of registries by name, with their formats and the URLs that are left out of each.
-const REGISTRIES: [(&str, &str, &str, RegistryFile); 2] = [
+const REGISTRIES: [(&str, &str, &str, RegistryFile); 3] = [
     ("sources.json", "nix-sources", "1 git", |x, y| {
         let source = |name: &str, text: &str| {
             let digest = sha256(text);
@@ -145,6 +145,17 @@ const REGISTRIES: [(&str, &str, &str, RegistryFile); 2] = [
             "[{{\"urls\": {{{}, \"head\": {{}}}}}},\n{{\"urls\": {{{}}}}}]",
             stable("x", x),
             stable("y", y)
+        )
+    }),
+    ("packages/p/p.1/opam", "opam", "1 git", |x, y| {
+        let source = |name: &str, text: &str| {
+            let digest = sha256(text);
+            format!("  src: \"http://a.test/{name}\"\n  checksum: \"sha256={digest}\"\n")
+        };
+        format!(
+            "opam-version: \"2.0\"\nurl {{\n{}  mirrors: \"git+http://a.test/\"\n}}\nextra-source \"y\" {{\n{}}}\n",
+            source("x", x),
+            source("y", y)
         )
     }),
 ];

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use urldb_format::Digest;
 
-use crate::input::read_document;
+use crate::input::{LineBreaks, read_document};
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 use crate::sums::{digests_of, url_of};
 
@@ -44,7 +44,7 @@ pub fn read(
         file,
         base,
         sink,
-        breaks: text.match_indices('\n').map(|(at, _)| at).collect(),
+        breaks: LineBreaks::of(&text),
     };
     match object.get("attestations") {
         Some(attestations) => reader.attestations(attestations),
@@ -59,8 +59,7 @@ struct Reader<'a, 'b> {
     file: &'a Arc<str>,
     base: Option<&'a str>,
     sink: &'a mut Sink<'b>,
-    /// The offsets of the line breaks.
-    breaks: Vec<usize>,
+    breaks: LineBreaks,
 }
 
 /// The digests that a file has for a URL, each with its place.
@@ -213,8 +212,7 @@ impl<'a> Reader<'a, '_> {
     /// The location of a value; the first line without one.
     fn location(&self, raw: Option<&RawValue>) -> Location {
         let offset = raw.map_or(0, |raw| self.offset(raw));
-        let before = self.breaks.partition_point(|at| *at < offset);
-        Location::line(self.file, 1 + before as u64)
+        Location::line(self.file, self.breaks.line(offset))
     }
 }
 

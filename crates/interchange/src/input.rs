@@ -72,6 +72,21 @@ pub(crate) fn line_after<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     1 + breaks as u64
 }
 
+/// The line breaks of a text.
+pub(crate) struct LineBreaks(Vec<usize>);
+
+impl LineBreaks {
+    pub(crate) fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    /// The line of the byte at this offset, from 1.
+    pub(crate) fn line(&self, offset: usize) -> u64 {
+        let before = self.0.partition_point(|at| *at < offset);
+        1 + before as u64
+    }
+}
+
 /// A reader that fails after a number of bytes.
 #[derive(Debug)]
 pub(crate) struct LimitedReader<R> {

@@ -13,7 +13,7 @@
 //! | [`ssd3`] | catalogues |
 //! | [`list`], [`sitemap`], [`table`], [`jsonl`] | other lists |
 //! | [`sums`], [`tfds`] | lists of digests |
-//! | [`bazel_registry`], [`brew_json`], [`conandata`], [`nix_sources`] | package registries |
+//! | [`bazel_registry`], [`brew_json`], [`conandata`], [`nix_sources`], [`opam`] | package registries |
 //! | [`obo_purl`], [`redirects`] | redirect services |
 //! | [`schemastore`] | schema stores |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
@@ -40,6 +40,7 @@ pub mod list;
 pub mod model;
 pub mod nix_sources;
 pub mod obo_purl;
+pub mod opam;
 pub mod redirects;
 pub mod schemastore;
 pub mod sitemap;

@@ -216,6 +216,34 @@ def conandata(path, text):
     walk(yaml.safe_load(text))
 
 
+def opam(path, text):
+    text = re.sub(r"\(\*.*?\*\)", "", text)
+    for section in re.findall(r'^(?:url|extra-source "\w+") \{$(.*?)^\}$', text, re.DOTALL | re.MULTILINE):
+        section = re.sub(r"#(?! *v1)[^\n]*\n", "\n", section.replace("#v1", "# v1"))
+        field = lambda name: re.search(rf'^  {name}: *(\[[^]]*\]|"[^\n]*")', section, re.MULTILINE)  # noqa: E731
+        texts = lambda name: re.findall(r'"+([^"]+)"+', found[1]) if (found := field(name)) else []  # noqa: E731
+        urls = [url.replace("# v1", "#v1") for url in texts("src") + texts("mirrors")]
+        if not urls:
+            print("refused no-url")
+        digests, is_refused = {}, False
+        for checksum in texts("checksum"):
+            name, _, value = checksum.rpartition("=")
+            name = name or LENGTHS.get(len(value))
+            if name == "sha224":
+                print("left out algorithm")
+            elif name not in BYTES or digests.setdefault(name, value.lower()) != value.lower():
+                print("refused bad-digest")
+                is_refused = True
+                break
+        for url in urls if not is_refused else []:
+            if system := re.match(r"(git|hg)\+", url):
+                print("left out", system[1])
+            elif url.partition("#")[0].endswith(".git"):
+                print("left out git")
+            else:
+                item(url, digests)
+
+
 def obo_purl(path, text):
     import yaml
 
@@ -379,6 +407,7 @@ FORMATS = {
     "nix-sources": nix_sources,
     "brew-json": brew_json,
     "schemastore": schemastore,
+    "opam": opam,
     "obo-purl": obo_purl,
     "redirects": lambda path, text: redirects(text, "http://a.test", None),
     "redirects-netlify": lambda path, text: redirects(text, "https://a.netlify.app", 301),

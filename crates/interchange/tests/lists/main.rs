@@ -3,6 +3,7 @@
 //! - `round_trip`: what a writer writes, its reader reads, as far as the format can hold it.
 //! - `reading`: files as other programs and people write them.
 //! - `entries`: registries that are one list in JSON.
+//! - `opam`: files of opam.
 //! - `redirecting`: rules of redirects.
 //! - `sitemap`: sitemaps and their indexes.
 //! - `archive`: WARC and CDXJ.
@@ -21,6 +22,7 @@ mod documents;
 mod documents_corpus;
 mod documents_hostile;
 mod entries;
+mod opam;
 mod reading;
 mod redirecting;
 mod round_trip;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use urldb_format::{Algorithm, Digest, Mapping, Value};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    ListItem, bazel_registry, conandata, digest, obo_purl, redirects, sums, table, tfds,
+    ListItem, bazel_registry, conandata, digest, obo_purl, opam, redirects, sums, table, tfds,
 };
 
 use crate::common::Taken;
@@ -252,5 +252,23 @@ proptest! {
         let text = format!("\u{feff}{}", lines.collect::<String>());
         let read = |bytes: &[u8]| Taken::of(|sink| redirects::read(bytes, &"_redirects".into(), "http://a.test/", sink));
         check(&text, keys, &read)?;
+    }
+
+    #[test]
+    fn of_opam(sources in sources()) {
+        let mut text = String::from("# \u{e9}\nopam-version: \"2.0\"\n");
+        for (index, source) in sources.iter().enumerate() {
+            let name = &source.name;
+            let hex = source.digest(Algorithm::Sha512).hex().to_owned();
+            let md5 = source.digest(Algorithm::Md5).hex().to_uppercase();
+            let section = match source.form % 3 {
+                0 => format!("url {{ src: \"http://a.test/{name}\" checksum: [\"sha512={hex}\" \"md5={md5}\"] }}\n"),
+                1 => format!("extra-source \"{index}\" {{\n  checksum: [ # \"\n\"\"\"sha512={hex}\"\"\"\n\"{md5}\" ]\n  src: \"http://a.test/{name}\" }}\n"),
+                _ => format!("url {{ checksum: [\"sha512={hex}\"(* \u{e9} *)\"md5={md5}\"] mirrors: [\"http://b.test/{name}\"] }}\n"),
+            };
+            text.push_str(&section);
+        }
+        let read = |bytes: &[u8]| Taken::of(|sink| opam::read(bytes, &"opam".into(), sink));
+        check(&text, 2 * sources.len(), &read)?;
     }
 }

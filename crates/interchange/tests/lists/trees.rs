@@ -9,7 +9,7 @@ use urldb_format::Algorithm;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, brew_json, conandata, nix_sources,
-    obo_purl, redirects, schemastore, sums, table, tfds,
+    obo_purl, opam, redirects, schemastore, sums, table, tfds,
 };
 
 /// Files of a tree.
@@ -659,5 +659,55 @@ fn catalogues_of_schemas() {
     });
     compare("schemastore", &files, &|bytes, path, sink| {
         schemastore::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+#[test]
+fn packages_of_opam() {
+    let mut numbers = Numbers(12);
+    let name = |number| format!("packages/p{number}/p{number}.1/opam");
+    let head = |number| {
+        format!(
+            "opam-version: \"2.0\"\nsynopsis: \"\u{e9} {{\\\"}}\"\n# url {{\n(* \"x *)\nextra-files: [\"{number}\" \"md5=0\"]\n"
+        )
+    };
+    let files = tree(&name, &head, &mut |file, index| {
+        let url = match numbers.below(8) {
+            0 => format!("git+https://a.test/{file}/{index}"),
+            1 => format!("https://a.test/{file}/{index}.git#v1"),
+            2 => "ftp://a.test/x".to_owned(),
+            3 => format!("hg+http://a.test/{index}"),
+            _ => format!("https://a.test/{file}/{index}"),
+        };
+        let (md5, sha512) = (numbers.hex(32), numbers.hex(128));
+        let checksum = match numbers.below(8) {
+            0 => String::new(),
+            1 => format!("checksum: \"{md5}\""),
+            2 => {
+                format!("checksum: [\n    \"md5={md5}\" # \"\n    \"\"\"sha512={sha512}\"\"\"\n  ]")
+            }
+            3 => "checksum: \"word\"".to_owned(),
+            4 => format!("checksum: [\"sha224={}\"]", numbers.hex(56)),
+            5 => format!("checksum: [\"md5={md5}\" \"md5={}\"]", numbers.hex(32)),
+            _ => format!("checksum: [ \"sha512={sha512}\" ]"),
+        };
+        let mirrors = match numbers.below(4) {
+            0 => format!("mirrors: [\"https://b.test/{index}\" \"https://c.test/{index}\"]"),
+            _ => String::new(),
+        };
+        let section = match numbers.below(3) {
+            0 => format!("extra-source \"p{index}\""),
+            _ => "url".to_owned(),
+        };
+        let src = match numbers.below(9) {
+            0 => String::new(),
+            _ => format!("src: \"{url}\""),
+        };
+        format!(
+            "{section} {{\n  {src}\n  {checksum}\n  {mirrors}\n}}\ndepends: [ \"x\" {{= \"1\"}} ]\n"
+        )
+    });
+    compare("opam", &files, &|bytes, path, sink| {
+        opam::read(bytes, &path.display().to_string().into(), sink)
     });
 }
