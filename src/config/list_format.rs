@@ -32,6 +32,8 @@ pub enum Format {
     NixSources,
     /// formula.json of Homebrew
     BrewJson,
+    /// Sources and Packages of a Debian archive below --base; gzip and xz too
+    DebianSources,
     /// catalog.json of a schema store
     Schemastore,
     /// config/*.yml of OBO PURLs
@@ -58,7 +60,7 @@ impl Format {
 
     /// Whether the names in its files are below a base URL.
     pub(crate) fn needs_base(self) -> bool {
-        matches!(self, Self::Sums | Self::Redirects)
+        matches!(self, Self::Sums | Self::DebianSources | Self::Redirects)
     }
 
     /// The format of a file, by its name.
@@ -67,6 +69,10 @@ impl Format {
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
         match (&*name, extension) {
             ("conandata.yml", _) => Some(Self::Conandata),
+            ("sources" | "packages", None) => Some(Self::DebianSources),
+            ("sources.gz" | "sources.xz" | "packages.gz" | "packages.xz", _) => {
+                Some(Self::DebianSources)
+            }
             ("opam", _) => Some(Self::Opam),
             ("formula.json", _) => Some(Self::BrewJson),
             ("catalog.json", _) => Some(Self::Schemastore),

@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata, input, jsonl, list,
-    nix_sources, obo_purl, opam, redirects, schemastore, sitemap, ssd3, sums, table, tfds,
+    ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata, debian_sources, input,
+    jsonl, list, nix_sources, obo_purl, opam, redirects, schemastore, sitemap, ssd3, sums, table,
+    tfds,
 };
 use urldb_warc::index::INDEX_DIRECTORY;
 
@@ -91,12 +92,12 @@ impl Source<'_> {
         ))
     }
 
-    fn is_gzip(&self, shown: &str) -> anyhow::Result<bool> {
-        let is_gzip = input::is_gzip(&mut self.plain(shown)?);
+    fn is_packed(&self, shown: &str) -> anyhow::Result<bool> {
+        let is_packed = input::is_packed(&mut self.plain(shown)?);
         if let Self::Spooled(file) = self {
             (&*file).rewind()?;
         }
-        is_gzip.with_context(|| format!("cannot read {shown}"))
+        is_packed.with_context(|| format!("cannot read {shown}"))
     }
 
     fn unpacked(&self, shown: &str) -> anyhow::Result<Box<dyn BufRead>> {
@@ -138,6 +139,10 @@ fn read_one(
         }
         Format::NixSources => nix_sources::read(source.unpacked(shown)?, shown, sink)?,
         Format::BrewJson => brew_json::read(source.unpacked(shown)?, shown, sink)?,
+        Format::DebianSources => {
+            let base = options.needed_base()?;
+            debian_sources::read(source.unpacked(shown)?, shown, base, sink)?;
+        }
         Format::Schemastore => schemastore::read(source.unpacked(shown)?, shown, sink)?,
         Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
@@ -164,9 +169,9 @@ fn read_editable(
     shown: &Arc<str>,
     sink: &mut Sink<'_>,
 ) -> anyhow::Result<()> {
-    let is_gzip = source.is_gzip(shown)?;
+    let is_packed = source.is_packed(shown)?;
     let sink: &mut Sink<'_> = &mut |event| match event {
-        ReadEvent::Item(mut item) if is_gzip => {
+        ReadEvent::Item(mut item) if is_packed => {
             item.spans.clear();
             sink(ReadEvent::Item(item))
         }

@@ -87,6 +87,7 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::Opam
         | Format::NixSources
         | Format::BrewJson
+        | Format::DebianSources
         | Format::Bagit
         | Format::Warc
         | Format::Cdxj => &[Group::Bytes],

@@ -122,7 +122,7 @@ fn only_rules_that_a_pull_request_changes_are_asked() {
 type RegistryFile = fn(&str, &str) -> String;
 
 /// The files of registries by name, with their formats and the URLs that are left out of each.
-const REGISTRIES: [(&str, &str, &str, RegistryFile); 3] = [
+const REGISTRIES: [(&str, &str, &str, RegistryFile); 4] = [
     ("sources.json", "nix-sources", "1 git", |x, y| {
         let source = |name: &str, text: &str| {
             let digest = sha256(text);
@@ -145,6 +145,17 @@ const REGISTRIES: [(&str, &str, &str, RegistryFile); 3] = [
             "[{{\"urls\": {{{}, \"head\": {{}}}}}},\n{{\"urls\": {{{}}}}}]",
             stable("x", x),
             stable("y", y)
+        )
+    }),
+    ("dists/Sources", "debian-sources", "1 algorithm", |x, y| {
+        let source = |name: &str, text: &str| {
+            let (digest, length) = (sha256(text), text.len());
+            format!("Package: p\nDirectory: .\nChecksums-Sha256:\n {digest} {length} {name}\n")
+        };
+        format!(
+            "{}Checksums-New:\n x 1 x\n\n{}",
+            source("x", x),
+            source("y", y)
         )
     }),
     ("packages/p/p.1/opam", "opam", "1 git", |x, y| {
@@ -198,22 +209,21 @@ fn each_registry_is_checked_and_followed() {
 
 #[test]
 fn a_registry_that_a_program_writes_is_not_edited() {
-    for (file, format, _, text) in &REGISTRIES[..2] {
+    for (file, format, _, text) in &REGISTRIES[..3] {
         let site = Site::with(&[("/x", "first"), ("/y", "other")]);
         let sandbox = Sandbox::new(&site.network_of(&["a.test"]));
         sandbox.write(file, text("first", "other"));
-        sandbox.ok(&format!("add-list -y {format}:{file}"));
+        sandbox.ok(&format!(
+            "add-list -y {format}:{file} --base http://a.test/"
+        ));
         sandbox.ok("sync");
         let before = sandbox.tree("");
         site.serve("/y", Reply::ok("newer"));
         sandbox.exits(1, "accept -y --all").complains(&[
             "http://a.test/y: ",
             &format!("{file}:"),
-            &format!(
-                "accept cannot edit this value; write {} in place of {}",
-                sha256("newer"),
-                sha256("other")
-            ),
+            "accept cannot edit this value; write ",
+            &format!("{} in place of {}", sha256("newer"), sha256("other")),
         ]);
         assert_eq!(sandbox.tree(""), before);
     }

@@ -60,7 +60,12 @@ pub fn read(
             return sink(item.into());
         }
         if let Some(base) = base {
-            return sink(sums::item_below(base, &name, &sha256, None, location).into());
+            let item = sums::item_below(base, &name, location);
+            let item = item.map(|mut item| {
+                item.set_digest(&sha256, None);
+                item
+            });
+            return sink(item.into());
         }
         without_url += 1;
         Ok(())

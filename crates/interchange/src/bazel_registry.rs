@@ -13,7 +13,7 @@ use urldb_format::Digest;
 
 use crate::input::{LineBreaks, read_document};
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::sums::{digests_of, url_of};
+use crate::sums::{digests_of, item_below};
 
 /// The size limit of a file. Real ones have some hundred bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -166,12 +166,8 @@ impl<'a> Reader<'a, '_> {
                 continue;
             };
             let path = folder_of(self.file).map(|it| format!("{it}/{folder}/{name}"));
-            let item = if let Some(url) = path.and_then(|path| url_of(base, &path)) {
-                ListItem::new(location, &url).map(|it| with_digests(it, &digests))
-            } else {
-                let message = format!("{name:?} is not the name of a file below the base");
-                Err(Notice::refused(location, "bad-name", message))
-            };
+            let item = item_below(base, &path.unwrap_or_default(), location);
+            let item = item.map(|it| with_digests(it, &digests));
             (self.sink)(item.into())?;
         }
         Ok(())

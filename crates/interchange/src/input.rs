@@ -1,4 +1,4 @@
-//! Opens files for the readers: decompresses gzip, and splits the text into lines. Both have size
+//! Opens files for the readers: decompresses gzip and xz, and splits the text into lines. Both have size
 //! limits.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -6,16 +6,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
 
 use crate::model::{Location, ReadError};
 
 /// The size limit of a decompressed file, in bytes.
 pub const MAX_UNPACKED: u64 = 4 << 30;
 
+/// The limit of the memory that xz takes, in KiB: `xz -9` needs 64 MiB for what it may repeat, and little more.
+const MAX_XZ_MEMORY: u32 = 65 << 10;
+
 /// The length limit of a line, in bytes. Index lines with long URLs are shorter.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// Opens a regular file, and decompresses it if it is gzip.
+/// Opens a regular file, and decompresses it if it is gzip or xz.
 ///
 /// # Errors
 /// If `path` is not a regular file or cannot be read. Reading fails beyond [`MAX_UNPACKED`].
@@ -23,25 +27,47 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     unpacked(BufReader::new(urldb_files::open(path)?))
 }
 
-/// Decompresses `input` if it is gzip.
+/// Decompresses `input` if it is gzip or xz.
 ///
 /// # Errors
-/// If `input` fails. Reading fails beyond [`MAX_UNPACKED`].
+/// If `input` fails. Reading fails beyond [`MAX_UNPACKED`], and if xz needs more than 65 MiB.
 pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
-    if is_gzip(&mut input)? {
-        let unpacked = LimitedReader::new(MultiGzDecoder::new(input), MAX_UNPACKED);
-        Ok(Box::new(BufReader::with_capacity(64 * 1024, unpacked)))
-    } else {
-        Ok(Box::new(input))
+    let unpacked: Box<dyn Read> = match Packing::of(&mut input)? {
+        None => return Ok(Box::new(input)),
+        Some(Packing::Gzip) => Box::new(MultiGzDecoder::new(input)),
+        Some(Packing::Xz) => Box::new(XzReader::new_mem_limit(input, true, MAX_XZ_MEMORY)),
+    };
+    let unpacked = LimitedReader::new(unpacked, MAX_UNPACKED);
+    Ok(Box::new(BufReader::with_capacity(64 * 1024, unpacked)))
+}
+
+/// The compression of an input.
+#[derive(Debug, Clone, Copy)]
+enum Packing {
+    Gzip,
+    Xz,
+}
+
+impl Packing {
+    /// Consumes nothing.
+    fn of(input: &mut impl BufRead) -> io::Result<Option<Self>> {
+        let start = input.fill_buf()?;
+        Ok(if start.starts_with(&[0x1f, 0x8b]) {
+            Some(Self::Gzip)
+        } else if start.starts_with(b"\xfd7zXZ\0") {
+            Some(Self::Xz)
+        } else {
+            None
+        })
     }
 }
 
-/// Whether `input` is gzip. Consumes nothing.
+/// Whether `input` is compressed. Consumes nothing.
 ///
 /// # Errors
 /// If `input` fails.
-pub fn is_gzip(input: &mut impl BufRead) -> io::Result<bool> {
-    Ok(input.fill_buf()?.starts_with(&[0x1f, 0x8b]))
+pub fn is_packed(input: &mut impl BufRead) -> io::Result<bool> {
+    Ok(Packing::of(input)?.is_some())
 }
 
 /// Reads a document of at most `most` bytes to its end.

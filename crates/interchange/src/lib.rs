@@ -13,7 +13,7 @@
 //! | [`ssd3`] | catalogues |
 //! | [`list`], [`sitemap`], [`table`], [`jsonl`] | other lists |
 //! | [`sums`], [`tfds`] | lists of digests |
-//! | [`bazel_registry`], [`brew_json`], [`conandata`], [`nix_sources`], [`opam`] | package registries |
+//! | [`bazel_registry`], [`brew_json`], [`conandata`], [`debian_sources`], [`nix_sources`], [`opam`] | package registries |
 //! | [`obo_purl`], [`redirects`] | redirect services |
 //! | [`schemastore`] | schema stores |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
@@ -29,6 +29,7 @@ pub mod bag;
 pub mod bazel_registry;
 pub mod brew_json;
 pub mod conandata;
+pub mod debian_sources;
 pub mod digest;
 pub mod documents;
 mod entries;

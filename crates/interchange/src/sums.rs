@@ -87,14 +87,14 @@ fn item(
     let found = found.map_err(|unknown| notice(location.clone(), &unknown))?;
     let (from, to) = (entry.digest.start as u64, entry.digest.end as u64);
     let span = start + from..start + to;
-    match entry.url.as_deref() {
-        Some(url) => {
-            let mut item = ListItem::new(location, url)?;
-            item.set_digest(&found, Some(span));
-            Ok(item)
-        }
-        None => item_below(base, &entry.name, &found, Some(span), location),
-    }
+    let item = match entry.url.as_deref() {
+        Some(url) => ListItem::new(location, url),
+        None => item_below(base, &entry.name, location),
+    };
+    item.map(|mut item| {
+        item.set_digest(&found, Some(span));
+        item
+    })
 }
 
 /// The notice of a text that is no digest: left out if only its algorithm is not known.
@@ -197,25 +197,17 @@ impl Hint {
     }
 }
 
-/// The item for a file below the base, with its digest.
-pub(crate) fn item_below(
-    base: &str,
-    name: &str,
-    digest: &Digest,
-    span: Option<Range<u64>>,
-    location: Location,
-) -> Result<ListItem, Notice> {
+/// The item for a file below the base.
+pub(crate) fn item_below(base: &str, name: &str, location: Location) -> Result<ListItem, Notice> {
     let url = url_of(base, name).ok_or_else(|| {
         let message = format!("{name:?} is not the name of a file below the base");
         Notice::refused(location.clone(), "bad-name", message)
     })?;
-    let mut item = ListItem::new(location, &url)?;
-    item.set_digest(digest, span);
-    Ok(item)
+    ListItem::new(location, &url)
 }
 
 /// The URL of a file below the base.
-pub(crate) fn url_of(base: &str, name: &str) -> Option<String> {
+fn url_of(base: &str, name: &str) -> Option<String> {
     let name = name.strip_prefix("./").unwrap_or(name);
     let is_apart = |segment: &str| matches!(segment, "" | "." | "..");
     if name.split('/').any(is_apart) {

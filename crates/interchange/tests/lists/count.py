@@ -244,6 +244,65 @@ def opam(path, text):
                 item(url, digests)
 
 
+def debian(path, text):
+    for paragraph in re.split(r"\n\n+", text):
+        paragraph = re.sub(r"^#.*\n?", "", paragraph, flags=re.MULTILINE)
+        fields = dict(re.findall(r"^([\w-]+):((?:.*)(?:\n[ \t].*)*)", paragraph, re.MULTILINE))
+        if fields:
+            debian_paragraph({name: value.strip() for name, value in fields.items()})
+
+
+def debian_paragraph(fields):
+    is_good = True
+    if not re.fullmatch(r"\d*", fields.get("Size", "")):
+        print("refused bad-length")
+        is_good = False
+    digests = {}
+    for field, name in {"MD5sum": "md5", "SHA256": "sha256"}.items():
+        if field in fields and (value := hexadecimal(fields[field], name)):
+            digests[name] = value
+        elif field in fields:
+            print("refused bad-digest")
+            is_good = False
+    if "Checksums-X" in fields:
+        print("left out algorithm")
+    files = {}
+    for field, name in {"Files": "md5", "Checksums-Sha1": "sha1", "Checksums-Sha256": "sha256"}.items():
+        for line in filter(None, fields.get(field, "").split("\n")):
+            words = line.split()
+            if len(words) != 3:
+                print("refused bad-line")
+                continue
+            file = files.setdefault(words[2], {})
+            if file is None:
+                continue
+            if not (value := hexadecimal(words[0], name)):
+                mistake = "bad-digest"
+            elif not words[1].isdigit():
+                mistake = "bad-length"
+            elif file.setdefault("length", words[1]) != words[1] or file.setdefault(name, value) != value:
+                mistake = "contradiction"
+            else:
+                continue
+            print("refused", mistake)
+            files[words[2]] = None
+    if "Filename" in fields:
+        if not is_good:
+            pass
+        elif ".." in fields["Filename"]:
+            print("refused bad-name")
+        else:
+            item("http://a.test/" + fields["Filename"].removeprefix("./"), digests, fields.get("Size"))
+    elif "Directory" not in fields:
+        print("refused no-url")
+    for name, file in files.items() if "Directory" in fields else ():
+        if file and ".." in name:
+            print("refused bad-name")
+        elif file:
+            folder = "" if fields["Directory"] == "." else fields["Directory"] + "/"
+            item(f"http://a.test/{folder}{name}", file, file["length"])
+
+
 def obo_purl(path, text):
     import yaml
 
@@ -408,6 +467,7 @@ FORMATS = {
     "brew-json": brew_json,
     "schemastore": schemastore,
     "opam": opam,
+    "debian-sources": debian,
     "obo-purl": obo_purl,
     "redirects": lambda path, text: redirects(text, "http://a.test", None),
     "redirects-netlify": lambda path, text: redirects(text, "https://a.netlify.app", 301),

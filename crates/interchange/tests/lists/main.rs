@@ -10,6 +10,7 @@
 //! - `documents`: the links of documents, and the output of lychee.
 //! - `documents_corpus`: generated documents, against an independent count.
 //! - `documents_hostile`: documents that cost much or are damaged.
+//! - `debian`: indexes of Debian archives.
 //! - `digests`: the spellings of digests.
 //! - `spans`: the places of values.
 //! - `trees`: thousands of entries, against a count in Python (`count.py`).
@@ -17,6 +18,7 @@
 
 mod archive;
 mod common;
+mod debian;
 mod digests;
 mod documents;
 mod documents_corpus;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 
+use data_encoding::HEXLOWER;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use urldb_format::{Metadata, Record, Value};
@@ -270,4 +271,42 @@ fn what_is_gzip_is_unpacked() {
     let (_, result) =
         Taken::with_result(|sink| list::read(input::open(&path).unwrap(), &"urls.gz".into(), sink));
     assert!(matches!(result, Err(ReadError::Input { .. })));
+}
+
+/// Lists in xz, from Python's `lzma`: the first has SHA-256 as its check, the third and the fourth may repeat what was
+/// 64 and 128 MiB before.
+const XZ: [&str; 4] = [
+    "fd377a585a00000ae1fb0ca10200210116000000742fe5a301000f687474703a2f2f612e746573742f310a00503d984958a4ce615ee1735fb682c4f912c5f4c28355d5abe39d8317b35d497b000140104aea48cd189b4b9a01000000000a595a",
+    "fd377a585a000004e6d6b4460200210116000000742fe5a301000f687474703a2f2f612e746573742f320a0024017b7f9814fe9500012810e50b6c601fb6f37d010000000004595a",
+    "fd377a585a000004e6d6b446020021011c00000010cf58cc01000f687474703a2f2f612e746573742f330a0029f0ab230a6d17c100012810e50b6c601fb6f37d010000000004595a",
+    "fd377a585a000004e6d6b446020021011e0000009b07516601000f687474703a2f2f612e746573742f330a0029f0ab230a6d17c100012810e50b6c601fb6f37d010000000004595a",
+];
+
+fn unpacked_list(bytes: Vec<u8>) -> (Taken, Result<(), ReadError>) {
+    let input = input::unpacked(std::io::Cursor::new(bytes)).unwrap();
+    Taken::with_result(|sink| list::read(input, &"urls.xz".into(), sink))
+}
+
+#[test]
+fn what_is_xz_is_unpacked_within_bounds() {
+    let [one, two, far, too_far] = XZ.map(|hex| HEXLOWER.decode(hex.as_bytes()).unwrap());
+    let (taken, result) = unpacked_list([one.clone(), two, far].concat());
+    result.unwrap();
+    assert_eq!(taken.items.len(), 3);
+    let (_, result) = unpacked_list(too_far);
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("needed memory too big"), "{error}");
+    for (name, bytes) in [
+        ("cut off", one[..one.len() - 30].to_vec()),
+        ("only a start", one[..10].to_vec()),
+        ("with bytes behind it", [&one[..], b"word"].concat()),
+        ("damaged", {
+            let mut damaged = one.clone();
+            damaged[40] ^= 1;
+            damaged
+        }),
+    ] {
+        let (_, result) = unpacked_list(bytes);
+        assert!(matches!(result, Err(ReadError::Input { .. })), "{name}");
+    }
 }

@@ -8,8 +8,8 @@ use std::{fs, io};
 use urldb_format::Algorithm;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, brew_json, conandata, nix_sources,
-    obo_purl, opam, redirects, schemastore, sums, table, tfds,
+    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, brew_json, conandata,
+    debian_sources, nix_sources, obo_purl, opam, redirects, schemastore, sums, table, tfds,
 };
 
 /// Files of a tree.
@@ -709,5 +709,97 @@ fn packages_of_opam() {
     });
     compare("opam", &files, &|bytes, path, sink| {
         opam::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+/// A line of `Checksums-…`.
+fn listed(numbers: &mut Numbers, digits: usize, length: u64, name: &str) -> String {
+    let digest = numbers.hex(digits);
+    match numbers.below(40) {
+        0 => format!(" {digest} {} {name}\n", length + 1),
+        1 => format!(" word {length} {name}\n"),
+        2 => format!(" {digest} {length}\n"),
+        3 => format!(" {digest} {length} {name}\n {digest} {length} {name}\n"),
+        4 => format!(" {digest} many {name}\n"),
+        _ => format!(" {digest} {length} {name}\n"),
+    }
+}
+
+#[test]
+fn sources_of_debian() {
+    let mut numbers = Numbers(13);
+    let files = tree(
+        &|number| format!("{number}/Sources"),
+        &|_| String::new(),
+        &mut |file, index| {
+            let names = [
+                format!("x_{file}.dsc"),
+                format!("x_{file}+{index}~1.tar.xz"),
+                "../x".to_owned(),
+            ];
+            let directory = match numbers.below(12) {
+                0 => "Directory: .\n".to_owned(),
+                1 => String::new(),
+                _ => format!("Directory: pool/{file}/{index}\n"),
+            };
+            let mut text = format!(
+                "Package: x\nBinary: y,\n y:z 1 2\n{directory}Maintainer: \u{e9} <a@b.test>\n"
+            );
+            for (field, digits) in [
+                ("Files", 32),
+                ("Checksums-Sha1", 40),
+                ("Checksums-Sha256", 64),
+                ("Checksums-X", 64),
+            ] {
+                writeln!(text, "{field}:").unwrap();
+                let count = if numbers.below(9) == 0 { 3 } else { 2 };
+                for (length, name) in (7..).zip(&names[..count]) {
+                    text.push_str(&listed(&mut numbers, digits, length, name));
+                }
+            }
+            text + ["\n", "\n\n", "\n# comment\n"][usize::try_from(numbers.below(3)).unwrap()]
+        },
+    );
+    compare("debian-sources", &files, &|bytes, path, sink| {
+        debian_sources::read(
+            bytes,
+            &path.display().to_string().into(),
+            "http://a.test/",
+            sink,
+        )
+    });
+}
+
+#[test]
+fn packages_of_debian() {
+    let mut numbers = Numbers(14);
+    let files = tree(
+        &|number| format!("{number}/Packages"),
+        &|_| String::new(),
+        &mut |file, index| {
+            let filename = match numbers.below(9) {
+                0 => String::new(),
+                1 => "Filename: ../x\n".to_owned(),
+                2 => format!("Filename: ./x{index}.deb\n"),
+                _ => format!("Filename: pool/{file}/x{index}.deb\n"),
+            };
+            let size = match numbers.below(9) {
+                0 => "Size: many\n".to_owned(),
+                1 => String::new(),
+                _ => format!("Size: {}\n", numbers.below(1 << 40)),
+            };
+            let digits = if numbers.below(9) == 0 { 63 } else { 64 };
+            let sha256 = format!("SHA256: {}\n", numbers.hex(digits));
+            let md5 = format!("MD5sum: {}\n", numbers.hex(32));
+            format!("Package: x\n{filename}{size}{md5}{sha256}Description: x\n .\n Size: 7\n\n")
+        },
+    );
+    compare("debian-sources", &files, &|bytes, path, sink| {
+        debian_sources::read(
+            bytes,
+            &path.display().to_string().into(),
+            "http://a.test/",
+            sink,
+        )
     });
 }
