@@ -209,7 +209,11 @@ fn table(name: &str, source: &ListSource) -> String {
         .unwrap_or_default();
     // A JSON string is a TOML string.
     let text = |text: &str| serde_json::Value::from(text).to_string();
-    let paths: Vec<String> = source.path.iter().map(|path| text(path)).collect();
+    let paths = source.path.iter().map(|path| match &**path {
+        "" => text("."),
+        path => text(path),
+    });
+    let paths: Vec<String> = paths.collect();
     let mut table = format!(
         "[source.{name}]\nformat = {}\npath = [{}]\n",
         text(&format),

@@ -5,6 +5,9 @@ use std::path::Path;
 use clap::ValueEnum;
 use urldb_interchange::{documents, table};
 
+/// The name of the files with rules of Apache.
+const HTACCESS: &str = ".htaccess";
+
 /// The formats that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -40,6 +43,8 @@ pub enum Format {
     OboPurl,
     /// Rules of a static site, `_redirects`
     Redirects,
+    /// Redirects of Apache: the .htaccess files of a folder, whose URL is --base
+    Htaccess,
     /// A bag: fetch.txt and manifest-sha256.txt
     Bagit,
     /// A web archive
@@ -60,7 +65,24 @@ impl Format {
 
     /// Whether the names in its files are below a base URL.
     pub(crate) fn needs_base(self) -> bool {
-        matches!(self, Self::Sums | Self::DebianSources | Self::Redirects)
+        matches!(
+            self,
+            Self::Sums | Self::DebianSources | Self::Redirects | Self::Htaccess
+        )
+    }
+
+    /// Whether a line is a rule for several URLs, and rules of all files depend on each other.
+    pub(crate) fn has_rules(self) -> bool {
+        self == Self::Htaccess
+    }
+
+    /// Whether the format reads a file of this name in a folder; `None` if it reads no folders.
+    pub(crate) fn of_folder(self) -> Option<fn(&Path) -> bool> {
+        match self {
+            Self::Links => Some(|path| documents::kind_of(path).is_some()),
+            Self::Htaccess => Some(|path| path.ends_with(HTACCESS)),
+            _ => None,
+        }
     }
 
     /// The format of a file, by its name.
@@ -68,6 +90,7 @@ impl Format {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let extension = name.rsplit_once('.').map(|(_, extension)| extension);
         match (&*name, extension) {
+            (HTACCESS, _) => Some(Self::Htaccess),
             ("conandata.yml", _) => Some(Self::Conandata),
             ("sources" | "packages", None) => Some(Self::DebianSources),
             ("sources.gz" | "sources.xz" | "packages.gz" | "packages.xz", _) => {

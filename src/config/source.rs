@@ -114,7 +114,11 @@ fn path_of(path: &str) -> Result<String, String> {
             "\"{path}\" is no path below the folder of urldb.toml"
         ));
     }
-    pattern(path.trim_start_matches("./"))
+    // The root has no name within itself.
+    match path.trim_start_matches("./") {
+        "." => Ok(String::new()),
+        path => pattern(path),
+    }
 }
 
 fn pattern(text: &str) -> Result<String, String> {

@@ -81,7 +81,9 @@ pub(crate) fn edits_of(
         let record = &accepted[number];
         if record.before.source.iter().any(|name| name == read.source) {
             seen[number].insert(read.source.to_owned());
-            edits[number].add(record, read)?;
+            let source = config.sources.get(read.source);
+            let is_rule = source.is_some_and(|it| it.format.has_rules());
+            edits[number].add(record, read, is_rule)?;
         }
         Ok(())
     })?;
@@ -128,7 +130,13 @@ impl<'a> Wanted<'a> {
 
 impl RecordEdits {
     /// Adds the edits of one item of the record.
-    fn add(&mut self, record: &AcceptedRecord, read: &ReadItem<'_>) -> anyhow::Result<()> {
+    /// A rule (`is_rule`) has its values in no place of their own.
+    fn add(
+        &mut self,
+        record: &AcceptedRecord,
+        read: &ReadItem<'_>,
+        is_rule: bool,
+    ) -> anyhow::Result<()> {
         let (before, after) = (promise(&record.before), promise(&record.after));
         for (key, stated) in promise(&read.item.record) {
             let Some(new) = after.get(&key).filter(|new| **new != stated) else {
@@ -148,6 +156,9 @@ impl RecordEdits {
             };
             match edit {
                 Some(edit) => drop(self.values.insert(edit)),
+                None if is_rule => self.refused.push(format!(
+                    "{place}: accept cannot edit this format; change the line to {new}"
+                )),
                 None => self.refused.push(format!(
                     "{place}: accept cannot edit this value; write {new} in place of {stated}"
                 )),

@@ -10,7 +10,7 @@ use globset::GlobBuilder;
 use ignore::{DirEntry, WalkBuilder};
 use urldb_files::Root;
 
-use crate::config::ListSource;
+use crate::config::{Format, ListSource};
 use crate::git::{GitEnv, Repository};
 
 /// The files of a source, relative to the root.
@@ -28,7 +28,7 @@ pub(crate) struct SourceFiles {
 pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<SourceFiles> {
     let mut found = SourceFiles::default();
     for pattern in &source.path {
-        find(root, pattern, source.format.is_document(), &mut found)?;
+        find(root, pattern, source.format, &mut found)?;
     }
     anyhow::ensure!(
         !found.files.is_empty(),
@@ -39,12 +39,7 @@ pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<Sourc
 }
 
 /// Adds the files of one pattern.
-fn find(
-    root: &Root,
-    pattern: &str,
-    are_documents: bool,
-    found: &mut SourceFiles,
-) -> anyhow::Result<()> {
+fn find(root: &Root, pattern: &str, format: Format, found: &mut SourceFiles) -> anyhow::Result<()> {
     let start = fixed_part(pattern);
     if start == Path::new(pattern) {
         let path = root.path().join(&start);
@@ -58,11 +53,10 @@ fn find(
             !is_repository(&path) || start.as_os_str().is_empty(),
             "{pattern} is a submodule: run urldb in it, or copy the list"
         );
-        anyhow::ensure!(
-            are_documents,
-            "{pattern} is a folder; name the files in it, such as {pattern}/*.csv"
-        );
-        return walk(root, &start, is_document, found);
+        let wants = format.of_folder().with_context(|| {
+            format!("{pattern} is a folder; name the files in it, such as {pattern}/*.csv")
+        })?;
+        return walk(root, &start, wants, found);
     }
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
     let matcher = glob.context("a path of the source")?.compile_matcher();
@@ -136,25 +130,43 @@ fn walk(
     Ok(())
 }
 
-/// The documents in a folder that git does not ignore, in the order of their names.
+/// The files in a folder that `wants` names and git does not ignore, in the order of their names.
 ///
 /// # Errors
-/// When a folder cannot be read, or no document is there.
-pub(crate) fn documents_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let root = Root::new(folder, "the folder of documents");
+/// When a folder cannot be read, or no such file is there.
+pub(crate) fn files_in(folder: &Path, wants: fn(&Path) -> bool) -> anyhow::Result<Vec<PathBuf>> {
+    let root = Root::new(folder, "the folder of lists");
     let mut found = SourceFiles::default();
-    walk(&root, Path::new(""), is_document, &mut found)?;
+    walk(&root, Path::new(""), wants, &mut found)?;
     anyhow::ensure!(
         !found.files.is_empty(),
-        "there is no document in {}",
+        "there is no file of this format in {}",
         folder.display()
     );
     Ok(found.files.iter().map(|file| folder.join(file)).collect())
 }
 
-/// Whether a reader of documents knows the file.
-fn is_document(path: &Path) -> bool {
-    urldb_interchange::documents::kind_of(path).is_some()
+/// The folder that has all files of the source, before the first special character of its patterns: that of `base`.
+pub(crate) fn top_of(root: &Root, source: &ListSource) -> PathBuf {
+    let starts = source.path.iter().map(|pattern| fixed_part(pattern));
+    common_folder(starts.map(|start| root.path().join(start)))
+}
+
+/// The deepest folder that has all these files and folders.
+pub(crate) fn common_folder(paths: impl Iterator<Item = PathBuf>) -> PathBuf {
+    let folders = paths.map(|mut path| {
+        if !urldb_files::is_folder(&path) {
+            path.pop();
+        }
+        path
+    });
+    let common = folders.reduce(|one, other| {
+        let parts = one.components().zip(other.components());
+        parts
+            .map_while(|(one, other)| (one == other).then_some(one))
+            .collect()
+    });
+    common.unwrap_or_default()
 }
 
 /// Whether the folder is the work tree of a repository.

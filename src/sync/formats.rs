@@ -1,5 +1,7 @@
 //! The reader for each format, and its input.
 
+use std::collections::HashMap;
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::{Component, Path, PathBuf};
@@ -7,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use urldb_interchange::documents::{self, DocumentOptions, lychee};
+use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata, debian_sources, input,
@@ -23,6 +26,8 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) base: Option<&'a str>,
     /// The keys that the columns of a table hold.
     pub(crate) columns: &'a Columns,
+    /// The folder that `base` is the URL of, for formats whose files are read together.
+    pub(crate) top: &'a Path,
 }
 
 impl ReadOptions<'_> {
@@ -32,29 +37,93 @@ impl ReadOptions<'_> {
     }
 }
 
-/// Reads every list; the paths are relative to `directory`.
+/// A file of a list.
+pub(crate) struct ListFile {
+    pub(crate) path: PathBuf,
+    /// The name in messages.
+    pub(crate) shown: Arc<str>,
+}
+
+/// Receives the events of several files.
+pub(crate) type FilesSink<'a> =
+    dyn FnMut(&ListFile, ReadEvent) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
+
+/// Reads every list; the paths are relative to `directory`. Standard input comes first.
 pub(crate) fn read(
     files: &[PathBuf],
     options: &ReadOptions<'_>,
     directory: &Path,
     sink: &mut Sink<'_>,
 ) -> anyhow::Result<()> {
+    let mut lists = vec![];
     for file in files {
         let path = directory.join(file);
-        let shown: Arc<str> = file.display().to_string().into();
         if file.as_os_str() == "-" {
             let stdin = spooled(io::stdin().lock())?;
             read_one(options, &stdin, &"standard input".into(), sink)?;
-        } else if options.format == Format::Links && urldb_files::is_folder(&path) {
-            for document in super::files::documents_in(&path)? {
-                let shown = file.join(document.strip_prefix(&path).unwrap_or(&document));
-                let shown: Arc<str> = shown.display().to_string().into();
-                read_one(options, &Source::File(&document), &shown, sink)?;
-            }
-        } else {
-            read_one(options, &Source::File(&path), &shown, sink)?;
+            continue;
         }
+        let of_folder = options.format.of_folder();
+        let found = match of_folder.filter(|_| urldb_files::is_folder(&path)) {
+            Some(wants) => super::files::files_in(&path, wants)?,
+            None => vec![path.clone()],
+        };
+        let found = found.into_iter().map(|found| {
+            // Without a slash at the end of a file.
+            let shown = match found.strip_prefix(&path) {
+                Ok(below) if below.as_os_str().is_empty() => file.clone(),
+                Ok(below) => file.join(below),
+                Err(_) => found.clone(),
+            };
+            ListFile {
+                shown: shown.display().to_string().into(),
+                path: found,
+            }
+        });
+        lists.extend(found);
     }
+    read_files(options, &lists, &mut |_, event| sink(event))
+}
+
+/// Reads the files of a list.
+pub(crate) fn read_files(
+    options: &ReadOptions<'_>,
+    files: &[ListFile],
+    sink: &mut FilesSink<'_>,
+) -> anyhow::Result<()> {
+    if options.format.has_rules() {
+        return read_tree(options, files, sink);
+    }
+    for file in files {
+        let source = Source::File(&file.path);
+        read_one(options, &source, &file.shown, &mut |event| {
+            sink(file, event)
+        })?;
+    }
+    Ok(())
+}
+
+/// Reads files whose rules depend on each other.
+fn read_tree(
+    options: &ReadOptions<'_>,
+    files: &[ListFile],
+    sink: &mut FilesSink<'_>,
+) -> anyhow::Result<()> {
+    let base = options.needed_base()?;
+    let mut tree = HtaccessTree::default();
+    let mut by_name = HashMap::new();
+    for file in files {
+        let folder = file.path.parent().unwrap_or(&file.path);
+        let folder = folder.strip_prefix(options.top).unwrap_or(folder);
+        let parts = folder.iter().map(|part| part.to_string_lossy() + "/");
+        let input = Source::File(&file.path).plain(&file.shown)?;
+        tree.add(input, &parts.collect::<String>(), &file.shown)?;
+        by_name.insert(&*file.shown, file);
+    }
+    tree.read(base, &mut |event| match by_name.get(event.file()) {
+        Some(file) => sink(file, event),
+        None => Ok(()),
+    })?;
     Ok(())
 }
 
@@ -106,16 +175,6 @@ impl Source<'_> {
     }
 }
 
-/// Reads one file, which messages show as `shown`.
-pub(crate) fn read_file(
-    options: &ReadOptions<'_>,
-    path: &Path,
-    shown: &Arc<str>,
-    sink: &mut Sink<'_>,
-) -> anyhow::Result<()> {
-    read_one(options, &Source::File(path), shown, sink)
-}
-
 fn read_one(
     options: &ReadOptions<'_>,
     source: &Source<'_>,
@@ -158,6 +217,9 @@ fn read_one(
         }
         Format::Links => read_links(options, source, shown, sink)?,
         Format::Lychee => lychee::read(source.unpacked(shown)?, shown, sink)?,
+        Format::Htaccess => {
+            anyhow::bail!("{shown}: name the file or the folder with .htaccess files")
+        }
     }
     Ok(())
 }

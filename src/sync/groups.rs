@@ -91,7 +91,7 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::Bagit
         | Format::Warc
         | Format::Cdxj => &[Group::Bytes],
-        Format::OboPurl | Format::Redirects => &[Group::Answer],
+        Format::OboPurl | Format::Redirects | Format::Htaccess => &[Group::Answer],
         Format::Ssd3 | Format::Table | Format::Jsonl => Group::ALL,
     }
 }

@@ -36,7 +36,7 @@ pub(crate) use domain::{Domain, MergedDomain, domains};
 pub(crate) use edits::{
     AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited,
 };
-pub(crate) use files::may_be_list;
+pub(crate) use files::{common_folder, may_be_list};
 pub(crate) use follow::FollowOptions;
 pub use locations::ListLocations;
 pub(crate) use merge::MergePolicy;

@@ -15,10 +15,10 @@ use urldb_text::{Code, Finding};
 
 use super::change::FileChange;
 use super::domain::{Domain, MergedDomain, domains};
-use super::files::{MergeState, files_of};
+use super::files::{MergeState, files_of, top_of};
 use super::first::First;
 use super::follow::{FollowOptions, SourceRule, finding};
-use super::formats::{self, ReadOptions};
+use super::formats::{self, ListFile, ReadOptions};
 use super::groups::states;
 use super::locations::ListLocations;
 use super::merge::MergePolicy;
@@ -208,39 +208,43 @@ impl<'a> Reading<'a> {
         let found = files_of(&root, source)?;
         self.plan.submodules.extend(found.submodules);
         let excluded = excluded(source)?;
+        let top = top_of(&root, source);
         let options = ReadOptions {
             format: source.format,
             base: source.base.as_deref(),
             columns: &source.columns,
+            top: &top,
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
         let (mut items, wrong_before) = (0, wrong(&self.plan));
+        let mut files = vec![];
         for file in found.files {
-            let shown: Arc<str> = self.config.relative_name(&root.path().join(&file)).into();
+            let path = root.path().join(&file);
+            let shown: Arc<str> = self.config.relative_name(&path).into();
             // Refuses a link out of the repository.
             let metadata = root.file(&file).metadata();
             metadata.with_context(|| format!("cannot read {shown}"))?;
-            let path = root.path().join(&file);
             self.state
                 .check(&path, &shown, source.format.is_document())?;
-            formats::read_file(&options, &path, &shown, &mut |event| {
-                let Some(item) = self.take(event, name, source, &excluded) else {
-                    return Ok(());
-                };
-                items += 1;
-                match &mut watch {
-                    Some(watch) => watch(&ReadItem {
-                        source: name,
-                        path: &path,
-                        item: &item,
-                    })?,
-                    None => self.spool.push(&item)?,
-                }
-                Ok(())
-            })?;
             self.readers.entry(file).or_default().push(name);
-            self.plan.lists.insert(path);
+            self.plan.lists.insert(path.clone());
+            files.push(ListFile { path, shown });
         }
+        formats::read_files(&options, &files, &mut |file, event| {
+            let Some(item) = self.take(event, name, source, &excluded) else {
+                return Ok(());
+            };
+            items += 1;
+            match &mut watch {
+                Some(watch) => watch(&ReadItem {
+                    source: name,
+                    path: &file.path,
+                    item: &item,
+                })?,
+                None => self.spool.push(&item)?,
+            }
+            Ok(())
+        })?;
         anyhow::ensure!(items > 0, "no URL is in {}", source.path.join(", "));
         let rule = SourceRule {
             keeps: source.on_gone == OnGone::Keep,

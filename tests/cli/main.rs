@@ -3,6 +3,7 @@
 //! - `sandbox`: a folder for one test, with nothing of the machine in it, and the binary in it.
 //! - `site`: a web site that the test rewrites while the program watches it.
 //! - `editing`: init, add, rm and list, which change or show the database.
+//! - `redirects`: the `.htaccess` files of a web server as a list.
 //! - `requests`: records that ask with more than GET, from add to archive.
 //! - `importing`, `exporting`: lists of URLs that come and go, and searching.
 //! - `accept_lists`: `accept` of records that lists made.
@@ -130,6 +131,7 @@ mod pace;
 mod pipes;
 mod proxy;
 mod push;
+mod redirects;
 mod registries;
 mod requests;
 mod resolve;

@@ -16,6 +16,7 @@
 //! | [`bazel_registry`], [`brew_json`], [`conandata`], [`debian_sources`], [`nix_sources`], [`opam`] | package registries |
 //! | [`obo_purl`], [`redirects`] | redirect services |
 //! | [`schemastore`] | schema stores |
+//! | [`htaccess`] | redirects of Apache |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
 //! | [`documents`] | the links of Markdown, HTML, `BibTeX`, CSL-JSON and notebooks |
 //!
@@ -34,6 +35,7 @@ pub mod digest;
 pub mod documents;
 mod entries;
 mod escape;
+pub mod htaccess;
 pub mod input;
 mod json;
 pub mod jsonl;

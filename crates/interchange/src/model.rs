@@ -290,6 +290,16 @@ pub enum ReadEvent {
     Notice(Notice),
 }
 
+impl ReadEvent {
+    /// The file that the event is about.
+    pub fn file(&self) -> &str {
+        match self {
+            Self::Item(item) => &item.location.file,
+            Self::Notice(notice) => &notice.location.file,
+        }
+    }
+}
+
 impl From<Notice> for ReadEvent {
     fn from(notice: Notice) -> Self {
         Self::Notice(notice)

@@ -22,7 +22,9 @@ use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::sync::formats::{self, ReadOptions};
 use crate::sync::spool::Spool;
-use crate::sync::{Domain, MergePolicy, MergedDomain, OtherPage, Outcome, domains, page_of};
+use crate::sync::{
+    Domain, MergePolicy, MergedDomain, OtherPage, Outcome, common_folder, domains, page_of,
+};
 
 /// Import lists of URLs into the database
 ///
@@ -41,7 +43,7 @@ Examples:
 pub(super) struct Args {
     /// The format of the files
     format: Format,
-    /// Files; `-` is standard input. For `bagit`, the folder of the bag; for `links`, also folders
+    /// Files; `-` is standard input. For `bagit`, the folder of the bag; for `links` and `htaccess`, also folders
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Show what would be added, merged and refused; write nothing
@@ -56,7 +58,7 @@ pub(super) struct Args {
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources` and `bagit`, or with the documents of `links`; the site of `redirects` and `obo-purl`; `http://` if names begin with a host
+    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources`, `bagit` and `htaccess`, or with the documents of `links`; the site of `redirects` and `obo-purl`; `http://` if names begin with a host
     #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
     /// Name of the `table` column for a KEY: `url`, or the key of a record
@@ -126,10 +128,12 @@ fn read(
             .map(|(key, name)| (name.clone(), key.clone()))
             .collect(),
     );
+    let paths = args.files.iter().map(|file| context.directory.join(file));
     let options = ReadOptions {
         format: args.format,
         base: args.base.as_deref(),
         columns: args.order.as_ref().unwrap_or(&with_header),
+        top: &common_folder(paths),
     };
     formats::read(&args.files, &options, &context.directory, &mut |found| {
         match found {

@@ -11,6 +11,7 @@
 //! - `documents_corpus`: generated documents, against an independent count.
 //! - `documents_hostile`: documents that cost much or are damaged.
 //! - `debian`: indexes of Debian archives.
+//! - `htaccess`: redirects of Apache.
 //! - `digests`: the spellings of digests.
 //! - `spans`: the places of values.
 //! - `trees`: thousands of entries, against a count in Python (`count.py`).
@@ -24,6 +25,7 @@ mod documents;
 mod documents_corpus;
 mod documents_hostile;
 mod entries;
+mod htaccess;
 mod opam;
 mod reading;
 mod redirecting;

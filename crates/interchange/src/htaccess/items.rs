@@ -1,0 +1,452 @@
+//! An item for each text that a rule matches.
+
+use std::collections::BTreeSet;
+
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
+
+use super::flags::{NextRule, is_redirect};
+use super::pattern::{Captures, Pattern};
+use super::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
+use super::target::{Percent, Request, expand, is_absolute, is_accept_alone};
+use super::tree::{Answer, RuleId, Tree, is_own_host};
+use crate::escape::PATH;
+use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+
+/// The header `Accept` of a record without `request-headers`.
+const ANY: &str = "*/*";
+
+/// Types that an `Accept` names, the usual ones first.
+const TYPES: &[&str] = &[
+    "text/html",
+    "text/turtle",
+    "application/rdf+xml",
+    "application/ld+json",
+    "application/json",
+    "application/n-triples",
+    "application/xhtml+xml",
+    "application/xml",
+    "application/owl+xml",
+    "application/trig",
+    "text/n3",
+    "text/csv",
+    "text/plain",
+];
+
+/// Most values of `Accept` that are tried for a rule.
+const MOST_ACCEPTS: usize = 48;
+
+/// The items of a tree.
+pub(super) struct Items<'a> {
+    tree: &'a Tree,
+    /// The URL of the root, with a final `/`.
+    base: &'a str,
+    /// The URL of the host, without a final `/`.
+    origin: &'a str,
+    host: &'a str,
+}
+
+/// A rule, and the answer that it promises.
+struct Promise<'a> {
+    id: RuleId,
+    line: u64,
+    status: u16,
+    /// The target with its variables.
+    target: Option<&'a str>,
+    paths: PromisedPaths<'a>,
+    conditions: &'a [Condition],
+    percent: Percent,
+}
+
+/// The paths of a promise.
+#[derive(Clone, Copy)]
+enum PromisedPaths<'a> {
+    /// One path, and without promise all below it.
+    Below(&'a str),
+    Matching(&'a Pattern),
+}
+
+impl PromisedPaths<'_> {
+    /// The promised paths; `None` if they are too many.
+    fn texts(self) -> Option<Vec<String>> {
+        match self {
+            Self::Below(path) => Some(vec![path.to_owned()]),
+            Self::Matching(pattern) => pattern.texts(),
+        }
+    }
+
+    /// Whether the rule has no other paths than the promised ones, and those below them.
+    fn is_exact(self) -> bool {
+        match self {
+            Self::Below(_) => true,
+            Self::Matching(pattern) => pattern.is_exact(),
+        }
+    }
+}
+
+/// The result for one text of a rule.
+enum Outcome {
+    Item(Box<ListItem>),
+    Notice(Notice),
+    /// No request reaches the rule at this text.
+    Unreachable(String),
+}
+
+/// The reason why a rule promises nothing: a code and a sentence.
+type LeftOut = (&'static str, &'static str);
+
+impl<'a> Items<'a> {
+    pub(super) fn new(tree: &'a Tree, base: &'a str, origin: &'a str, host: &'a str) -> Self {
+        Self {
+            tree,
+            base,
+            origin,
+            host,
+        }
+    }
+
+    pub(super) fn read(&self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+        for (number, folder) in self.tree.rules.iter().enumerate() {
+            // The patterns of one folder are in memory at a time.
+            self.tree.matcher.forget();
+            let is_on = self.tree.in_force(&folder.path).is_on;
+            for (index, rule) in folder.rewrites.rules.iter().enumerate() {
+                let promise = if is_on {
+                    self.of_rewrite(RuleId::Rewrite(number, index), rule)
+                } else {
+                    Err(("engine-off", "there is no RewriteEngine on"))
+                };
+                self.rule(folder, rule.line, promise, sink)?;
+            }
+            for (index, redirect) in folder.redirects.iter().enumerate() {
+                let promise = of_redirect(RuleId::Redirect(number, index), redirect);
+                self.rule(folder, redirect.line, promise, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn of_rewrite(&self, id: RuleId, rule: &'a RewriteRule) -> Result<Promise<'a>, LeftOut> {
+        let flags = &rule.flags;
+        if flags.next == NextRule::Proxy {
+            return Err(("proxy", "the server asks another server"));
+        }
+        let (status, target) = match flags.status {
+            Some(status) if !(300..400).contains(&status) => (status, None),
+            Some(status) if !is_redirect(status) => {
+                return Err(("status", "the status is no redirect to another URL"));
+            }
+            _ if rule.target == "-" => return Err(("internal", "the rule makes no answer")),
+            None if !is_absolute(&rule.target) || is_own_host(&rule.target, self.host) => {
+                return Err(("internal", "the server itself answers for another path"));
+            }
+            status => (status.unwrap_or(302), Some(&*rule.target)),
+        };
+        if flags.escapes_captures && rule.target.contains('$') {
+            return Err(("variable", "the target has escaped captures"));
+        }
+        if rule.is_negated {
+            return Err(("pattern", "the pattern is negated"));
+        }
+        Ok(Promise {
+            id,
+            line: rule.line,
+            status,
+            target,
+            paths: PromisedPaths::Matching(&rule.pattern),
+            conditions: &rule.conditions,
+            percent: Percent::Escape,
+        })
+    }
+
+    /// Passes on the items of a rule, or the reasons why there are none.
+    fn rule(
+        &self,
+        folder: &Folder,
+        line: u64,
+        promise: Result<Promise<'_>, LeftOut>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReadError> {
+        let location = Location::line(&folder.file, line);
+        let many = "the pattern has more than 16 texts, or is not understood";
+        let found = promise.and_then(|it| Ok((it.paths.texts().ok_or(("pattern", many))?, it)));
+        let (texts, promise) = match found {
+            Ok(found) => found,
+            Err((code, why)) => {
+                return Ok(sink(Notice::left_out(location, code, why).into())?);
+            }
+        };
+        let accepts = self.accepts(folder, promise.conditions);
+        let outcomes = texts
+            .iter()
+            .map(|text| self.outcome(folder, &promise, text, &accepts));
+        let outcomes: Vec<Outcome> = outcomes.collect();
+        let is_unreachable = |it: &Outcome| matches!(it, Outcome::Unreachable(_));
+        if promise.paths.is_exact() && outcomes.iter().all(is_unreachable) {
+            let first = outcomes.into_iter().find_map(|it| match it {
+                Outcome::Unreachable(why) => Some(why),
+                _ => None,
+            });
+            let why = first.unwrap_or_else(|| "the pattern matches no path".to_owned());
+            let message = format!("no request reaches this rule: {why}");
+            return Ok(sink(
+                Notice::refused(location, "shadowed-rule", message).into(),
+            )?);
+        }
+        for outcome in outcomes {
+            sink(match outcome {
+                Outcome::Item(item) => (*item).into(),
+                Outcome::Notice(notice) => notice.into(),
+                Outcome::Unreachable(why) => {
+                    Notice::left_out(location.clone(), "shadowed-url", why).into()
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn outcome(
+        &self,
+        folder: &Folder,
+        promise: &Promise<'_>,
+        text: &str,
+        accepts: &[String],
+    ) -> Outcome {
+        let url = match self.url(folder, promise, text) {
+            Ok(url) => url,
+            Err(why) => return Outcome::Unreachable(why.to_owned()),
+        };
+        let location = Location::line(&folder.file, promise.line);
+        let mut item = match ListItem::new(location.clone(), &url) {
+            Ok(item) => item,
+            Err(notice) => return Outcome::Notice(notice),
+        };
+        let path = merged(&decoded(&item.record.path));
+        let request = |accept| Request {
+            host: self.host,
+            path: path.clone(),
+            accept,
+        };
+        let own = BTreeSet::from([Answer::Rule(promise.id)]);
+        let mut values = accepts.iter();
+        let accept = values.find(|it| self.tree.answers(&request(Some(it)), None) == own);
+        let Some(accept) = accept else {
+            if let Some(why) = self.unreachable(folder, promise, &url, &path) {
+                return Outcome::Unreachable(why);
+            }
+            let why = "the answer depends on more than the URL and Accept";
+            return Outcome::Notice(Notice::left_out(location, "condition", why));
+        };
+        let target = promise
+            .target
+            .map(|it| self.target(it, promise, text, &request(Some(accept))));
+        match target.transpose() {
+            Ok(target) => item.record.redirects_to = target,
+            Err((code, why)) => return Outcome::Notice(Notice::left_out(location, code, why)),
+        }
+        item.record.status = Some(promise.status);
+        if accept != ANY {
+            let headers = &mut item.record.request_headers;
+            headers.insert("Accept", accept.as_str());
+        }
+        Outcome::Item(Box::new(item))
+    }
+
+    /// The URL of a text; a sentence if no URL can have it.
+    fn url(
+        &self,
+        folder: &Folder,
+        promise: &Promise<'_>,
+        text: &str,
+    ) -> Result<String, &'static str> {
+        if text.contains('?') {
+            return Err("rules look at the path, which has no query");
+        }
+        match promise.id {
+            RuleId::Rewrite(..) => {
+                let below = utf8_percent_encode(&folder.path, PATH);
+                Ok(format!("{}{below}{}", self.base, escaped(text)))
+            }
+            RuleId::Redirect(..) if text.starts_with('/') => {
+                Ok(format!("{}{}", self.origin, escaped(text)))
+            }
+            RuleId::Redirect(..) => Err("the path does not begin with /"),
+        }
+    }
+
+    /// A sentence about the rule that answers in place of this one; `None` if some request for the path, or below it,
+    /// reaches this one.
+    fn unreachable(
+        &self,
+        folder: &Folder,
+        promise: &Promise<'_>,
+        url: &str,
+        path: &str,
+    ) -> Option<String> {
+        let ends: &[&str] = match promise.paths {
+            PromisedPaths::Below(_) => &["", "/", "/-/-"],
+            PromisedPaths::Matching(_) => &[""],
+        };
+        let mut others = BTreeSet::new();
+        for end in ends {
+            let request = Request {
+                host: self.host,
+                path: format!("{path}{end}"),
+                accept: None,
+            };
+            others.extend(self.tree.answers(&request, Some(promise.id)));
+        }
+        if others.contains(&Answer::Unknown) || others.contains(&Answer::Rule(promise.id)) {
+            return None;
+        }
+        let below = path.strip_prefix(&*self.tree.root).unwrap_or_default();
+        let decides = self.tree.in_force(below).file;
+        let decides = decides.filter(|file| **file != *folder.file);
+        if let (RuleId::Rewrite(..), Some(file)) = (promise.id, decides) {
+            return Some(format!(
+                "{file} has rules of its own, which replace those of its parent for {url}"
+            ));
+        }
+        let mut rules = others.iter().filter_map(|it| match it {
+            Answer::Rule(id) => Some(self.place(*id)),
+            Answer::File | Answer::Unknown => None,
+        });
+        Some(match rules.next() {
+            Some(place) => format!("{url} is answered by {place}"),
+            None => format!("it does not match the path of {url}, as the server sees it"),
+        })
+    }
+
+    /// The URL to which a rule redirects a path.
+    fn target(
+        &self,
+        template: &str,
+        promise: &Promise<'_>,
+        text: &str,
+        request: &Request<'_>,
+    ) -> Result<String, LeftOut> {
+        let target = match promise.paths {
+            PromisedPaths::Below(_) => template.to_owned(),
+            PromisedPaths::Matching(pattern) => {
+                let captures = self.tree.matcher.find(pattern, &decoded(text)).captures();
+                let is_known = captures.is_some() || !template.contains('$');
+                let captures: Captures = captures.unwrap_or_default();
+                // Flags decide about the escapes of other characters.
+                let mut values = captures.iter().chain([&request.path]);
+                let is_plain = values.all(|it| escaped(it) == **it);
+                let target = expand(template, request, &captures, promise.percent);
+                let is_certain = is_known && (is_plain || !template.contains(['$', '{']));
+                let why = "the target has a variable";
+                target.filter(|_| is_certain).ok_or(("variable", why))?
+            }
+        };
+        let target = match target.strip_suffix('?') {
+            // It drops the query of the request.
+            Some(target) if promise.percent == Percent::Escape => target,
+            _ => &target,
+        };
+        let target = if target.starts_with('/') && !target.starts_with("//") {
+            format!("{}{target}", self.origin)
+        } else {
+            target.to_owned()
+        };
+        let is_url = is_absolute(&target) && url::Url::parse(&target).is_ok();
+        Some(target)
+            .filter(|_| is_url)
+            .ok_or(("target", "the target is no URL of the web"))
+    }
+
+    /// The file and the line of a rule.
+    fn place(&self, id: RuleId) -> Location {
+        let (RuleId::Rewrite(folder, index) | RuleId::Redirect(folder, index)) = id;
+        let folder = &self.tree.rules[folder];
+        let line = match id {
+            RuleId::Rewrite(..) => folder.rewrites.rules[index].line,
+            RuleId::Redirect(..) => folder.redirects[index].line,
+        };
+        Location::line(&folder.file, line)
+    }
+
+    /// The values of `Accept` that are tried: those without which the rules of the folder cannot be told apart.
+    fn accepts(&self, folder: &Folder, conditions: &[Condition]) -> Vec<String> {
+        let rules = self.tree.in_force(&folder.path).rules;
+        let mut all = rules.iter().flat_map(|(_, rule)| &rule.conditions);
+        let mut accepts = vec![ANY.to_owned()];
+        if !all.any(|it| is_accept_alone(&it.subject)) {
+            return accepts;
+        }
+        accepts.extend(TYPES.iter().map(|it| (*it).to_owned()));
+        let own = conditions
+            .iter()
+            .filter(|it| is_accept_alone(&it.subject) && !it.is_negated);
+        let samples: Vec<Vec<String>> = own
+            .map(|it| match &it.test {
+                Test::Matches(pattern) => pattern.samples(),
+                Test::Equals(text) => vec![text.clone()],
+                Test::Other => vec![],
+            })
+            .collect();
+        let together: Vec<&str> = samples
+            .iter()
+            .filter_map(|it| it.first())
+            .map(String::as_str)
+            .collect();
+        accepts.extend(samples.iter().flatten().cloned());
+        accepts.push(together.join(", "));
+        accepts.retain(|it| is_field_value(it));
+        accepts.truncate(MOST_ACCEPTS);
+        accepts
+    }
+}
+
+fn of_redirect(id: RuleId, redirect: &Redirect) -> Result<Promise<'_>, LeftOut> {
+    if (300..400).contains(&redirect.status) && !is_redirect(redirect.status) {
+        return Err(("status", "the status is no redirect to another URL"));
+    }
+    Ok(Promise {
+        id,
+        line: redirect.line,
+        status: redirect.status,
+        target: redirect.target.as_deref(),
+        paths: match &redirect.paths {
+            Paths::Below(path) => PromisedPaths::Below(path),
+            Paths::Matching(pattern) => PromisedPaths::Matching(pattern),
+        },
+        conditions: &[],
+        percent: Percent::Plain,
+    })
+}
+
+/// Whether a text can be the value of a header.
+fn is_field_value(text: &str) -> bool {
+    !text.is_empty() && text.trim() == text && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// A path as a URL has it; escapes stay.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for (index, part) in text.split('%').enumerate() {
+        let digits = part.as_bytes().first_chunk::<2>();
+        let is_escape = digits.is_some_and(|it| it.iter().all(u8::is_ascii_hexdigit));
+        if index > 0 {
+            escaped.push_str(if is_escape { "%" } else { "%25" });
+        }
+        escaped.extend(utf8_percent_encode(part, PATH));
+    }
+    escaped
+}
+
+/// A path without escapes.
+pub(super) fn decoded(path: &str) -> String {
+    percent_decode_str(path).decode_utf8_lossy().into_owned()
+}
+
+/// A path as the server sees it: of several slashes one is left.
+fn merged(path: &str) -> String {
+    let mut merged = String::new();
+    for char in path.chars() {
+        if char != '/' || !merged.ends_with('/') {
+            merged.push(char);
+        }
+    }
+    merged
+}

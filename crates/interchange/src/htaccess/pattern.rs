@@ -1,0 +1,513 @@
+//! Patterns: the few texts that a pattern matches, and whether it matches a text. A pattern that Apache's library
+//! for regular expressions reads in another way than `regex` is not understood.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetItem, FlagsItemKind, LiteralKind};
+use regex_syntax::hir::translate::TranslatorBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+
+/// Most texts that are promised for one pattern.
+const MOST_TEXTS: usize = 16;
+
+/// The characters of a class that has all but one.
+const MOST_CLASS: usize = 255;
+
+/// The depth limit of a pattern.
+const NEST_LIMIT: u32 = 32;
+
+/// The size limit of a compiled pattern, in bytes.
+const SIZE_LIMIT: usize = 16 << 10;
+
+/// Most patterns that are compiled at a time.
+const MOST_COMPILED: usize = 2000;
+
+/// Most matches for one tree: some seconds.
+const MOST_STEPS: u64 = 50_000_000;
+
+/// A regular expression of a rule or a condition.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    /// A number of its own in the tree.
+    number: usize,
+    source: String,
+    ignores_case: bool,
+}
+
+impl Pattern {
+    pub(super) fn new(number: usize, source: &str, ignores_case: bool) -> Self {
+        Self {
+            number,
+            source: source.to_owned(),
+            ignores_case,
+        }
+    }
+
+    /// The texts that the pattern matches from their begin to their end, with `.` read as itself, and letters as they
+    /// are written. `None` if these are more than [`MOST_TEXTS`], or the pattern is not understood.
+    pub(super) fn texts(&self) -> Option<Vec<String>> {
+        let found = texts_of(&parse(&self.source)?, Reading::All)?;
+        let is_whole = found.iter().all(|text| text.is_start && text.is_end);
+        if !is_whole {
+            return None;
+        }
+        distinct(found)
+    }
+
+    /// Whether the pattern matches no text beside [`Self::texts`].
+    pub(super) fn is_exact(&self) -> bool {
+        let mut escaped = false;
+        let has_dot = self.source.chars().any(|char| {
+            let is_dot = char == '.' && !escaped;
+            escaped = char == '\\' && !escaped;
+            is_dot
+        });
+        !has_dot && !self.ignores_case && !self.source.contains("(?i")
+    }
+
+    /// Some texts that the pattern matches somewhere.
+    pub(super) fn samples(&self) -> Vec<String> {
+        let hir = parse(&self.source);
+        let found = hir.and_then(|hir| texts_of(&hir, Reading::Some));
+        found.and_then(distinct).unwrap_or_default()
+    }
+}
+
+/// The texts in their order, each once; `None` if one is not UTF-8.
+fn distinct(found: Vec<Text>) -> Option<Vec<String>> {
+    let mut texts: Vec<String> = vec![];
+    for text in found {
+        let text = String::from_utf8(text.bytes).ok()?;
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    Some(texts)
+}
+
+/// The captures of a match; the first is the whole match.
+pub(super) type Captures = Vec<String>;
+
+/// The result of a search.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    Yes(Captures),
+    No,
+    /// The pattern is not understood, or a limit is reached.
+    Unknown,
+}
+
+impl Match {
+    /// Whether the pattern matches, if that is known.
+    pub(super) fn is_match(&self) -> Option<bool> {
+        match self {
+            Self::Yes(_) => Some(true),
+            Self::No => Some(false),
+            Self::Unknown => None,
+        }
+    }
+
+    pub(super) fn captures(self) -> Option<Captures> {
+        match self {
+            Self::Yes(captures) => Some(captures),
+            Self::No | Self::Unknown => None,
+        }
+    }
+}
+
+/// Matches patterns, within limits of memory and time.
+#[derive(Debug, Default)]
+pub(super) struct Matcher {
+    compiled: RefCell<HashMap<usize, Option<Regex>>>,
+    steps: Cell<u64>,
+}
+
+impl Matcher {
+    /// Searches the text for the pattern.
+    pub(super) fn find(&self, pattern: &Pattern, text: &str) -> Match {
+        let mut compiled = self.compiled.borrow_mut();
+        let has_room = compiled.len() < MOST_COMPILED || compiled.contains_key(&pattern.number);
+        if !self.counts(1) || !has_room {
+            return Match::Unknown;
+        }
+        let regex = compiled
+            .entry(pattern.number)
+            .or_insert_with(|| compile(pattern));
+        let Some(regex) = regex else {
+            return Match::Unknown;
+        };
+        let text_of = |group: Option<regex::bytes::Match<'_>>| {
+            let bytes = group.map_or(&b""[..], |it| it.as_bytes());
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        match regex.captures(text.as_bytes()) {
+            Some(found) => Match::Yes(found.iter().map(text_of).collect()),
+            None => Match::No,
+        }
+    }
+
+    /// Counts steps; false beyond the limit.
+    pub(super) fn counts(&self, steps: u64) -> bool {
+        self.steps.set(self.steps.get().saturating_add(steps));
+        self.steps.get() <= MOST_STEPS
+    }
+
+    /// Drops all compiled patterns.
+    pub(super) fn forget(&self) {
+        self.compiled.borrow_mut().clear();
+    }
+}
+
+fn compile(pattern: &Pattern) -> Option<Regex> {
+    parse(&pattern.source)?;
+    RegexBuilder::new(&pattern.source)
+        .unicode(false)
+        .case_insensitive(pattern.ignores_case)
+        .nest_limit(NEST_LIMIT)
+        .size_limit(SIZE_LIMIT)
+        .dfa_size_limit(SIZE_LIMIT)
+        .build()
+        .ok()
+}
+
+/// The meaning of a pattern, without regard to case; `None` if it is not understood.
+fn parse(source: &str) -> Option<Hir> {
+    let parser = ast::parse::ParserBuilder::new()
+        .nest_limit(NEST_LIMIT)
+        .build()
+        .parse(source);
+    let ast = parser.ok()?;
+    ast::visit(&ast, Dialect).ok()?;
+    TranslatorBuilder::new()
+        .unicode(false)
+        .utf8(false)
+        .build()
+        .translate(source, &ast)
+        .ok()
+}
+
+/// Refuses syntax that PCRE has not, or that means something else there.
+struct Dialect;
+
+impl ast::Visitor for Dialect {
+    type Output = ();
+    type Err = ();
+
+    fn finish(self) -> Result<(), ()> {
+        Ok(())
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> Result<(), ()> {
+        let is_common = match ast {
+            // PCRE: a possessive or lazy repetition.
+            Ast::Repetition(it) => !matches!(*it.ast, Ast::Repetition(_)),
+            Ast::Assertion(it) => matches!(
+                it.kind,
+                AssertionKind::StartLine
+                    | AssertionKind::EndLine
+                    | AssertionKind::StartText
+                    | AssertionKind::WordBoundary
+                    | AssertionKind::NotWordBoundary
+            ),
+            Ast::Literal(it) => is_common_literal(it),
+            Ast::ClassUnicode(_) => false,
+            Ast::Flags(it) => has_common_flags(&it.flags),
+            Ast::Group(it) => it.flags().is_none_or(has_common_flags),
+            _ => true,
+        };
+        is_common.then_some(()).ok_or(())
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<(), ()> {
+        let is_common = match item {
+            // PCRE: `[` in a class is a character.
+            ClassSetItem::Bracketed(_) | ClassSetItem::Unicode(_) => false,
+            ClassSetItem::Literal(it) => is_common_literal(it),
+            _ => true,
+        };
+        is_common.then_some(()).ok_or(())
+    }
+
+    fn visit_class_set_binary_op_pre(&mut self, _: &ast::ClassSetBinaryOp) -> Result<(), ()> {
+        Err(())
+    }
+}
+
+fn is_common_literal(literal: &ast::Literal) -> bool {
+    match &literal.kind {
+        // Beyond ASCII, a number is a byte to Apache.
+        LiteralKind::HexFixed(kind) | LiteralKind::HexBrace(kind) => {
+            *kind == ast::HexLiteralKind::X && literal.c.is_ascii()
+        }
+        _ => true,
+    }
+}
+
+fn has_common_flags(flags: &ast::Flags) -> bool {
+    let is_common = |item: &ast::FlagsItem| {
+        matches!(
+            item.kind,
+            FlagsItemKind::Negation
+                | FlagsItemKind::Flag(
+                    ast::Flag::CaseInsensitive
+                        | ast::Flag::MultiLine
+                        | ast::Flag::DotMatchesNewLine
+                )
+        )
+    };
+    flags.items.iter().all(is_common)
+}
+
+/// The texts that are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Every text; none if they are too many.
+    All,
+    /// The shortest ones.
+    Some,
+}
+
+/// A text, and whether the pattern wants the begin and the end of a path around it.
+#[derive(Debug, Clone, Default)]
+struct Text {
+    bytes: Vec<u8>,
+    is_start: bool,
+    is_end: bool,
+}
+
+impl Text {
+    fn of(bytes: &[u8]) -> Self {
+        Self {
+            bytes: bytes.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// Both texts; `None` if an anchor is between them.
+    fn and(&self, next: &Self) -> Option<Self> {
+        let is_apart =
+            self.is_end && !next.bytes.is_empty() || next.is_start && !self.bytes.is_empty();
+        (!is_apart).then(|| Self {
+            bytes: [&*self.bytes, &*next.bytes].concat(),
+            is_start: self.is_start || next.is_start,
+            is_end: self.is_end || next.is_end,
+        })
+    }
+}
+
+fn texts_of(hir: &Hir, reading: Reading) -> Option<Vec<Text>> {
+    match hir.kind() {
+        HirKind::Empty => Some(vec![Text::default()]),
+        HirKind::Literal(literal) => Some(vec![Text::of(&literal.0)]),
+        HirKind::Class(class) => of_class(class, reading),
+        HirKind::Look(look) => of_look(*look, reading),
+        HirKind::Repetition(repetition) => of_repetition(repetition, reading),
+        HirKind::Capture(capture) => texts_of(&capture.sub, reading),
+        HirKind::Concat(parts) => {
+            let mut texts = vec![Text::default()];
+            for part in parts {
+                texts = product(&texts, &texts_of(part, reading)?, reading)?;
+            }
+            Some(texts)
+        }
+        HirKind::Alternation(parts) => {
+            let mut texts = vec![];
+            for part in parts {
+                texts.extend(texts_of(part, reading)?);
+                texts = limited(texts, reading)?;
+            }
+            Some(texts)
+        }
+    }
+}
+
+fn of_look(look: Look, reading: Reading) -> Option<Vec<Text>> {
+    let text = Text {
+        is_start: look == Look::Start,
+        is_end: look == Look::End,
+        ..Text::default()
+    };
+    (text.is_start || text.is_end || reading == Reading::Some).then(|| vec![text])
+}
+
+fn of_class(class: &Class, reading: Reading) -> Option<Vec<Text>> {
+    let texts: Vec<Vec<u8>> = match class {
+        Class::Bytes(class) => {
+            let bytes = class.iter().flat_map(|it| it.start()..=it.end());
+            bytes.map(|byte| vec![byte]).collect()
+        }
+        // Letters between `|`.
+        Class::Unicode(class) => {
+            let chars = class.iter().flat_map(|it| it.start()..=it.end());
+            let few = chars.take(MOST_CLASS).map(String::from);
+            few.map(String::into_bytes).collect()
+        }
+    };
+    // Only a dot stands for all others.
+    if texts.len() >= MOST_CLASS {
+        return Some(vec![Text::of(b".")]);
+    }
+    let texts: Vec<Text> = match reading {
+        Reading::All => texts.iter().map(|text| Text::of(text)).collect(),
+        Reading::Some => {
+            let is = |text: &&Vec<u8>, wants: fn(&u8) -> bool| text.iter().all(wants);
+            let mut letters = texts.iter().filter(|it| is(it, u8::is_ascii_alphanumeric));
+            let mut others = texts.iter().filter(|it| is(it, u8::is_ascii_graphic));
+            let first = letters.next().or_else(|| others.next());
+            first.map(|text| Text::of(text)).into_iter().collect()
+        }
+    };
+    limited(texts, reading)
+}
+
+fn of_repetition(repetition: &Repetition, reading: Reading) -> Option<Vec<Text>> {
+    let least = usize::try_from(repetition.min).ok()?;
+    let most = match (repetition.max, reading) {
+        (_, Reading::Some) => least,
+        (Some(most), Reading::All) => usize::try_from(most).ok()?,
+        (None, Reading::All) => return None,
+    };
+    if most > MOST_TEXTS {
+        return None;
+    }
+    let once = texts_of(&repetition.sub, reading)?;
+    let (mut texts, mut repeated) = (vec![], vec![Text::default()]);
+    for times in 0..=most {
+        if times >= least {
+            texts.extend(repeated.iter().cloned());
+            texts = limited(texts, reading)?;
+        }
+        if times < most {
+            repeated = product(&repeated, &once, reading)?;
+        }
+    }
+    Some(texts)
+}
+
+fn product(one: &[Text], other: &[Text], reading: Reading) -> Option<Vec<Text>> {
+    let all = one
+        .iter()
+        .flat_map(|one| other.iter().filter_map(|other| one.and(other)));
+    limited(all.collect(), reading)
+}
+
+/// The texts, if they are few; of too many the first ones, if some are enough.
+fn limited(mut texts: Vec<Text>, reading: Reading) -> Option<Vec<Text>> {
+    if reading == Reading::Some {
+        texts.truncate(MOST_TEXTS);
+    }
+    (texts.len() <= MOST_TEXTS).then_some(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(source: &str) -> Option<Vec<String>> {
+        Pattern::new(0, source, true).texts()
+    }
+
+    #[test]
+    fn few_texts_are_found() {
+        for (source, wanted) in [
+            ("^$", &[""][..]),
+            ("^a/?$", &["a", "a/"]),
+            ("^a(b|c)$", &["ab", "ac"]),
+            ("^(?:a|b)?c{2}$", &["cc", "acc", "bcc"]),
+            ("^a.owl$", &["a.owl"]),
+            ("^a\\.owl$", &["a.owl"]),
+            ("^[ab][12]$", &["a1", "a2", "b1", "b2"]),
+            ("^a\\ b$", &["a b"]),
+            ("(^a$|^b$)", &["a", "b"]),
+            ("^(a|a)$", &["a"]),
+            ("^\u{e9}$", &["\u{e9}"]),
+            (
+                "^[[:digit:]]$",
+                &["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+            ),
+        ] {
+            let found = texts(source).unwrap_or_else(|| panic!("{source}"));
+            let mut found: Vec<&str> = found.iter().map(String::as_str).collect();
+            let mut wanted = wanted.to_vec();
+            found.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "{source}");
+        }
+    }
+
+    #[test]
+    fn many_texts_and_other_dialects_are_none() {
+        for source in [
+            "a",
+            "^a",
+            "a$",
+            "^a.*$",
+            "^a|b$",
+            "^[a-z]$",
+            "^(a|b)(c|d)(e|f)(g|h)(i|j)$",
+            "^a{17}$",
+            "^a++$",
+            "^[a[b]$",
+            "^[a&&b]$",
+            "^\\pL$",
+            "^a\\b$",
+            "^(a)\\1$",
+            "^(?x)a b$",
+            "^(?!a)b$",
+            "^\\x{e9}$",
+            "^(",
+            "^\\<a$",
+            "^[\u{e9}]$",
+        ] {
+            assert_eq!(texts(source), None, "{source}");
+        }
+        for (source, is_exact) in [("^a\\.b$", true), ("^a.b$", false), ("^a\\\\.b$", false)] {
+            assert_eq!(Pattern::new(0, source, false).is_exact(), is_exact);
+        }
+        assert!(!Pattern::new(0, "^a$", true).is_exact());
+        // No path is before its own begin.
+        assert_eq!(texts("^a$^b$"), Some(vec![]));
+    }
+
+    #[test]
+    fn samples_are_matched() {
+        let matcher = Matcher::default();
+        for (number, source) in [
+            "text/html",
+            "rdf.xml",
+            "^application/(ld\\+)?json",
+            "n[0-9]+.*x",
+            "[^a]",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let pattern = Pattern::new(number, source, false);
+            let samples = pattern.samples();
+            assert!(!samples.is_empty(), "{source}");
+            for sample in samples {
+                assert!(
+                    matcher.find(&pattern, &sample).is_match() == Some(true),
+                    "{source} {sample}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn matches_have_captures_and_limits() {
+        let matcher = Matcher::default();
+        let pattern = Pattern::new(7, "^(A)(x)?", true);
+        let found = matcher.find(&pattern, "ab").captures();
+        assert_eq!(found, Some(["a", "a", ""].map(str::to_owned).to_vec()));
+        assert_eq!(matcher.find(&pattern, "b"), Match::No);
+        for source in ["(?=a)", "\\w{9999}"] {
+            let other = Pattern::new(source.len(), source, false);
+            assert_eq!(matcher.find(&other, "a"), Match::Unknown, "{source}");
+        }
+        assert!(!matcher.counts(MOST_STEPS));
+        assert_eq!(matcher.find(&pattern, "ab"), Match::Unknown);
+    }
+}

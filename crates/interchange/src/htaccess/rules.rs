@@ -1,0 +1,331 @@
+//! The rules of a `.htaccess` file: the directives of `mod_rewrite` and `mod_alias`.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use super::flags::{ConditionFlags, RuleFlags, is_redirect, status_of};
+use super::lines::{self, Directive, raw_words, words};
+use super::pattern::Pattern;
+use crate::model::{Location, Notice, ReadError};
+
+/// The rules of one folder.
+#[derive(Debug)]
+pub(super) struct Folder {
+    /// The path below the root: empty, or with a final `/`.
+    pub(super) path: String,
+    /// The name of the file.
+    pub(super) file: Arc<str>,
+    pub(super) rewrites: Rewrites,
+    pub(super) redirects: Vec<Redirect>,
+    /// Whether a rule may be in force or not, since it is in a section whose condition is not known.
+    pub(super) is_doubtful: bool,
+}
+
+/// The directives of `mod_rewrite`.
+#[derive(Debug, Default)]
+pub(super) struct Rewrites {
+    /// Whether there is any. Then the rules of the parent folder are not in force.
+    pub(super) are_there: bool,
+    /// The value of `RewriteEngine`.
+    pub(super) engine: Option<bool>,
+    /// The words of `RewriteOptions`, in lower case.
+    pub(super) options: Option<Vec<String>>,
+    pub(super) rules: Vec<RewriteRule>,
+}
+
+/// A `RewriteRule` with its conditions.
+#[derive(Debug)]
+pub(super) struct RewriteRule {
+    pub(super) line: u64,
+    pub(super) pattern: Pattern,
+    /// `!` before the pattern.
+    pub(super) is_negated: bool,
+    pub(super) target: String,
+    pub(super) flags: RuleFlags,
+    pub(super) conditions: Vec<Condition>,
+}
+
+/// A `RewriteCond`.
+#[derive(Debug)]
+pub(super) struct Condition {
+    /// The text that is looked at, with its variables.
+    pub(super) subject: String,
+    pub(super) test: Test,
+    pub(super) is_negated: bool,
+    pub(super) is_or: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Test {
+    Matches(Pattern),
+    Equals(String),
+    /// A test of files, numbers or an expression.
+    Other,
+}
+
+/// A `Redirect` or `RedirectMatch`.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    pub(super) line: u64,
+    pub(super) paths: Paths,
+    pub(super) status: u16,
+    /// The target; none for a status that is no redirect.
+    pub(super) target: Option<String>,
+}
+
+/// The URLs of a redirect.
+#[derive(Debug)]
+pub(super) enum Paths {
+    /// The path, and all below it.
+    Below(String),
+    Matching(Pattern),
+}
+
+/// Reads the rules of a file; `numbers` counts the patterns of all files.
+///
+/// # Errors
+/// When the file cannot be read, or is too large.
+pub(super) fn read(
+    input: impl Read,
+    path: &str,
+    file: &Arc<str>,
+    numbers: &mut usize,
+    notices: &mut Vec<Notice>,
+) -> Result<Folder, ReadError> {
+    let mut parser = Parser {
+        folder: Folder {
+            path: path.to_owned(),
+            file: Arc::clone(file),
+            rewrites: Rewrites::default(),
+            redirects: vec![],
+            is_doubtful: false,
+        },
+        conditions: vec![],
+        sections: vec![],
+        numbers,
+        notices,
+    };
+    lines::read(
+        input,
+        file,
+        &mut parser,
+        Parser::take,
+        |parser, line, why| {
+            parser.refuse(line, "bad-line", why);
+        },
+    )?;
+    Ok(parser.folder)
+}
+
+struct Parser<'a> {
+    folder: Folder,
+    /// The conditions of the next rule.
+    conditions: Vec<Condition>,
+    /// The open sections.
+    sections: Vec<Section>,
+    numbers: &'a mut usize,
+    notices: &'a mut Vec<Notice>,
+}
+
+/// A section of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    InForce,
+    Ignored,
+    Unknown,
+}
+
+impl Section {
+    /// The section that a line opens. Only modules that the rules need are known to be there.
+    fn of(directive: &Directive<'_>) -> Self {
+        let module = directive.arguments.trim_end_matches('>').trim();
+        let module = module.trim_matches('"');
+        let (is_absent, module) = match module.strip_prefix('!') {
+            Some(module) => (true, module),
+            None => (false, module),
+        };
+        let is_known = matches!(
+            module,
+            "mod_rewrite.c" | "rewrite_module" | "mod_alias.c" | "alias_module"
+        );
+        match &*directive.name {
+            "<ifmodule" if is_known && is_absent => Self::Ignored,
+            "<ifmodule" if is_known => Self::InForce,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl Parser<'_> {
+    fn take(&mut self, directive: &Directive<'_>) {
+        if directive.name.starts_with("</") {
+            self.sections.pop();
+            return;
+        }
+        if directive.name.starts_with('<') {
+            self.sections.push(Section::of(directive));
+            return;
+        }
+        let is_ours = matches!(
+            &*directive.name,
+            "redirect" | "redirectmatch" | "redirectpermanent" | "redirecttemp"
+        );
+        if !is_ours && !directive.name.starts_with("rewrite")
+            || self.sections.contains(&Section::Ignored)
+        {
+            return;
+        }
+        if self.sections.contains(&Section::Unknown) {
+            self.folder.is_doubtful = true;
+            let why = "the rule is in a section whose condition urldb does not know";
+            self.leave_out(directive.line, "section", why);
+            return;
+        }
+        let taken = if is_ours {
+            self.redirect(directive)
+        } else {
+            self.rewrite(directive)
+        };
+        if let Err(why) = taken {
+            let message = format!("{why}: Apache answers every URL of the folder with 500");
+            self.refuse(directive.line, "bad-directive", &message);
+        }
+    }
+
+    fn rewrite(&mut self, directive: &Directive<'_>) -> Result<(), String> {
+        let rewrites = &mut self.folder.rewrites;
+        rewrites.are_there = true;
+        match &*directive.name {
+            "rewriteengine" => {
+                let word = words(directive.arguments).join(" ").to_ascii_lowercase();
+                match &*word {
+                    "on" => rewrites.engine = Some(true),
+                    "off" => rewrites.engine = Some(false),
+                    _ => return Err("RewriteEngine is neither on nor off".to_owned()),
+                }
+            }
+            "rewriteoptions" => {
+                let words = words(&directive.arguments.to_ascii_lowercase());
+                rewrites.options.get_or_insert_default().extend(words);
+            }
+            "rewritecond" => {
+                let condition = self.condition(directive)?;
+                self.conditions.push(condition);
+            }
+            "rewriterule" => self.rule(directive)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn rule(&mut self, directive: &Directive<'_>) -> Result<(), String> {
+        let conditions = std::mem::take(&mut self.conditions);
+        let found = raw_words(directive.arguments);
+        let [pattern, target, ..] = *found else {
+            return Err("the rule has no target".to_owned());
+        };
+        let flags = RuleFlags::parse(found.get(2).copied())?;
+        let (is_negated, pattern) = negated(pattern);
+        let pattern = self.pattern(pattern, flags.ignores_case);
+        self.folder.rewrites.rules.push(RewriteRule {
+            line: directive.line,
+            pattern,
+            is_negated,
+            target: target.to_owned(),
+            flags,
+            conditions,
+        });
+        Ok(())
+    }
+
+    fn condition(&mut self, directive: &Directive<'_>) -> Result<Condition, String> {
+        let found = raw_words(directive.arguments);
+        let [subject, test, ..] = *found else {
+            return Err("the condition has no pattern".to_owned());
+        };
+        let flags = ConditionFlags::parse(found.get(2).copied())?;
+        let (is_negated, test) = negated(test);
+        let test = match test.strip_prefix('=') {
+            _ if subject.eq_ignore_ascii_case("expr") => Test::Other,
+            Some(value) if !flags.ignores_case && !test.starts_with("==") => {
+                Test::Equals(value.trim_matches('"').to_owned())
+            }
+            _ if test.starts_with(['-', '<', '>', '=']) => Test::Other,
+            _ => Test::Matches(self.pattern(test, flags.ignores_case)),
+        };
+        Ok(Condition {
+            subject: subject.to_owned(),
+            test,
+            is_negated,
+            is_or: flags.is_or,
+        })
+    }
+
+    fn redirect(&mut self, directive: &Directive<'_>) -> Result<(), String> {
+        let mut found = words(directive.arguments);
+        let named = match &*directive.name {
+            "redirectpermanent" => Some(301),
+            "redirecttemp" => Some(302),
+            _ => None,
+        };
+        let first = found.first().and_then(|word| status_of(word));
+        let status = match (named, first) {
+            (Some(status), _) => status,
+            (None, Some(status)) => {
+                found.remove(0);
+                status
+            }
+            (None, None) => 302,
+        };
+        let (path, target) = match &*found {
+            [path] => (path, None),
+            [path, target] => (path, Some(target.clone())),
+            _ => return Err(format!("{} has no path", directive.name)),
+        };
+        if (300..400).contains(&status) != target.is_some() {
+            return Err(format!(
+                "a redirect with status {status} must have a target, and no other status may have one"
+            ));
+        }
+        let is_local = target.as_deref().is_some_and(|it| it.starts_with('/'));
+        let is_url = target.as_deref().is_none_or(|it| it.contains(':'));
+        if directive.name != "redirectmatch" && !is_url && !is_local {
+            return Err("the target is no URL".to_owned());
+        }
+        let paths = if directive.name == "redirectmatch" {
+            Paths::Matching(self.pattern(path, false))
+        } else {
+            Paths::Below(path.clone())
+        };
+        self.folder.redirects.push(Redirect {
+            line: directive.line,
+            paths,
+            status,
+            target: target.filter(|_| is_redirect(status)),
+        });
+        Ok(())
+    }
+
+    fn pattern(&mut self, source: &str, ignores_case: bool) -> Pattern {
+        *self.numbers += 1;
+        Pattern::new(*self.numbers, source, ignores_case)
+    }
+
+    fn refuse(&mut self, line: u64, code: &str, why: &str) {
+        let location = Location::line(&self.folder.file, line);
+        self.notices.push(Notice::refused(location, code, why));
+    }
+
+    fn leave_out(&mut self, line: u64, code: &str, why: &str) {
+        let location = Location::line(&self.folder.file, line);
+        self.notices.push(Notice::left_out(location, code, why));
+    }
+}
+
+/// Whether a pattern begins with `!`, and the rest.
+fn negated(text: &str) -> (bool, &str) {
+    match text.strip_prefix('!') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    }
+}

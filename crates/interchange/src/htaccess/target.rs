@@ -1,0 +1,158 @@
+//! Texts with variables: the targets of rules, and the subjects of conditions.
+
+use super::pattern::Captures;
+
+/// The variable of the header `User-Agent`, of which only the begin is known.
+const USER_AGENT: &str = "HTTP_USER_AGENT";
+
+/// A request that reaches the server: a GET without query, or any request for a path.
+#[derive(Debug, Clone)]
+pub(super) struct Request<'a> {
+    pub(super) host: &'a str,
+    /// The decoded path, which begins with `/`.
+    pub(super) path: String,
+    /// The header `Accept`; `None` for any request.
+    pub(super) accept: Option<&'a str>,
+}
+
+impl Request<'_> {
+    /// The value of a variable; `None` if it is not known.
+    fn variable(&self, name: &str) -> Option<&str> {
+        match (name, self.accept) {
+            ("REQUEST_URI", _) => Some(&self.path),
+            ("HTTP_HOST", Some(_)) => Some(self.host),
+            (USER_AGENT, Some(_)) => Some("urldb"),
+            ("QUERY_STRING", Some(_)) => Some(""),
+            ("REQUEST_METHOD", Some(_)) => Some("GET"),
+            (name, accept) if is_accept(name) => accept,
+            _ => None,
+        }
+    }
+}
+
+/// Whether the variable is the header `Accept`.
+fn is_accept(name: &str) -> bool {
+    let of_header = name.strip_prefix("HTTP:");
+    name == "HTTP_ACCEPT" || of_header.is_some_and(|it| it.eq_ignore_ascii_case("accept"))
+}
+
+/// Whether a subject is the header `Accept` alone.
+pub(super) fn is_accept_alone(subject: &str) -> bool {
+    let name = subject
+        .strip_prefix("%{")
+        .and_then(|it| it.strip_suffix('}'));
+    name.is_some_and(is_accept)
+}
+
+/// The meaning of `%` and a digit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Percent {
+    /// A capture of a condition, as Apache reads it.
+    Capture,
+    /// With a second hexadecimal digit it escapes a character, as the author means it.
+    Escape,
+    /// None, as in the targets of `mod_alias`.
+    Plain,
+}
+
+/// The text with its variables and captures; `None` if one is not known.
+pub(super) fn expand(
+    template: &str,
+    request: &Request<'_>,
+    captures: &Captures,
+    percent: Percent,
+) -> Option<String> {
+    let is_plain = percent == Percent::Plain;
+    let (mut text, mut left) = (String::new(), template);
+    while let Some(at) = left.find(['\\', '$', '%']) {
+        text.push_str(&left[..at]);
+        let (mark, rest) = left[at..].split_at(1);
+        let mut chars = rest.chars();
+        left = rest;
+        match (mark, chars.next()) {
+            ("\\", Some(escaped)) => {
+                text.push(escaped);
+                left = chars.as_str();
+            }
+            ("$", Some(digit)) if digit.is_ascii_digit() => {
+                let number = usize::try_from(digit.to_digit(10)?).ok()?;
+                text.push_str(captures.get(number).map_or("", String::as_str));
+                left = chars.as_str();
+            }
+            // A map.
+            ("$", Some('{')) if !is_plain => return None,
+            ("%", Some('{')) if !is_plain => {
+                let (name, after) = chars.as_str().split_once('}')?;
+                let is_known = percent == Percent::Capture || name != USER_AGENT;
+                text.push_str(request.variable(name).filter(|_| is_known)?);
+                left = after;
+            }
+            ("%", Some(digit)) if digit.is_ascii_digit() && !is_plain => {
+                let is_escape = chars.next().is_some_and(|next| next.is_ascii_hexdigit());
+                if percent == Percent::Capture || !is_escape {
+                    return None;
+                }
+                text.push('%');
+            }
+            _ => text.push_str(mark),
+        }
+    }
+    text.push_str(left);
+    Some(text)
+}
+
+/// Whether the text is an absolute URL of the web.
+pub(super) fn is_absolute(text: &str) -> bool {
+    let has = |scheme: &str| {
+        let start = text.get(..scheme.len());
+        start.is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+    };
+    has("http://") || has("https://")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_and_captures_are_replaced() {
+        let request = Request {
+            host: "a.test",
+            path: "/ns/a".to_owned(),
+            accept: Some("text/html"),
+        };
+        let captures = ["ns/a", "x"].map(str::to_owned).to_vec();
+        let expanded = |text: &str, percent| expand(text, &request, &captures, percent);
+        for (template, wanted) in [
+            ("http://b/$1/$0$9", "http://b/x/ns/a"),
+            ("%{HTTP_HOST}%{REQUEST_URI}?%{QUERY_STRING}", "a.test/ns/a?"),
+            ("%{HTTP_ACCEPT}%{HTTP:accept}", "text/htmltext/html"),
+            ("100\\%20\\$1\\\\$", "100%20$1\\$"),
+            ("a$b%zz%", "a$b%zz%"),
+        ] {
+            assert_eq!(
+                expanded(template, Percent::Capture).as_deref(),
+                Some(wanted)
+            );
+        }
+        assert_eq!(expanded("a%20b", Percent::Escape).as_deref(), Some("a%20b"));
+        assert_eq!(expanded("a%20b", Percent::Capture), None);
+        let any = Request {
+            accept: None,
+            ..request.clone()
+        };
+        let agent = "%{HTTP_USER_AGENT}";
+        assert_eq!(expanded(agent, Percent::Capture).as_deref(), Some("urldb"));
+        for template in ["%{HTTP_HOST}", "%{QUERY_STRING}", "%{HTTP_ACCEPT}"] {
+            assert_eq!(expand(template, &any, &captures, Percent::Capture), None);
+        }
+        let plain = "$1%1x%{HTTP_ACCEPT}${x}";
+        assert_eq!(
+            expanded(plain, Percent::Plain).as_deref(),
+            Some("x%1x%{HTTP_ACCEPT}${x}")
+        );
+        for template in ["%1", "%1x", "${map:x}", "%{HTTP_USER_AGENT}", "%{X"] {
+            assert_eq!(expanded(template, Percent::Escape), None, "{template}");
+        }
+    }
+}
