@@ -166,7 +166,7 @@ impl SiteSource for LedgerSite<'_> {
                 .commits
                 .and_then(|commits| commits.of_record(&url.host, &url.path).pop())
                 .map(|(at, _)| at),
-            had_incident: self.history.had_incident(&url.url),
+            had_incident: self.history.had_incident(&url),
             url,
         };
         Ok(read.urls.into_iter().map(listed).collect())
@@ -232,10 +232,19 @@ impl<'a> UrlHistory<'a> {
         }
     }
 
-    /// Whether an incident has ever affected the URL.
-    pub(super) fn had_incident(&self, url: &str) -> bool {
-        let mut changes = self.sources.replay.changes_of(url).iter();
-        self.incidents.contains_key(url) || changes.any(|change| change.to.is_broken())
+    /// Whether an incident has ever affected the URL, under an earlier name of its host too.
+    pub(super) fn had_incident(&self, url: &UrlOverview) -> bool {
+        let was_broken = |url: &str| {
+            let mut changes = self.sources.replay.changes_of(url).iter();
+            self.incidents.contains_key(url) || changes.any(|change| change.to.is_broken())
+        };
+        was_broken(&url.url) || self.former(url).any(|former| was_broken(&former))
+    }
+
+    /// The names that the URL had before, the latest first.
+    fn former<'b>(&'b self, url: &'b UrlOverview) -> impl Iterator<Item = String> + 'b {
+        let commits = self.commits.into_iter();
+        commits.flat_map(|commits| commits.former_urls(&url.host, &url.url))
     }
 
     /// Number of URLs, with a record or without, that an incident has ever affected.
@@ -253,9 +262,7 @@ impl<'a> UrlHistory<'a> {
     /// # Errors
     /// When the index of the archive is damaged.
     pub(super) fn of(&self, url: &UrlOverview) -> anyhow::Result<UrlDetails> {
-        let former = self.commits.into_iter();
-        let former = former.flat_map(|it| it.former_urls(&url.host, &url.url));
-        let former: Vec<String> = former.collect();
+        let former: Vec<String> = self.former(url).collect();
         let scope = Scope::Record {
             host: &url.host,
             path: &url.path,

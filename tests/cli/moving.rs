@@ -91,6 +91,16 @@ fn the_history_of_a_domain_follows_it() {
             assert_has(&log, "2099-11-03");
         }
         assert_has(&log("example.test"), "moved to new.test");
+        sandbox
+            .urldb_at("2099-11-04T06:00:00Z", "run")
+            .code(i32::from(is_by_git));
+        repository.ok("site build public");
+        let pages = repository.tree("public/urls").into_keys();
+        let mut pages = pages.map(|page| repository.read(page.to_str().unwrap()));
+        let page = pages.find(|page| page.contains(">Captures") && page.contains("404"));
+        let page = page.unwrap();
+        assert_has(&page, "Promise two files");
+        assert_has(&page, "2099-11-02");
         // Another domain that gets the old name has a history of its own.
         sandbox.write(FILE, promises(&[("/z", "other")]));
         commit("Use the name again");
