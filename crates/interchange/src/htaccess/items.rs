@@ -8,7 +8,7 @@ use super::flags::{NextRule, is_redirect};
 use super::pattern::{Captures, Pattern};
 use super::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
 use super::target::{Percent, Request, expand, is_absolute, is_accept_alone};
-use super::tree::{Answer, RuleId, Tree, is_own_host};
+use super::tree::{Answer, Lookup, RuleId, Tree, is_own_host};
 use crate::escape::PATH;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 
@@ -60,6 +60,8 @@ struct Promise<'a> {
 /// The paths of a promise.
 #[derive(Clone, Copy)]
 enum PromisedPaths<'a> {
+    /// All of a folder, without a promise.
+    Whole,
     /// One path, and without promise all below it.
     Below(&'a str),
     Matching(&'a Pattern),
@@ -69,6 +71,7 @@ impl PromisedPaths<'_> {
     /// The promised paths; `None` if they are too many.
     fn texts(self) -> Option<Vec<String>> {
         match self {
+            Self::Whole => None,
             Self::Below(path) => Some(vec![path.to_owned()]),
             Self::Matching(pattern) => pattern.texts(),
         }
@@ -77,7 +80,7 @@ impl PromisedPaths<'_> {
     /// Whether the rule has no other paths than the promised ones, and those below them.
     fn is_exact(self) -> bool {
         match self {
-            Self::Below(_) => true,
+            Self::Whole | Self::Below(_) => true,
             Self::Matching(pattern) => pattern.is_exact(),
         }
     }
@@ -221,24 +224,24 @@ impl<'a> Items<'a> {
             Err(notice) => return Outcome::Notice(notice),
         };
         let path = merged(&decoded(&item.record.path));
-        let request = |accept| Request {
+        let own = BTreeSet::from([Answer::Rule(promise.id)]);
+        let lookup = self.tree.look_up(&path);
+        let is_own = |accept: &&String| {
+            let lookup = lookup.as_ref();
+            lookup.is_some_and(|it| it.answers(self.host, Some(accept), None) == own)
+        };
+        let accept = accepts.iter().find(is_own);
+        let Some(accept) = accept else {
+            return self.unreached(folder, promise, item, &url, &path);
+        };
+        let request = Request {
             host: self.host,
             path: path.clone(),
-            accept,
-        };
-        let own = BTreeSet::from([Answer::Rule(promise.id)]);
-        let mut values = accepts.iter();
-        let accept = values.find(|it| self.tree.answers(&request(Some(it)), None) == own);
-        let Some(accept) = accept else {
-            if let Some(why) = self.unreachable(folder, promise, &url, &path) {
-                return Outcome::Unreachable(why);
-            }
-            let why = "the answer depends on more than the URL and Accept";
-            return Outcome::Notice(Notice::left_out(location, "condition", why));
+            accept: Some(accept),
         };
         let target = promise
             .target
-            .map(|it| self.target(it, promise, text, &request(Some(accept))));
+            .map(|it| self.target(it, promise, text, &request));
         match target.transpose() {
             Ok(target) => item.record.redirects_to = target,
             Err((code, why)) => return Outcome::Notice(Notice::left_out(location, code, why)),
@@ -273,47 +276,66 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// A sentence about the rule that answers in place of this one; `None` if some request for the path, or below it,
-    /// reaches this one.
-    fn unreachable(
+    /// The result for a path with which no tried request reaches the rule.
+    fn unreached(
+        &self,
+        folder: &Folder,
+        promise: &Promise<'_>,
+        item: ListItem,
+        url: &str,
+        path: &str,
+    ) -> Outcome {
+        let lookup = self.tree.look_up(path);
+        let answers = |lookup: &Lookup<'_>| lookup.answers(self.host, None, Some(promise.id));
+        let others = lookup.as_ref().map(answers).unwrap_or_default();
+        let is_reached = |answers: &BTreeSet<Answer>| {
+            answers.contains(&Answer::Unknown) || answers.contains(&Answer::Rule(promise.id))
+        };
+        if is_reached(&others) {
+            let why = "the answer depends on more than the URL and Accept";
+            return Outcome::Notice(Notice::left_out(item.location, "condition", why));
+        }
+        let why = self.other_answer(folder, promise, url, lookup.as_ref(), &others);
+        let is_reached_below = matches!(promise.paths, PromisedPaths::Below(_))
+            && ["/", "/-/-"].iter().any(|end| {
+                let path = format!("{path}{end}");
+                let lookup = self.tree.look_up(&path);
+                lookup
+                    .as_ref()
+                    .map(answers)
+                    .is_some_and(|it| is_reached(&it))
+            });
+        if is_reached_below {
+            Outcome::Notice(Notice::left_out(item.location, "shadowed-url", why))
+        } else {
+            Outcome::Unreachable(why)
+        }
+    }
+
+    /// A sentence about the rules that answer in place of one.
+    fn other_answer(
         &self,
         folder: &Folder,
         promise: &Promise<'_>,
         url: &str,
-        path: &str,
-    ) -> Option<String> {
-        let ends: &[&str] = match promise.paths {
-            PromisedPaths::Below(_) => &["", "/", "/-/-"],
-            PromisedPaths::Matching(_) => &[""],
-        };
-        let mut others = BTreeSet::new();
-        for end in ends {
-            let request = Request {
-                host: self.host,
-                path: format!("{path}{end}"),
-                accept: None,
-            };
-            others.extend(self.tree.answers(&request, Some(promise.id)));
-        }
-        if others.contains(&Answer::Unknown) || others.contains(&Answer::Rule(promise.id)) {
-            return None;
-        }
-        let below = path.strip_prefix(&*self.tree.root).unwrap_or_default();
-        let decides = self.tree.in_force(below).file;
+        lookup: Option<&Lookup<'_>>,
+        answers: &BTreeSet<Answer>,
+    ) -> String {
+        let decides = lookup.and_then(Lookup::file);
         let decides = decides.filter(|file| **file != *folder.file);
         if let (RuleId::Rewrite(..), Some(file)) = (promise.id, decides) {
-            return Some(format!(
+            return format!(
                 "{file} has rules of its own, which replace those of its parent for {url}"
-            ));
+            );
         }
-        let mut rules = others.iter().filter_map(|it| match it {
+        let mut rules = answers.iter().filter_map(|it| match it {
             Answer::Rule(id) => Some(self.place(*id)),
             Answer::File | Answer::Unknown => None,
         });
-        Some(match rules.next() {
+        match rules.next() {
             Some(place) => format!("{url} is answered by {place}"),
             None => format!("it does not match the path of {url}, as the server sees it"),
-        })
+        }
     }
 
     /// The URL to which a rule redirects a path.
@@ -325,18 +347,14 @@ impl<'a> Items<'a> {
         request: &Request<'_>,
     ) -> Result<String, LeftOut> {
         let target = match promise.paths {
-            PromisedPaths::Below(_) => template.to_owned(),
+            PromisedPaths::Whole | PromisedPaths::Below(_) => template.to_owned(),
             PromisedPaths::Matching(pattern) => {
                 let captures = self.tree.matcher.find(pattern, &decoded(text)).captures();
                 let is_known = captures.is_some() || !template.contains('$');
                 let captures: Captures = captures.unwrap_or_default();
-                // Flags decide about the escapes of other characters.
-                let mut values = captures.iter().chain([&request.path]);
-                let is_plain = values.all(|it| escaped(it) == **it);
                 let target = expand(template, request, &captures, promise.percent);
-                let is_certain = is_known && (is_plain || !template.contains(['$', '{']));
                 let why = "the target has a variable";
-                target.filter(|_| is_certain).ok_or(("variable", why))?
+                target.filter(|_| is_known).ok_or(("variable", why))?
             }
         };
         let target = match target.strip_suffix('?') {
@@ -408,6 +426,7 @@ fn of_redirect(id: RuleId, redirect: &Redirect) -> Result<Promise<'_>, LeftOut> 
         status: redirect.status,
         target: redirect.target.as_deref(),
         paths: match &redirect.paths {
+            Paths::Whole => PromisedPaths::Whole,
             Paths::Below(path) => PromisedPaths::Below(path),
             Paths::Matching(pattern) => PromisedPaths::Matching(pattern),
         },

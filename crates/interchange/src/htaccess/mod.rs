@@ -39,7 +39,6 @@ const MAX_TREE: u64 = 8 << 20;
 pub struct HtaccessTree {
     tree: Tree,
     notices: Vec<Notice>,
-    patterns: usize,
     bytes: u64,
 }
 
@@ -56,8 +55,7 @@ impl HtaccessTree {
         file: &Arc<str>,
     ) -> Result<(), ReadError> {
         let mut input = Counted { input, bytes: 0 };
-        let numbers = &mut self.patterns;
-        let read = rules::read(&mut input, folder, file, numbers, &mut self.notices);
+        let read = rules::read(&mut input, folder, file, &mut self.notices);
         self.bytes += input.bytes;
         let folder = read?;
         if self.bytes > MAX_TREE {

@@ -30,19 +30,29 @@ const MOST_STEPS: u64 = 50_000_000;
 /// A regular expression of a rule or a condition.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// A number of its own in the tree.
-    number: usize,
     source: String,
     ignores_case: bool,
+    /// The length of the text behind `^` with which every match begins.
+    start: usize,
 }
 
 impl Pattern {
-    pub(super) fn new(number: usize, source: &str, ignores_case: bool) -> Self {
+    pub(super) fn new(source: &str, ignores_case: bool) -> Self {
         Self {
-            number,
             source: source.to_owned(),
             ignores_case,
+            start: if ignores_case {
+                0
+            } else {
+                literal_start(source)
+            },
         }
+    }
+
+    /// Whether a text begins as every match does; a match may still fail.
+    fn may_match(&self, text: &str) -> bool {
+        let start = self.source.get(1..=self.start).unwrap_or_default();
+        text.starts_with(start)
     }
 
     /// The texts that the pattern matches from their begin to their end, with `.` read as itself, and letters as they
@@ -72,6 +82,22 @@ impl Pattern {
         let hir = parse(&self.source);
         let found = hir.and_then(|hir| texts_of(&hir, Reading::Some));
         found.and_then(distinct).unwrap_or_default()
+    }
+}
+
+/// The number of plain characters behind `^` that no other part of the pattern makes optional.
+fn literal_start(source: &str) -> usize {
+    let Some(rest) = source.strip_prefix('^') else {
+        return 0;
+    };
+    if source.contains('|') || source.contains("(?") {
+        return 0;
+    }
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_".contains(byte);
+    let plain = rest.bytes().take_while(|byte| is_plain(byte)).count();
+    match rest.as_bytes().get(plain) {
+        Some(b'?' | b'*' | b'+' | b'{') => plain.saturating_sub(1),
+        _ => plain,
     }
 }
 
@@ -120,22 +146,31 @@ impl Match {
 /// Matches patterns, within limits of memory and time.
 #[derive(Debug, Default)]
 pub(super) struct Matcher {
-    compiled: RefCell<HashMap<usize, Option<Regex>>>,
+    /// By their source: the patterns that regard case, and those that ignore it.
+    compiled: RefCell<[HashMap<String, Option<Regex>>; 2]>,
     steps: Cell<u64>,
 }
 
 impl Matcher {
     /// Searches the text for the pattern.
     pub(super) fn find(&self, pattern: &Pattern, text: &str) -> Match {
-        let mut compiled = self.compiled.borrow_mut();
-        let has_room = compiled.len() < MOST_COMPILED || compiled.contains_key(&pattern.number);
-        if !self.counts(1) || !has_room {
+        if !self.counts(1) {
             return Match::Unknown;
         }
-        let regex = compiled
-            .entry(pattern.number)
-            .or_insert_with(|| compile(pattern));
-        let Some(regex) = regex else {
+        if !pattern.may_match(text) {
+            return Match::No;
+        }
+        let mut compiled = self.compiled.borrow_mut();
+        let number: usize = compiled.iter().map(HashMap::len).sum();
+        let compiled = &mut compiled[usize::from(pattern.ignores_case)];
+        let is_compiled = compiled.contains_key(&pattern.source);
+        if !is_compiled && number == MOST_COMPILED {
+            return Match::Unknown;
+        }
+        if !is_compiled {
+            compiled.insert(pattern.source.clone(), compile(pattern));
+        }
+        let Some(Some(regex)) = compiled.get(&pattern.source) else {
             return Match::Unknown;
         };
         let text_of = |group: Option<regex::bytes::Match<'_>>| {
@@ -156,7 +191,7 @@ impl Matcher {
 
     /// Drops all compiled patterns.
     pub(super) fn forget(&self) {
-        self.compiled.borrow_mut().clear();
+        self.compiled.take();
     }
 }
 
@@ -406,7 +441,7 @@ mod tests {
     use super::*;
 
     fn texts(source: &str) -> Option<Vec<String>> {
-        Pattern::new(0, source, true).texts()
+        Pattern::new(source, true).texts()
     }
 
     #[test]
@@ -464,27 +499,51 @@ mod tests {
             assert_eq!(texts(source), None, "{source}");
         }
         for (source, is_exact) in [("^a\\.b$", true), ("^a.b$", false), ("^a\\\\.b$", false)] {
-            assert_eq!(Pattern::new(0, source, false).is_exact(), is_exact);
+            assert_eq!(Pattern::new(source, false).is_exact(), is_exact);
         }
-        assert!(!Pattern::new(0, "^a$", true).is_exact());
+        assert!(!Pattern::new("^a$", true).is_exact());
         // No path is before its own begin.
         assert_eq!(texts("^a$^b$"), Some(vec![]));
     }
 
     #[test]
+    fn a_text_that_begins_otherwise_is_not_searched() {
+        for (source, start) in [
+            ("^ab/c$", 4),
+            ("^ab?$", 1),
+            ("^ab{2}", 1),
+            ("^ab\\.c", 2),
+            ("^(ab)", 0),
+            ("^a|b$", 0),
+            ("ab", 0),
+            ("^a(?i)b", 0),
+        ] {
+            assert_eq!(Pattern::new(source, false).start, start, "{source}");
+        }
+        let matcher = Matcher::default();
+        for (text, is_match) in [("a", true), ("ab", true), ("b", false), ("", false)] {
+            let found = matcher.find(&Pattern::new("^ab?", false), text);
+            assert_eq!(found.is_match(), Some(is_match), "{text}");
+        }
+        assert!(
+            matcher
+                .find(&Pattern::new("^AB", true), "ab")
+                .is_match()
+                .unwrap()
+        );
+    }
+
+    #[test]
     fn samples_are_matched() {
         let matcher = Matcher::default();
-        for (number, source) in [
+        for source in [
             "text/html",
             "rdf.xml",
             "^application/(ld\\+)?json",
             "n[0-9]+.*x",
             "[^a]",
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let pattern = Pattern::new(number, source, false);
+        ] {
+            let pattern = Pattern::new(source, false);
             let samples = pattern.samples();
             assert!(!samples.is_empty(), "{source}");
             for sample in samples {
@@ -499,12 +558,12 @@ mod tests {
     #[test]
     fn matches_have_captures_and_limits() {
         let matcher = Matcher::default();
-        let pattern = Pattern::new(7, "^(A)(x)?", true);
+        let pattern = Pattern::new("^(A)(x)?", true);
         let found = matcher.find(&pattern, "ab").captures();
         assert_eq!(found, Some(["a", "a", ""].map(str::to_owned).to_vec()));
         assert_eq!(matcher.find(&pattern, "b"), Match::No);
         for source in ["(?=a)", "\\w{9999}"] {
-            let other = Pattern::new(source.len(), source, false);
+            let other = Pattern::new(source, false);
             assert_eq!(matcher.find(&other, "a"), Match::Unknown, "{source}");
         }
         assert!(!matcher.counts(MOST_STEPS));

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use super::flags::{ConditionFlags, RuleFlags, is_redirect, status_of};
+use super::flags::{ConditionFlags, RuleFlags, status_of};
 use super::lines::{self, Directive, raw_words, words};
 use super::pattern::Pattern;
 use crate::model::{Location, Notice, ReadError};
@@ -76,12 +76,14 @@ pub(super) struct Redirect {
 /// The URLs of a redirect.
 #[derive(Debug)]
 pub(super) enum Paths {
+    /// All of the folder. Such a redirect comes before all others.
+    Whole,
     /// The path, and all below it.
     Below(String),
     Matching(Pattern),
 }
 
-/// Reads the rules of a file; `numbers` counts the patterns of all files.
+/// Reads the rules of a file.
 ///
 /// # Errors
 /// When the file cannot be read, or is too large.
@@ -89,7 +91,6 @@ pub(super) fn read(
     input: impl Read,
     path: &str,
     file: &Arc<str>,
-    numbers: &mut usize,
     notices: &mut Vec<Notice>,
 ) -> Result<Folder, ReadError> {
     let mut parser = Parser {
@@ -102,7 +103,6 @@ pub(super) fn read(
         },
         conditions: vec![],
         sections: vec![],
-        numbers,
         notices,
     };
     lines::read(
@@ -123,7 +123,6 @@ struct Parser<'a> {
     conditions: Vec<Condition>,
     /// The open sections.
     sections: Vec<Section>,
-    numbers: &'a mut usize,
     notices: &'a mut Vec<Notice>,
 }
 
@@ -209,7 +208,7 @@ impl Parser<'_> {
                 rewrites.options.get_or_insert_default().extend(words);
             }
             "rewritecond" => {
-                let condition = self.condition(directive)?;
+                let condition = Self::condition(directive)?;
                 self.conditions.push(condition);
             }
             "rewriterule" => self.rule(directive)?,
@@ -226,7 +225,7 @@ impl Parser<'_> {
         };
         let flags = RuleFlags::parse(found.get(2).copied())?;
         let (is_negated, pattern) = negated(pattern);
-        let pattern = self.pattern(pattern, flags.ignores_case);
+        let pattern = Pattern::new(pattern, flags.ignores_case);
         self.folder.rewrites.rules.push(RewriteRule {
             line: directive.line,
             pattern,
@@ -238,7 +237,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn condition(&mut self, directive: &Directive<'_>) -> Result<Condition, String> {
+    fn condition(directive: &Directive<'_>) -> Result<Condition, String> {
         let found = raw_words(directive.arguments);
         let [subject, test, ..] = *found else {
             return Err("the condition has no pattern".to_owned());
@@ -251,7 +250,7 @@ impl Parser<'_> {
                 Test::Equals(value.trim_matches('"').to_owned())
             }
             _ if test.starts_with(['-', '<', '>', '=']) => Test::Other,
-            _ => Test::Matches(self.pattern(test, flags.ignores_case)),
+            _ => Test::Matches(Pattern::new(test, flags.ignores_case)),
         };
         Ok(Condition {
             subject: subject.to_owned(),
@@ -277,12 +276,17 @@ impl Parser<'_> {
             }
             (None, None) => 302,
         };
-        let (path, target) = match &*found {
-            [path] => (path, None),
-            [path, target] => (path, Some(target.clone())),
+        let is_redirect = (300..400).contains(&status);
+        let (path, target) = match &mut *found {
+            [] if named.is_none() && first.is_some() => (None, None),
+            [target] if directive.name == "redirect" && is_redirect => {
+                (None, Some(std::mem::take(target)))
+            }
+            [path] => (Some(std::mem::take(path)), None),
+            [path, target] => (Some(std::mem::take(path)), Some(std::mem::take(target))),
             _ => return Err(format!("{} has no path", directive.name)),
         };
-        if (300..400).contains(&status) != target.is_some() {
+        if is_redirect != target.is_some() {
             return Err(format!(
                 "a redirect with status {status} must have a target, and no other status may have one"
             ));
@@ -292,23 +296,20 @@ impl Parser<'_> {
         if directive.name != "redirectmatch" && !is_url && !is_local {
             return Err("the target is no URL".to_owned());
         }
-        let paths = if directive.name == "redirectmatch" {
-            Paths::Matching(self.pattern(path, false))
-        } else {
-            Paths::Below(path.clone())
+        let paths = match path {
+            None => Paths::Whole,
+            Some(path) if directive.name == "redirectmatch" => {
+                Paths::Matching(Pattern::new(&path, false))
+            }
+            Some(path) => Paths::Below(path),
         };
         self.folder.redirects.push(Redirect {
             line: directive.line,
             paths,
             status,
-            target: target.filter(|_| is_redirect(status)),
+            target,
         });
         Ok(())
-    }
-
-    fn pattern(&mut self, source: &str, ignores_case: bool) -> Pattern {
-        *self.numbers += 1;
-        Pattern::new(*self.numbers, source, ignores_case)
     }
 
     fn refuse(&mut self, line: u64, code: &str, why: &str) {

@@ -1,6 +1,9 @@
 //! Texts with variables: the targets of rules, and the subjects of conditions.
 
+use percent_encoding::utf8_percent_encode;
+
 use super::pattern::Captures;
+use crate::escape::PATH;
 
 /// The variable of the header `User-Agent`, of which only the begin is known.
 const USER_AGENT: &str = "HTTP_USER_AGENT";
@@ -55,7 +58,8 @@ pub(super) enum Percent {
     Plain,
 }
 
-/// The text with its variables and captures; `None` if one is not known.
+/// The text with its variables and captures; `None` if one is not known. In a target, flags decide about the escapes of
+/// values, so that only values without such characters are known.
 pub(super) fn expand(
     template: &str,
     request: &Request<'_>,
@@ -63,6 +67,7 @@ pub(super) fn expand(
     percent: Percent,
 ) -> Option<String> {
     let is_plain = percent == Percent::Plain;
+    let is_certain = |value: &&str| percent == Percent::Capture || is_path(value);
     let (mut text, mut left) = (String::new(), template);
     while let Some(at) = left.find(['\\', '$', '%']) {
         text.push_str(&left[..at]);
@@ -76,7 +81,8 @@ pub(super) fn expand(
             }
             ("$", Some(digit)) if digit.is_ascii_digit() => {
                 let number = usize::try_from(digit.to_digit(10)?).ok()?;
-                text.push_str(captures.get(number).map_or("", String::as_str));
+                let capture = captures.get(number).map_or("", String::as_str);
+                text.push_str(Some(capture).filter(is_certain)?);
                 left = chars.as_str();
             }
             // A map.
@@ -84,7 +90,8 @@ pub(super) fn expand(
             ("%", Some('{')) if !is_plain => {
                 let (name, after) = chars.as_str().split_once('}')?;
                 let is_known = percent == Percent::Capture || name != USER_AGENT;
-                text.push_str(request.variable(name).filter(|_| is_known)?);
+                let value = request.variable(name).filter(|_| is_known);
+                text.push_str(value.filter(is_certain)?);
                 left = after;
             }
             ("%", Some(digit)) if digit.is_ascii_digit() && !is_plain => {
@@ -99,6 +106,12 @@ pub(super) fn expand(
     }
     text.push_str(left);
     Some(text)
+}
+
+/// Whether a text is the same as a path of a URL.
+fn is_path(text: &str) -> bool {
+    let mut parts = utf8_percent_encode(text, PATH);
+    parts.next().is_none_or(|part| part.len() == text.len())
 }
 
 /// Whether the text is an absolute URL of the web.
@@ -145,6 +158,13 @@ mod tests {
         assert_eq!(expanded(agent, Percent::Capture).as_deref(), Some("urldb"));
         for template in ["%{HTTP_HOST}", "%{QUERY_STRING}", "%{HTTP_ACCEPT}"] {
             assert_eq!(expand(template, &any, &captures, Percent::Capture), None);
+        }
+        let captures = ["a b", "x"].map(str::to_owned).to_vec();
+        for (percent, wanted) in [(Percent::Capture, Some("a b")), (Percent::Escape, None)] {
+            assert_eq!(
+                expand("$0", &request, &captures, percent).as_deref(),
+                wanted
+            );
         }
         let plain = "$1%1x%{HTTP_ACCEPT}${x}";
         assert_eq!(

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::flags::{NextRule, is_redirect};
 use super::pattern::{Captures, Match, Matcher};
-use super::rules::{Condition, Folder, Paths, RewriteRule, Test};
+use super::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
 use super::target::{Percent, Request, expand, is_absolute};
 
 /// Most ways that are followed for one request.
@@ -118,81 +118,33 @@ impl Tree {
         all
     }
 
-    /// The possible answers to a request. The conditions of the rule `assumed` count as unknown.
-    pub(super) fn answers(
-        &self,
-        request: &Request<'_>,
-        assumed: Option<RuleId>,
-    ) -> BTreeSet<Answer> {
-        let Some(path) = request.path.strip_prefix(&*self.root) else {
-            return [Answer::File].into();
-        };
-        let as_folder = format!("{path}/");
-        let is_folder = self.folders.contains_key(&as_folder);
-        let around = if is_folder { &as_folder } else { path };
-        if self.around(around).any(|(_, folder)| folder.is_doubtful) {
-            return [Answer::Unknown].into();
-        }
+    /// Finds the rules that decide about a decoded path; `None` for a path that is not below the root.
+    pub(super) fn look_up<'a>(&'a self, path: &'a str) -> Option<Lookup<'a>> {
+        let below_root = path.strip_prefix(&*self.root)?;
+        let as_folder = format!("{below_root}/");
+        let own = self.folders.get_key_value(&*as_folder);
+        let around = own.map_or(below_root, |(folder, _)| folder);
         let rules = self.in_force(around);
-        let mut answers = BTreeSet::new();
-        // Apache adds the slash to the name of a folder that has rules before they are looked at.
-        let is_own_name = is_folder && rules.path == as_folder;
-        let allows_no_slash = rules.options.iter().any(|it| it == "allownoslash");
-        if rules.is_on && !is_own_name {
-            let below = path.strip_prefix(rules.path).unwrap_or(path);
-            self.rewrite(&rules.rules, below, request, assumed, &mut answers);
-        } else if is_own_name && allows_no_slash {
-            answers.insert(Answer::Unknown);
-        } else {
-            answers.insert(Answer::File);
-        }
-        if answers.remove(&Answer::File) {
-            answers.insert(self.redirect(around, request));
-        }
-        answers
-    }
-
-    /// Adds the possible answers of `mod_rewrite`; [`Answer::File`] if none.
-    fn rewrite(
-        &self,
-        rules: &[(RuleId, &RewriteRule)],
-        path: &str,
-        request: &Request<'_>,
-        assumed: Option<RuleId>,
-        answers: &mut BTreeSet<Answer>,
-    ) {
-        let start = Way {
-            at: 0,
-            paths: vec![path.to_owned()],
-            redirect: None,
+        let below = below_root.strip_prefix(rules.path).unwrap_or(below_root);
+        let may_match = |(number, (_, rule)): (usize, &(RuleId, &RewriteRule))| {
+            let found = self.matcher.find(&rule.pattern, below).is_match();
+            let is_certain = found == Some(rule.is_negated);
+            (!is_certain || rule.flags.is_chained).then_some(number)
         };
-        let (mut ways, mut number) = (vec![start], 1);
-        while let Some(mut way) = ways.pop() {
-            let Some((id, rule)) = rules.get(way.at).copied() else {
-                answers.insert(way.redirect.map_or(Answer::File, Answer::Rule));
-                continue;
-            };
-            let (is_match, captures) = self.find(rule, &way, request, assumed == Some(id));
-            if is_match != Some(true) {
-                let mut unmatched = way.clone();
-                unmatched.at = behind_chain(rules, way.at);
-                ways.push(unmatched);
-            }
-            if is_match == Some(false) {
-                continue;
-            }
-            number += usize::from(is_match.is_none());
-            if number > MOST_WAYS {
-                answers.insert(Answer::Unknown);
-                return;
-            }
-            way.at += 1;
-            match step(id, rule, way, request, captures.as_ref()) {
-                Step::Done(answer) => drop(answers.insert(answer)),
-                Step::Declined => drop(answers.insert(Answer::File)),
-                Step::Next(way) => ways.push(way),
-            }
-        }
+        Some(Lookup {
+            tree: self,
+            path,
+            around,
+            is_name: own.is_some(),
+            below,
+            may_match: rules
+                .rules
+                .iter()
+                .enumerate()
+                .filter_map(may_match)
+                .collect(),
+            rules,
+        })
     }
 
     /// Whether a rule matches, and the captures of its pattern; each is `None` if it is not known.
@@ -252,11 +204,20 @@ impl Tree {
         Some(holds != condition.is_negated)
     }
 
-    /// The answer of `mod_alias`: the first redirect of the deepest folder, and then of those above it.
-    fn redirect(&self, around: &str, request: &Request<'_>) -> Answer {
-        for (number, folder) in self.around(around).rev() {
+    /// The answer of `mod_alias`: a redirect of a whole folder, or the first redirect of the deepest folder.
+    fn redirect(&self, around: &str, path: &str) -> Answer {
+        let folders = || self.around(around).rev();
+        let whole = folders().find_map(|(number, folder)| {
+            let is_whole = |it: &Redirect| matches!(it.paths, Paths::Whole);
+            let index = folder.redirects.iter().rposition(is_whole)?;
+            Some(RuleId::Redirect(number, index))
+        });
+        if let Some(whole) = whole {
+            return Answer::Rule(whole);
+        }
+        for (number, folder) in folders() {
             for (index, redirect) in folder.redirects.iter().enumerate() {
-                match self.is_at(&redirect.paths, &request.path) {
+                match self.is_at(&redirect.paths, path) {
                     Some(true) => return Answer::Rule(RuleId::Redirect(number, index)),
                     Some(false) => {}
                     None => return Answer::Unknown,
@@ -268,6 +229,7 @@ impl Tree {
 
     fn is_at(&self, paths: &Paths, path: &str) -> Option<bool> {
         match paths {
+            Paths::Whole => Some(false),
             Paths::Matching(pattern) => self.matcher.find(pattern, path).is_match(),
             Paths::Below(start) => {
                 if !self.matcher.counts(1) {
@@ -281,6 +243,115 @@ impl Tree {
                 )
             }
         }
+    }
+}
+
+/// The rules that decide about a path.
+pub(super) struct Lookup<'a> {
+    tree: &'a Tree,
+    /// The decoded path.
+    path: &'a str,
+    /// The path below the root; of a folder with a final `/`.
+    around: &'a str,
+    /// Whether the path is the name of a folder with rules, without a slash.
+    is_name: bool,
+    /// The path that the patterns search.
+    below: &'a str,
+    rules: RulesInForce<'a>,
+    /// The numbers of the rules that may match, and of those without which the next one is skipped.
+    may_match: Vec<usize>,
+}
+
+impl Lookup<'_> {
+    /// The file whose rules of `mod_rewrite` are in force.
+    pub(super) fn file(&self) -> Option<&str> {
+        self.rules.file
+    }
+
+    /// The possible answers to a request with this `Accept` (`None` for any request) for the path. The conditions of the
+    /// rule `assumed` count as unknown.
+    pub(super) fn answers(
+        &self,
+        host: &str,
+        accept: Option<&str>,
+        assumed: Option<RuleId>,
+    ) -> BTreeSet<Answer> {
+        let mut around = self.tree.around(self.around);
+        if around.any(|(_, folder)| folder.is_doubtful) {
+            return [Answer::Unknown].into();
+        }
+        let request = Request {
+            host,
+            path: self.path.to_owned(),
+            accept,
+        };
+        let mut answers = BTreeSet::new();
+        // Apache adds the slash to the name of a folder that has rules before they are looked at.
+        let is_own_name = self.is_name && self.rules.path == self.around;
+        let allows_no_slash = self.rules.options.iter().any(|it| it == "allownoslash");
+        if self.rules.is_on && !is_own_name {
+            self.rewrite(&request, assumed, &mut answers);
+        } else if is_own_name && allows_no_slash {
+            answers.insert(Answer::Unknown);
+        } else {
+            answers.insert(Answer::File);
+        }
+        if answers.remove(&Answer::File) {
+            answers.insert(self.tree.redirect(self.around, self.path));
+        }
+        answers
+    }
+
+    /// Adds the possible answers of `mod_rewrite`; [`Answer::File`] if none.
+    fn rewrite(
+        &self,
+        request: &Request<'_>,
+        assumed: Option<RuleId>,
+        answers: &mut BTreeSet<Answer>,
+    ) {
+        let rules = &self.rules.rules;
+        let start = Way {
+            at: 0,
+            paths: vec![self.below.to_owned()],
+            redirect: None,
+        };
+        let (mut ways, mut number) = (vec![start], 1);
+        while let Some(mut way) = ways.pop() {
+            if way.redirect.is_none() {
+                way.at = self.next(way.at);
+            }
+            let Some((id, rule)) = rules.get(way.at).copied() else {
+                answers.insert(way.redirect.map_or(Answer::File, Answer::Rule));
+                continue;
+            };
+            let (is_match, captures) = self.tree.find(rule, &way, request, assumed == Some(id));
+            if is_match != Some(true) {
+                let mut unmatched = way.clone();
+                unmatched.at = behind_chain(rules, way.at);
+                ways.push(unmatched);
+            }
+            if is_match == Some(false) {
+                continue;
+            }
+            number += usize::from(is_match.is_none());
+            if number > MOST_WAYS {
+                answers.insert(Answer::Unknown);
+                return;
+            }
+            way.at += 1;
+            match step(id, rule, way, request, captures.as_ref()) {
+                Step::Done(answer) => drop(answers.insert(answer)),
+                Step::Declined => drop(answers.insert(Answer::File)),
+                Step::Next(way) => ways.push(way),
+            }
+        }
+    }
+
+    /// The first rule at or behind a number that may match the path.
+    fn next(&self, at: usize) -> usize {
+        let index = self.may_match.partition_point(|number| *number < at);
+        let next = self.may_match.get(index).copied();
+        next.unwrap_or(self.rules.rules.len())
     }
 }
 

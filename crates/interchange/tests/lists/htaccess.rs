@@ -170,8 +170,8 @@ fn rules_that_no_request_reaches_are_refused() {
             (2, format!("{not_seen} http://a.test//a, as the server sees it")),
             (4, "http://a.test/bc is answered by .htaccess:3".to_owned()),
             (5, "ns/.htaccess has rules of its own, which replace those of its parent for http://a.test/ns/x".to_owned()),
-            (6, format!("{not_seen} http://a.test/ns, as the server sees it")),
-            (13, "http://a.test/f is answered by .htaccess:14".to_owned()),
+                        (6, "ns/.htaccess has rules of its own, which replace those of its parent for http://a.test/ns".to_owned()),
+(13, "http://a.test/f is answered by .htaccess:14".to_owned()),
             (10, "http://a.test/old/new is answered by .htaccess:9".to_owned()),
             (11, "rules look at the path, which has no query".to_owned()),
             (12, "the path does not begin with /".to_owned()),
@@ -243,6 +243,38 @@ fn rules_of_parents_are_inherited_only_where_options_say_so() {
 }
 
 #[test]
+fn rules_are_skipped_by_chains_and_counts() {
+    finds(
+        &[(
+            "",
+            "RewriteEngine on\nRewriteRule ^b$ - [C]\nRewriteRule ^a$ http://t.test/1 [L]\n\
+             RewriteRule ^c$ - [S=1]\nRewriteRule ^c$ http://t.test/2 [L]\nRewriteRule ^d$ http://t.test/3 [L]\n",
+        )],
+        &[
+            ".htaccess:6 http://a.test/d 302 http://t.test/3",
+            ".htaccess:2 left out internal",
+            ".htaccess:3 refused shadowed-rule",
+            ".htaccess:4 left out internal",
+            ".htaccess:5 refused shadowed-rule",
+        ],
+    );
+}
+
+#[test]
+fn redirects_of_the_deepest_folder_come_first() {
+    finds(
+        &[
+            ("", "Redirect /n http://t.test/1\n"),
+            ("n/", "Redirect /n/a http://t.test/2\n"),
+        ],
+        &[
+            ".htaccess:1 http://a.test/n 302 http://t.test/1",
+            "n/.htaccess:1 http://a.test/n/a 302 http://t.test/2",
+        ],
+    );
+}
+
+#[test]
 fn everything_else_is_counted_by_kind() {
     let off = (
         "off/",
@@ -294,9 +326,30 @@ fn everything_else_is_counted_by_kind() {
 }
 
 #[test]
+fn a_redirect_without_a_path_is_for_the_whole_folder() {
+    for text in [
+        "Redirect 301 /b",
+        "Redirect gone",
+        "Redirect http://b.test/",
+    ] {
+        finds(
+            &[
+                ("", "Redirect /a http://t.test/\n"),
+                ("n/", &format!("Redirect /n/a http://t.test/\n{text}\n")),
+            ],
+            &[
+                ".htaccess:1 http://a.test/a 302 http://t.test/",
+                "n/.htaccess:1 refused shadowed-rule",
+                "n/.htaccess:2 left out pattern",
+            ],
+        );
+    }
+}
+
+#[test]
 fn a_directive_that_apache_refuses_is_refused() {
     let text = "RewriteEngine maybe\nRewriteRule ^a$ http://t.test/ [R=99]\nRewriteRule ^b$ http://t.test/ [R=301, L]\n\
-                RewriteRule ^c$\nRewriteCond %{HTTP_ACCEPT}\nRedirect 301 /d\nRedirect gone /e http://t.test/\nRedirect /f g\nRedirect\n";
+                RewriteRule ^c$\nRewriteCond %{HTTP_ACCEPT}\nRedirectPermanent /d\nRedirect gone /e http://t.test/\nRedirect /f g\nRedirect\n";
     let wanted: Vec<String> = (1..=9)
         .map(|line| format!(".htaccess:{line} refused bad-directive"))
         .collect();
@@ -327,6 +380,24 @@ fn a_large_tree_ends() {
     let files: Vec<(&str, &str)> = names.iter().map(|it| (&**it, &*comment)).collect();
     let (_, result) = read_tree(&files, "http://a.test/");
     assert!(result.unwrap_err().to_string().contains("8 MiB"));
+    // More patterns than are compiled at a time.
+    let files: Vec<(String, String)> = (0..100)
+        .map(|folder| {
+            let rules = (0..30)
+                .map(|rule| format!("RewriteRule ^(x{folder}y{rule})$ http://t.test/$1 [L]"));
+            let rules: Vec<String> = rules.collect();
+            (
+                format!("{folder}/"),
+                format!("RewriteEngine on\n{}", rules.join("\n")),
+            )
+        })
+        .collect();
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(one, other)| (&**one, &**other))
+        .collect();
+    let taken = tree(&files);
+    assert_eq!((taken.items.len(), taken.notices.len()), (3000, 0));
     // Conditions that are not known double the ways.
     let rule = "RewriteCond %{HTTPS} on\nRewriteRule ^a - [E=x]\n";
     let text = format!(
