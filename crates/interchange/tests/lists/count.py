@@ -454,6 +454,58 @@ def schemastore(path, text):
         else:
             for url in versions.values():
                 item(url, {})
+def htaccess(path, text):
+    """Rules with names of their own, so that each answers for itself. A rule is on one line, or continued on the next one."""
+    text = re.sub(r"\\\n", "", text)
+    accept = None
+    for line in text.split("\n"):
+        words = [word.strip("\"'") for word in re.findall(r"\"[^\"]*\"|'[^']*'|\S+", line)]
+        if not words or words[0].startswith("#"):
+            continue
+        name, words = words[0].lower(), words[1:]
+        if name == "rewritecond":
+            accept = words[1].replace("\\", "")
+        elif name == "redirect":
+            status = {"gone": "410", "permanent": "301", "seeother": "303"}.get(words[0], words[0])
+            status, words = (status, words[1:]) if status.isdigit() else ("302", words)
+            print(f"http://a.test{words[0]} status={status}" + (f" to={words[1]}" if words[1:] else ""))
+        elif name == "rewriterule":
+            rewrite_rule(words, accept)
+            accept = None
+
+
+def rewrite_rule(words, accept):
+    flags = re.split(r",\s*", words[2].strip("[]")) if words[2:] else []
+    status = next((flag.partition("=")[2] or "302" for flag in flags if flag.split("=")[0] in ("R", "redirect")), None)
+    status = {"permanent": "301", "seeother": "303"}.get(status, status)
+    if "G" in flags:
+        status = "410"
+    if words[1] == "-" and status is None or not words[1].startswith("http") and words[1] != "-":
+        print("left out internal")
+        return
+    paths = pattern_texts(words[0])
+    if paths is None:
+        print("left out pattern")
+        return
+    for path, group in paths:
+        target = words[1].replace("$1", group).replace("\\%", "%")
+        fields = [f"http://a.test/{quote(path)}"] + ([f"accept={accept}"] if accept else []) + [f"status={status or 302}"]
+        print(" ".join(fields + ([f"to={target}"] if target != "-" else [])))
+
+
+def pattern_texts(pattern):
+    """The texts of a pattern, each with its group; None if they are many."""
+    inner = re.fullmatch(r"\^(.*)\$", pattern)
+    if not inner or re.search(r"[*+]", inner[1].replace("\\+", "")):
+        return None
+    found = [("", "")]
+    for part in re.findall(r"\([^)]*\)|\\.\??|.\??", inner[1]):
+        if part.startswith("("):
+            found = [(text + one, one) for text, _ in found for one in part[1:-1].split("|")]
+        else:
+            char = part.rstrip("?").removeprefix("\\")
+            found = [(text + one, group) for text, group in found for one in ([char, ""] if part.endswith("?") else [char])]
+    return found
 
 
 FORMATS = {
@@ -471,6 +523,7 @@ FORMATS = {
     "obo-purl": obo_purl,
     "redirects": lambda path, text: redirects(text, "http://a.test", None),
     "redirects-netlify": lambda path, text: redirects(text, "https://a.netlify.app", 301),
+    "htaccess": htaccess,
 }
 
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
-use urldb_format::Algorithm;
+use urldb_format::{Algorithm, Value};
+use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, brew_json, conandata,
@@ -86,6 +87,9 @@ fn line(event: &ReadEvent) -> String {
             let mut line = uri.unwrap_or_else(|| item.url().unwrap().to_string());
             if let Some(length) = item.record.content_length {
                 write!(line, " length={length}").unwrap();
+            }
+            if let Some(Value::Text(accept)) = item.record.request_headers.get("Accept") {
+                write!(line, " accept={accept}").unwrap();
             }
             if let Some(status) = item.record.status {
                 write!(line, " status={status}").unwrap();
@@ -801,5 +805,54 @@ fn packages_of_debian() {
             "http://a.test/",
             sink,
         )
+    });
+}
+
+#[test]
+fn redirects_of_apache() {
+    let mut numbers = Numbers(6);
+    let name = |number| format!("{number}/.htaccess");
+    let head =
+        |_| "\u{feff}# rules \\\nRewriteRule ^x$ http://x.test/\n\nRewriteEngine on\n".to_owned();
+    let files = tree(&name, &head, &mut |file, index| {
+        let name = format!("{file}-{index}");
+        let target = format!("http://t.test/{name}");
+        let flags = [
+            "[R=301,L]",
+            "[R,L]",
+            "[L,R=permanent]",
+            "\"[redirect=seeother, L]\"",
+            "[NE,L] more",
+        ];
+        let flags = flags[usize::try_from(numbers.below(5)).unwrap()];
+        match numbers.below(16) {
+            0 => format!("RewriteRule ^{name}$ \\\n {target} {flags}\n"),
+            1 => format!("rewriterule ^{name}/?$\t{target} {flags}\n"),
+            2 => format!("  RewriteRule \"^{name} (a|b)$\" {target}/$1 {flags}\r\n"),
+            3 => format!(
+                "RewriteCond %{{HTTP_ACCEPT}} text/turtle\nRewriteRule ^{name}$ {target} {flags}\n"
+            ),
+            4 => format!(
+                "RewriteCond %{{HTTP:Accept}} application/x\\-{name}\nRewriteRule ^{name}$ {target} {flags}\n"
+            ),
+            5 => format!("RewriteRule ^{name}\\.ttl$ {target} {flags}\n"),
+            6 => format!("RewriteRule ^{name}$ - [G]\n"),
+            7 => format!("RewriteRule ^{name}$ - [L]\n"),
+            8 => format!("RewriteRule ^{name}/.*$ {target} {flags}\n"),
+            9 => format!("RewriteRule ^{name}$ {name}.html [L]\n"),
+            10 => format!("Redirect /{name}x {target}\n"),
+            11 => format!("Redirect permanent '/{name}x' \"{target}#a\"\n"),
+            12 => format!("redirect gone /{name}x\n"),
+            13 => format!("Redirect 308 /{name}x {target}?q=%20\n"),
+            14 => format!(
+                "# RewriteRule ^{name}$ {target}\nRewriteRule ^({name}|{name}a)$ {target}?x=$1&y=\\%20 {flags}\n"
+            ),
+            _ => format!("RewriteRule ^{name}/(x|y)$ {target} {flags}\nOptions -Indexes\n"),
+        }
+    });
+    compare("htaccess", &files, &|bytes, path, sink| {
+        let mut tree = HtaccessTree::default();
+        tree.add(bytes, "", &path.display().to_string().into())?;
+        tree.read("http://a.test/", sink)
     });
 }
