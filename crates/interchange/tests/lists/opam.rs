@@ -16,7 +16,7 @@ fn each_source_of_a_package_has_its_checksums() {
     let text = format!(
         "opam-version: \"2.0\"\ndepends: [ \"ocaml\" {{>= \"4.14\"}} url {{with-test}} ]\nbuild: [[\"make\" \"url\" {{os = \"linux\"}}]]\n\
          # url {{ src: \"https://comment.test/\" }}\n(* url (* nested *) {{ *)\nurl {{\n  src:\n    \"https://a.test/x.tgz\" # the file\n  \
-         checksum: [\n    \"sha256={}\"\n    \"md5={md5}\" ]\n  mirrors: [\"https://b.test/x.tgz\" \"git+https://c.test/x\"]\n}}\n\
+         checksum: [\n    \"sha256={}\"\n    \"md5={md5}\" ]\n  mirrors: [\"https://b.test/x.tgz\" \"git+https://c.test/x\" {{\"https://filter.test/\"}}]\n}}\n\
          extra-source \"a.patch\" {{\n  src: \"\"\"https://a.test/a\\\n     .patch\"\"\"\n  checksum: \"{md5}\"\n}}\nextra-files: [[\"x\" \"md5={md5}\"]]\n",
         digest('e')
     );

@@ -618,7 +618,8 @@ fn formulas_of_homebrew() {
             1 => "\"word\"".to_owned(),
             _ => format!("\"{}\"", numbers.hex(64)),
         };
-        let stable = match numbers.below(8) {
+        let stable = match numbers.below(9) {
+            8 => format!("{{\"url\": \"{url}\", \"tag\": \"v1\", \"checksum\": {checksum}}}"),
             0 => "null".to_owned(),
             1 => format!("{{\"url\": \"{url}.git\", \"tag\": \"v1\", \"checksum\": null}}"),
             2 => format!(
