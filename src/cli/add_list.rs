@@ -107,6 +107,7 @@ impl ListArg {
             exclude: vec![],
             on_gone: OnGone::Remove,
             columns: Columns::default(),
+            index: vec![],
         };
         Ok((name_of(&path), source))
     }

@@ -45,6 +45,8 @@ pub enum Format {
     Redirects,
     /// Redirects of Apache: the .htaccess files of a folder, whose URL is --base
     Htaccess,
+    /// The files of a folder themselves, which are served below --base
+    Files,
     /// A bag: fetch.txt and manifest-sha256.txt
     Bagit,
     /// A web archive
@@ -67,7 +69,7 @@ impl Format {
     pub(crate) fn needs_base(self) -> bool {
         matches!(
             self,
-            Self::Sums | Self::DebianSources | Self::Redirects | Self::Htaccess
+            Self::Sums | Self::DebianSources | Self::Redirects | Self::Htaccess | Self::Files
         )
     }
 
@@ -81,7 +83,26 @@ impl Format {
         match self {
             Self::Links => Some(|path| documents::kind_of(path).is_some()),
             Self::Htaccess => Some(|path| path.ends_with(HTACCESS)),
+            Self::Files => Some(|_| true),
             _ => None,
+        }
+    }
+
+    /// Whether conflict markers may be a part of its files.
+    pub(crate) fn may_have_markers(self) -> bool {
+        self.is_document() || self == Self::Files
+    }
+
+    /// Why `accept` cannot edit a value that has no place of its own; `place` is its line.
+    pub(crate) fn not_edited(self, place: &str, stated: &str, new: &str) -> String {
+        match self {
+            Self::Files => format!("{place}: the file is the promise; change the file"),
+            _ if self.has_rules() => {
+                format!("{place}: accept cannot edit this format; change the line to {new}")
+            }
+            _ => {
+                format!("{place}: accept cannot edit this value; write {new} in place of {stated}")
+            }
         }
     }
 

@@ -29,6 +29,8 @@ pub struct ListSource {
     pub on_gone: OnGone,
     /// The keys that the columns of a table hold.
     pub columns: Columns,
+    /// Names of files that a server sends for their folder too, such as `index.html`.
+    pub index: Vec<String>,
 }
 
 /// The fate of a record when no list has it any more.
@@ -65,6 +67,7 @@ pub(super) fn source(name: &str, section: Section<'_>) -> Option<ListSource> {
         exclude: section.checked_list("exclude", pattern).unwrap_or_default(),
         on_gone: section.choice("on-gone", &gone).unwrap_or(OnGone::Remove),
         columns,
+        index: texts("index"),
     };
     section.finish();
     format.map(|_| source)

@@ -81,9 +81,7 @@ pub(crate) fn edits_of(
         let record = &accepted[number];
         if record.before.source.iter().any(|name| name == read.source) {
             seen[number].insert(read.source.to_owned());
-            let source = config.sources.get(read.source);
-            let is_rule = source.is_some_and(|it| it.format.has_rules());
-            edits[number].add(record, read, is_rule)?;
+            edits[number].add(record, read)?;
         }
         Ok(())
     })?;
@@ -130,13 +128,7 @@ impl<'a> Wanted<'a> {
 
 impl RecordEdits {
     /// Adds the edits of one item of the record.
-    /// A rule (`is_rule`) has its values in no place of their own.
-    fn add(
-        &mut self,
-        record: &AcceptedRecord,
-        read: &ReadItem<'_>,
-        is_rule: bool,
-    ) -> anyhow::Result<()> {
+    fn add(&mut self, record: &AcceptedRecord, read: &ReadItem<'_>) -> anyhow::Result<()> {
         let (before, after) = (promise(&record.before), promise(&record.after));
         for (key, stated) in promise(&read.item.record) {
             let Some(new) = after.get(&key).filter(|new| **new != stated) else {
@@ -154,14 +146,13 @@ impl RecordEdits {
                 Some(span) => ValueEdit::new(read, &span.range, &key, new)?,
                 None => None,
             };
-            match edit {
-                Some(edit) => drop(self.values.insert(edit)),
-                None if is_rule => self.refused.push(format!(
-                    "{place}: accept cannot edit this format; change the line to {new}"
-                )),
-                None => self.refused.push(format!(
-                    "{place}: accept cannot edit this value; write {new} in place of {stated}"
-                )),
+            if let Some(edit) = edit {
+                self.values.insert(edit);
+                continue;
+            }
+            let refused = read.format.not_edited(&place.to_string(), &stated, new);
+            if !self.refused.contains(&refused) {
+                self.refused.push(refused);
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The files of a source: below the root of the repository, not ignored by git, in the order of their names.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -56,11 +57,11 @@ fn find(root: &Root, pattern: &str, format: Format, found: &mut SourceFiles) -> 
         let wants = format.of_folder().with_context(|| {
             format!("{pattern} is a folder; name the files in it, such as {pattern}/*.csv")
         })?;
-        return walk(root, &start, wants, found);
+        return walk(root, &start, format, wants, found);
     }
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
     let matcher = glob.context("a path of the source")?.compile_matcher();
-    walk(root, &start, |path| matcher.is_match(path), found)
+    walk(root, &start, format, |path| matcher.is_match(path), found)
 }
 
 /// Whether a file, relative to the root, may be a list of the source.
@@ -85,6 +86,7 @@ pub(super) fn fixed_part(pattern: &str) -> PathBuf {
 fn walk(
     root: &Root,
     start: &Path,
+    format: Format,
     wants: impl Fn(&Path) -> bool,
     found: &mut SourceFiles,
 ) -> anyhow::Result<()> {
@@ -117,7 +119,9 @@ fn walk(
             .path()
             .strip_prefix(root.path())
             .unwrap_or(entry.path());
-        if kind.is_some_and(|kind| kind.is_file()) && wants(name) {
+        let is_read =
+            |kind: fs::FileType| kind.is_file() || kind.is_symlink() && format == Format::Files;
+        if kind.is_some_and(is_read) && wants(name) {
             found.files.insert(name.to_owned());
         }
     }
@@ -130,14 +134,18 @@ fn walk(
     Ok(())
 }
 
-/// The files in a folder that `wants` names and git does not ignore, in the order of their names.
+/// The files of a format in a folder that git does not ignore, in the order of their names.
 ///
 /// # Errors
 /// When a folder cannot be read, or no such file is there.
-pub(crate) fn files_in(folder: &Path, wants: fn(&Path) -> bool) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn files_in(
+    folder: &Path,
+    format: Format,
+    wants: fn(&Path) -> bool,
+) -> anyhow::Result<Vec<PathBuf>> {
     let root = Root::new(folder, "the folder of lists");
     let mut found = SourceFiles::default();
-    walk(&root, Path::new(""), wants, &mut found)?;
+    walk(&root, Path::new(""), format, wants, &mut found)?;
     anyhow::ensure!(
         !found.files.is_empty(),
         "there is no file of this format in {}",

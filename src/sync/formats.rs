@@ -10,11 +10,12 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::htaccess::HtaccessTree;
+use urldb_interchange::own_file::Published;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata, debian_sources, input,
-    jsonl, list, nix_sources, obo_purl, opam, redirects, schemastore, sitemap, ssd3, sums, table,
-    tfds,
+    Location, Notice, ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata,
+    debian_sources, input, jsonl, list, nix_sources, obo_purl, opam, own_file, redirects,
+    schemastore, sitemap, ssd3, sums, table, tfds,
 };
 use urldb_warc::index::INDEX_DIRECTORY;
 
@@ -26,6 +27,8 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) base: Option<&'a str>,
     /// The keys that the columns of a table hold.
     pub(crate) columns: &'a Columns,
+    /// Names of files that a server sends for their folder too.
+    pub(crate) index: &'a [String],
     /// The folder that `base` is the URL of, for formats whose files are read together.
     pub(crate) top: &'a Path,
 }
@@ -65,7 +68,7 @@ pub(crate) fn read(
         }
         let of_folder = options.format.of_folder();
         let found = match of_folder.filter(|_| urldb_files::is_folder(&path)) {
-            Some(wants) => super::files::files_in(&path, wants)?,
+            Some(wants) => super::files::files_in(&path, options.format, wants)?,
             None => vec![path.clone()],
         };
         let found = found.into_iter().map(|found| {
@@ -95,12 +98,37 @@ pub(crate) fn read_files(
         return read_tree(options, files, sink);
     }
     for file in files {
+        if options.format == Format::Files {
+            read_own_file(options, file, &mut |event| sink(file, event))?;
+            continue;
+        }
         let source = Source::File(&file.path);
         read_one(options, &source, &file.shown, &mut |event| {
             sink(file, event)
         })?;
     }
     Ok(())
+}
+
+/// Reads a file that is a promise itself.
+fn read_own_file(
+    options: &ReadOptions<'_>,
+    file: &ListFile,
+    sink: &mut Sink<'_>,
+) -> anyhow::Result<()> {
+    let name = file.path.strip_prefix(options.top).unwrap_or(&file.path);
+    let parts: Option<Vec<&str>> = name.iter().map(|part| part.to_str()).collect();
+    let Some(parts) = parts else {
+        let message = "the name is not UTF-8";
+        let notice = Notice::refused(Location::line(&file.shown, 1), "bad-name", message);
+        return sink(notice.into()).map_err(|error| anyhow::anyhow!(error));
+    };
+    let published = Published {
+        name: &parts.join("/"),
+        base: options.needed_base()?,
+        index: options.index,
+    };
+    Ok(own_file::read(&file.path, &file.shown, published, sink)?)
 }
 
 /// Reads files whose rules depend on each other.
@@ -217,8 +245,8 @@ fn read_one(
         }
         Format::Links => read_links(options, source, shown, sink)?,
         Format::Lychee => lychee::read(source.unpacked(shown)?, shown, sink)?,
-        Format::Htaccess => {
-            anyhow::bail!("{shown}: name the file or the folder with .htaccess files")
+        Format::Htaccess | Format::Files => {
+            anyhow::bail!("{shown}: name the file or the folder")
         }
     }
     Ok(())

@@ -88,6 +88,7 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::NixSources
         | Format::BrewJson
         | Format::DebianSources
+        | Format::Files
         | Format::Bagit
         | Format::Warc
         | Format::Cdxj => &[Group::Bytes],

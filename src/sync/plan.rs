@@ -26,7 +26,7 @@ use super::outcome::{Dispute, Outcome, SourceCounts};
 use super::selected::{OtherPage, excluded, page_of};
 use super::spool::{Items, Spool};
 use super::stated::{ItemHashes, NewRecords, Past, StatedItems};
-use crate::config::{Config, ListSource, OnGone};
+use crate::config::{Config, Format, ListSource, OnGone};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
@@ -128,6 +128,7 @@ pub(crate) fn locations(config: &Config) -> anyhow::Result<ListLocations> {
 /// An item of a list, and where it comes from.
 pub(crate) struct ReadItem<'a> {
     pub(crate) source: &'a str,
+    pub(crate) format: Format,
     /// The absolute path of the list.
     pub(crate) path: &'a Path,
     pub(crate) item: &'a ListItem,
@@ -213,6 +214,7 @@ impl<'a> Reading<'a> {
             format: source.format,
             base: source.base.as_deref(),
             columns: &source.columns,
+            index: &source.index,
             top: &top,
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
@@ -221,11 +223,19 @@ impl<'a> Reading<'a> {
         for file in found.files {
             let path = root.path().join(&file);
             let shown: Arc<str> = self.config.relative_name(&path).into();
-            // Refuses a link out of the repository.
-            let metadata = root.file(&file).metadata();
-            metadata.with_context(|| format!("cannot read {shown}"))?;
+            if source.format == Format::Files {
+                // A promise of what urldb writes would never hold.
+                if self.is_output(&path) {
+                    self.leave_out("of-urldb".to_owned(), 1);
+                    continue;
+                }
+            } else {
+                // Refuses a link out of the repository.
+                let metadata = root.file(&file).metadata();
+                metadata.with_context(|| format!("cannot read {shown}"))?;
+            }
             self.state
-                .check(&path, &shown, source.format.is_document())?;
+                .check(&path, &shown, source.format.may_have_markers())?;
             self.readers.entry(file).or_default().push(name);
             self.plan.lists.insert(path.clone());
             files.push(ListFile { path, shown });
@@ -238,6 +248,7 @@ impl<'a> Reading<'a> {
             match &mut watch {
                 Some(watch) => watch(&ReadItem {
                     source: name,
+                    format: source.format,
                     path: &file.path,
                     item: &item,
                 })?,
@@ -253,6 +264,14 @@ impl<'a> Reading<'a> {
         };
         self.source_rules.insert(name.to_owned(), rule);
         Ok(())
+    }
+
+    /// Whether commands write the file.
+    fn is_output(&self, path: &Path) -> bool {
+        let config = self.config;
+        let database = config.database_root();
+        let folders = [database, config.ledger_root(), config.archive_root()];
+        folders.iter().any(|folder| path.starts_with(folder.path()))
     }
 
     /// The item of an event, unless it is left out.

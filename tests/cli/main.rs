@@ -127,6 +127,7 @@ mod moving;
 mod notifiers;
 mod one_shard;
 mod outbox;
+mod own_files;
 mod pace;
 mod pipes;
 mod proxy;

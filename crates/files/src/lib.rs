@@ -31,8 +31,8 @@ pub use atomic::{
 };
 pub use limit::{Limit, TooLarge};
 pub use reading::{
-    Kind, is_file, is_file_itself, is_folder, is_link, is_there, open, open_folder, open_input,
-    open_to_lock, read, read_to_string, real_path,
+    Kind, is_file, is_file_itself, is_folder, is_link, is_there, link_target, open, open_folder,
+    open_input, open_to_lock, read, read_to_string, real_path,
 };
 pub use root::{Outside, Root, RootFile};
 pub use spool::Spool;

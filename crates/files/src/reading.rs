@@ -50,6 +50,14 @@ pub fn is_file_itself(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|known| known.is_file())
 }
 
+/// The path that a symbolic link names, as it stands in the link.
+///
+/// # Errors
+/// When the path is no link, or cannot be read.
+pub fn link_target(path: &Path) -> io::Result<PathBuf> {
+    fs::read_link(path)
+}
+
 /// Whether a symbolic link is at `path`.
 pub fn is_link(path: &Path) -> bool {
     path.is_symlink()

@@ -16,6 +16,7 @@
 //! | [`bazel_registry`], [`brew_json`], [`conandata`], [`debian_sources`], [`nix_sources`], [`opam`] | package registries |
 //! | [`obo_purl`], [`redirects`] | redirect services |
 //! | [`schemastore`] | schema stores |
+//! | [`own_file`] | files of the repository itself |
 //! | [`htaccess`] | redirects of Apache |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
 //! | [`documents`] | the links of Markdown, HTML, `BibTeX`, CSL-JSON and notebooks |
@@ -44,6 +45,7 @@ pub mod model;
 pub mod nix_sources;
 pub mod obo_purl;
 pub mod opam;
+pub mod own_file;
 pub mod redirects;
 pub mod schemastore;
 pub mod sitemap;

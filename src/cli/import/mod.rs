@@ -43,7 +43,7 @@ Examples:
 pub(super) struct Args {
     /// The format of the files
     format: Format,
-    /// Files; `-` is standard input. For `bagit`, the folder of the bag; for `links` and `htaccess`, also folders
+    /// Files; `-` is standard input. For `bagit`, the folder of the bag; for `links`, `htaccess` and `files`, also folders
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Show what would be added, merged and refused; write nothing
@@ -58,7 +58,7 @@ pub(super) struct Args {
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources`, `bagit` and `htaccess`, or with the documents of `links`; the site of `redirects` and `obo-purl`; `http://` if names begin with a host
+    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources`, `bagit`, `htaccess` and `files`, or with the documents of `links`; the site of `redirects` and `obo-purl`; `http://` if names begin with a host
     #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
     /// Name of the `table` column for a KEY: `url`, or the key of a record
@@ -133,6 +133,7 @@ fn read(
         format: args.format,
         base: args.base.as_deref(),
         columns: args.order.as_ref().unwrap_or(&with_header),
+        index: &[],
         top: &common_folder(paths),
     };
     formats::read(&args.files, &options, &context.directory, &mut |found| {

@@ -1,0 +1,123 @@
+//! Files of the repository as promises of a server that publishes them.
+
+use std::fs;
+
+use crate::hook::Repository;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, sha256};
+use crate::support::Reply;
+
+const SOURCE: &str = "[source.schemas]\nformat = \"files\"\npath = [\"schemas\"]\n\
+                      base = \"http://example.test/s/\"\nindex = [\"index.html\"]\n";
+
+/// A server that publishes the folder of [`write_files`].
+fn server() -> Site {
+    Site::with(&[
+        ("/s/a.json", "{}\n"),
+        ("/s/v1/b%20c.json", "{\"b\": 1}\n"),
+        ("/s/index.html", "<p>all</p>\n"),
+        ("/s/", "<p>all</p>\n"),
+        ("/s/large.bin", "hello\n"),
+    ])
+}
+
+/// Three files, a pointer of Git LFS, and files that are not published.
+fn write_files(sandbox: &Sandbox) {
+    sandbox.write("schemas/a.json", "{}\n");
+    sandbox.write("schemas/v1/b c.json", "{\"b\": 1}\n");
+    sandbox.write("schemas/index.html", "<p>all</p>\n");
+    sandbox.write(
+        "schemas/large.bin",
+        format!(
+            "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 6\n",
+            sha256("hello\n")
+        ),
+    );
+    sandbox.write("schemas/draft.tmp", "not published\n");
+    sandbox.write("schemas/.gitignore", "*.tmp\n");
+}
+
+#[test]
+fn a_folder_is_checked_without_a_database() {
+    let site = server();
+    let repository = Repository::of(Sandbox::new(&site.network()));
+    write_files(&repository.sandbox);
+    let check = "check --list files:schemas --base http://example.test/s/";
+    let ran = repository.ok(check);
+    ran.says("all 4 URLs are as promised")
+        .complains("left out: 1 of-server");
+    site.serve("/s/v1/b%20c.json", Reply::ok("{\"b\": 2}\n"));
+    site.remove("/s/large.bin");
+    repository.exits(1, check).says(&[
+        "--> schemas/v1/b c.json:1",
+        "--> schemas/large.bin:1",
+        "Checked 4 of 4 URLs",
+    ]);
+    repository
+        .exits(2, "check --list files:schemas")
+        .complains("add --base URL");
+}
+
+#[test]
+fn the_database_follows_the_files() {
+    let site = server();
+    let sandbox = Sandbox::new(&format!("{}{SOURCE}", site.network()));
+    let repository = Repository::of(sandbox);
+    write_files(&repository.sandbox);
+    repository.git("add .");
+    repository.git("commit -q -m files");
+    repository.ok("sync").says("5 added");
+    repository.ok("sync --check");
+    repository.ok("run").says("all 5 URLs are as promised");
+
+    // A file with another name is one removal and one addition.
+    repository.git(&["mv", "schemas/a.json", "schemas/z.json"]);
+    repository
+        .ok("sync")
+        .says("1 added, 1 removed, 4 unchanged");
+    site.serve("/s/z.json", Reply::ok("[]\n"));
+    let before = repository.tree("");
+    repository
+        .exits(1, "accept -y http://example.test/s/z.json")
+        .complains("schemas/z.json:1: the file is the promise; change the file");
+    assert_eq!(repository.tree(""), before);
+    repository.write("schemas/z.json", "[]\n");
+    repository.ok("sync").says("1 updated");
+    repository.ok("check http://example.test/s/z.json");
+}
+
+/// Otherwise each sync would change the promises that the next one makes.
+#[test]
+fn files_that_urldb_writes_are_no_promises() {
+    let site = server();
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write("a.txt", "hello\n");
+    sandbox
+        .ok("add-list -y files:. --base http://example.test/s/ --name all")
+        .says("path = [\".\"]");
+    sandbox.ok("sync").says("2 added");
+    sandbox.ok("sync").says("left out: 1 of-urldb");
+    sandbox.ok("sync --check");
+    let file = sandbox.read("urldb/example.test.yaml");
+    assert!(file.contains("_path: /s/a.txt"), "{file}");
+    assert!(!file.contains("example.test.yaml"), "{file}");
+}
+
+/// Without the large files, which a clone need not have.
+#[cfg(unix)]
+#[test]
+fn links_of_git_annex_promise_what_they_point_at() {
+    let site = server();
+    let sandbox = Sandbox::new(&site.network());
+    let key = format!("SHA256E-s6--{}.bin", sha256("hello\n"));
+    fs::create_dir(sandbox.path("data")).unwrap();
+    let target = format!("../.git/annex/objects/a/b/{key}/{key}");
+    std::os::unix::fs::symlink(target, sandbox.path("data/large.bin")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", sandbox.path("data/other")).unwrap();
+    let check = "check --list files:data --base http://example.test/s/";
+    let ran = sandbox.ok(check);
+    ran.says("the URL is as promised")
+        .complains("left out: 1 link");
+    site.serve("/s/large.bin", Reply::ok("hellO\n"));
+    sandbox.exits(1, check).says("--> data/large.bin:1");
+}
