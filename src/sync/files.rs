@@ -11,7 +11,7 @@ use globset::GlobBuilder;
 use ignore::{DirEntry, WalkBuilder};
 use urldb_files::Root;
 
-use crate::config::{Format, ListSource};
+use crate::config::{Config, Format, ListSource};
 use crate::git::{GitEnv, Repository};
 
 /// The files of a source, relative to the root.
@@ -152,6 +152,13 @@ pub(crate) fn files_in(
         folder.display()
     );
     Ok(found.files.iter().map(|file| folder.join(file)).collect())
+}
+
+/// Whether commands of urldb write the file.
+pub(crate) fn is_output(config: &Config, path: &Path) -> bool {
+    let database = config.database_root();
+    let folders = [database, config.ledger_root(), config.archive_root()];
+    folders.iter().any(|folder| path.starts_with(folder.path()))
 }
 
 /// The folder that has all files of the source, before the first special character of its patterns: that of `base`.

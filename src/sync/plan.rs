@@ -15,7 +15,7 @@ use urldb_text::{Code, Finding};
 
 use super::change::FileChange;
 use super::domain::{Domain, MergedDomain, domains};
-use super::files::{MergeState, files_of, top_of};
+use super::files::{MergeState, files_of, is_output, top_of};
 use super::first::First;
 use super::follow::{FollowOptions, SourceRule, finding};
 use super::formats::{self, ListFile, ReadOptions};
@@ -225,7 +225,7 @@ impl<'a> Reading<'a> {
             let shown: Arc<str> = self.config.relative_name(&path).into();
             if source.format == Format::Files {
                 // A promise of what urldb writes would never hold.
-                if self.is_output(&path) {
+                if is_output(self.config, &path) {
                     self.leave_out("of-urldb".to_owned(), 1);
                     continue;
                 }
@@ -264,14 +264,6 @@ impl<'a> Reading<'a> {
         };
         self.source_rules.insert(name.to_owned(), rule);
         Ok(())
-    }
-
-    /// Whether commands write the file.
-    fn is_output(&self, path: &Path) -> bool {
-        let config = self.config;
-        let database = config.database_root();
-        let folders = [database, config.ledger_root(), config.archive_root()];
-        folders.iter().any(|folder| path.starts_with(folder.path()))
     }
 
     /// The item of an event, unless it is left out.
