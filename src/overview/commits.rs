@@ -168,9 +168,10 @@ impl Commits {
         self.files.contains_key(host)
     }
 
-    /// The earlier names of a host, the latest first.
+    /// The earlier names of a host, each once, the latest first. A host that moved back has its own name among them no
+    /// more.
     pub fn former_names<'a>(&'a self, host: &'a str) -> Vec<FormerName<'a>> {
-        let (mut names, mut name, mut end) = (vec![], host, u32::MAX);
+        let (mut names, mut name, mut end) = (Vec::<FormerName>::new(), host, u32::MAX);
         // Each step leads to an earlier commit.
         while let Some(found) = self
             .moves
@@ -180,13 +181,16 @@ impl Commits {
         {
             let changes = self.files.get(&found.from).map_or(&[][..], Vec::as_slice);
             let reused = changes.iter().find(|it| it.commit > found.commit);
-            names.push(FormerName {
-                host: &found.from,
-                moved: found.commit,
-                reused: reused
-                    .and_then(|it| self.all.get(it.commit as usize))
-                    .map(|commit| commit.at),
-            });
+            let is_known = found.from == host || names.iter().any(|it| it.host == found.from);
+            if !is_known {
+                names.push(FormerName {
+                    host: &found.from,
+                    moved: found.commit,
+                    reused: reused
+                        .and_then(|it| self.all.get(it.commit as usize))
+                        .map(|commit| commit.at),
+                });
+            }
             (name, end) = (&found.from, found.commit);
         }
         names
@@ -216,21 +220,22 @@ impl Commits {
     /// its name.
     pub(super) fn of_host<'a>(&'a self, host: &'a str) -> Vec<(&'a str, Timestamp, CommitInfo)> {
         let names = self.names(host).into_iter();
-        let commits = names.flat_map(|(name, end)| {
+        let changes = names.flat_map(|(name, end)| {
             let changes = self.files.get(name).into_iter().flatten();
             let changes = changes.filter(move |change| change.commit < end);
-            changes.filter_map(move |change| self.info(change, name))
+            changes.map(move |change| (name, *change))
         });
-        commits.collect()
+        self.infos(changes).collect()
     }
 
     /// The commits that changed a record, oldest first, those under earlier names of the host included.
     pub(super) fn of_record(&self, host: &str, path: &str) -> Vec<(Timestamp, CommitInfo)> {
         let names = self.names(host).into_iter();
-        let commits = names.flat_map(|(name, end)| {
+        let changes = names.flat_map(|(name, end)| {
             let changes = self.records.get(&(name.to_owned(), path.to_owned()));
             let changes = changes.into_iter().flatten();
-            changes.filter_map(move |(commit, change)| {
+            let changes = changes.filter(move |(commit, _)| *commit < end);
+            changes.map(move |(commit, change)| {
                 let is = |kind| u64::from(*change == kind);
                 let change = FileChange {
                     commit: *commit,
@@ -238,11 +243,22 @@ impl Commits {
                     changed: is(Change::Changed),
                     removed: is(Change::Removed),
                 };
-                let (_, at, info) = self.info(&change, name).filter(|_| *commit < end)?;
-                Some((at, info))
+                (name, change)
             })
         });
-        commits.collect()
+        let infos = self.infos(changes);
+        infos.map(|(_, at, info)| (at, info)).collect()
+    }
+
+    /// Changes of the records of several names, in the order of the commits.
+    fn infos<'a>(
+        &self,
+        changes: impl Iterator<Item = (&'a str, FileChange)>,
+    ) -> impl Iterator<Item = (&'a str, Timestamp, CommitInfo)> {
+        let mut changes: Vec<_> = changes.collect();
+        changes.sort_by_key(|(_, change)| change.commit);
+        let changes = changes.into_iter();
+        changes.filter_map(|(name, change)| self.info(&change, name))
     }
 
     /// The commits that changed domain files, by host: each with the host. A move belongs to the new name.
@@ -254,9 +270,9 @@ impl Commits {
         changes.filter(|(_, _, info)| info.moved_to.is_none() || info.moved_from.is_some())
     }
 
-    /// The names that a host had, oldest first, each with the commit that ended it.
+    /// The names that a host has had, each with the commit that ended it.
     fn names<'a>(&'a self, host: &'a str) -> Vec<(&'a str, u32)> {
-        let former = self.former_names(host).into_iter().rev();
+        let former = self.former_names(host).into_iter();
         let mut names: Vec<(&str, u32)> = former.map(|it| (it.host, it.moved)).collect();
         names.push((host, u32::MAX));
         names

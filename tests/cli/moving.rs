@@ -111,6 +111,27 @@ fn the_history_of_a_domain_follows_it() {
 }
 
 #[test]
+fn a_domain_that_moves_back_has_each_commit_once() {
+    let (_site, sandbox) = after_run();
+    let repository = Repository::of(sandbox);
+    repository.git("config user.name ada");
+    repository.git("config user.email ada@example.test");
+    repository.git("add urldb");
+    repository.git(&["commit", "-q", "-m", "Promise two files"]);
+    for (from, to) in [("example.test", "new.test"), ("new.test", "example.test")] {
+        repository.ok(&format!("mv {from} {to} --commit"));
+    }
+    for target in ["example.test", "http://example.test/b"] {
+        let log = repository.ok(&format!("log {target}")).out;
+        for message in ["Promise two files", "moved from", "Move new.test"] {
+            let times = if message == "moved from" { 2 } else { 1 };
+            let words = log.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(words.matches(message).count(), times, "{message}: {log}");
+        }
+    }
+}
+
+#[test]
 fn a_failure_at_the_new_name_is_news_of_the_new_name() {
     let (site, sandbox) = after_run();
     site.remove("/b");
