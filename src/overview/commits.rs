@@ -124,10 +124,17 @@ impl Commits {
                 None => both.copied().collect(),
             };
             commits.find_moves(&repository, &folder, &candidates)?;
-            let is_new = |it: &&Move| names.contains(&it.to) && !names.contains(&it.from);
-            let former = commits.moves.iter().find(is_new);
-            match former.filter(|_| host.is_some() && names.len() < MOST_NAMES) {
-                Some(former) => names.push(former.from.clone()),
+            // The records that moved are known from both files.
+            let unread = commits.moves.iter().find_map(|it| {
+                let is_read = |name: &String| names.contains(name);
+                match (is_read(&it.from), is_read(&it.to)) {
+                    (false, true) => Some(it.from.clone()),
+                    (true, false) => Some(it.to.clone()),
+                    _ => None,
+                }
+            });
+            match unread.filter(|_| host.is_some() && names.len() < MOST_NAMES) {
+                Some(name) => names.push(name),
                 None => return Ok(Ok(commits)),
             }
         }

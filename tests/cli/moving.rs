@@ -90,7 +90,9 @@ fn the_history_of_a_domain_follows_it() {
             assert_has(&log, "2099-11-02");
             assert_has(&log, "2099-11-03");
         }
-        assert_has(&log("example.test"), "moved to new.test");
+        let old = log("example.test");
+        assert_has(&old, "moved to new.test");
+        assert_lacks(&old, "removed");
         sandbox
             .urldb_at("2099-11-04T06:00:00Z", "run")
             .code(i32::from(is_by_git));
