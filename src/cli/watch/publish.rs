@@ -5,12 +5,11 @@ use urldb_protocol::Envelope;
 
 use crate::cli::Context;
 use crate::cli::args::CommitArgs;
-use crate::cli::run_commit::{PlannedRunCommit, catch_up, push};
+use crate::cli::run_commit::{PlannedRunCommit, push};
 use crate::exit::ExitCode;
 use crate::stop::Stop;
 
-/// The commit to make after a run; `None` without `[git] commit`. Before the run, a branch that follows another one moves
-/// to what others have pushed.
+/// The commit to make after a run; `None` without `[git] commit`.
 ///
 /// # Errors
 /// When the ledger is in no repository, git ignores it or knows no author.
@@ -18,14 +17,7 @@ pub(super) fn begin(context: &Context) -> anyhow::Result<Option<PlannedRunCommit
     if !context.config.git.commit {
         return Ok(None);
     }
-    let commit = PlannedRunCommit::begin(&CommitArgs::ALWAYS, context);
-    let commit = commit.context("the run is not committed")?;
-    if let Some(commit) = &commit
-        && let Some(upstream) = commit.repository().upstream()?
-    {
-        catch_up(commit.repository(), &upstream, context);
-    }
-    Ok(commit)
+    PlannedRunCommit::begin(&CommitArgs::ALWAYS, context).context("the run is not committed")
 }
 
 /// Commits the files of a run, and pushes this and earlier commits.
