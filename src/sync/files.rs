@@ -154,11 +154,26 @@ pub(crate) fn files_in(
     Ok(found.files.iter().map(|file| folder.join(file)).collect())
 }
 
-/// Whether commands of urldb write the file.
+/// Refuses a file (relative to the root) outside of the repository. A link that is a list itself may lead anywhere, since
+/// only its text is read.
+///
+/// # Errors
+/// When a link leads out of the repository, or the file is not there.
+pub(crate) fn ensure_inside(root: &Root, file: &Path, format: Format) -> anyhow::Result<()> {
+    let is_link = format == Format::Files && urldb_files::is_link(&root.path().join(file));
+    if let Some(folder) = file.parent().filter(|_| is_link) {
+        return Ok(root.folder(folder).check()?);
+    }
+    root.file(file).metadata()?;
+    Ok(())
+}
+
+/// Whether commands of urldb write the file: a domain file, or one of the ledger or the archive.
 pub(crate) fn is_output(config: &Config, path: &Path) -> bool {
-    let database = config.database_root();
-    let folders = [database, config.ledger_root(), config.archive_root()];
-    folders.iter().any(|folder| path.starts_with(folder.path()))
+    let is_of_database =
+        path.parent() == Some(config.database_root().path()) && urldb_format::is_domain_file(path);
+    let folders = [config.ledger_root(), config.archive_root()];
+    is_of_database || folders.iter().any(|folder| path.starts_with(folder.path()))
 }
 
 /// The folder that has all files of the source, before the first special character of its patterns: that of `base`.

@@ -15,7 +15,7 @@ use urldb_text::{Code, Finding};
 
 use super::change::FileChange;
 use super::domain::{Domain, MergedDomain, domains};
-use super::files::{MergeState, files_of, is_output, top_of};
+use super::files::{MergeState, ensure_inside, files_of, is_output, top_of};
 use super::first::First;
 use super::follow::{FollowOptions, SourceRule, finding};
 use super::formats::{self, ListFile, ReadOptions};
@@ -223,17 +223,13 @@ impl<'a> Reading<'a> {
         for file in found.files {
             let path = root.path().join(&file);
             let shown: Arc<str> = self.config.relative_name(&path).into();
-            if source.format == Format::Files {
-                // A promise of what urldb writes would never hold.
-                if is_output(self.config, &path) {
-                    self.leave_out("of-urldb".to_owned(), 1);
-                    continue;
-                }
-            } else {
-                // Refuses a link out of the repository.
-                let metadata = root.file(&file).metadata();
-                metadata.with_context(|| format!("cannot read {shown}"))?;
+            // A promise of what urldb writes would never hold.
+            if source.format == Format::Files && is_output(self.config, &path) {
+                self.leave_out("of-urldb".to_owned(), 1);
+                continue;
             }
+            ensure_inside(&root, &file, source.format)
+                .with_context(|| format!("cannot read {shown}"))?;
             self.state
                 .check(&path, &shown, source.format.may_have_markers())?;
             self.readers.entry(file).or_default().push(name);

@@ -103,6 +103,26 @@ fn files_that_urldb_writes_are_no_promises() {
     assert!(!file.contains("example.test.yaml"), "{file}");
 }
 
+/// The digests of other files of the machine are no business of the list's author.
+#[cfg(unix)]
+#[test]
+fn a_folder_outside_of_the_repository_is_refused() {
+    let site = server();
+    let sandbox = Sandbox::new(&format!("{}{SOURCE}", site.network()));
+    sandbox.write("../outside/secret", "secret\n");
+    std::os::unix::fs::symlink("../outside", sandbox.path("schemas")).unwrap();
+    for command in ["sync", "check --list schemas"] {
+        sandbox
+            .exits(2, command)
+            .complains("schemas is a link out of the repository");
+    }
+    std::os::unix::fs::symlink("gone", sandbox.path("../outside/secret.link")).unwrap();
+    fs::remove_file(sandbox.path("../outside/secret")).unwrap();
+    sandbox
+        .exits(2, "sync")
+        .complains("schemas is a link out of the repository");
+}
+
 /// Without the large files, which a clone need not have.
 #[cfg(unix)]
 #[test]

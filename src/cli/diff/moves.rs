@@ -26,11 +26,8 @@ impl Moves {
             let versions = Versions::read(repository, file, path)?;
             Ok(versions.map_or_else(RecordSet::default, |it| it.records()))
         };
-        let moves = moves::among(
-            &files.iter().map(|(file, _)| file).collect::<Vec<_>>(),
-            records,
-        )?
-        .into_iter();
+        let changed: Vec<&ChangedFile> = files.iter().map(|(file, _)| file).collect();
+        let moves = moves::among(&changed, records)?.into_iter();
         let sources = moves.map(|(from, to)| (to, from)).collect();
         Ok(Self { sources })
     }

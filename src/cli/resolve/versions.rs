@@ -1,4 +1,4 @@
-//! Merges of a file in memory, for commands that push: nobody is there to settle a conflict.
+//! Merges of a file in memory, for commands that push. A conflict is an error, since no person is asked.
 
 use std::path::Path;
 

@@ -358,7 +358,7 @@ impl<'a> Items<'a> {
             }
         };
         let target = match target.strip_suffix('?') {
-            // It drops the query of the request.
+            // A question mark at the end drops the query of the request.
             Some(target) if promise.percent == Percent::Escape => target,
             _ => &target,
         };

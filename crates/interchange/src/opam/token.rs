@@ -203,7 +203,7 @@ impl Iterator for Tokens<'_> {
             Err(broken) => Some(Err(broken)),
         };
         if !matches!(token, Some(Ok(_))) {
-            // Nothing follows a mistake.
+            // The first mistake ends the tokens.
             self.at = self.text.len();
         }
         token

@@ -45,7 +45,7 @@ fn each_source_of_nix_has_its_line() {
         "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
     );
     assert_eq!(sha256(2), digest('e'));
-    // A program writes the file, so nobody edits it.
+    // Values of a file that a program writes have no places, since `accept` must not edit them.
     assert!(taken.items.iter().all(|item| item.spans.is_empty()));
     assert_eq!(
         taken.codes(NoticeSeverity::LeftOut),

@@ -202,7 +202,7 @@ fn a_known_host_has_a_status_of_its_own() {
             promises(&taken)[0].ends_with(&format!("/a {status} /b")),
             "{taken:?}"
         );
-        // Nothing in the file says so.
+        // Only the target has a place in the file: the status comes from the host.
         assert_eq!(taken.items[0].spans.len(), 1);
     }
 }
