@@ -58,8 +58,10 @@ pub enum FileVersion {
     Blob(String),
     /// The file on disk.
     OnDisk,
-    /// A symbolic link or a submodule in a commit or in the index.
-    NotRegular,
+    /// A symbolic link in a commit or in the index, whose target is this blob.
+    Link(String),
+    /// A submodule in a commit or in the index.
+    Submodule,
     /// A file with an unresolved conflict in the index.
     Unmerged,
 }
@@ -220,12 +222,11 @@ impl Repository {
         self.changed_files(&comparison, dir)
     }
 
-    /// The regular files of a commit below the folder or at the path `dir` (relative to the work tree), each with its
-    /// blob.
+    /// The files of a commit below the folder or at the path `dir` (relative to the work tree).
     ///
     /// # Errors
     /// When git fails.
-    pub fn files_of(&self, commit: &Commit, dir: &Path) -> Result<Vec<(PathBuf, String)>> {
+    pub fn files_of(&self, commit: &Commit, dir: &Path) -> Result<Vec<(PathBuf, FileVersion)>> {
         let nothing = Commit {
             name: String::new(),
             id: None,
@@ -235,11 +236,7 @@ impl Repository {
             after: Snapshot::Commit(commit.clone()),
         };
         let files = self.changed_files(&comparison, dir)?.into_iter();
-        let blobs = files.filter_map(|file| match file.after {
-            FileVersion::Blob(blob) => Some((file.path, blob)),
-            _ => None,
-        });
-        Ok(blobs.collect())
+        Ok(files.map(|file| (file.path, file.after)).collect())
     }
 
     /// The files below the folder `dir` that git does not track, ignored ones included.
@@ -348,7 +345,8 @@ fn parse_change(change: &[u8], after: &Snapshot) -> Option<(FileVersion, FileVer
     let version = |mode: &str, id: &str| match mode {
         "000000" => FileVersion::Absent,
         mode if mode.starts_with("100") => FileVersion::Blob(id.to_owned()),
-        _ => FileVersion::NotRegular,
+        "120000" => FileVersion::Link(id.to_owned()),
+        _ => FileVersion::Submodule,
     };
     let after = match (after, version(mode, id)) {
         (Snapshot::WorkTree, _) if is_unmerged => FileVersion::OnDisk,

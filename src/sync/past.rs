@@ -7,10 +7,11 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context as _;
 use tempfile::TempDir;
 use urldb_files::Root;
+use urldb_interchange::own_file;
 
 use super::files::fixed_part;
 use crate::config::{self, Author, Config, Database, FILE_NAME, ListSource};
-use crate::git::{Commit, GitEnv, Repository};
+use crate::git::{Commit, FileVersion, GitEnv, Repository};
 
 /// Sources by name.
 type Sources = BTreeMap<String, ListSource>;
@@ -68,9 +69,9 @@ struct Checkout {
 }
 
 impl Checkout {
-    /// Writes the regular files at a path, which may be a folder.
+    /// Writes the files at a path, which may be a folder: the regular ones, and the links of git-annex as pointers.
     fn write(&self, path: &Path) -> anyhow::Result<()> {
-        for (name, blob) in self
+        for (name, version) in self
             .repository
             .files_of(&self.commit, &self.top.join(path))?
         {
@@ -79,12 +80,27 @@ impl Checkout {
             if !name.components().all(is_plain) {
                 continue;
             }
+            let Some(bytes) = self.content(&version)? else {
+                continue;
+            };
             if let Some(parent) = self.folder.path().join(name).parent() {
                 urldb_files::make_folder(parent)?;
             }
-            let bytes = self.repository.read_blob(&blob)?;
             self.folder.file(name).create_new()?.write_all(&bytes)?;
         }
         Ok(())
+    }
+
+    /// The bytes to write; a link itself could lead anywhere.
+    fn content(&self, version: &FileVersion) -> anyhow::Result<Option<Vec<u8>>> {
+        Ok(match version {
+            FileVersion::Blob(blob) => Some(self.repository.read_blob(blob)?),
+            FileVersion::Link(blob) => {
+                let target = String::from_utf8(self.repository.read_blob(blob)?).ok();
+                let pointer = target.and_then(|target| own_file::pointer_of(&target));
+                pointer.map(String::into_bytes)
+            }
+            _ => None,
+        })
     }
 }

@@ -151,6 +151,11 @@ fn pointed_at(text: &str) -> Option<Content> {
     })
 }
 
+/// The pointer of git-annex for the target of a link of git-annex: both stand for the same content.
+pub fn pointer_of(target: &str) -> Option<String> {
+    key_in(target).map(|key| format!("/{ANNEX}{key}\n"))
+}
+
 /// The key of git-annex at the end of a path of its objects.
 fn key_in(path: &str) -> Option<&str> {
     let path = path.lines().next()?;
@@ -271,6 +276,9 @@ mod tests {
         assert_eq!(of(&format!("SHA256-s6-S4-C1--{HELLO}")), (None, None));
         let link = "../.git/annex/objects/3f/2g/WORM-s6-m1--a/WORM-s6-m1--a";
         assert_eq!(key_in(link), Some("WORM-s6-m1--a"));
+        let pointer = pointer_of(link).unwrap();
+        assert_eq!(pointer, "/annex/objects/WORM-s6-m1--a\n");
+        assert_eq!(pointer_of("other/a"), None);
         assert_eq!(key_in("../xannex/objects/a"), None);
     }
 

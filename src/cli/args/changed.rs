@@ -152,7 +152,7 @@ pub(crate) fn changed_settings(
         FileVersion::OnDisk => Ok(urldb_files::read(&file, limits::DOMAIN_FILE)?),
         FileVersion::Absent => Ok(vec![]),
         // Stands for a link, whose target is not read: a text that is no TOML.
-        FileVersion::NotRegular | FileVersion::Unmerged => Ok(b"=".to_vec()),
+        FileVersion::Link(_) | FileVersion::Submodule | FileVersion::Unmerged => Ok(b"=".to_vec()),
     };
     for changed in repository.changed_files(comparison, &name)? {
         if changed.path == name {

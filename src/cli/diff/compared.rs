@@ -53,7 +53,7 @@ impl Versions {
                     Ok(bytes) => VersionBytes::Bytes(bytes),
                     Err(_) => VersionBytes::OnDisk,
                 },
-                FileVersion::NotRegular => {
+                FileVersion::Link(_) | FileVersion::Submodule => {
                     let message = "a symbolic link or a submodule is no domain file";
                     VersionBytes::Mistake(Finding::new(Code::UnreadableFile, 1, message))
                 }
