@@ -328,6 +328,7 @@ impl ArchiveWriter<'_> {
                 decoded: None,
                 digests: Box::default(),
                 decoded_digests: Box::default(),
+                conversion: None,
                 bytes: Some(spool),
             };
             let truncated = (!hop.beginning.is_whole).then_some(TruncationReason::Length);

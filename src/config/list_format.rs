@@ -106,6 +106,11 @@ impl Format {
         }
     }
 
+    /// Whether `accept` can edit no value of its files.
+    pub(crate) fn is_edited_by_hand(self) -> bool {
+        self == Self::Files || self.has_rules()
+    }
+
     /// The format of a file, by its name.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();

@@ -354,6 +354,7 @@ mod tests {
             decoded: None,
             digests: Box::default(),
             decoded_digests: Box::default(),
+            conversion: None,
             bytes: None,
         };
         Observation {

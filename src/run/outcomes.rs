@@ -17,6 +17,9 @@ use crate::report;
 /// [`Belief`].
 const MOST_EVIDENCE: usize = 5;
 
+/// Why no message offers to accept what an own file or a rule does not promise.
+const BY_HAND: &str = "accept cannot edit the list: change its file";
+
 /// Belief in the state that a run has seen. Messages tell new beliefs, which have evidence of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belief {
@@ -160,7 +163,10 @@ impl Outcomes {
             outcome.evidence = None;
             self.contents.remove(&outcome.key());
         }
-        let doubt = doubt(&record.judged).map(|doubt| Shown::new(&doubt, Shown::LONGEST));
+        let uses = record.judged.job.uses.as_ref();
+        let by_hand = uses.filter(|uses| uses.by_hand).map(|_| BY_HAND.to_owned());
+        let doubt = doubt(&record.judged).or(by_hand);
+        let doubt = doubt.map(|doubt| Shown::new(&doubt, Shown::LONGEST));
         self.urls[index].evidence = Some(Box::new(Evidence {
             doubt,
             ..report::evidence(record)

@@ -1,6 +1,6 @@
 //! The places in lists that name the records of a database.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub struct ListLocations {
     places: Vec<Place>,
     /// Those among them that are new, in their order.
     new: Vec<Place>,
+    /// The files that `accept` cannot edit.
+    by_hand: HashSet<Arc<str>>,
     /// The URLs of places that the site rules take to another page.
     written: HashMap<Place, Box<str>>,
     hasher: RandomState,
@@ -44,6 +46,7 @@ impl ListLocations {
             numbers: HashMap::new(),
             places: vec![],
             new: vec![],
+            by_hand: HashSet::new(),
             written: HashMap::new(),
             hasher: RandomState::new(),
             records: RecordPlaces::AsRead,
@@ -52,6 +55,11 @@ impl ListLocations {
 
     fn hash(&self, domain: &str, identity: &RecordIdentity) -> u64 {
         self.hasher.hash_one((domain, identity))
+    }
+
+    /// Notes that `accept` cannot edit this file.
+    pub(crate) fn edited_by_hand(&mut self, file: &Arc<str>) {
+        self.by_hand.insert(Arc::clone(file));
     }
 
     /// Adds the place of a record in the domain file of a host. `written` is the URL of the place, if the site rules took
@@ -182,6 +190,10 @@ impl ListLocations {
         Some(UrlUses {
             used: places.len() as u64,
             used_files: places.chunk_by(|one, other| one.1 == other.1).count() as u64,
+            by_hand: places.iter().any(|(_, file, _)| {
+                let file = self.files.get(*file as usize);
+                file.is_some_and(|file| self.by_hand.contains(file))
+            }),
             locations,
         })
     }

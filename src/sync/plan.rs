@@ -232,6 +232,9 @@ impl<'a> Reading<'a> {
                 .with_context(|| format!("cannot read {shown}"))?;
             self.state
                 .check(&path, &shown, source.format.may_have_markers())?;
+            if source.format.is_edited_by_hand() {
+                self.plan.locations.edited_by_hand(&shown);
+            }
             self.readers.entry(file).or_default().push(name);
             self.plan.lists.insert(path.clone());
             files.push(ListFile { path, shown });

@@ -59,6 +59,34 @@ fn a_folder_is_checked_without_a_database() {
 }
 
 #[test]
+fn a_conversion_by_the_server_is_named() {
+    let site = server();
+    let repository = Repository::of(Sandbox::new(&site.network()));
+    write_files(&repository.sandbox);
+    let check = "check --list files:schemas --base http://example.test/s/";
+    site.serve("/s/a.json", Reply::ok("{}\r\n"));
+    let ran = repository.exits(1, check).says(&[
+        "http://example.test/s/a.json grew by 1 byte",
+        "serves the promised content with CRLF line ends in place of LF",
+    ]);
+    // The file is the promise.
+    assert!(!ran.out.contains("urldb accept"), "{ran:#?}");
+    let packed = "\u{feff}{\"b\": 1}\n";
+    site.serve("/s/v1/b%20c.json", Reply::ok(packed));
+    site.serve("/s/index.html", Reply::ok("<p>all</p>\r\n"));
+    repository
+        .exits(1, check)
+        .says("3 of 4 URLs serve the promised content in another form: 2 with CRLF")
+        .says("1 with a byte order mark (BOM) before the");
+    // Other content that also has other line ends is no conversion.
+    site.serve("/s/a.json", Reply::ok("{ }\r\n"));
+    site.serve("/s/index.html", Reply::ok("<p>all</p>\n"));
+    site.serve("/s/v1/b%20c.json", Reply::ok("{\"b\": 1}\n"));
+    let ran = repository.exits(1, check);
+    assert!(!ran.out.contains("the promised content"), "{ran:#?}");
+}
+
+#[test]
 fn the_database_follows_the_files() {
     let site = server();
     let sandbox = Sandbox::new(&format!("{}{SOURCE}", site.network()));
@@ -128,16 +156,24 @@ fn a_folder_outside_of_the_repository_is_refused() {
 #[test]
 fn links_of_git_annex_promise_what_they_point_at() {
     let site = server();
-    let sandbox = Sandbox::new(&site.network());
+    let repository = Repository::of(Sandbox::new(&site.network()));
+    let sandbox = &repository.sandbox;
     let key = format!("SHA256E-s6--{}.bin", sha256("hello\n"));
     fs::create_dir(sandbox.path("data")).unwrap();
     let target = format!("../.git/annex/objects/a/b/{key}/{key}");
     std::os::unix::fs::symlink(target, sandbox.path("data/large.bin")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", sandbox.path("data/other")).unwrap();
     let check = "check --list files:data --base http://example.test/s/";
-    let ran = sandbox.ok(check);
+    let ran = repository.ok(check);
     ran.says("the URL is as promised")
         .complains("left out: 1 link");
     site.serve("/s/large.bin", Reply::ok("hellO\n"));
-    sandbox.exits(1, check).says("--> data/large.bin:1");
+    repository.exits(1, check).says("--> data/large.bin:1");
+    // A link is known in an earlier commit too.
+    repository.git("add .");
+    repository.git("commit -qm links");
+    repository.sandbox.write("data/a.json", "{}\n");
+    repository
+        .ok(&format!("{check} --changed-since HEAD"))
+        .says("the URL is as promised");
 }

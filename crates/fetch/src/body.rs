@@ -3,6 +3,7 @@
 use urldb_files::Spool;
 use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
 
+use crate::conversion::Conversions;
 use crate::decode::Decoder;
 use crate::hasher::{BodyDigests, BodyHasher};
 
@@ -116,6 +117,7 @@ pub(crate) struct BodyReader {
     limits: BodyLimits,
     spool: Option<Spool>,
     decoder: Option<Decoder>,
+    conversions: Option<Conversions>,
 }
 
 impl BodyReader {
@@ -126,6 +128,16 @@ impl BodyReader {
             limits,
             spool: (limits.kept > 0).then(Spool::new),
             decoder,
+            conversions: None,
+        }
+    }
+
+    /// The same reader, which finds out whether a body without a coding has one of these forms.
+    pub(crate) fn with_conversions(self, conversions: Option<Conversions>) -> Self {
+        let conversions = conversions.filter(|_| self.decoder.is_none());
+        Self {
+            conversions,
+            ..self
         }
     }
 
@@ -134,9 +146,9 @@ impl BodyReader {
         self.hasher.length()
     }
 
-    /// Whether the body is decoded too: a push may then take much longer than its length suggests.
-    pub(crate) fn has_decoder(&self) -> bool {
-        self.decoder.is_some()
+    /// Whether the body is decoded or converted too: a push may then take much longer than its length suggests.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.decoder.is_some() || self.conversions.is_some()
     }
 
     /// Whether the body is longer than a body as promised can be.
@@ -160,8 +172,12 @@ impl BodyReader {
     /// The most bytes that are wanted now.
     fn limit(&self) -> u64 {
         let limit = self.promised_limit();
-        match self.spool {
+        let limit = match self.spool {
             Some(_) => limit.max(self.limits.limit.saturating_add(self.limits.beyond)),
+            None => limit,
+        };
+        match &self.conversions {
+            Some(forms) => limit.max(forms.longest().min(self.limits.coded_limit)),
             None => limit,
         }
     }
@@ -182,6 +198,10 @@ impl BodyReader {
             bytes = self.within_limit(bytes);
         }
         self.hasher.update(bytes);
+        self.conversions = self.conversions.take().and_then(|mut forms| {
+            forms.push(bytes);
+            forms.are_open().then_some(forms)
+        });
         let length = self.length();
         // On a full disk the body is dropped; length and digest still give a verdict.
         self.spool = self
@@ -199,6 +219,7 @@ impl BodyReader {
             further,
         } = self.hasher.finish();
         let (decoded, content) = self.decoder.map(Decoder::finish).unzip();
+        let conversions = self.conversions.filter(|_| end == BodyEnd::Complete);
         Body {
             length,
             sha256,
@@ -209,6 +230,7 @@ impl BodyReader {
             cut: None,
             decoded,
             digests: further,
+            conversion: conversions.and_then(Conversions::finish),
             decoded_digests: content.map(|content| content.further).unwrap_or_default(),
             bytes: self.spool,
         }

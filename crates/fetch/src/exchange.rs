@@ -17,6 +17,7 @@ use urldb_verdict::{
 use crate::body::{BodyLimits, BodyReader, PagePrefix};
 use crate::certificate::read_certificate;
 use crate::client::{ConnectionPool, OutgoingRequest};
+use crate::conversion::Conversions;
 use crate::decode::Decoder;
 use crate::failure::failure_of;
 use crate::hasher::BodyHasher;
@@ -120,8 +121,10 @@ impl Exchange<'_> {
         fresh: bool,
     ) -> Result<BodyEnd, Failure> {
         let content_type = response.headers().get(header::CONTENT_TYPE);
+        let content_type = content_type.map(HeaderValue::as_bytes);
         let is_page_wanted = self.job.promise.canonical.is_some();
-        self.prefix = PagePrefix::new(content_type.map(HeaderValue::as_bytes), is_page_wanted);
+        self.prefix = PagePrefix::new(content_type, is_page_wanted);
+        let content_type = content_type.map(|text| String::from_utf8_lossy(text).into_owned());
         let BodyUse::Hash {
             at_most,
             keep,
@@ -135,7 +138,11 @@ impl Exchange<'_> {
         let is_changed = fresh || !response.status().is_success();
         let limits = BodyLimits::new(at_most, max_body, beyond, keep, is_changed);
         let hasher = BodyHasher::of(&self.job.promise);
-        let mut body = BodyReader::new(limits, hasher, self.decoder(&response));
+        let conversions = (fresh && response.status().is_success())
+            .then(|| Conversions::of(&self.job.promise, content_type.as_deref()))
+            .flatten();
+        let mut body =
+            BodyReader::new(limits, hasher, self.decoder(&response)).with_conversions(conversions);
         let result = self.read_into(&mut response, &mut body).await;
         self.body = Some(body);
         result
@@ -309,7 +316,7 @@ impl Exchange<'_> {
             };
             self.limits.count_bytes(chunk.len());
             self.prefix.push(&chunk);
-            if body.has_decoder() {
+            if body.is_slow() {
                 for slice in chunk.chunks(DECODE_SLICE) {
                     body.push(slice);
                     tokio::task::yield_now().await;

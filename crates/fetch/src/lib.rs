@@ -23,6 +23,7 @@
 //! | `resolve`, `policy` | names to addresses; which addresses may be contacted |
 //! | `headers`, `redirect` | what a request sends; where a redirect leads |
 //! | `body`, `decode` | length, digest, prefix and content coding of a response body |
+//! | `conversion` | whether a body is the promised content in another form |
 //! | `certificate`, `failure` | what a certificate says; which failure an error means |
 //! | `options`, `proxy` | types of the public API |
 //!
@@ -42,6 +43,7 @@ mod body;
 mod certificate;
 mod chain;
 mod client;
+mod conversion;
 mod decode;
 mod driver;
 mod exchange;

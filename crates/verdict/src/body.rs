@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use urldb_files::Spool;
 use urldb_format::Digest;
 
+use crate::conversion::Conversion;
 use crate::encoding;
 use crate::failure::Failure;
 
@@ -34,6 +35,9 @@ pub struct Body {
     /// knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<Decoded>,
+    /// The conversion of the promised content; absent if none is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversion: Option<Conversion>,
     /// Digests of the bytes as sent, of the algorithms that the promise has beside SHA-256.
     #[serde(
         default,

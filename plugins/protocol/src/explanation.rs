@@ -28,6 +28,8 @@ urldb_text::named_enum! {
     pub enum ExplanationKind {
         /// The network of this machine.
         OwnNetwork = "own-network",
+        /// The promised content in another form, such as with other line ends.
+        Converted = "converted",
         /// One content in place of several files.
         SameContent = "same-content",
         /// The promised files and others, in turn.

@@ -12,6 +12,9 @@ pub struct UrlUses {
     /// Number of files with these lines.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub used_files: u64,
+    /// Whether `urldb accept` can edit none of the values in one of these files: people change the file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
     /// The first ten of these lines by file and line, and after them the record in its domain file. Of a change, its
     /// new lines come first. The first element is `file` and `line` of the finding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

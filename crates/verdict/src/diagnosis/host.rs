@@ -9,9 +9,11 @@ use urldb_protocol::{Explanation, ExplanationKind, Reason, Shown, State};
 
 use super::bucket::BucketFault;
 use super::content::ContentId;
+use super::converted;
 use super::moved::{self, Move, MovedUrls};
 use super::probe::HostProbes;
 use super::replaced::{self, deployment, last_modified};
+use crate::conversion::Conversion;
 use crate::job::Job;
 use crate::observation::Observation;
 use crate::verdict::JudgedJob;
@@ -46,6 +48,8 @@ pub struct HostFacts {
     changed: u64,
     /// Their contents.
     pages: BTreeMap<ContentId, PageFacts>,
+    /// Their conversions, and the number of URLs of each.
+    converted: BTreeMap<Conversion, u64>,
     /// Their dates.
     dates: Vec<Timestamp>,
     moves: BTreeMap<Move, MovedUrls>,
@@ -79,6 +83,7 @@ struct Found {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fact {
+    Converted,
     SameContent(ContentId),
     TwoVersions,
     Replaced,
@@ -137,6 +142,9 @@ impl HostFacts {
             let page = self.pages.entry(content).or_insert_with(PageFacts::new);
             page.add(job, seen);
         }
+        if let Some(conversion) = converted::conversion_of(judged) {
+            *self.converted.entry(conversion).or_default() += 1;
+        }
         self.dates.extend(last_modified(judged));
     }
 
@@ -148,6 +156,7 @@ impl HostFacts {
         last_run: Option<Timestamp>,
     ) -> Explained {
         let mut found = self.same_contents(probes);
+        found.splice(..0, self.converted(probes));
         // Both cover all changed files.
         found.extend(
             self.two_versions(probes)
@@ -169,6 +178,15 @@ impl HostFacts {
         Explained {
             facts: facts.collect(),
         }
+    }
+
+    fn converted(&self, probes: &HostProbes) -> Option<Found> {
+        let urls = self.converted.values().sum();
+        (!self.has_two_versions(probes)).then(|| Found {
+            fact: Fact::Converted,
+            urls,
+            sentence: converted::sentence(&self.converted, urls, self.votes.asked),
+        })
     }
 
     fn same_contents(&self, probes: &HostProbes) -> Vec<Found> {
@@ -328,7 +346,7 @@ impl Explained {
         let reason = match fact {
             Fact::SameContent(_) => Reason::SameContent,
             Fact::TwoVersions => Reason::Unstable,
-            Fact::Replaced | Fact::Moved(_) | Fact::Bucket(_) => return,
+            Fact::Converted | Fact::Replaced | Fact::Moved(_) | Fact::Bucket(_) => return,
         };
         let known = &mut verdict.classification;
         verdict.sure = false;
@@ -343,6 +361,7 @@ impl Explained {
 impl Fact {
     fn kind(&self) -> ExplanationKind {
         match self {
+            Self::Converted => ExplanationKind::Converted,
             Self::SameContent(_) => ExplanationKind::SameContent,
             Self::TwoVersions => ExplanationKind::TwoVersions,
             Self::Replaced => ExplanationKind::Replaced,
@@ -355,6 +374,9 @@ impl Fact {
         let verdict = &judged.verdict;
         let seen = judged.observations.get(verdict.observation);
         match self {
+            Self::Converted => {
+                may_be_other_version(judged) && converted::conversion_of(judged).is_some()
+            }
             Self::SameContent(content) => {
                 let may_be = may_be_other_version(judged) && !is_unstable(judged);
                 may_be && content_of(judged) == Some(*content)

@@ -10,6 +10,7 @@
 
 mod bucket;
 mod content;
+mod converted;
 mod host;
 mod moved;
 mod network;

@@ -249,6 +249,7 @@ fn clone_of(seen: &Observation) -> Observation {
             cut: body.cut.clone(),
             digests: body.digests.clone(),
             decoded_digests: body.decoded_digests.clone(),
+            conversion: None,
             ..*body
         }),
         ..super::seen(vec![])

@@ -433,6 +433,7 @@ fn in_place_of_bytes(answer: &Answer, length: u64) -> Classification {
         decoded: None,
         digests: Box::default(),
         decoded_digests: Box::default(),
+        conversion: None,
         bytes: None,
     });
     classify(&promise, &seen, &[])

@@ -91,6 +91,7 @@ fn body(length: u64, sha256: [u8; 32], end: BodyEnd) -> Observation {
         decoded: None,
         digests: Box::default(),
         decoded_digests: Box::default(),
+        conversion: None,
         bytes: None,
     };
     Observation {

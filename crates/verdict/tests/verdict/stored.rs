@@ -129,6 +129,7 @@ fn bodies() -> impl Strategy<Value = Body> {
         decoded,
         digests: Box::default(),
         decoded_digests: Box::default(),
+        conversion: None,
         bytes: None,
     })
 }

@@ -3,7 +3,7 @@
 use jiff::fmt::rfc2822;
 use url::Url;
 use urldb_protocol::{
-    CertificateDates, Evidence, Observed, Promised, Reason, State, TextDifference,
+    CertificateDates, Evidence, ExplanationKind, Observed, Promised, Reason, State, TextDifference,
 };
 
 use super::open::{OpenGroup, ip_and_port};
@@ -128,6 +128,11 @@ impl OpenGroup<'_> {
 
     fn differs(&self) -> Option<Fact> {
         let evidence = self.evidence();
+        let explanation = evidence.explanation.as_deref();
+        if explanation.is_some_and(|it| it.kind == ExplanationKind::Converted) {
+            // All lines may differ, and look the same.
+            return None;
+        }
         if let Some(text) = &evidence.text {
             return Some(Fact {
                 name: "differs",
