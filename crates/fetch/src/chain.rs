@@ -41,9 +41,9 @@ pub(crate) struct Chain {
 #[derive(Debug)]
 pub(crate) enum Step {
     /// The fetch is finished.
-    Done(Observation),
+    Done(Box<Observation>),
     /// The response is a redirect; the next request waits for a slot at its host.
-    Redirect(Chain),
+    Redirect(Box<Chain>),
 }
 
 enum Response {
@@ -116,7 +116,7 @@ impl Chain {
         let (end, failure) = match result {
             Ok(Response::Redirect(next)) => {
                 self.next = next;
-                return Step::Redirect(self);
+                return Step::Redirect(Box::new(self));
             }
             Ok(Response::Promised) => (BodyEnd::Complete, None),
             Ok(Response::Last(end)) => (end, None),
@@ -128,7 +128,7 @@ impl Chain {
             Err(failure) => (BodyEnd::Broken, Some(failure)),
         };
         let (start, page) = exchange.prefix.finish(end);
-        Step::Done(Observation {
+        Step::Done(Box::new(Observation {
             body: exchange.body.map(|body| Body {
                 cut,
                 ..body.finish(end)
@@ -137,7 +137,7 @@ impl Chain {
             page,
             failure,
             ..self.into_observation()
-        })
+        }))
     }
 
     /// The failure of a chain of redirects, which names the likely cause if a response sets a cookie.

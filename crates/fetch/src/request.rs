@@ -38,17 +38,20 @@ pub(crate) async fn send_request(
             responses_before = chain.response_count();
             chain.step(context, &job.job, limits, permit).await
         }
-        Err(failure) => Step::Done(Observation::of_nothing(failure, Timestamp::now())),
+        Err(failure) => {
+            let nothing = Observation::of_nothing(failure, Timestamp::now());
+            Step::Done(Box::new(nothing))
+        }
     };
     let responses = match step {
         Step::Done(observation) => {
             let responses = observation.hops.len();
-            job.add(observation);
+            job.add(*observation);
             responses
         }
         Step::Redirect(chain) => {
             let responses = chain.response_count();
-            job.chain = Some(Box::new(chain));
+            job.chain = Some(chain);
             responses
         }
     };

@@ -28,14 +28,12 @@ pub(super) fn sentence(converted: &BTreeMap<Conversion, u64>, urls: u64, asked: 
         1 => "serves".to_owned(),
         _ => format!("{urls} of {asked} URLs serve"),
     };
-    match &each[..] {
-        [(conversion, _)] => format!("{subject} the promised content {conversion}"),
-        _ => {
-            let each = each
-                .iter()
-                .map(|(conversion, urls)| format!("{urls} {conversion}"));
-            let each = each.collect::<Vec<_>>().join(", ");
-            format!("{subject} the promised content in another form: {each}")
-        }
+    if let [(conversion, _)] = &each[..] {
+        return format!("{subject} the promised content {conversion}");
     }
+    let each = each
+        .iter()
+        .map(|(conversion, urls)| format!("{urls} {conversion}"));
+    let each = each.collect::<Vec<_>>().join(", ");
+    format!("{subject} the promised content in another form: {each}")
 }
