@@ -10,6 +10,7 @@ pub mod archive;
 pub mod bundle;
 pub mod cli;
 pub mod config;
+pub mod copies;
 pub mod database;
 pub mod doctor;
 mod environment;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use similar::{ChangeTag, DiffOp, DiffTag, TextDiff};
 use urldb_protocol::TextDifference;
 use urldb_text::Shown;
-use urldb_warc::Digest;
 
 use super::{Catalogue, Payload};
 
@@ -61,8 +60,8 @@ impl ContentPair {
         if self.length > LONGEST_CONTENT {
             return Ok(None);
         }
-        let promised = self.find(catalogue, self.promised)?;
-        let observed = self.find(catalogue, self.observed)?;
+        let promised = catalogue.content_of(&self.uris, self.promised)?;
+        let observed = catalogue.content_of(&self.uris, self.observed)?;
         let (Some(promised), Some(observed)) = (promised, observed) else {
             return Ok(None);
         };
@@ -75,25 +74,6 @@ impl ContentPair {
             _ => None,
         };
         Ok(Some(Difference { first, text }))
-    }
-
-    /// The last full capture with these bytes.
-    fn find<'a>(
-        &self,
-        catalogue: &'a Catalogue,
-        sha256: [u8; 32],
-    ) -> anyhow::Result<Option<Payload<'a>>> {
-        let digest = Digest::sha256(sha256);
-        for uri in &self.uris {
-            let mut captures = catalogue.find(uri, None)?;
-            captures.retain(|capture| {
-                !capture.is_revisit() && capture.line.digest.parse().as_ref() == Ok(&digest)
-            });
-            if let Some(capture) = captures.pop() {
-                return catalogue.payload_at(capture.line).map(Some);
-            }
-        }
-        Ok(None)
     }
 }
 

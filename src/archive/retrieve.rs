@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use urldb_verdict::becomes_get;
+use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::http::{StoredHead, StoredRequest};
 use urldb_warc::segment::StoredSegments;
 use urldb_warc::{CdxjLine, Digest, Header, Reader, Record, RecordId, WarcDate};
@@ -14,6 +15,11 @@ const NO_DIGEST: &str = "-";
 
 /// The largest number of archived redirects that a lookup follows.
 const MAX_REDIRECTS: usize = 10;
+
+/// Whether the record of a line has the bytes of this digest itself.
+fn is_full_with(line: &CdxjLine, digest: &Digest) -> bool {
+    line.mime != REVISIT_MIME && line.digest.parse().as_ref() == Ok(digest)
+}
 
 /// Selects a capture.
 #[derive(Debug, Clone, Copy)]
@@ -208,6 +214,41 @@ impl Catalogue {
                 String::from(target)
             }))
         })
+    }
+
+    /// The last full capture of one of these URLs with the bytes of this SHA-256.
+    ///
+    /// # Errors
+    /// When the index is damaged or a file is missing.
+    pub fn content_of(
+        &self,
+        urls: &[String],
+        sha256: [u8; 32],
+    ) -> anyhow::Result<Option<Payload<'_>>> {
+        let digest = Digest::sha256(sha256);
+        for url in urls {
+            let mut captures = self.find(url, None)?;
+            captures.retain(|capture| is_full_with(&capture.line, &digest));
+            if let Some(capture) = captures.pop() {
+                return self.payload_at(capture.line).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// A full capture of any URL with the bytes of this SHA-256. Reads the whole index.
+    ///
+    /// # Errors
+    /// As [`Self::content_of`].
+    pub fn content_of_any(&self, sha256: [u8; 32]) -> anyhow::Result<Option<Payload<'_>>> {
+        let digest = Digest::sha256(sha256);
+        for line in self.lines()? {
+            let line = line?;
+            if is_full_with(&line, &digest) {
+                return self.payload_at(line).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     /// The bytes of the capture that a line of the index is about.

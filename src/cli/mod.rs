@@ -18,7 +18,9 @@ mod doctor;
 mod execute;
 mod explain;
 mod export;
+mod find;
 mod fmt;
+mod get;
 mod hook;
 mod import;
 mod init;
@@ -81,6 +83,8 @@ enum Command {
     Mv(mv::Args),
     List(list::Args),
     Accept(accept::Args),
+    Get(get::Args),
+    Find(find::Args),
     Import(import::Args),
     Export(export::Args),
     AddList(add_list::Args),
@@ -153,6 +157,8 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Push(push::Args {}) => push::run(&context()?),
+        Command::Get(args) => get::run(args, &context()?),
+        Command::Find(args) => find::run(args, &context()?),
         Command::Accept(args) => accept::run(args, &mut context()?),
         Command::Status(args) => status::run(args, &context()?),
         Command::Log(args) => log::run(args, &context()?),
@@ -188,7 +194,9 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Promises",
-        &["add", "rm", "mv", "list", "accept", "import", "export"],
+        &[
+            "add", "rm", "mv", "list", "accept", "get", "find", "import", "export",
+        ],
     ),
     ("Lists", &["add-list", "sync"]),
     ("Files", &["fmt", "lint", "diff", "resolve"]),

@@ -12,6 +12,7 @@ use urldb_text::{Finding, register_credentials};
 
 use super::archive::archive;
 use super::check::{check, network};
+use super::find;
 use super::notify;
 use super::owners::owners;
 use super::roots::{ensure_database_inside, repository};
@@ -218,6 +219,7 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
             .map(|section| owners(&section))
             .unwrap_or_default(),
         sources: named(&top, "source", source::source),
+        find: named(&top, "find", find::find_place),
         notifiers: named(&top, "notify", notify::notifier),
         without_effect: (!removed.is_empty()).then(|| line_of(&removed)),
         lines: BTreeMap::new(),

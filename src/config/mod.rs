@@ -7,6 +7,7 @@ mod archive;
 mod changed;
 mod check;
 mod digest;
+mod find;
 mod headers;
 mod list_format;
 mod load;
@@ -29,6 +30,7 @@ use urldb_text::sanitize;
 pub use archive::{Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, KeepRevisits};
 pub use changed::ChangedKeys;
 pub use check::Check;
+pub use find::{FindPlace, UrlTemplate};
 pub use list_format::Format;
 pub(crate) use list_format::{parse_base, parse_column};
 pub use load::{
@@ -79,6 +81,8 @@ pub struct Config {
     pub owners: Owners,
     /// `[source.NAME]`.
     pub sources: BTreeMap<String, ListSource>,
+    /// `[find.NAME]`: the places that `urldb get` and `urldb find` ask, by name.
+    pub find: BTreeMap<String, FindPlace>,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,
     /// One line that names the keys that strangers wrote and that have no effect; sanitized.

@@ -77,6 +77,7 @@ use unsettled::unarchived;
 pub use doubt::doubt;
 pub use late::{Overdue, overdue};
 pub use memory::IncidentMemory;
+pub(crate) use observe::fetcher;
 pub use options::{CheckedLists, Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};
 pub use plan::audience_urls;

@@ -64,7 +64,7 @@ pub(super) fn observe<J: Iterator<Item = Job> + Send>(
 ///
 /// # Errors
 /// When it cannot be set up.
-pub(super) fn fetcher(config: &Config, options: &FetchOptions) -> anyhow::Result<Fetcher> {
+pub(crate) fn fetcher(config: &Config, options: &FetchOptions) -> anyhow::Result<Fetcher> {
     let network = NetworkOptions {
         clock: Some(Ambient::SYSTEM.now),
         ..config.network.clone()

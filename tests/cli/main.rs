@@ -108,6 +108,7 @@ mod editing;
 mod explaining;
 mod exporting;
 mod files;
+mod finding;
 mod formats;
 mod held_uris;
 mod hook;

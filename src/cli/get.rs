@@ -1,0 +1,311 @@
+//! `urldb get`.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use urldb_format::{Algorithm, Digest, DomainReader, Record};
+use urldb_text::sanitize;
+use urldb_verdict::JobKey;
+
+use super::Context;
+use super::args::find_records;
+use super::print::output;
+use super::print::progress::ProgressLine;
+use super::print::style::{count, print_note};
+use crate::archive::{ArchiveFiles, Catalogue, Payload};
+use crate::copies::{
+    Answer, Asker, Content, Copies, Hasher, Source, SourceKind, find_copies, sources_of,
+};
+use crate::exit::ExitCode;
+use crate::stop::{Stop, stop_on_signals};
+
+/// Fetch promised bytes from wherever they still are
+///
+/// Asks the URL itself, then other promised URLs with the same digest, the archive, and the places
+/// of `[find.NAME]` in urldb.toml. What comes is written only once it is verified.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb get http://example.org/m51.csv -o m51.csv
+  urldb get sha256:59b49341821f9b0f2a4a9e2f3d0d8a5b8f2b0d8b8a3d3f2a4a9e2f3d0d8a5b8f -o m51.csv")]
+pub(super) struct Args {
+    /// The URL of a record with a digest, or a digest such as sha256:HEX
+    #[arg(value_name = "URL|ALGORITHM:HEX")]
+    content: String,
+    /// Write this file; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    let stop = Stop::new();
+    stop_on_signals(&stop)?;
+    let sought = Sought::named(&args.content, context)?;
+    let mut found = find_copies(&context.config, vec![sought.content])?;
+    let copies = found.pop().context("a content was sought")?;
+    let sources = sources_of(&copies, sought.own.as_ref(), &context.config);
+    let mut getting = Getting {
+        asker: Asker::new(&context.config, &sources, &stop)?,
+        stop: &stop,
+        context,
+        silent: HashSet::new(),
+    };
+    let output = args.output.as_ref().filter(|it| it.as_os_str() != "-");
+    let from = match output {
+        Some(output) => {
+            let mut from = None;
+            let path = context.directory.join(output);
+            let written = urldb_files::write_atomically_with(&path, |file| {
+                from = getting.get(&copies, &sources, file)?;
+                // Without the bytes, there is no new file.
+                from.as_ref()
+                    .map(|_| ())
+                    .ok_or_else(|| anyhow::anyhow!(NOTHING))
+            });
+            match written {
+                Err(error) if from.is_some() || error.to_string() != NOTHING => {
+                    return Err(error.context(format!("{} was not written", output.display())));
+                }
+                _ => from,
+            }
+        }
+        None => {
+            let mut file = urldb_files::unnamed_file()?;
+            let from = getting.get(&copies, &sources, &mut file)?;
+            if from.is_some() {
+                file.seek(SeekFrom::Start(0))?;
+                io::copy(&mut BufReader::new(file), &mut output::stdout())?;
+            }
+            from
+        }
+    };
+    anyhow::ensure!(!stop.is_set(), "interrupted; nothing was written");
+    let Some(from) = from else {
+        let asked = count(sources.len() as u64, "URL");
+        print_note(&format!(
+            "{asked} and the archive do not have these bytes; `urldb find` says why"
+        ));
+        return Ok(ExitCode::Findings);
+    };
+    if let Some(output) = output.filter(|_| !context.quiet) {
+        let digest = copies
+            .content
+            .strongest()
+            .map_or_else(String::new, Digest::to_string);
+        writeln!(
+            output::stdout(),
+            "wrote {} with {digest}, from {}",
+            output.display(),
+            sanitize(&from)
+        )?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// The error of a file that no source could fill.
+const NOTHING: &str = "no source has the bytes";
+
+/// The bytes that an argument names.
+pub(super) struct Sought {
+    pub(super) content: Content,
+    /// The record of the URL, if a URL was named.
+    pub(super) own: Option<JobKey>,
+}
+
+impl Sought {
+    /// The bytes of a URL or of a digest.
+    ///
+    /// # Errors
+    /// When the text is neither, or the URL has no record with a digest, or several with different ones.
+    pub(super) fn named(text: &str, context: &Context) -> anyhow::Result<Self> {
+        let named = text
+            .split_once(':')
+            .and_then(|(name, hex)| Some((Algorithm::from_name(name)?, hex)));
+        if let Some((algorithm, hex)) = named {
+            let digest = Digest::from_hex(algorithm, hex.to_ascii_lowercase());
+            let digest = digest.with_context(|| {
+                format!("{hex} is no {} in hexadecimal digits", algorithm.name())
+            })?;
+            return Ok(Self {
+                content: Content::with(digest),
+                own: None,
+            });
+        }
+        let records = find_records(context, &[text.to_owned()])?;
+        let named = records.first().context("a URL was named")?;
+        let mut file = DomainReader::open(context.domain_file(&named.domain))?;
+        let metadata = file.metadata().clone();
+        let mut found: Vec<(Content, Record)> = vec![];
+        while let Some(document) = file.next()? {
+            let entry = document
+                .to_entry()
+                .filter(|entry| entry.record().path == named.path);
+            let Some(record) = entry.map(|entry| entry.record().clone()) else {
+                continue;
+            };
+            if let Some(content) = Content::of(&record).filter(|_| record.request_key().is_none())
+                && found.iter().all(|(known, _)| *known != content)
+            {
+                found.push((content, record));
+            }
+        }
+        anyhow::ensure!(
+            found.len() < 2,
+            "{text} has several records with different bytes: name the digest, such as sha256:HEX"
+        );
+        let (content, record) = found.pop().with_context(|| {
+            format!("{text} promises no digest, so that nothing that comes could be verified")
+        })?;
+        Ok(Self {
+            content,
+            own: Some(JobKey {
+                domain: named.domain.clone(),
+                path: named.path.clone(),
+                request: None,
+                variant: metadata.variant_of(&record),
+                alias: None,
+                scheme: metadata.scheme_of(&record),
+            }),
+        })
+    }
+}
+
+/// The full capture with these bytes, if the archive has one.
+///
+/// # Errors
+/// When the archive is damaged.
+pub(super) fn archived<'a>(
+    catalogue: &'a Catalogue,
+    copies: &Copies,
+) -> anyhow::Result<Option<Payload<'a>>> {
+    let Some(sha256) = copies.content.sha256() else {
+        return Ok(None);
+    };
+    let urls: Vec<String> = copies
+        .records
+        .iter()
+        .map(|copy| copy.url.to_string())
+        .collect();
+    match catalogue.content_of(&urls, sha256)? {
+        Some(payload) => Ok(Some(payload)),
+        None => catalogue.content_of_any(sha256),
+    }
+}
+
+/// The captures of the repository; `None` without an archive.
+pub(super) fn captures(context: &Context) -> Option<Catalogue> {
+    let files = ArchiveFiles::open(&context.config).ok()?;
+    Catalogue::open(files).ok()
+}
+
+/// The sources of one content, one after another.
+struct Getting<'a> {
+    asker: Asker<'a>,
+    stop: &'a Stop,
+    context: &'a Context,
+    /// Hosts that did not answer.
+    silent: HashSet<String>,
+}
+
+impl Getting<'_> {
+    /// Writes the content into an empty file, and returns where it is from.
+    fn get(
+        &mut self,
+        copies: &Copies,
+        sources: &[Source],
+        file: &mut File,
+    ) -> anyhow::Result<Option<String>> {
+        let bar = ProgressLine::new(sources.len() as u64, self.context.quiet);
+        let is_place = |source: &&Source| matches!(source.kind, SourceKind::Place(_));
+        let promised = sources.iter().filter(|source| !is_place(source));
+        let found = self.ask(promised, copies, file, &bar)?;
+        let found = match found {
+            None => self.from_archive(copies, file, &bar)?,
+            found => found,
+        };
+        let found = match found {
+            None => self.ask(sources.iter().filter(is_place), copies, file, &bar)?,
+            found => found,
+        };
+        bar.finish();
+        Ok(found)
+    }
+
+    fn ask<'s>(
+        &mut self,
+        sources: impl Iterator<Item = &'s Source>,
+        copies: &Copies,
+        file: &mut File,
+        bar: &ProgressLine,
+    ) -> anyhow::Result<Option<String>> {
+        for source in sources {
+            if self.stop.is_set() {
+                return Ok(None);
+            }
+            let host = source.url.host();
+            if self.silent.contains(host) {
+                continue;
+            }
+            bar.advance();
+            let why = match self.asker.copy(source, &copies.content, file)? {
+                Answer::Verified => return Ok(Some(source.url.to_string())),
+                Answer::Other(why) => why,
+                Answer::Silent(why) => {
+                    self.silent.insert(host.to_owned());
+                    why
+                }
+            };
+            bar.suspend(|| self.note(&format!("{}: {why}", source.url)));
+        }
+        Ok(None)
+    }
+
+    fn from_archive(
+        &self,
+        copies: &Copies,
+        file: &mut File,
+        bar: &ProgressLine,
+    ) -> anyhow::Result<Option<String>> {
+        let Some(catalogue) = captures(self.context) else {
+            return Ok(None);
+        };
+        let found = archived(&catalogue, copies).and_then(|found| {
+            let Some(payload) = found else {
+                return Ok(None);
+            };
+            payload.from_good_copy(|| {
+                file.set_len(0)?;
+                file.seek(SeekFrom::Start(0))?;
+                payload.copy_to(file)?;
+                file.seek(SeekFrom::Start(0))?;
+                let mut hasher = Hasher::new(&copies.content);
+                io::copy(&mut BufReader::new(&mut *file), &mut hasher)?;
+                let has_bytes = hasher.is_content(&copies.content);
+                anyhow::ensure!(has_bytes, "the archive has other bytes");
+                Ok(())
+            })?;
+            Ok(Some(format!(
+                "the archive: {}",
+                payload.capture.line.filename
+            )))
+        });
+        match found {
+            Ok(found) => Ok(found),
+            Err(error) => {
+                bar.suspend(|| self.note(&format!("the archive: {error:#}")));
+                file.set_len(0)?;
+                file.seek(SeekFrom::Start(0))?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if !self.context.quiet {
+            print_note(text);
+        }
+    }
+}

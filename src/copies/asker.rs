@@ -1,0 +1,245 @@
+//! Asks sources for sought bytes, and verifies what comes.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use urldb_fetch::{FetchOptions, Fetcher};
+use urldb_verdict::{
+    Body, BodyEnd, Decision, Hop, Job, JudgedJob, Observation, VerdictOptions, classify, is_proven,
+    undecided,
+};
+
+use super::content::Content;
+use super::source::{Source, options};
+use crate::config::Config;
+use crate::run;
+use crate::stop::Stop;
+
+/// Most requests for one body that breaks off.
+const MOST_REQUESTS: usize = 8;
+
+/// The first byte of an answer to a request for the rest of a body.
+const STATUS_PARTIAL: u16 = 206;
+
+/// Asks sources.
+pub struct Asker<'a> {
+    fetcher: Fetcher,
+    verdict: &'a VerdictOptions,
+    stop: &'a Stop,
+}
+
+/// The answer of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The bytes, verified.
+    Verified,
+    /// Why the source does not have the bytes, for people.
+    Other(String),
+    /// Why the host did not answer.
+    Silent(String),
+}
+
+/// A body that broke off.
+struct Begun {
+    /// Number of bytes in the file.
+    length: u64,
+    /// The value of `If-Range`; without one, the body begins anew.
+    validator: Option<String>,
+}
+
+impl<'a> Asker<'a> {
+    /// An asker of these sources.
+    ///
+    /// # Errors
+    /// When the HTTP client cannot be set up.
+    pub fn new(config: &'a Config, sources: &[Source], stop: &'a Stop) -> anyhow::Result<Self> {
+        Self::with(config, &options(config, sources), stop)
+    }
+
+    fn with(config: &'a Config, options: &FetchOptions, stop: &'a Stop) -> anyhow::Result<Self> {
+        Ok(Self {
+            fetcher: run::fetcher(config, options)?,
+            verdict: &config.check.verdict,
+            stop,
+        })
+    }
+
+    /// Asks each source for its content. `take` gets the number of the source and its answer, in the order in which the
+    /// answers come.
+    pub fn ask_all<'s>(
+        &self,
+        sources: impl Iterator<Item = (&'s Source, &'s Content)> + Send,
+        mut take: impl FnMut(usize, Answer),
+    ) {
+        let jobs = sources.enumerate();
+        let jobs =
+            jobs.map(|(number, (source, content))| source.job(content, vec![], number, false));
+        self.fetch(jobs, |judged| {
+            let JudgedJob {
+                job, observations, ..
+            } = judged;
+            if let Some(seen) = observations.last() {
+                take(job.line, self.answer(&job, seen));
+            }
+        });
+    }
+
+    /// Writes the content from a source into an empty file, and goes on by ranges (RFC 9110, 14) where the body breaks off.
+    /// Without the verified content, the file is empty again.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn copy(
+        &self,
+        source: &Source,
+        content: &Content,
+        file: &mut File,
+    ) -> anyhow::Result<Answer> {
+        let answer = self.copy_once(source, content, file)?;
+        if answer != Answer::Verified {
+            empty(file)?;
+        }
+        Ok(answer)
+    }
+
+    fn copy_once(
+        &self,
+        source: &Source,
+        content: &Content,
+        file: &mut File,
+    ) -> anyhow::Result<Answer> {
+        let mut begun = Begun {
+            length: 0,
+            validator: None,
+        };
+        let mut answer = Answer::Other("was not asked".to_owned());
+        for _ in 0..MOST_REQUESTS {
+            let job = source.job(content, begun.headers(), 0, true);
+            let Some((job, mut seen)) = self.fetch_one(job) else {
+                break;
+            };
+            answer = self.answer(&job, &seen);
+            let Some(last) = seen.last().filter(|last| (200..300).contains(&last.status)) else {
+                break;
+            };
+            if !begun.goes_on(last) {
+                empty(file)?;
+                begun = Begun {
+                    length: 0,
+                    validator: validator(last),
+                };
+            }
+            let Some(body) = &mut seen.body else { break };
+            let end = append(body, file)?;
+            let was = std::mem::replace(&mut begun.length, file.stream_position()?);
+            match end {
+                BodyEnd::Complete => return verified(content, file, answer),
+                _ if answer == Answer::Verified => return Ok(answer),
+                BodyEnd::Cut => break,
+                // The next request may get no further.
+                BodyEnd::Broken if begun.length == was => break,
+                BodyEnd::Broken => {}
+            }
+        }
+        Ok(answer)
+    }
+
+    fn fetch_one(&self, job: Job) -> Option<(Job, Observation)> {
+        let mut found = None;
+        self.fetch(std::iter::once(job), |judged| {
+            let JudgedJob {
+                job,
+                mut observations,
+                ..
+            } = judged;
+            found = observations.pop().map(|seen| (job, seen));
+        });
+        found
+    }
+
+    /// Fetches each job once.
+    fn fetch(&self, jobs: impl Iterator<Item = Job> + Send, done: impl FnMut(JudgedJob)) {
+        let once = |job: &Job, seen: &[Observation], options: &VerdictOptions| {
+            if seen.is_empty() {
+                return Decision::Retry {
+                    wait: Duration::ZERO,
+                    fresh: false,
+                };
+            }
+            Decision::Final(undecided(job, seen, options))
+        };
+        self.fetcher
+            .fetch_all(jobs, once, self.verdict, done, self.stop);
+    }
+
+    fn answer(&self, job: &Job, seen: &Observation) -> Answer {
+        if is_proven(&job.promise, seen)
+            && seen
+                .last()
+                .is_some_and(|last| last.status != STATUS_PARTIAL)
+        {
+            return Answer::Verified;
+        }
+        let why = classify(&job.promise, seen, &self.verdict.challenges).message();
+        match seen.hops.is_empty() {
+            true => Answer::Silent(why),
+            false => Answer::Other(why),
+        }
+    }
+}
+
+impl Begun {
+    /// The headers of a request for the rest.
+    fn headers(&self) -> Vec<(String, String)> {
+        let validator = self.validator.as_ref().filter(|_| self.length > 0);
+        validator.map_or_else(Vec::new, |validator| {
+            vec![
+                ("range".to_owned(), format!("bytes={}-", self.length)),
+                ("if-range".to_owned(), validator.clone()),
+            ]
+        })
+    }
+
+    /// Whether a response is the rest.
+    fn goes_on(&self, last: &Hop) -> bool {
+        let range = last.header("content-range").unwrap_or_default();
+        let start = format!("bytes {}-", self.length);
+        self.length > 0 && last.status == STATUS_PARTIAL && range.trim().starts_with(&start)
+    }
+}
+
+/// The strong validator of a response (RFC 9110, 13.1.5).
+fn validator(last: &Hop) -> Option<String> {
+    let etag = last.header("etag").filter(|etag| !etag.starts_with("W/"));
+    etag.or_else(|| last.header("last-modified"))
+        .map(str::to_owned)
+}
+
+fn empty(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(())
+}
+
+/// Appends what came of a body.
+fn append(body: &mut Body, file: &mut File) -> anyhow::Result<BodyEnd> {
+    let bytes = body.bytes.as_mut();
+    let bytes = bytes.context("there is no room for the body in the folder of temporary files")?;
+    io::copy(&mut bytes.reader()?, file).context("the file cannot be written")?;
+    Ok(body.end)
+}
+
+/// Verifies the whole file.
+fn verified(content: &Content, file: &mut File, answer: Answer) -> anyhow::Result<Answer> {
+    file.seek(SeekFrom::Start(0))?;
+    let is_content = content.is_read_from(io::BufReader::new(&mut *file))?;
+    Ok(match answer {
+        _ if is_content => Answer::Verified,
+        Answer::Verified => {
+            Answer::Other("the bytes came otherwise than they were written".to_owned())
+        }
+        other => other,
+    })
+}

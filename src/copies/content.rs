@@ -1,0 +1,140 @@
+//! The bytes that are sought, by their digests.
+
+use std::io::{self, Read, Write};
+
+use urldb_fetch::DigestHasher;
+use urldb_format::{Algorithm, Digest, Record};
+use urldb_verdict::Promise;
+
+/// Bytes that are known by at least one digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// The digests, the weakest first.
+    digests: Vec<Digest>,
+    /// Number of bytes, if it is known.
+    length: Option<u64>,
+}
+
+impl Content {
+    /// The bytes with this digest.
+    pub fn with(digest: Digest) -> Self {
+        Self {
+            digests: vec![digest],
+            length: None,
+        }
+    }
+
+    /// The bytes that a record promises; `None` if it promises no digest.
+    pub fn of(record: &Record) -> Option<Self> {
+        let digests: Vec<Digest> = record.digests().collect();
+        (!digests.is_empty()).then_some(Self {
+            digests,
+            length: record.content_length,
+        })
+    }
+
+    /// The digests, the weakest first.
+    pub fn digests(&self) -> &[Digest] {
+        &self.digests
+    }
+
+    /// The strongest digest.
+    pub fn strongest(&self) -> Option<&Digest> {
+        self.digests.last()
+    }
+
+    /// The digest of an algorithm, if it is known.
+    pub fn digest(&self, algorithm: Algorithm) -> Option<&Digest> {
+        let mut digests = self.digests.iter();
+        digests.find(|digest| digest.algorithm() == algorithm)
+    }
+
+    /// Adds a digest of the same bytes.
+    pub(super) fn add(&mut self, digest: Digest) {
+        if self.digest(digest.algorithm()).is_none() {
+            self.digests.push(digest);
+            self.digests.sort_unstable();
+        }
+    }
+
+    /// Whether both can be the same bytes: they have a digest in common, and nothing of them differs.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let is_other_length = |length: u64| self.length.is_some_and(|own| own != length);
+        let mut in_common = false;
+        for digest in &other.digests {
+            match self.digest(digest.algorithm()) {
+                Some(own) if own != digest => return false,
+                Some(_) => in_common = true,
+                None => {}
+            }
+        }
+        in_common && !other.length.is_some_and(is_other_length)
+    }
+
+    /// The SHA-256, if it is known.
+    pub fn sha256(&self) -> Option<[u8; 32]> {
+        let digest = self.digest(Algorithm::Sha256)?;
+        let bytes = data_encoding::HEXLOWER.decode(digest.hex().as_bytes());
+        bytes.ok()?.try_into().ok()
+    }
+
+    /// The promise that exactly these bytes keep.
+    pub(super) fn promise(&self) -> Promise {
+        let others = self.digests.iter();
+        let others = others.filter(|digest| digest.algorithm() != Algorithm::Sha256);
+        Promise {
+            length: self.length,
+            sha256: self.sha256(),
+            digests: others.cloned().collect(),
+            ..Promise::default()
+        }
+    }
+
+    /// Whether a reader has exactly these bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn is_read_from(&self, mut input: impl Read) -> io::Result<bool> {
+        let mut hasher = Hasher::new(self);
+        io::copy(&mut input, &mut hasher)?;
+        Ok(hasher.is_content(self))
+    }
+}
+
+/// Computes the length and the digests of bytes that are written into it.
+pub struct Hasher {
+    hashers: Vec<DigestHasher>,
+    length: u64,
+}
+
+impl Hasher {
+    /// A hasher with the algorithms of a content.
+    pub fn new(content: &Content) -> Self {
+        let algorithms = content.digests.iter().map(Digest::algorithm);
+        Self {
+            hashers: algorithms.map(DigestHasher::new).collect(),
+            length: 0,
+        }
+    }
+
+    /// Whether what was written is exactly the content.
+    pub fn is_content(self, content: &Content) -> bool {
+        let digests = self.hashers.into_iter().filter_map(DigestHasher::finish);
+        digests.eq(content.digests.iter().cloned())
+            && content.length.is_none_or(|length| length == self.length)
+    }
+}
+
+impl Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for hasher in &mut self.hashers {
+            hasher.update(bytes);
+        }
+        self.length += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

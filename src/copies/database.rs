@@ -1,0 +1,144 @@
+//! The records of a database that promise the same bytes.
+
+use std::collections::HashMap;
+
+use urldb_canon::RequestUrl;
+use urldb_format::{Digest, DomainReader, Metadata, Record, RecordEntry};
+use urldb_protocol::State;
+use urldb_verdict::JobKey;
+
+use super::content::Content;
+use crate::config::Config;
+use crate::ledger::Ledger;
+
+/// A record that promises sought bytes.
+#[derive(Debug, Clone)]
+pub struct RecordCopy {
+    /// Its URL.
+    pub url: RequestUrl,
+    /// The key of its job.
+    pub key: JobKey,
+    /// Its record, for the request.
+    pub record: Record,
+    /// The state that is believed; `None` if no run has asked for the URL.
+    pub state: Option<State>,
+}
+
+/// The records that promise sought bytes.
+#[derive(Debug, Clone)]
+pub struct Copies {
+    /// The bytes, with all digests that the records and the ledger know of them.
+    pub content: Content,
+    /// The records, those that are believed to be as promised first, then by URL.
+    pub records: Vec<RecordCopy>,
+}
+
+/// Finds the records of plain requests that promise these bytes, in one pass over the domain files. Files with mistakes
+/// count as far as they can be read.
+///
+/// # Errors
+/// When the folder of the database, a domain file, or the ledger of a domain with a copy cannot be read.
+pub fn find_copies(config: &Config, contents: Vec<Content>) -> anyhow::Result<Vec<Copies>> {
+    let mut sought: HashMap<Digest, Vec<usize>> = HashMap::new();
+    for (number, content) in contents.iter().enumerate() {
+        for digest in content.digests() {
+            sought.entry(digest.clone()).or_default().push(number);
+        }
+    }
+    let mut found = Search {
+        ledger: Ledger::new(&config.ledger_root()),
+        found: contents
+            .into_iter()
+            .map(|content| Copies {
+                content,
+                records: vec![],
+            })
+            .collect(),
+        sought,
+    };
+    if found.sought.is_empty() {
+        return Ok(found.found);
+    }
+    let database = config.open_database()?;
+    for path in database.files() {
+        let host = urldb_format::host_of(path);
+        let mut file = DomainReader::open(path)?;
+        let metadata = file.metadata().clone();
+        while let Some(document) = file.next()? {
+            if let Some(entry) = document.to_entry() {
+                found.note(&host, &metadata, &entry)?;
+            }
+        }
+        found.ledger.close(&host);
+    }
+    for copies in &mut found.found {
+        copies.records.sort_by(|one, other| {
+            let rank = |copy: &RecordCopy| copy.state != Some(State::Ok);
+            (rank(one), one.url.as_str()).cmp(&(rank(other), other.url.as_str()))
+        });
+    }
+    Ok(found.found)
+}
+
+/// One pass over the domain files.
+struct Search {
+    ledger: Ledger,
+    found: Vec<Copies>,
+    /// The numbers of the contents with a digest.
+    sought: HashMap<Digest, Vec<usize>>,
+}
+
+impl Search {
+    fn note(&mut self, host: &str, metadata: &Metadata, entry: &RecordEntry) -> anyhow::Result<()> {
+        let record = entry.record();
+        let mut numbers: Vec<usize> = record
+            .digests()
+            .filter_map(|digest| self.sought.get(&digest))
+            .flatten()
+            .copied()
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let Some(content) = Content::of(record).filter(|_| !numbers.is_empty()) else {
+            return Ok(());
+        };
+        let is_plain = record.request_key().is_none();
+        let scheme = metadata.scheme_of(record);
+        let Some(url) = RequestUrl::new(scheme, host, &record.path).filter(|_| is_plain) else {
+            return Ok(());
+        };
+        let key = JobKey {
+            domain: host.to_owned(),
+            path: record.path.clone(),
+            request: None,
+            variant: metadata.variant_of(record),
+            alias: None,
+            scheme,
+        };
+        self.ledger.open_at(&key)?;
+        let known = self.ledger.get(&key);
+        let state = known.map(|entry| entry.url_status.state);
+        let verified = known.and_then(|entry| {
+            let seen = entry.content.as_ref()?;
+            seen.verified_sha256(content.strongest()?)
+        });
+        for number in numbers {
+            let copies = &mut self.found[number];
+            if !copies.content.is_same(&content) {
+                continue;
+            }
+            let verified =
+                verified.and_then(|it| Digest::new(urldb_format::Algorithm::Sha256, &it));
+            for digest in content.digests().iter().cloned().chain(verified) {
+                copies.content.add(digest);
+            }
+            copies.records.push(RecordCopy {
+                url: url.clone(),
+                key: key.clone(),
+                record: record.clone(),
+                state,
+            });
+        }
+        Ok(())
+    }
+}

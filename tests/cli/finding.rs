@@ -1,0 +1,175 @@
+//! `get` and `find`: promised bytes from wherever they still are.
+
+use std::fs;
+
+use crate::sandbox::Sandbox;
+use crate::site::{network, promise, sha256};
+use crate::support::{Reply, Request, Server};
+
+const BODY: &str = "the promised bytes, long enough to break off\n";
+
+/// Hosts of one server, by the `Host` of the request.
+fn server(answer: impl Fn(&str, &Request) -> Option<Reply> + Send + Sync + 'static) -> Server {
+    Server::new(move |request| {
+        let host = request.header("host").unwrap_or_default().to_owned();
+        answer(&host, request).unwrap_or_else(|| Reply::new("404 Not Found", &[], "nothing here\n"))
+    })
+}
+
+/// A database in which `a.test`, `b.test` and `c.test` promise the same bytes.
+fn sandbox(server: &Server, more: &str) -> Sandbox {
+    let hosts = ["a.test", "b.test", "c.test", "place.test", "other.test"];
+    let config = network(server.address(), &hosts);
+    let sandbox = Sandbox::new(&format!("{config}{more}"));
+    for host in &hosts[..3] {
+        let record = promise(&format!("/{host}.csv"), BODY);
+        sandbox.write(&format!("urldb/{host}.yaml"), format!("---\n{record}"));
+    }
+    sandbox
+}
+
+#[test]
+fn the_next_copy_is_asked_where_one_is_gone_or_lies() {
+    let server = server(|host, _| match host {
+        "b.test" => Some(Reply::ok(BODY.replace('p', "q"))),
+        "c.test" => Some(Reply::ok(BODY)),
+        _ => None,
+    });
+    let sandbox = sandbox(&server, "");
+    let ran = sandbox.ok("get http://a.test/a.test.csv -o out.csv");
+    ran.says("from http://c.test/c.test.csv").complains(&[
+        "http://a.test/a.test.csv: answers 404 Not Found",
+        "http://b.test/b.test.csv: 45 bytes with sha256",
+    ]);
+    assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
+    let digest = format!("sha256:{}", sha256(BODY));
+    let ran = sandbox.exits(0, &format!("find {digest}"));
+    ran.says(&[
+        "verified  copy  http://c.test/c.test.csv",
+        "no        copy  http://a.test/a.test.csv: answers 404 Not Found",
+    ]);
+    // Without a file, the bytes go to standard output.
+    let ran = sandbox.ok(&format!("get {digest}"));
+    assert_eq!(ran.out, BODY);
+}
+
+#[test]
+fn nothing_is_written_that_is_not_verified() {
+    let server = server(|_, _| Some(Reply::ok("other bytes\n")));
+    let sandbox = sandbox(&server, "");
+    sandbox.write("out.csv", "as before\n");
+    sandbox
+        .exits(1, "get http://a.test/a.test.csv -o out.csv")
+        .complains("do not have these bytes");
+    let text = fs::read_to_string(sandbox.path("out.csv")).unwrap();
+    assert_eq!(text, "as before\n");
+    let ran = sandbox.exits(1, "find http://a.test/a.test.csv --format jsonl");
+    let lines = ran.json_lines();
+    assert_eq!(lines.len(), 3);
+    assert!(
+        lines.iter().all(|line| line["verified"] == false),
+        "{lines:?}"
+    );
+    sandbox
+        .exits(2, "get http://a.test/unknown.csv")
+        .complains("is not in the database");
+    sandbox
+        .exits(2, "get sha256:abc")
+        .complains("abc is no sha256 in hexadecimal digits");
+}
+
+#[test]
+fn a_body_that_breaks_off_goes_on_by_range() {
+    let server = server(|host, request| {
+        let whole = BODY.as_bytes();
+        match (host, request.header("range"), request.header("if-range")) {
+            ("a.test", None, _) => Some(
+                Reply::raw(format!(
+                    "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: {}\r\n\r\n{}",
+                    whole.len(),
+                    &BODY[..20]
+                ))
+                .close(),
+            ),
+            ("a.test", Some("bytes=20-"), Some("\"one\"")) => Some(Reply::new(
+                "206 Partial Content",
+                &["Content-Range: bytes 20-44/45", "ETag: \"one\""],
+                &whole[20..],
+            )),
+            _ => None,
+        }
+    });
+    let sandbox = sandbox(&server, "");
+    let ran = sandbox.ok("get http://a.test/a.test.csv -o out.csv");
+    ran.says("from http://a.test/a.test.csv");
+    assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn a_rest_of_other_bytes_is_not_taken() {
+    let server = server(|host, request| {
+        match (host, request.header("range")) {
+        ("a.test", None) => Some(
+            Reply::raw(format!(
+                "HTTP/1.1 200 OK\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Length: {}\r\n\r\n{}",
+                BODY.len(),
+                &BODY[..20]
+            ))
+            .close(),
+        ),
+        ("a.test", Some(_)) => Some(Reply::new(
+            "206 Partial Content",
+            &["Content-Range: bytes 20-44/45"],
+            "x".repeat(25),
+        )),
+        _ => None,
+    }
+    });
+    let sandbox = sandbox(&server, "");
+    sandbox.exits(1, "get http://a.test/a.test.csv -o out.csv");
+    assert!(!sandbox.path("out.csv").exists());
+}
+
+#[test]
+fn the_archive_and_the_places_are_asked_after_the_copies() {
+    let server = server(|host, request| match host {
+        "place.test" if request.target == format!("/{}", sha256(BODY)) => Some(Reply::ok(BODY)),
+        "other.test" => Some(Reply::new(
+            "429 Too Many Requests",
+            &["Retry-After: 3600"],
+            "",
+        )),
+        _ => None,
+    });
+    let places = "[find.a-place]\nurl = \"http://place.test/{sha256}\"\n\
+                  [find.other]\nurl = \"http://other.test/{alg}/{hex}?u={url}\"\n";
+    let sandbox = sandbox(&server, places);
+    let ran = sandbox.ok("get http://a.test/a.test.csv -o out.csv");
+    ran.says("from http://place.test/");
+    let ran = sandbox.exits(0, "find http://a.test/a.test.csv");
+    ran.says(&["verified  a-place", "no        other", "429"]);
+    // Neither `check` nor `run` asks a place.
+    let before = server.requests().len();
+    sandbox.exits(1, "check");
+    let asked = &server.requests()[before..];
+    assert!(
+        asked
+            .iter()
+            .all(|it| !it.header("host").unwrap().starts_with("place"))
+    );
+}
+
+#[test]
+fn the_archive_has_what_all_servers_have_lost() {
+    let server = server(|host, request| {
+        let is_first = request.connection == 0;
+        (host == "a.test" && is_first).then(|| Reply::ok(BODY))
+    });
+    let sandbox = sandbox(&server, "");
+    sandbox.exits(1, "run -d a.test -d b.test");
+    let ran = sandbox.ok("get http://b.test/b.test.csv -o out.csv");
+    ran.says("from the archive: ");
+    assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
+    sandbox.ok("find --broken").says("verified  archive");
+}
