@@ -25,5 +25,6 @@ mod project;
 pub mod report;
 pub mod run;
 pub mod schedule;
+pub mod seek;
 pub mod stop;
 pub mod sync;

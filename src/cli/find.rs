@@ -1,5 +1,6 @@
 //! `urldb find`.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -12,9 +13,10 @@ use super::get::{Sought, archived, captures};
 use super::print::output;
 use super::print::progress::ProgressLine;
 use super::print::style::ListFormat;
-use crate::copies::{Answer, Asker, Content, Copies, Hasher, Source, find_copies, sources_of};
+use crate::copies::{Content, Copies, Hasher, find_copies};
 use crate::exit::ExitCode;
 use crate::ledger::Ledger;
+use crate::seek::{Answer, Asker, Source, sources_of};
 use crate::stop::{Stop, stop_on_signals};
 
 /// Look for promised bytes elsewhere; every hit is verified
@@ -84,8 +86,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         named.collect::<anyhow::Result<_>>()?
     };
     let (contents, own): (Vec<Content>, Vec<Option<JobKey>>) =
-        sought.into_iter().map(|it| (it.content, it.own)).unzip();
-    let found = find_copies(&context.config, contents)?;
+        sought.into_iter().map(|it| (it.bytes, it.own)).unzip();
+    let found = find_copies(
+        &context.config,
+        &mut Ledger::new(&context.ledger()),
+        contents,
+    )?;
     let mut findings: Vec<Finding> = found
         .into_iter()
         .zip(own)
@@ -112,8 +118,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 
 /// The bytes of the URLs that are believed to be broken.
 fn broken(context: &Context) -> anyhow::Result<Vec<Sought>> {
-    let mut ledger = Ledger::new(&context.config.ledger_root());
-    let mut sought = vec![];
+    let mut ledger = Ledger::new(&context.ledger());
+    // Bytes that several broken URLs promise are sought once.
+    let (mut sought, mut known) = (vec![], HashSet::new());
     for path in context.config.open_database()?.files() {
         let host = urldb_format::host_of(path);
         let mut file = DomainReader::open(path)?;
@@ -123,8 +130,7 @@ fn broken(context: &Context) -> anyhow::Result<Vec<Sought>> {
                 continue;
             };
             let record = entry.record();
-            let Some(content) = Content::of(record).filter(|_| record.request_key().is_none())
-            else {
+            let Some(bytes) = Content::of(record).filter(|_| record.request_key().is_none()) else {
                 continue;
             };
             let key = JobKey {
@@ -137,9 +143,10 @@ fn broken(context: &Context) -> anyhow::Result<Vec<Sought>> {
             };
             ledger.open_at(&key)?;
             let state = ledger.get(&key).map(|entry| entry.url_status.state);
-            if state.is_some_and(urldb_protocol::State::is_broken) {
+            let mut is_new = || known.insert(bytes.strongest().cloned());
+            if state.is_some_and(urldb_protocol::State::is_broken) && is_new() {
                 sought.push(Sought {
-                    content,
+                    bytes,
                     own: Some(key),
                 });
             }
@@ -161,10 +168,11 @@ fn ask(findings: &mut [Finding], context: &Context, stop: &Stop) -> anyhow::Resu
     let asker = Asker::new(&context.config, &all, stop)?;
     let bar = ProgressLine::new(sources.len() as u64, context.quiet);
     let mut answers: Vec<Option<Answer>> = vec![None; sources.len()];
-    let asked = sources
+    let jobs: Vec<(&Source, &Content)> = sources
         .iter()
-        .map(|(number, source)| (source, &findings[*number].copies.content));
-    asker.ask_all(asked, |number, answer| {
+        .map(|(number, source)| (source, &findings[*number].copies.content))
+        .collect();
+    asker.ask_all(&jobs, |number, answer| {
         bar.advance();
         answers[number] = Some(answer);
     });
@@ -237,10 +245,8 @@ impl Finding {
             writeln!(out, "{name}{digest}")?;
         }
         for Found { place, at, answer } in &self.found {
-            let because = match answer {
-                Answer::Verified => None,
-                Answer::Other(why) | Answer::Silent(why) => Some(why.as_str()),
-            };
+            let because = answer.why();
+            let because = because.as_deref();
             match format {
                 ListFormat::Human => {
                     let word = if because.is_none() { "verified" } else { "no" };

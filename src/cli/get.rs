@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use urldb_format::{Algorithm, Digest, DomainReader, Record};
@@ -16,10 +16,10 @@ use super::print::output;
 use super::print::progress::ProgressLine;
 use super::print::style::{count, print_note};
 use crate::archive::{ArchiveFiles, Catalogue, Payload};
-use crate::copies::{
-    Answer, Asker, Content, Copies, Hasher, Source, SourceKind, find_copies, sources_of,
-};
+use crate::copies::{Content, Copies, Hasher, find_copies};
 use crate::exit::ExitCode;
+use crate::ledger::Ledger;
+use crate::seek::{Asker, Source, SourceKind, sources_of};
 use crate::stop::{Stop, stop_on_signals};
 
 /// Fetch promised bytes from wherever they still are
@@ -44,62 +44,39 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let sought = Sought::named(&args.content, context)?;
-    let mut found = find_copies(&context.config, vec![sought.content])?;
+    let mut ledger = Ledger::new(&context.ledger());
+    let mut found = find_copies(&context.config, &mut ledger, vec![sought.bytes])?;
     let copies = found.pop().context("a content was sought")?;
     let sources = sources_of(&copies, sought.own.as_ref(), &context.config);
     let mut getting = Getting {
         asker: Asker::new(&context.config, &sources, &stop)?,
         stop: &stop,
         context,
-        silent: HashSet::new(),
+        copies: &copies,
+        sources: &sources,
+        done: HashSet::new(),
     };
-    let output = args.output.as_ref().filter(|it| it.as_os_str() != "-");
+    let output = args.output.as_deref();
+    let output = output.filter(|it| it.as_os_str() != "-");
     let from = match output {
-        Some(output) => {
-            let mut from = None;
-            let path = context.directory.join(output);
-            let written = urldb_files::write_atomically_with(&path, |file| {
-                from = getting.get(&copies, &sources, file)?;
-                // Without the bytes, there is no new file.
-                from.as_ref()
-                    .map(|_| ())
-                    .ok_or_else(|| anyhow::anyhow!(NOTHING))
-            });
-            match written {
-                Err(error) if from.is_some() || error.to_string() != NOTHING => {
-                    return Err(error.context(format!("{} was not written", output.display())));
-                }
-                _ => from,
-            }
-        }
-        None => {
-            let mut file = urldb_files::unnamed_file()?;
-            let from = getting.get(&copies, &sources, &mut file)?;
-            if from.is_some() {
-                file.seek(SeekFrom::Start(0))?;
-                io::copy(&mut BufReader::new(file), &mut output::stdout())?;
-            }
-            from
-        }
+        Some(output) => getting.write_file(output)?,
+        None => getting.write_out()?,
     };
     anyhow::ensure!(!stop.is_set(), "interrupted; nothing was written");
     let Some(from) = from else {
-        let asked = count(sources.len() as u64, "URL");
+        let urls = count(sources.len() as u64, "URL");
         print_note(&format!(
-            "{asked} and the archive do not have these bytes; `urldb find` says why"
+            "{urls} and the archive do not have these bytes; `urldb find` says why"
         ));
         return Ok(ExitCode::Findings);
     };
     if let Some(output) = output.filter(|_| !context.quiet) {
-        let digest = copies
-            .content
-            .strongest()
-            .map_or_else(String::new, Digest::to_string);
+        let digest = copies.content.strongest();
+        let digest = digest.map_or_else(String::new, Digest::to_string);
+        let (output, from) = (output.display(), sanitize(&from));
         writeln!(
             output::stdout(),
-            "wrote {} with {digest}, from {}",
-            output.display(),
-            sanitize(&from)
+            "wrote {output} with {digest}, from {from}"
         )?;
     }
     Ok(ExitCode::Success)
@@ -110,7 +87,7 @@ const NOTHING: &str = "no source has the bytes";
 
 /// The bytes that an argument names.
 pub(super) struct Sought {
-    pub(super) content: Content,
+    pub(super) bytes: Content,
     /// The record of the URL, if a URL was named.
     pub(super) own: Option<JobKey>,
 }
@@ -130,7 +107,7 @@ impl Sought {
                 format!("{hex} is no {} in hexadecimal digits", algorithm.name())
             })?;
             return Ok(Self {
-                content: Content::with(digest),
+                bytes: Content::with(digest),
                 own: None,
             });
         }
@@ -156,11 +133,11 @@ impl Sought {
             found.len() < 2,
             "{text} has several records with different bytes: name the digest, such as sha256:HEX"
         );
-        let (content, record) = found.pop().with_context(|| {
+        let (bytes, record) = found.pop().with_context(|| {
             format!("{text} promises no digest, so that nothing that comes could be verified")
         })?;
         Ok(Self {
-            content,
+            bytes,
             own: Some(JobKey {
                 domain: named.domain.clone(),
                 path: named.path.clone(),
@@ -206,38 +183,62 @@ struct Getting<'a> {
     asker: Asker<'a>,
     stop: &'a Stop,
     context: &'a Context,
-    /// Hosts that did not answer.
-    silent: HashSet<String>,
+    copies: &'a Copies,
+    sources: &'a [Source],
+    /// Hosts that did not answer, or refuse requests.
+    done: HashSet<String>,
 }
 
 impl Getting<'_> {
+    /// Writes the file, if a source has its content, and returns where it is from.
+    fn write_file(&mut self, output: &Path) -> anyhow::Result<Option<String>> {
+        let mut from = None;
+        let path = self.context.directory.join(output);
+        let written = urldb_files::write_atomically_with(&path, |file| {
+            from = self.get(file)?;
+            // Without the bytes, there is no new file.
+            anyhow::ensure!(from.is_some(), NOTHING);
+            Ok(())
+        });
+        match written {
+            Err(error) if from.is_some() || error.to_string() != NOTHING => {
+                Err(error.context(format!("{} was not written", output.display())))
+            }
+            _ => Ok(from),
+        }
+    }
+
+    /// The same for standard output.
+    fn write_out(&mut self) -> anyhow::Result<Option<String>> {
+        let mut file = urldb_files::unnamed_file()?;
+        let from = self.get(&mut file)?;
+        if from.is_some() {
+            file.seek(SeekFrom::Start(0))?;
+            io::copy(&mut BufReader::new(file), &mut output::stdout())?;
+        }
+        Ok(from)
+    }
+
     /// Writes the content into an empty file, and returns where it is from.
-    fn get(
-        &mut self,
-        copies: &Copies,
-        sources: &[Source],
-        file: &mut File,
-    ) -> anyhow::Result<Option<String>> {
-        let bar = ProgressLine::new(sources.len() as u64, self.context.quiet);
+    fn get(&mut self, file: &mut File) -> anyhow::Result<Option<String>> {
+        let bar = ProgressLine::new(self.sources.len() as u64, self.context.quiet);
         let is_place = |source: &&Source| matches!(source.kind, SourceKind::Place(_));
-        let promised = sources.iter().filter(|source| !is_place(source));
-        let found = self.ask(promised, copies, file, &bar)?;
-        let found = match found {
-            None => self.from_archive(copies, file, &bar)?,
-            found => found,
-        };
-        let found = match found {
-            None => self.ask(sources.iter().filter(is_place), copies, file, &bar)?,
-            found => found,
-        };
+        let (places, promised): (Vec<&Source>, Vec<&Source>) =
+            self.sources.iter().partition(is_place);
+        let mut found = self.ask(&promised, file, &bar)?;
+        if found.is_none() {
+            found = self.ask_archive(file, &bar)?;
+        }
+        if found.is_none() {
+            found = self.ask(&places, file, &bar)?;
+        }
         bar.finish();
         Ok(found)
     }
 
-    fn ask<'s>(
+    fn ask(
         &mut self,
-        sources: impl Iterator<Item = &'s Source>,
-        copies: &Copies,
+        sources: &[&Source],
         file: &mut File,
         bar: &ProgressLine,
     ) -> anyhow::Result<Option<String>> {
@@ -246,29 +247,24 @@ impl Getting<'_> {
                 return Ok(None);
             }
             let host = source.url.host();
-            if self.silent.contains(host) {
+            if self.done.contains(host) {
                 continue;
             }
             bar.advance();
-            let why = match self.asker.copy(source, &copies.content, file)? {
-                Answer::Verified => return Ok(Some(source.url.to_string())),
-                Answer::Other(why) => why,
-                Answer::Silent(why) => {
-                    self.silent.insert(host.to_owned());
-                    why
-                }
+            let answer = self.asker.copy(source, &self.copies.content, file)?;
+            let Some(why) = answer.why() else {
+                return Ok(Some(source.url.to_string()));
             };
+            if answer.end().is_some() {
+                self.done.insert(host.to_owned());
+            }
             bar.suspend(|| self.note(&format!("{}: {why}", source.url)));
         }
         Ok(None)
     }
 
-    fn from_archive(
-        &self,
-        copies: &Copies,
-        file: &mut File,
-        bar: &ProgressLine,
-    ) -> anyhow::Result<Option<String>> {
+    fn ask_archive(&self, file: &mut File, bar: &ProgressLine) -> anyhow::Result<Option<String>> {
+        let copies = self.copies;
         let Some(catalogue) = captures(self.context) else {
             return Ok(None);
         };

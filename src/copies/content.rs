@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 
 use urldb_fetch::DigestHasher;
 use urldb_format::{Algorithm, Digest, Record};
+use urldb_protocol::Promised;
 use urldb_verdict::Promise;
 
 /// Bytes that are known by at least one digest.
@@ -30,6 +31,35 @@ impl Content {
         (!digests.is_empty()).then_some(Self {
             digests,
             length: record.content_length,
+        })
+    }
+
+    /// The bytes of a promise in the evidence of an incident; `None` without a digest.
+    pub fn stated(promised: &Promised) -> Option<Self> {
+        let further = promised.digests.iter();
+        let further = further.map(|(name, hex)| (Algorithm::from_name(name), hex));
+        let sha256 = promised
+            .sha256
+            .iter()
+            .map(|hex| (Some(Algorithm::Sha256), hex));
+        let digests = sha256.chain(further);
+        let mut digests: Vec<Digest> = digests
+            .filter_map(|(algorithm, hex)| Digest::from_hex(algorithm?, hex))
+            .collect();
+        digests.sort_unstable();
+        (!digests.is_empty()).then_some(Self {
+            digests,
+            length: promised.length,
+        })
+    }
+
+    /// The bytes that a promise is about; `None` without a digest.
+    pub fn promised(promise: &Promise) -> Option<Self> {
+        let mut digests: Vec<Digest> = promise.all_digests().collect();
+        digests.sort_unstable();
+        (!digests.is_empty()).then_some(Self {
+            digests,
+            length: promise.length,
         })
     }
 
@@ -79,7 +109,7 @@ impl Content {
     }
 
     /// The promise that exactly these bytes keep.
-    pub(super) fn promise(&self) -> Promise {
+    pub fn promise(&self) -> Promise {
         let others = self.digests.iter();
         let others = others.filter(|digest| digest.algorithm() != Algorithm::Sha256);
         Promise {
@@ -94,7 +124,7 @@ impl Content {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) fn is_read_from(&self, mut input: impl Read) -> io::Result<bool> {
+    pub fn is_read_from(&self, mut input: impl Read) -> io::Result<bool> {
         let mut hasher = Hasher::new(self);
         io::copy(&mut input, &mut hasher)?;
         Ok(hasher.is_content(self))

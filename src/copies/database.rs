@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use urldb_canon::RequestUrl;
 use urldb_format::{Digest, DomainReader, Metadata, Record, RecordEntry};
-use urldb_protocol::State;
+use urldb_protocol::{State, UrlCopies};
+use urldb_text::Shown;
 use urldb_verdict::JobKey;
 
 use super::content::Content;
@@ -33,12 +34,44 @@ pub struct Copies {
     pub records: Vec<RecordCopy>,
 }
 
+impl Copies {
+    /// The URLs that are believed to be as promised, but for those of the record of this job.
+    pub fn kept_beside(&self, job: &JobKey) -> UrlCopies {
+        self.kept(|copy| copy.key.domain == job.domain && copy.key.record() == job.record())
+    }
+
+    /// The URLs that are believed to be as promised, but for this one over any scheme.
+    pub fn kept_beside_url(&self, url: &str) -> UrlCopies {
+        let without_scheme = |url: &str| url.split_once(':').map(|(_, rest)| rest.to_owned());
+        let own = without_scheme(url);
+        self.kept(|copy| without_scheme(copy.url.as_str()) == own)
+    }
+
+    fn kept(&self, is_own: impl Fn(&RecordCopy) -> bool) -> UrlCopies {
+        let others = self.records.iter().filter(|copy| !is_own(copy));
+        let kept: Vec<&RecordCopy> = others
+            .filter(|copy| copy.state == Some(State::Ok))
+            .collect();
+        let named = kept.iter().take(UrlCopies::MOST);
+        UrlCopies {
+            count: kept.len() as u64,
+            urls: named
+                .map(|copy| Shown::new(copy.url.as_str(), Shown::LONGEST))
+                .collect(),
+        }
+    }
+}
+
 /// Finds the records of plain requests that promise these bytes, in one pass over the domain files. Files with mistakes
 /// count as far as they can be read.
 ///
 /// # Errors
 /// When the folder of the database, a domain file, or the ledger of a domain with a copy cannot be read.
-pub fn find_copies(config: &Config, contents: Vec<Content>) -> anyhow::Result<Vec<Copies>> {
+pub fn find_copies(
+    config: &Config,
+    ledger: &mut Ledger,
+    contents: Vec<Content>,
+) -> anyhow::Result<Vec<Copies>> {
     let mut sought: HashMap<Digest, Vec<usize>> = HashMap::new();
     for (number, content) in contents.iter().enumerate() {
         for digest in content.digests() {
@@ -46,7 +79,7 @@ pub fn find_copies(config: &Config, contents: Vec<Content>) -> anyhow::Result<Ve
         }
     }
     let mut found = Search {
-        ledger: Ledger::new(&config.ledger_root()),
+        ledger,
         found: contents
             .into_iter()
             .map(|content| Copies {
@@ -81,14 +114,14 @@ pub fn find_copies(config: &Config, contents: Vec<Content>) -> anyhow::Result<Ve
 }
 
 /// One pass over the domain files.
-struct Search {
-    ledger: Ledger,
+struct Search<'a> {
+    ledger: &'a mut Ledger,
     found: Vec<Copies>,
     /// The numbers of the contents with a digest.
     sought: HashMap<Digest, Vec<usize>>,
 }
 
-impl Search {
+impl Search<'_> {
     fn note(&mut self, host: &str, metadata: &Metadata, entry: &RecordEntry) -> anyhow::Result<()> {
         let record = entry.record();
         let mut numbers: Vec<usize> = record

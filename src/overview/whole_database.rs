@@ -13,7 +13,9 @@ use urldb_protocol::{
 use super::hosts::HostUrls;
 use super::sources::{DAYS, Sources};
 use super::{date_of, domain_of, replay};
+use crate::copies::{Content, find_copies};
 use crate::database::held::HeldUris;
+use crate::ledger::Ledger;
 
 /// Hours after which an overview is out of date, if too few intervals of runs are known.
 const STALE_AFTER: u64 = 72;
@@ -64,7 +66,7 @@ impl Sources<'_> {
         let elsewhere = self.affected_elsewhere(&hosts);
         totals.affected += elsewhere;
         totals.broken += elsewhere;
-        let [open, notices, closed] = self.sorted_incidents(&reasons, &results);
+        let [open, notices, closed] = self.sorted_incidents(&reasons, &results)?;
         let notices_of_hosts = notices.iter();
         warnings.extend(notices_of_hosts.filter_map(|it| certificate_ends(&it.incident)));
         Ok(Overview {
@@ -95,6 +97,33 @@ impl Sources<'_> {
         })
     }
 
+    /// Names the other URLs with the bytes of the only URL of each incident.
+    fn find_copies(&self, open: &mut [IncidentOverview]) -> anyhow::Result<()> {
+        let mut sought = vec![];
+        for (index, it) in open.iter().enumerate() {
+            let mut affected = it.incident.affected();
+            let (url, others) = (affected.next(), affected.next());
+            let Some(url) = url.filter(|_| others.is_none()) else {
+                continue;
+            };
+            let evidence = &it.incident.evidence;
+            if let Some(content) =
+                Content::stated(&evidence.promised).filter(|_| evidence.is_about(url))
+            {
+                sought.push((index, url.url.clone(), content));
+            }
+        }
+        let contents = sought
+            .iter()
+            .map(|(_, _, content)| content.clone())
+            .collect();
+        let found = find_copies(self.config, &mut Ledger::new(&self.ledger), contents)?;
+        for ((index, url, _), copies) in sought.iter().zip(found) {
+            open[*index].copies = Some(copies.kept_beside_url(url));
+        }
+        Ok(())
+    }
+
     fn held_uris(&self) -> HeldUris {
         let held = self.held.as_ref();
         let held = held.map(|path| HeldUris::read(self.config, path, |_| true));
@@ -106,7 +135,7 @@ impl Sources<'_> {
         &self,
         reasons: &HashMap<String, String>,
         results: &HashMap<String, ComesAndGoes>,
-    ) -> [Vec<IncidentOverview>; 3] {
+    ) -> anyhow::Result<[Vec<IncidentOverview>; 3]> {
         let mut incidents: Vec<&Incident> = self.incidents.values().collect();
         incidents.sort_by_key(|incident| incident.order());
         incidents.sort_by_key(|incident| match incident.closed {
@@ -117,9 +146,10 @@ impl Sources<'_> {
         let (open, closed): (Vec<_>, Vec<_>) = incidents
             .map(|incident| self.incident(incident, reasons, results))
             .partition(|it| it.incident.closed.is_none());
-        let (notices, open): (Vec<_>, Vec<_>) =
+        let (notices, mut open): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|it| it.incident.is_notice());
-        [open, notices, closed]
+        self.find_copies(&mut open)?;
+        Ok([open, notices, closed])
     }
 
     /// Affected URLs of open incidents that are in no row of a host: those of aliases, and of records
@@ -148,6 +178,7 @@ impl Sources<'_> {
                 .map(replay::step)
                 .collect(),
             results: results.filter(|_| is_one).cloned(),
+            copies: None,
             told: self.told.get(&incident.id).cloned().unwrap_or_default(),
             incident: incident.clone(),
         }

@@ -59,6 +59,7 @@ pub(super) fn state_finding(
             .is_some()
             .then(|| shown(&classification.observed)),
         not_archived: not_archived.filter(|_| classification.expected.is_some()),
+        copies: None,
         attempts: judged.observations.len(),
         since: status.map(|status| since(status, classification.state)),
         pending: pending && classification.state != State::Inconclusive,

@@ -12,11 +12,13 @@ use urldb_protocol::{
     Reason, RunInfo, Severity, State, Summary, Totals,
 };
 use urldb_verdict::{
-    CanonicalMismatch, HostCertificates, JudgedJob, Observation, SkippedRecords, Verdict,
+    CanonicalMismatch, HostCertificates, JobKey, JudgedJob, Observation, SkippedRecords, Verdict,
 };
 
+use crate::config::Config;
+use crate::copies::{Content, find_copies};
 use crate::exit::ExitCode;
-use crate::ledger::{JobRecord, StatusUpdate, Verification};
+use crate::ledger::{JobRecord, Ledger, StatusUpdate, Verification};
 use evidence::shown;
 pub(crate) use evidence::{agreement, evidence, observed, promised, redirect};
 pub use findings::ALIAS_DIFFERS;
@@ -45,6 +47,16 @@ pub struct Report {
     totals: Totals,
     archived: Vec<String>,
     results: Option<Vec<JobResult>>,
+    sought: Vec<SoughtCopies>,
+}
+
+/// A broken URL, whose bytes may be elsewhere.
+#[derive(Debug)]
+struct SoughtCopies {
+    /// The index of its finding.
+    finding: usize,
+    key: JobKey,
+    content: Content,
 }
 
 impl Report {
@@ -84,7 +96,19 @@ impl Report {
         *self.states.entry(state).or_default() += 1;
         *self.weighed.entry(weighed(judged, update)).or_default() += 1;
         self.cover(judged);
-        self.findings.extend(state_finding(record, update));
+        if let Some(finding) = state_finding(record, update) {
+            let content = Content::promised(&judged.job.promise);
+            self.sought.extend(
+                content
+                    .filter(|_| state.is_broken())
+                    .map(|content| SoughtCopies {
+                        finding: self.findings.len(),
+                        key: judged.job.key.clone(),
+                        content,
+                    }),
+            );
+            self.findings.push(finding);
+        }
         let unsteady = update.and_then(|update| intermittent(judged, update));
         self.findings.extend(unsteady);
         let mismatch = canonical_mismatch(judged);
@@ -156,6 +180,22 @@ impl Report {
     /// Sets the facts behind the failures.
     pub fn set_explanations(&mut self, explanations: Vec<Explanation>) {
         self.explanations = explanations;
+    }
+
+    /// Names the other URLs with the bytes of each broken one, as the ledger after the run believes them.
+    ///
+    /// # Errors
+    /// When the database or the ledger cannot be read.
+    pub fn find_copies(&mut self, config: &Config, ledger: &mut Ledger) -> anyhow::Result<()> {
+        let sought = std::mem::take(&mut self.sought);
+        let contents = sought.iter().map(|it| it.content.clone()).collect();
+        let found = find_copies(config, ledger, contents)?;
+        for (sought, copies) in sought.iter().zip(found) {
+            if let Some(finding) = self.findings.get_mut(sought.finding) {
+                finding.copies = Some(copies.kept_beside(&sought.key));
+            }
+        }
+        Ok(())
     }
 
     /// Sets the incidents after the run, and the counts over the whole database.

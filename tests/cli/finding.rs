@@ -1,6 +1,8 @@
 //! `get` and `find`: promised bytes from wherever they still are.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::sync::{Arc, Mutex};
 
 use crate::sandbox::Sandbox;
 use crate::site::{network, promise, sha256};
@@ -172,4 +174,32 @@ fn the_archive_has_what_all_servers_have_lost() {
     ran.says("from the archive: ");
     assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
     sandbox.ok("find --broken").says("verified  archive");
+}
+
+#[test]
+fn a_message_names_the_copies_of_a_broken_file() {
+    let lost = Arc::new(Mutex::new(BTreeSet::from(["c.test"])));
+    let known = Arc::clone(&lost);
+    let server = server(move |host, _| {
+        let is_lost = known.lock().unwrap().contains(host);
+        (!is_lost).then(|| Reply::ok(BODY))
+    });
+    let sandbox = sandbox(&server, "");
+    sandbox
+        .exits(1, "run")
+        .says("2 other URLs serve these bytes: http://a.test/a.test.csv,");
+    sandbox.ok("site pages");
+    let incident = fs::read_dir(sandbox.path("pages/incidents")).unwrap();
+    let pages = incident.map(|file| fs::read_to_string(file.unwrap().path()).unwrap_or_default());
+    assert!(
+        pages
+            .into_iter()
+            .any(|page| page.contains("2 other URLs serve these bytes"))
+    );
+    lost.lock().unwrap().extend(["a.test", "b.test"]);
+    sandbox
+        .exits(1, "run")
+        .says("no other URL here serves these bytes");
+    lost.lock().unwrap().clear();
+    sandbox.ok("run");
 }

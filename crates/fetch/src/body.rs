@@ -118,6 +118,8 @@ pub(crate) struct BodyReader {
     spool: Option<Spool>,
     decoder: Option<Decoder>,
     conversions: Option<Conversions>,
+    /// Most bytes of a body whose conversion is looked for; 0 if none is.
+    converted_limit: u64,
 }
 
 impl BodyReader {
@@ -129,14 +131,18 @@ impl BodyReader {
             spool: (limits.kept > 0).then(Spool::new),
             decoder,
             conversions: None,
+            converted_limit: 0,
         }
     }
 
     /// The same reader, which finds out whether a body without a coding has one of these forms.
     pub(crate) fn with_conversions(self, conversions: Option<Conversions>) -> Self {
         let conversions = conversions.filter(|_| self.decoder.is_none());
+        let longest = conversions.as_ref().map_or(0, Conversions::longest);
         Self {
             conversions,
+            // Also where no form is possible any more: how much is read depends on no piece.
+            converted_limit: longest.min(self.limits.coded_limit),
             ..self
         }
     }
@@ -172,13 +178,9 @@ impl BodyReader {
     /// The most bytes that are wanted now.
     fn limit(&self) -> u64 {
         let limit = self.promised_limit();
-        let limit = match self.spool {
+        match self.spool {
             Some(_) => limit.max(self.limits.limit.saturating_add(self.limits.beyond)),
-            None => limit,
-        };
-        match &self.conversions {
-            Some(forms) => limit.max(forms.longest().min(self.limits.coded_limit)),
-            None => limit,
+            None => limit.max(self.converted_limit),
         }
     }
 

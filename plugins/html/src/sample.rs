@@ -88,6 +88,7 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
     IncidentOverview {
         told: ToldIncident::Whole,
         results: Some(results()),
+        copies: None,
         steps: vec![IncidentStep {
             at: at(24),
             run: "run".to_owned(),

@@ -210,6 +210,7 @@ fn overview(text: &str) -> Overview {
             steps: vec![],
             told: ToldIncident::Whole,
             results: None,
+            copies: None,
         }],
         closed: vec![],
         mistakes: vec![],

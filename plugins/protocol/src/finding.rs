@@ -49,6 +49,9 @@ pub struct Finding {
     /// Why the archive does not have the whole of `observed`; absent if the archive has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<Shown>,
+    /// The other URLs of the database that serve the promised bytes; absent if nobody looked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<UrlCopies>,
     /// Number of requests to the URL.
     pub attempts: usize,
     /// When the URL entered this state.
@@ -113,6 +116,7 @@ impl Finding {
             expected: None,
             observed: None,
             not_archived: None,
+            copies: None,
             attempts: 0,
             since: None,
             pending: false,
@@ -120,6 +124,22 @@ impl Finding {
             muted: false,
         }
     }
+}
+
+/// The other URLs that serve the bytes of a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct UrlCopies {
+    /// Number of them.
+    pub count: u64,
+    /// The first five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<Shown>,
+}
+
+impl UrlCopies {
+    /// Most URLs that are named.
+    pub const MOST: usize = 5;
 }
 
 /// Something wrong in a domain file, so that a record cannot be read, or not as it was meant.

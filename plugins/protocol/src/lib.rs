@@ -35,7 +35,7 @@ pub use envelope::{
 };
 pub use event::{Ack, Because, EarlierIncident, EventKind};
 pub use explanation::{Explanation, ExplanationKind};
-pub use finding::{Finding, FixedMistake, Mistake};
+pub use finding::{Finding, FixedMistake, Mistake, UrlCopies};
 pub use incident::{Chapter, Evidence, Incident, Phase, TextDifference};
 pub use incident_events::{
     ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldBy, ToldIncident, UrlEvidence,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archived::{CaptureInfo, StoredCopies};
 use crate::envelope::Totals;
-use crate::finding::{Finding, Mistake};
+use crate::finding::{Finding, Mistake, UrlCopies};
 use crate::incident::{Incident, Phase};
 use crate::incident_events::{ComesAndGoes, ToldIncident, UrlEvidence};
 use crate::notice::{CertificateDates, Notice};
@@ -132,6 +132,8 @@ pub struct IncidentOverview {
     pub told: ToldIncident,
     /// The last results of the only affected URL, if it comes and goes.
     pub results: Option<ComesAndGoes>,
+    /// The other URLs that serve the bytes of the only affected URL, if the incident is open and a digest is promised.
+    pub copies: Option<UrlCopies>,
 }
 
 /// The change of an incident in one run.

@@ -75,7 +75,7 @@ pub use parts::{
     Each, MOST_INCIDENTS, Part, due, goes_on, has_other_news, part, parts, planned, tells,
 };
 pub use renderer::{Error, Renderer};
-pub use sentences::{is_unsettled, status_text, url_sentence};
+pub use sentences::{copies_in_words, is_unsettled, status_text, url_sentence};
 pub use shell::{AskedUrl, HEADER, HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
 pub use site::{
     Mark, PromiseCounts, SiteHeadline, blind_sentence, broken_runs, day_in_words, held_uris,

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 use url::Url;
-use urldb_protocol::{Evidence, Incident, Reason, State, Summary};
+use urldb_protocol::{Evidence, Incident, Reason, State, Summary, UrlCopies};
 use urldb_text::sanitize;
 
 use crate::numbers::{bytes, number, ratio};
@@ -379,6 +379,28 @@ pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
         "intermittent" => "comes and goes",
         _ => return None,
     })
+}
+
+/// The other URLs with the bytes of a URL: `2 other URLs serve these bytes: …`.
+pub(crate) fn copies_text(copies: &UrlCopies) -> Text {
+    let text = match copies.count {
+        0 => return Text::from("no other URL here serves these bytes"),
+        1 => "1 other URL serves these bytes: ".to_owned(),
+        count => format!("{} other URLs serve these bytes: ", number(count)),
+    };
+    let mut text = Text::from(text);
+    for (index, url) in copies.urls.iter().enumerate() {
+        text = text.own(if index == 0 { "" } else { ", " }).outside(url);
+    }
+    match copies.count - copies.urls.len() as u64 {
+        0 => text,
+        more => text.own(format!(" and {} more", number(more))),
+    }
+}
+
+/// The same in plain text.
+pub fn copies_in_words(copies: &UrlCopies) -> String {
+    copies_text(copies).plain()
 }
 
 /// The sentence of one URL with a state and a reason, without its subject: `answers 404 Not Found`. `redirect` is the

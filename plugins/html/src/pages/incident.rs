@@ -9,7 +9,9 @@ use urldb_protocol::{
     State,
 };
 use urldb_render::numbers::{age_in_words, counted, number};
-use urldb_render::{Mark, capitalized, day_in_words, is_unsettled, one_line, url_path};
+use urldb_render::{
+    Mark, capitalized, copies_in_words, day_in_words, is_unsettled, one_line, url_path,
+};
 
 use super::chapters::{ChapterRow, Chapters};
 use super::commands::CommandRow;
@@ -45,6 +47,8 @@ pub(crate) struct IncidentPage {
     results: String,
     marks: String,
     figures: Vec<Figure>,
+    /// The other URLs with the same bytes, in one sentence.
+    copies: Option<String>,
     commands: Vec<CommandRow>,
     first_chapters: Vec<ChapterRow>,
     last_chapters: Vec<ChapterRow>,
@@ -117,6 +121,10 @@ impl Views<'_> {
             closed: incident.closed.map(Time::moment),
             checked,
             end: end(incident),
+            copies: it
+                .copies
+                .as_ref()
+                .map(|it| capitalized(&copies_in_words(it))),
             ack: incident.ack.as_ref().map(acknowledgement),
             reminders: incident
                 .ack

@@ -81,6 +81,7 @@ fn finding(it: &IncidentOverview) -> Option<Finding> {
         expected: None,
         observed: None,
         not_archived: None,
+        copies: it.copies.clone(),
         attempts: 0,
         since: Some(incident.since),
         pending: false,

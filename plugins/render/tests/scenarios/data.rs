@@ -121,6 +121,7 @@ pub(crate) fn add(envelope: &mut Envelope, incident: Incident, reason: Option<&s
             expected: None,
             observed: None,
             not_archived: None,
+            copies: None,
             attempts: usize::try_from(incident.evidence.requests).unwrap(),
             since: None,
             pending: incident.phase == Phase::Unconfirmed,

@@ -117,6 +117,7 @@ fn opened(incident: Incident) -> IncidentOverview {
         steps: vec![],
         told: ToldIncident::Whole,
         results: None,
+        copies: None,
         incident,
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) 
         open.others(),
         open.earlier(),
         open.common(),
+        open.copies(),
     ];
     facts.extend(rest.into_iter().flatten());
     facts

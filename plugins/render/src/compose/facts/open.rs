@@ -10,7 +10,7 @@ use crate::compose::scope::Scope;
 use crate::compose::urls::{path_of, prefix};
 use crate::message::Fact;
 use crate::numbers::{age, count, day, moment, number, share};
-use crate::sentences::{Cause, Subject, is_unsettled};
+use crate::sentences::{Cause, Subject, copies_text, is_unsettled};
 use crate::text::Text;
 use crate::uses::notable_uses;
 
@@ -54,6 +54,27 @@ impl OpenGroup<'_> {
     pub(super) fn used(&self) -> Option<Fact> {
         let url = self.group.urls().next().filter(|_| self.is_one_url())?;
         notable_uses(self.envelope.uses(url)?)
+    }
+
+    /// The other URLs with the promised bytes.
+    pub(super) fn copies(&self) -> Option<Fact> {
+        let of = |url: &AffectedUrl| self.envelope.finding_of(url)?.copies.as_ref();
+        if !self.is_one_url() {
+            let copied = self
+                .group
+                .urls()
+                .filter(|url| of(url).is_some_and(|it| it.count > 0));
+            let copied = copied.count() as u64;
+            let text = format!(
+                "{} {} bytes that other URLs serve: ",
+                count(copied, "URL"),
+                if copied == 1 { "promises" } else { "promise" }
+            );
+            return (copied > 0)
+                .then(|| Fact::new("copies", Text::from(text).code("urldb find --broken")));
+        }
+        let copies = of(self.group.urls().next()?)?;
+        Some(Fact::new("copies", copies_text(copies)))
     }
 
     /// The fact behind the failures of several URLs of one host, unless the title tells it.

@@ -1,8 +1,9 @@
 //! Asks sources for sought bytes, and verifies what comes.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use urldb_fetch::{FetchOptions, Fetcher};
@@ -11,9 +12,9 @@ use urldb_verdict::{
     undecided,
 };
 
-use super::content::Content;
-use super::source::{Source, options};
+use super::source::{INTERVAL, Source, SourceKind, options};
 use crate::config::Config;
+use crate::copies::Content;
 use crate::run;
 use crate::stop::Stop;
 
@@ -39,6 +40,29 @@ pub enum Answer {
     Other(String),
     /// Why the host did not answer.
     Silent(String),
+    /// How the host refuses requests.
+    Refused(String),
+    /// Why the source was not asked: the last answer of its host.
+    NotAsked(String),
+}
+
+impl Answer {
+    /// The sentence for people, unless the bytes came.
+    pub fn why(&self) -> Option<String> {
+        match self {
+            Self::Verified => None,
+            Self::Other(why) | Self::Silent(why) | Self::Refused(why) => Some(why.clone()),
+            Self::NotAsked(why) => Some(format!("not asked, since the host {why}")),
+        }
+    }
+
+    /// Why the host is asked nothing more.
+    pub fn end(&self) -> Option<&str> {
+        match self {
+            Self::Silent(why) | Self::Refused(why) => Some(why),
+            _ => None,
+        }
+    }
 }
 
 /// A body that broke off.
@@ -66,16 +90,51 @@ impl<'a> Asker<'a> {
         })
     }
 
-    /// Asks each source for its content. `take` gets the number of the source and its answer, in the order in which the
-    /// answers come.
-    pub fn ask_all<'s>(
+    /// Asks each source for its content: promised URLs at once, then places one request after another. A place that refuses
+    /// a request or does not answer is not asked again. `take` gets the number of the source and its answer.
+    pub fn ask_all(&self, sources: &[(&Source, &Content)], mut take: impl FnMut(usize, Answer)) {
+        let mut places: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
+        let mut promised = vec![];
+        for (number, (source, _)) in sources.iter().enumerate() {
+            match &source.kind {
+                SourceKind::Place(name) => places.entry(name).or_default().push_back(number),
+                _ => promised.push(number),
+            }
+        }
+        self.ask_each(sources, &promised, &mut take);
+        while !places.is_empty() && !self.stop.is_set() {
+            let began = Instant::now();
+            let round: Vec<usize> = places
+                .values_mut()
+                .filter_map(VecDeque::pop_front)
+                .collect();
+            places.retain(|_, rest| !rest.is_empty());
+            self.ask_each(sources, &round, &mut |number, answer| {
+                if let (SourceKind::Place(name), Some(why)) =
+                    (&sources[number].0.kind, answer.end())
+                {
+                    let rest = places.remove(name.as_str()).unwrap_or_default();
+                    rest.into_iter()
+                        .for_each(|other| take(other, Answer::NotAsked(why.to_owned())));
+                }
+                take(number, answer);
+            });
+            if !places.is_empty() {
+                std::thread::sleep(INTERVAL.saturating_sub(began.elapsed()));
+            }
+        }
+    }
+
+    fn ask_each(
         &self,
-        sources: impl Iterator<Item = (&'s Source, &'s Content)> + Send,
-        mut take: impl FnMut(usize, Answer),
+        sources: &[(&Source, &Content)],
+        numbers: &[usize],
+        take: &mut impl FnMut(usize, Answer),
     ) {
-        let jobs = sources.enumerate();
-        let jobs =
-            jobs.map(|(number, (source, content))| source.job(content, vec![], number, false));
+        let jobs = numbers.iter().map(|number| {
+            let (source, content) = sources[*number];
+            source.job(content, vec![], *number, false)
+        });
         self.fetch(jobs, |judged| {
             let JudgedJob {
                 job, observations, ..
@@ -183,9 +242,10 @@ impl<'a> Asker<'a> {
             return Answer::Verified;
         }
         let why = classify(&job.promise, seen, &self.verdict.challenges).message();
-        match seen.hops.is_empty() {
-            true => Answer::Silent(why),
-            false => Answer::Other(why),
+        match seen.last().map(|last| last.status) {
+            None => Answer::Silent(why),
+            Some(429 | 503) => Answer::Refused(why),
+            Some(_) => Answer::Other(why),
         }
     }
 }

@@ -10,12 +10,11 @@ use urldb_fetch::{FetchOptions, HostOptions};
 use urldb_format::Digest;
 use urldb_verdict::{BodyUse, Job, JobKey, Keep, Request};
 
-use super::content::Content;
-use super::database::{Copies, RecordCopy};
 use crate::config::{Config, FindPlace};
+use crate::copies::{Content, Copies, RecordCopy};
 
 /// The shortest time between two requests to a place, and the longest wait for a host that refuses requests.
-const INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The relation of a source to the sought bytes.
