@@ -39,6 +39,16 @@ pub enum Format {
     DebianSources,
     /// catalog.json of a schema store
     Schemastore,
+    /// datapackage.json of a Data Package
+    Datapackage,
+    /// JSON-LD that describes files, such as Croissant and RO-Crate
+    Jsonld,
+    /// Metalink files (version 4, `.meta4`)
+    Metalink,
+    /// `*.dvc` files that import a URL
+    Dvc,
+    /// Output of `git annex whereis --json`
+    Annex,
     /// config/*.yml of OBO PURLs
     OboPurl,
     /// Rules of a static site, `_redirects`
@@ -125,6 +135,12 @@ impl Format {
             ("opam", _) => Some(Self::Opam),
             ("formula.json", _) => Some(Self::BrewJson),
             ("catalog.json", _) => Some(Self::Schemastore),
+            ("datapackage.json", _) => Some(Self::Datapackage),
+            ("ro-crate-metadata.json" | "croissant.json", _) | (_, Some("jsonld")) => {
+                Some(Self::Jsonld)
+            }
+            (_, Some("meta4" | "metalink")) => Some(Self::Metalink),
+            (_, Some("dvc")) => Some(Self::Dvc),
             (_, Some("json")) if name.starts_with("sources") => Some(Self::NixSources),
             ("_redirects", _) => Some(Self::Redirects),
             (_, Some("yml")) if is_in(path, "config") => Some(Self::OboPurl),

@@ -13,9 +13,9 @@ use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::own_file::Published;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    Location, Notice, ReadEvent, Sink, archive, bag, bazel_registry, brew_json, conandata,
-    debian_sources, input, jsonl, list, nix_sources, obo_purl, opam, own_file, redirects,
-    schemastore, sitemap, ssd3, sums, table, tfds,
+    Location, Notice, ReadEvent, Sink, annex, archive, bag, bazel_registry, brew_json, conandata,
+    datapackage, debian_sources, dvc, input, jsonl, jsonld, list, metalink, nix_sources, obo_purl,
+    opam, own_file, redirects, schemastore, sitemap, ssd3, sums, table, tfds,
 };
 use urldb_warc::index::INDEX_DIRECTORY;
 
@@ -221,7 +221,11 @@ fn read_one(
         | Format::Conandata
         | Format::Opam
         | Format::OboPurl
-        | Format::Redirects => {
+        | Format::Redirects
+        | Format::Datapackage
+        | Format::Jsonld
+        | Format::Metalink
+        | Format::Dvc => {
             read_editable(options, source, shown, sink)?;
         }
         Format::NixSources => nix_sources::read(source.unpacked(shown)?, shown, sink)?,
@@ -230,6 +234,7 @@ fn read_one(
             let base = options.needed_base()?;
             debian_sources::read(source.unpacked(shown)?, shown, base, sink)?;
         }
+        Format::Annex => annex::read(source.unpacked(shown)?, shown, sink)?,
         Format::Schemastore => schemastore::read(source.unpacked(shown)?, shown, sink)?,
         Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
@@ -279,6 +284,10 @@ fn read_editable(
         Format::Opam => opam::read(input, shown, sink)?,
         Format::OboPurl => obo_purl::read(input, shown, options.base, sink)?,
         Format::Redirects => redirects::read(input, shown, options.needed_base()?, sink)?,
+        Format::Datapackage => datapackage::read(input, shown, options.base, sink)?,
+        Format::Jsonld => jsonld::read(input, shown, options.base, sink)?,
+        Format::Metalink => metalink::read(input, shown, sink)?,
+        Format::Dvc => dvc::read(input, shown, sink)?,
         other => anyhow::bail!("{other:?} has no spans"),
     }
     Ok(())

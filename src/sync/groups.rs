@@ -88,6 +88,11 @@ pub(crate) fn states(format: Format) -> &'static [Group] {
         | Format::NixSources
         | Format::BrewJson
         | Format::DebianSources
+        | Format::Datapackage
+        | Format::Jsonld
+        | Format::Metalink
+        | Format::Dvc
+        | Format::Annex
         | Format::Files
         | Format::Bagit
         | Format::Warc

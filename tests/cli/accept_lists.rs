@@ -27,7 +27,7 @@ fn config(site: &Site, sources: &[(&str, &str, &str)]) -> String {
 }
 
 /// The lists with the contents of `/x` and `/y`, in every format that can be edited; each spells digests in its own way.
-fn lists(x: &str, y: &str) -> [(&'static str, String); 7] {
+fn lists(x: &str, y: &str) -> [(&'static str, String); 10] {
     let (upper, lower) = (sha256(x).to_uppercase(), sha256(y));
     [
         (
@@ -72,10 +72,31 @@ fn lists(x: &str, y: &str) -> [(&'static str, String); 7] {
                 "url {{\n  src: \"http://a.test/x\"\n  checksum: [ \"sha256={upper}\" ] # \n}}\n"
             ),
         ),
+        (
+            "datapackage.json",
+            format!(
+                "{{\"resources\": [ {{\"bytes\" : {},\n\"hash\": \"SHA256:{upper}\", \"path\": \"x\"}} ] }}",
+                x.len()
+            ),
+        ),
+        (
+            "crate.jsonld",
+            format!(
+                "{{\"contentUrl\": \"http://a.test/x\", \"contentSize\": \"{}\", \"sha256\":\n\"{upper}\"}}\n",
+                x.len()
+            ),
+        ),
+        (
+            "x.meta4",
+            format!(
+                "<metalink><file name=\"x\">\n<hash type=\"sha-256\"> {upper}\r\n</hash><size>{}</size><url>http://a.test/x</url></file></metalink>",
+                x.len()
+            ),
+        ),
     ]
 }
 
-const SOURCES: [(&str, &str, &str); 7] = [
+const SOURCES: [(&str, &str, &str); 10] = [
     ("sums", "sums", "SHA256SUMS"),
     ("bsd", "sums", "bsd.sha256"),
     ("table", "table", "a.csv"),
@@ -83,6 +104,9 @@ const SOURCES: [(&str, &str, &str); 7] = [
     ("bazel", "bazel-registry", "modules/*/source.json"),
     ("conan", "conandata", "conandata.yml"),
     ("opam", "opam", "packages/*/opam"),
+    ("package", "datapackage", "datapackage.json"),
+    ("crate", "jsonld", "crate.jsonld"),
+    ("metalink", "metalink", "x.meta4"),
 ];
 
 #[test]

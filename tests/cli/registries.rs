@@ -122,7 +122,7 @@ fn only_rules_that_a_pull_request_changes_are_asked() {
 type RegistryFile = fn(&str, &str) -> String;
 
 /// The files of registries by name, with their formats and the URLs that are left out of each.
-const REGISTRIES: [(&str, &str, &str, RegistryFile); 4] = [
+const REGISTRIES: [(&str, &str, &str, RegistryFile); 8] = [
     ("sources.json", "nix-sources", "1 git", |x, y| {
         let source = |name: &str, text: &str| {
             let digest = sha256(text);
@@ -158,6 +158,54 @@ const REGISTRIES: [(&str, &str, &str, RegistryFile); 4] = [
             source("y", y)
         )
     }),
+    ("whereis.json", "annex", "1 no-url", |x, y| {
+        let line = |name: &str, text: &str| {
+            let (digest, length) = (sha256(text), text.len());
+            format!(
+                "{{\"key\":\"SHA256E-s{length}--{digest}.x\",\"whereis\":[{{\"urls\":[\"http://a.test/{name}\"]}}]}}\n"
+            )
+        };
+        format!(
+            "{}{{\"key\":\"WORM--x\",\"whereis\":[]}}\n{}",
+            line("x", x),
+            line("y", y)
+        )
+    }),
+    ("datapackage.json", "datapackage", "1 inline", |x, y| {
+        let resource = |name: &str, text: &str| {
+            let (digest, length) = (sha256(text), text.len());
+            format!("{{\"path\": \"{name}\", \"bytes\": {length}, \"hash\": \"sha256:{digest}\"}}")
+        };
+        format!(
+            "{{\"resources\": [{},\n{{\"data\": []}}, {}]}}",
+            resource("x", x),
+            resource("y", y)
+        )
+    }),
+    ("ro-crate-metadata.json", "jsonld", "1 file-set", |x, y| {
+        let file = |id: &str, text: &str| {
+            let digest = sha256(text);
+            format!("{{\"@type\": \"File\", \"@id\": \"{id}\", \"sha256\": \"{digest}\"}}")
+        };
+        format!(
+            "{{\"@graph\": [{},\n{{\"@type\": \"FileSet\"}}, {}]}}",
+            file("http://a.test/x", x),
+            file("y", y)
+        )
+    }),
+    ("x.meta4", "metalink", "1 metaurl", |x, y| {
+        let file = |name: &str, text: &str| {
+            let (digest, length) = (sha256(text), text.len());
+            format!(
+                "<file name=\"{name}\"><size>{length}</size><hash type=\"sha-256\">{digest}</hash>\n<url>http://a.test/{name}</url></file>\n"
+            )
+        };
+        format!(
+            "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">{}<file><metaurl>x</metaurl></file>{}</metalink>\n",
+            file("x", x),
+            file("y", y)
+        )
+    }),
     ("packages/p/p.1/opam", "opam", "1 git", |x, y| {
         let source = |name: &str, text: &str| {
             let digest = sha256(text);
@@ -178,11 +226,12 @@ fn each_registry_is_checked_and_followed() {
         let repository = Repository::of(Sandbox::new(&site.network_of(&["a.test"])));
         let base = "--base http://a.test/";
         repository.write(file, text("first", "old"));
+        let list = format!("{format}:{file}");
         repository
-            .exits(1, &format!("check --list {file} {base}"))
+            .exits(1, &format!("check --list {list} {base}"))
             .says(&["broken[changed]: http://a.test/y", &format!("--> {file}:")]);
         repository.write(file, text("first", "other"));
-        repository.ok(&format!("add-list -y {file} {base}")).says(&[
+        repository.ok(&format!("add-list -y {list} {base}")).says(&[
             "2 added",
             &format!("left out: {left_out}"),
             &format!("format = \"{format}\""),
@@ -197,7 +246,7 @@ fn each_registry_is_checked_and_followed() {
         site.serve("/y", Reply::ok("newer"));
         repository.write(file, text("first", "newer"));
         repository
-            .ok(&format!("check --list {file} --changed-since HEAD"))
+            .ok(&format!("check --list {list} --changed-since HEAD"))
             .says("the URL is as promised");
         let asked = site.requests().split_off(before);
         assert!(
@@ -209,7 +258,7 @@ fn each_registry_is_checked_and_followed() {
 
 #[test]
 fn a_registry_that_a_program_writes_is_not_edited() {
-    for (file, format, _, text) in &REGISTRIES[..3] {
+    for (file, format, _, text) in &REGISTRIES[..4] {
         let site = Site::with(&[("/x", "first"), ("/y", "other")]);
         let sandbox = Sandbox::new(&site.network_of(&["a.test"]));
         sandbox.write(file, text("first", "other"));
@@ -248,4 +297,41 @@ fn schemas_of_a_store_are_followed() {
         "urldb/a.test.yaml",
         "---\n---\n_path: /1.json\nsource:\n- catalog\n---\n_path: /x.json\nsource:\n- catalog\n",
     );
+}
+
+#[test]
+fn imports_of_dvc_are_checked_and_followed() {
+    let site = Site::with(&[("/x", "first")]);
+    let sandbox = Sandbox::new(&site.network_of(&["a.test"]));
+    let import = "deps:\n- path: http://a.test/x\nouts:\n- md5: 8b04d5e3775d298e78455efc5ca404d5\n  size: 5\n  hash: md5\n  path: x\n";
+    sandbox.write("data/x.dvc", import);
+    sandbox.write("data/y.dvc", "outs:\n- path: y\n");
+    sandbox
+        .ok("check --list data/x.dvc")
+        .says("the URL is as promised");
+    sandbox.write(
+        "urldb.toml",
+        format!(
+            "{}\n[source.data]\nformat = \"dvc\"\npath = [\"data/*.dvc\"]\n",
+            sandbox.read("urldb.toml")
+        ),
+    );
+    sandbox.ok("sync").says(&["1 added", "left out: 1 no-url"]);
+    sandbox.assert_file(
+        "urldb/a.test.yaml",
+        "---\n---\n_path: /x\ncontent-length: 5\ncontent-md5: 8b04d5e3775d298e78455efc5ca404d5\nsource:\n- data\n",
+    );
+    site.serve("/x", Reply::ok("the second"));
+    sandbox
+        .ok("accept -y --all")
+        .says(&["--> data/x.dvc:4", "--> data/x.dvc:5", "accepted 1"]);
+    let edited = import
+        .replace(
+            "8b04d5e3775d298e78455efc5ca404d5",
+            "3212eb1ca5254451d20dfc92428d2cbe",
+        )
+        .replace("size: 5", "size: 10");
+    assert_eq!(sandbox.read("data/x.dvc"), edited);
+    sandbox.ok("sync --check").says("1 unchanged");
+    sandbox.ok("check").says("the URL is as promised");
 }

@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use urldb_format::Digest;
 
-use crate::input::{LineBreaks, read_document};
+use crate::input::read_document;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::raw_json::{Digests, JsonText, is_null, text_of};
 use crate::sums::{digests_of, item_below};
 
 /// The size limit of a file. Real ones have some hundred bytes.
@@ -33,18 +32,13 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let text = read_document(input, MAX_FILE, file)?;
-    // Some editors on Windows write a byte order mark.
-    let json = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let object: Object<'_> = serde_json::from_str(json).map_err(|error| ReadError::Malformed {
-        location: Location::line(file, error.line() as u64),
-        message: error.to_string(),
-    })?;
+    let json = JsonText::new(&text, file);
+    let object: Object<'_> = json.parse()?;
     let mut reader = Reader {
-        text: &text,
+        json,
         file,
         base,
         sink,
-        breaks: LineBreaks::of(&text),
     };
     match object.get("attestations") {
         Some(attestations) => reader.attestations(attestations),
@@ -55,15 +49,11 @@ pub fn read(
 type Object<'a> = BTreeMap<String, &'a RawValue>;
 
 struct Reader<'a, 'b> {
-    text: &'a str,
+    json: JsonText<'a>,
     file: &'a Arc<str>,
     base: Option<&'a str>,
     sink: &'a mut Sink<'b>,
-    breaks: LineBreaks,
 }
-
-/// The digests that a file has for a URL, each with its place.
-type Digests = Vec<(Digest, Option<Range<u64>>)>;
 
 impl<'a> Reader<'a, '_> {
     fn attestations(&mut self, all: &'a RawValue) -> Result<(), ReadError> {
@@ -101,7 +91,7 @@ impl<'a> Reader<'a, '_> {
                     _ => "type",
                 };
                 let raw = source.get("type").copied();
-                let location = self.location(raw);
+                let location = self.json.location(raw);
                 let message = format!("the source is a {kind}, not an archive");
                 (self.sink)(Notice::left_out(location, code, message).into())?;
             }
@@ -142,8 +132,8 @@ impl<'a> Reader<'a, '_> {
         let Some(url) = text_of(raw) else {
             return self.refuse(raw, "bad-value", "the URL is no text");
         };
-        let location = self.location(Some(raw));
-        let item = ListItem::new(location, &url).map(|item| with_digests(item, digests));
+        let location = self.json.location(Some(raw));
+        let item = ListItem::new(location, &url).map(|item| item.with_digests(digests));
         Ok((self.sink)(item.into())?)
     }
 
@@ -156,7 +146,7 @@ impl<'a> Reader<'a, '_> {
             return self.refuse(raw, "bad-value", &format!("`{folder}` is no object"));
         };
         for (name, raw) in in_order(&files) {
-            let location = self.location(Some(raw));
+            let location = self.json.location(Some(raw));
             let Some(base) = self.base else {
                 let message = format!("{folder}/{name} has a URL only below a base");
                 (self.sink)(Notice::left_out(location, "relative", message).into())?;
@@ -167,7 +157,7 @@ impl<'a> Reader<'a, '_> {
             };
             let path = folder_of(self.file).map(|it| format!("{it}/{folder}/{name}"));
             let item = item_below(base, &path.unwrap_or_default(), location);
-            let item = item.map(|it| with_digests(it, &digests));
+            let item = item.map(|it| it.with_digests(&digests));
             (self.sink)(item.into())?;
         }
         Ok(())
@@ -182,49 +172,21 @@ impl<'a> Reader<'a, '_> {
             self.refuse(raw, "bad-digest", "the digest is no text")?;
             return Ok(None);
         };
-        let location = self.location(Some(raw));
+        let location = self.json.location(Some(raw));
         let Some(digests) = digests_of(&text, &location, self.sink)? else {
             return Ok(None);
         };
-        // In text with escapes the bytes of the file are others.
-        let is_plain = raw.get().get(1..raw.get().len() - 1) == Some(&*text);
-        let start = self.offset(raw) + 1;
-        let place = |range: Range<usize>| (start + range.start) as u64..(start + range.end) as u64;
-        let digests = digests.into_iter();
-        let digests = digests.map(|(digest, range)| (digest, is_plain.then(|| place(range))));
+        let digests = digests.into_iter().map(|(digest, part)| {
+            let place = self.json.place(raw, &text, part);
+            (digest, place)
+        });
         Ok(Some(digests.collect()))
     }
 
     fn refuse(&mut self, raw: &RawValue, code: &str, why: &str) -> Result<(), ReadError> {
-        let notice = Notice::refused(self.location(Some(raw)), code, why);
+        let notice = Notice::refused(self.json.location(Some(raw)), code, why);
         Ok((self.sink)(notice.into())?)
     }
-
-    /// The offset of a value in the file: a raw value is a part of the text.
-    fn offset(&self, raw: &RawValue) -> usize {
-        raw.get().as_ptr().addr() - self.text.as_ptr().addr()
-    }
-
-    /// The location of a value; the first line without one.
-    fn location(&self, raw: Option<&RawValue>) -> Location {
-        let offset = raw.map_or(0, |raw| self.offset(raw));
-        Location::line(self.file, self.breaks.line(offset))
-    }
-}
-
-fn with_digests(mut item: ListItem, digests: &Digests) -> ListItem {
-    for (digest, place) in digests {
-        item.set_digest(digest, place.clone());
-    }
-    item
-}
-
-fn is_null(raw: &RawValue) -> bool {
-    raw.get() == "null"
-}
-
-fn text_of(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
 }
 
 fn object(raw: &RawValue) -> Option<Object<'_>> {

@@ -98,18 +98,36 @@ pub(crate) fn line_after<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
     1 + breaks as u64
 }
 
-/// The line breaks of a text.
-pub(crate) struct LineBreaks(Vec<usize>);
+/// The bytes of a block of [`LineBreaks`].
+const BLOCK: usize = 4 << 10;
 
-impl LineBreaks {
-    pub(crate) fn of(text: &str) -> Self {
-        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+/// The line breaks of a text. Memory holds a number for each block.
+pub(crate) struct LineBreaks<'a> {
+    text: &'a [u8],
+    /// The number of breaks before each block.
+    before: Vec<u64>,
+}
+
+impl<'a> LineBreaks<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let mut all = 0;
+        let before = text.as_bytes().chunks(BLOCK).map(|block| {
+            let before = all;
+            all += line_after(block.iter()) - 1;
+            before
+        });
+        Self {
+            before: before.collect(),
+            text: text.as_bytes(),
+        }
     }
 
     /// The line of the byte at this offset, from 1.
     pub(crate) fn line(&self, offset: usize) -> u64 {
-        let before = self.0.partition_point(|at| *at < offset);
-        1 + before as u64
+        let block = offset.min(self.text.len().saturating_sub(1)) / BLOCK;
+        let before = self.before.get(block).copied().unwrap_or_default();
+        let rest = self.text.iter().take(offset).skip(block * BLOCK);
+        before + line_after(rest)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Reads and writes lists of URLs: SSD3 catalogues, plain lists, sitemaps, tables, JSON lines, lists of digests,
-//! package registries, rules of redirects, `BagIt` bags, WARC and CDXJ.
+//! package registries, descriptions of data sets, rules of redirects, `BagIt` bags, WARC and CDXJ.
 //!
 //! A reader streams its source and passes a [`ReadEvent`] for each URL: a [`ListItem`] with the
 //! promise that the source makes, or a [`Notice`] about input that is not imported. A writer takes
@@ -16,6 +16,7 @@
 //! | [`bazel_registry`], [`brew_json`], [`conandata`], [`debian_sources`], [`nix_sources`], [`opam`] | package registries |
 //! | [`obo_purl`], [`redirects`] | redirect services |
 //! | [`schemastore`] | schema stores |
+//! | [`annex`], [`datapackage`], [`dvc`], [`jsonld`], [`metalink`] | descriptions of data sets and downloads |
 //! | [`own_file`] | files of the repository itself |
 //! | [`htaccess`] | redirects of Apache |
 //! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
@@ -26,26 +27,32 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+pub mod annex;
 pub mod archive;
 pub mod bag;
 pub mod bazel_registry;
 pub mod brew_json;
 pub mod conandata;
+pub mod datapackage;
 pub mod debian_sources;
 pub mod digest;
 pub mod documents;
+pub mod dvc;
 mod entries;
 mod escape;
 pub mod htaccess;
 pub mod input;
 mod json;
 pub mod jsonl;
+pub mod jsonld;
 pub mod list;
+pub mod metalink;
 pub mod model;
 pub mod nix_sources;
 pub mod obo_purl;
 pub mod opam;
 pub mod own_file;
+mod raw_json;
 pub mod redirects;
 pub mod schemastore;
 pub mod sitemap;

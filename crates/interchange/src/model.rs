@@ -150,6 +150,15 @@ impl ListItem {
         self.set_span(digest.algorithm().key(), range);
     }
 
+    /// Promises digests, each with its place in the file.
+    #[must_use]
+    pub(crate) fn with_digests(mut self, digests: &[(Digest, Option<Range<u64>>)]) -> Self {
+        for (digest, place) in digests {
+            self.set_digest(digest, place.clone());
+        }
+        self
+    }
+
     /// Promises a length; `range` is its place in the file, if it has one.
     pub(crate) fn set_length(&mut self, length: u64, range: Option<Range<u64>>) {
         self.record.content_length = Some(length);

@@ -43,7 +43,7 @@ struct Reader<'a, 'b> {
     file: &'a Arc<str>,
     sink: &'a mut Sink<'b>,
     tokens: Tokens<'a>,
-    breaks: LineBreaks,
+    breaks: LineBreaks<'a>,
 }
 
 /// A section with a source.

@@ -32,9 +32,22 @@ const OF_SERVERS: [&str; 2] = [".git", ".ht"];
 
 /// The promise of a file.
 #[derive(Default)]
-struct Content {
+pub(crate) struct Content {
     length: Option<u64>,
     digest: Option<Digest>,
+}
+
+impl Content {
+    /// The item with this promise.
+    pub(crate) fn promised(&self, mut item: ListItem) -> ListItem {
+        if let Some(length) = self.length {
+            item.set_length(length, None);
+        }
+        if let Some(digest) = &self.digest {
+            item.set_digest(digest, None);
+        }
+        item
+    }
 }
 
 /// The place of a file on the server.
@@ -84,15 +97,7 @@ pub fn read(
         let message = "the key of git-annex has neither a length nor a digest";
         return Ok(sink(left_out("annex", message).into())?);
     }
-    let promise = |mut item: ListItem| {
-        if let Some(length) = content.length {
-            item.set_length(length, None);
-        }
-        if let Some(digest) = &content.digest {
-            item.set_digest(digest, None);
-        }
-        item
-    };
+    let promise = |item| content.promised(item);
     let item = item_below(base, name, location.clone());
     sink(item.map(promise).into())?;
     if !index.iter().any(|index| index == file_name) {
@@ -165,7 +170,7 @@ fn key_in(path: &str) -> Option<&str> {
 }
 
 /// The promise of a key: `BACKEND-sLENGTH--DIGEST`, with a file extension after the digest if the backend ends in `E`.
-fn of_key(key: &str) -> Content {
+pub(crate) fn of_key(key: &str) -> Content {
     let Some((fields, name)) = key.split_once("--") else {
         return Content::default();
     };
@@ -181,9 +186,19 @@ fn of_key(key: &str) -> Content {
         Some(algorithm) => (algorithm, name.split('.').next().unwrap_or_default()),
         None => (backend, name),
     };
-    let algorithm = Algorithm::from_name(&algorithm.to_ascii_lowercase());
+    let algorithm = Algorithm::from_name(algorithm);
     let digest = algorithm.and_then(|algorithm| digest::parse(name, Some(algorithm)).ok());
     Content { length, digest }
+}
+
+/// Whether the digest of a key has an algorithm that no record holds.
+pub(crate) fn is_of_other_algorithm(key: &str) -> bool {
+    let backend = key.split('-').next().unwrap_or_default();
+    let name = backend.strip_suffix('E').unwrap_or(backend);
+    let has_digest = ["SHA", "BLAKE", "SKEIN", "MD5"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    has_digest && Algorithm::from_name(name).is_none()
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub(super) struct Args {
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources`, `bagit`, `htaccess` and `files`, or with the documents of `links`; the site of `redirects` and `obo-purl`; `http://` if names begin with a host
+    /// The URL of the folder with the files of `sums`, `bazel-registry`, `debian-sources`, `datapackage`, `jsonld`, `bagit`, `htaccess` and `files`, or with the documents of `links`; the site of `redirects` and `obo-purl`; `http://` if names begin with a host
     #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
     /// Name of the `table` column for a KEY: `url`, or the key of a record

@@ -454,6 +454,180 @@ def schemastore(path, text):
         else:
             for url in versions.values():
                 item(url, {})
+
+
+def datapackage(path, text):
+    for resource in json.loads(text.removeprefix("\ufeff"))["resources"]:
+        path = resource.get("path")
+        if path is None:
+            print("left out inline" if "data" in resource else "refused no-url")
+            continue
+        paths = path if isinstance(path, list) else [path]
+        length, hashed = resource.get("bytes"), resource.get("hash")
+        if len(paths) > 1:
+            if length is not None or hashed is not None:
+                print("left out parts")
+            length = hashed = None
+        if length is not None and not isinstance(length, int):
+            print("refused bad-length")
+            continue
+        digests = {}
+        if hashed is not None:
+            name, _, value = hashed.rpartition(":")
+            name = name or LENGTHS.get(len(value))
+            if name == "crc32":
+                print("left out algorithm")
+            elif name is None or not hexadecimal(value, name):
+                print("refused bad-digest")
+                continue
+            else:
+                digests[name] = value.lower()
+        for path in paths:
+            if path.startswith(("https:", "ftp:")):
+                item(path, digests, length)
+            elif ".." in path.split("/") or path.startswith("/"):
+                print("refused bad-name")
+            else:
+                item("https://b.test/d/" + quote(path), digests, length)
+
+
+def jsonld(path, text):
+    def walk(node):
+        if isinstance(node, list):
+            for child in node:
+                walk(child)
+        if isinstance(node, dict):
+            for key, child in node.items():
+                if key != "@context":
+                    walk(child)
+            describe({key.rpartition(":")[2]: value for key, value in node.items() if value is not None})
+
+    def describe(node):
+        types = node.get("@type", [])
+        types = {name.rpartition(":")[2] for name in ([types] if isinstance(types, str) else types)}
+        if "FileSet" in types:
+            print("left out file-set")
+        elif "contentUrl" not in node and not types & {"File", "FileObject"}:
+            pass
+        elif "containedIn" in node:
+            print("left out contained")
+        elif str(node.get("encodingFormat")).startswith("git+"):
+            print("left out git")
+        elif "contentUrl" not in node and not ("File" in types and "@id" in node):
+            print("refused no-url")
+        else:
+            file(node)
+
+    def file(node):
+        urls = node.get("contentUrl", node.get("@id"))
+        length = str(node["contentSize"]) if "contentSize" in node else None
+        if length and not length.isdigit():
+            print("left out size")
+            length = None
+        digests = {name: hexadecimal(node[name], name) for name in ORDER if node.get(name)}
+        if None in digests.values():
+            print("refused bad-digest")
+            return
+        for url in urls if isinstance(urls, list) else [urls]:
+            url = url["@id"] if isinstance(url, dict) else url
+            if url.startswith("#"):
+                print("left out relative")
+            else:
+                item(url if ":" in url else "https://b.test/d/" + url, digests, length)
+
+    walk(json.loads(text.removeprefix("\ufeff")))
+
+
+def metalink(path, text):
+    import xml.etree.ElementTree as tree
+
+    space = "{urn:ietf:params:xml:ns:metalink}"
+    for file in tree.fromstring(text.removeprefix("\ufeff").encode()).findall(f"{space}file"):
+        digests, sizes, is_refused = {}, file.findall(f"{space}size"), False
+        for _ in file.findall(f"{space}metaurl"):
+            print("left out metaurl")
+        for found in file.findall(f"{space}hash"):
+            name, value = found.get("type").replace("-", ""), found.text.strip()
+            if name not in BYTES:
+                print("left out algorithm")
+            elif hexadecimal(value, name) is None:
+                print("refused bad-digest")
+                is_refused = True
+            elif digests.setdefault(name, value.lower()) != value.lower():
+                print("refused contradiction")
+                is_refused = True
+        if sizes and not sizes[0].text.isdigit():
+            print("refused bad-length")
+            is_refused = True
+        for url in file.findall(f"{space}url") if not is_refused else []:
+            item("".join(url.itertext()).strip(), digests, sizes[0].text if sizes else None)
+
+
+def dvc(path, text):
+    import yaml
+
+    stage = yaml.safe_load(text)
+    deps, out = stage.get("deps", []), (stage.get("outs") or [{}])[0]
+    if not deps:
+        print("left out no-url")
+        return
+    if "cmd" in stage:
+        print("left out command")
+        return
+    length, digests = None, {}
+    if len(deps) == 1:
+        length, md5 = out.get("size"), out.get("md5")
+        if md5 and md5.endswith(".dir"):
+            print("left out folder")
+            return
+        if length is not None and not isinstance(length, int):
+            print("refused bad-length")
+            return
+        if md5 and out.get("hash") != "md5":
+            print("left out text-digest")
+        elif md5 and hexadecimal(md5, "md5") is None:
+            print("refused bad-digest")
+            return
+        elif md5:
+            digests["md5"] = md5
+    for dep in deps:
+        if "repo" in dep:
+            print("left out git")
+        elif "://" not in dep["path"]:
+            print("left out local")
+        else:
+            item(dep["path"], digests, length)
+
+
+def annex(path, text):
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        if not line.startswith('{"key"'):
+            print("refused bad-line")
+            continue
+        entry = json.loads(line)
+        urls = [url for where in ("whereis", "untrusted") for place in entry.get(where, []) for url in place["urls"]]
+        if not urls:
+            print("left out no-url")
+            continue
+        fields, _, name = entry["key"].partition("--")
+        backend, *fields = fields.split("-")
+        length = next((field[1:] for field in fields if field.startswith("s")), None)
+        digests = {}
+        if backend.startswith("BLAKE"):
+            print("left out algorithm")
+        if any(field.startswith("C") for field in fields):
+            length = None
+        elif backend.startswith(("SHA", "MD5")):
+            digests[backend.removesuffix("E").lower()] = name.partition(".")[0]
+        for url in urls:
+            if url.startswith("yt:"):
+                print("left out yt")
+            else:
+                item(url, digests, length)
+
+
 def htaccess(path, text):
     """Rules with names of their own, so that each answers for itself. A rule is on one line, or continued on the next one."""
     text = re.sub(r"\\\n", "", text)
@@ -519,6 +693,11 @@ FORMATS = {
     "brew-json": brew_json,
     "schemastore": schemastore,
     "opam": opam,
+    "datapackage": datapackage,
+    "jsonld": jsonld,
+    "metalink": metalink,
+    "dvc": dvc,
+    "annex": annex,
     "debian-sources": debian,
     "obo-purl": obo_purl,
     "redirects": lambda path, text: redirects(text, "http://a.test", None),
@@ -528,7 +707,7 @@ FORMATS = {
 
 
 def main():
-    if sys.argv[1] in ("conandata", "obo-purl"):
+    if sys.argv[1] in ("conandata", "obo-purl", "dvc"):
         try:
             import yaml  # noqa: F401
         except ImportError:

@@ -3,6 +3,7 @@
 //! - `round_trip`: what a writer writes, its reader reads, as far as the format can hold it.
 //! - `reading`: files as other programs and people write them.
 //! - `entries`: registries that are one list in JSON.
+//! - `manifests`: descriptions of data sets and downloads.
 //! - `opam`: files of opam.
 //! - `redirecting`: rules of redirects.
 //! - `sitemap`: sitemaps and their indexes.
@@ -26,6 +27,7 @@ mod documents_corpus;
 mod documents_hostile;
 mod entries;
 mod htaccess;
+mod manifests;
 mod opam;
 mod reading;
 mod redirecting;

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use urldb_format::{Algorithm, Digest, Mapping, Value};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    ListItem, bazel_registry, conandata, digest, obo_purl, opam, redirects, sums, table, tfds,
+    ListItem, bazel_registry, conandata, datapackage, digest, dvc, jsonld, metalink, obo_purl,
+    opam, redirects, sums, table, tfds,
 };
 
 use crate::common::Taken;
@@ -270,5 +271,62 @@ proptest! {
         }
         let read = |bytes: &[u8]| Taken::of(|sink| opam::read(bytes, &"opam".into(), sink));
         check(&text, 2 * sources.len(), &read)?;
+    }
+
+    #[test]
+    fn of_packages(sources in sources()) {
+        let resources = sources.iter().map(|source| {
+            let (name, length) = (&source.name, source.length);
+            let digest = match source.form % 2 {
+                0 => source.digest(Algorithm::Md5).hex().to_uppercase(),
+                _ => format!("sha256:{}", source.digest(Algorithm::Sha256).hex()),
+            };
+            let length = if source.form & 4 > 0 { format!("\"{length}\"") } else { length.to_string() };
+            format!("\n{{\"path\" : \"{name}\", \"bytes\": {length},\"hash\":\"{digest}\", \"\u{e9}\": \"\"}}")
+        });
+        let text = format!("\u{feff}{{\"resources\": [{}]}}", resources.collect::<Vec<_>>().join(","));
+        let read = |bytes: &[u8]| Taken::of(|sink| datapackage::read(bytes, &"p".into(), Some("https://a.test/"), sink));
+        check(&text, 2 * sources.len(), &read)?;
+    }
+
+    #[test]
+    fn of_json_ld(sources in sources()) {
+        let files = sources.iter().map(|source| {
+            let (name, length) = (&source.name, source.length);
+            let (sha256, md5) = (source.spelled(Algorithm::Sha256), source.spelled(Algorithm::Md5));
+            match source.form % 2 {
+                0 => format!("{{\"sha256\": \"{sha256}\", \"contentUrl\": \"{name}\", \"contentSize\": \"{length}\", \"md5\":\"{md5}\"}}"),
+                _ => format!("{{\"\u{e9}\": {{\n\"@type\": \"File\", \"@id\": \"https://a.test/{name}\", \"contentSize\": {length} , \"sc:sha256\": \"{sha256}\",\n\"md5\": \"{md5}\"}}}}"),
+            }
+        });
+        let text = format!("\u{feff}{{\"@graph\": [{}]}}", files.collect::<Vec<_>>().join(",\n"));
+        let read = |bytes: &[u8]| Taken::of(|sink| jsonld::read(bytes, &"j".into(), Some("https://b.test/"), sink));
+        check(&text, 3 * sources.len(), &read)?;
+    }
+
+    #[test]
+    fn of_metalinks(sources in sources(), has_bom: bool) {
+        let mut text = String::from(if has_bom { "\u{feff}" } else { "" });
+        text.push_str("<metalink><!-- \u{e9} -->");
+        for source in &sources {
+            let (name, length) = (&source.name, source.length);
+            let (sha512, md5) = (source.spelled(Algorithm::Sha512), source.digest(Algorithm::Md5).hex().to_owned());
+            let blank = ["", " ", "\r\n"][usize::from(source.form) % 3];
+            let file = format!("<file name='{name}'><url>https://a.test/{name}</url><url>https://b.test/{name}</url>\n<hash type=\"sha-512\">{blank}{sha512}{blank}</hash><size>{blank}{length}</size><hash type=\"md5\">{md5}</hash></file>");
+            text.push_str(&file);
+        }
+        text.push_str("</metalink>");
+        let read = |bytes: &[u8]| Taken::of(|sink| metalink::read(bytes, &"m".into(), sink));
+        check(&text, 6 * sources.len(), &read)?;
+    }
+
+    #[test]
+    fn of_dvc(source in source()) {
+        let (name, length) = (&source.name, source.length);
+        let md5 = source.digest(Algorithm::Md5).hex().to_owned();
+        let quote = ["", "'", "\""][usize::from(source.form) % 3];
+        let text = format!("# \u{e9}\ndeps:\n- path: http://a.test/{name} # x\n  size: 1\nouts:\n- size: {length}\n  path: \u{e9}\n  hash: md5\n  md5: '{md5}'\n- md5: {quote}x{quote}\n");
+        let read = |bytes: &[u8]| Taken::of(|sink| dvc::read(bytes, &"x.dvc".into(), sink));
+        check(&text, 2, &read)?;
     }
 }

@@ -9,8 +9,9 @@ use urldb_format::{Algorithm, Value};
 use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
-    NoticeSeverity, ReadError, ReadEvent, Sink, bazel_registry, brew_json, conandata,
-    debian_sources, nix_sources, obo_purl, opam, redirects, schemastore, sums, table, tfds,
+    NoticeSeverity, ReadError, ReadEvent, Sink, annex, bazel_registry, brew_json, conandata,
+    datapackage, debian_sources, dvc, jsonld, metalink, nix_sources, obo_purl, opam, redirects,
+    schemastore, sums, table, tfds,
 };
 
 /// Files of a tree.
@@ -664,6 +665,246 @@ fn catalogues_of_schemas() {
     });
     compare("schemastore", &files, &|bytes, path, sink| {
         schemastore::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+#[test]
+fn packages_of_data() {
+    let mut numbers = Numbers(20);
+    let around = [
+        "{\"name\": \"x\", \"resources\": [",
+        "], \"version\": \"1\"}",
+    ];
+    let files = json_tree("datapackage.json", around, &mut |file, index| {
+        let url = format!("https://a.test/{file}/{index}");
+        let path = match numbers.below(9) {
+            0 => "\"data\": []".to_owned(),
+            1 => "\"title\": \"\"".to_owned(),
+            2 => format!("\"path\": [\"{index}.csv\", \"{url}\"]"),
+            3 => format!("\"path\": [\"{index} b/\u{e9}.csv\"]"),
+            4 => "\"path\": \"../x\"".to_owned(),
+            5 => format!("\"path\": \"ftp://a.test/{index}\""),
+            6 => format!("\"path\": \"d/{file}/{index}.csv\""),
+            _ => format!("\"path\":\n\"{url}\""),
+        };
+        let bytes = match numbers.below(6) {
+            0 => String::new(),
+            1 => ", \"bytes\": null".to_owned(),
+            2 => ", \"bytes\": 1.5".to_owned(),
+            _ => format!(", \"bytes\": {}", numbers.below(1 << 40)),
+        };
+        let hash = match numbers.below(9) {
+            0 => String::new(),
+            1 => format!(", \"hash\": \"sha256:{}\"", numbers.hex(64)),
+            2 => ", \"hash\": \"crc32:aaaaaaaa\"".to_owned(),
+            3 => ", \"hash\": \"word\"".to_owned(),
+            4 => format!(", \"hash\": \"sha512:{}\"", numbers.hex(128)),
+            5 => format!(", \"hash\": \"sha1:{}\"", numbers.hex(39)),
+            _ => format!(", \"hash\": \"{}\"", numbers.hex(32)),
+        };
+        format!("{{{path}{bytes}{hash}, \"schema\": {{\"fields\": [{{\"path\": 1}}]}}}}")
+    });
+    compare("datapackage", &files, &|bytes, path, sink| {
+        let file = path.display().to_string().into();
+        datapackage::read(bytes, &file, Some("https://b.test/d/"), sink)
+    });
+}
+
+#[test]
+fn descriptions_in_json_ld() {
+    let mut numbers = Numbers(21);
+    let around = [
+        "{\"@context\": {\"sha256\": \"sc:sha256\", \"x\": {\"contentUrl\": \"https://c.test/\"}}, \"@graph\": [",
+        "]}",
+    ];
+    let files = json_tree("x.jsonld", around, &mut |file, index| {
+        let url = format!("https://a.test/{file}/{index}");
+        let kind = [
+            "cr:FileObject",
+            "File",
+            "cr:FileSet",
+            "Dataset",
+            "DataDownload",
+            "File",
+        ];
+        let kind = kind[usize::try_from(numbers.below(6)).unwrap()];
+        let kind = match numbers.below(3) {
+            0 => format!("[\"X\", \"{kind}\"]"),
+            _ => format!("\"{kind}\""),
+        };
+        let id = match numbers.below(5) {
+            0 => format!("\"#{index}\""),
+            1 => format!("\"d/{index}%20b\""),
+            2 => "null".to_owned(),
+            _ => format!("\"{url}/id\""),
+        };
+        let urls = match numbers.below(7) {
+            0 | 1 => String::new(),
+            2 => format!(", \"contentUrl\": [\"{url}\", {{\"@id\": \"{url}/2\"}}]"),
+            3 => format!(", \"sc:contentUrl\": \"x/{index}\""),
+            4 => ", \"contentUrl\": \"ftp://a.test/\"".to_owned(),
+            _ => format!(", \"contentUrl\": \"{}\"", url.replace('/', "\\/")),
+        };
+        let size = match numbers.below(5) {
+            0 => String::new(),
+            1 => ", \"contentSize\": \"1 kB\"".to_owned(),
+            2 => format!(", \"contentSize\": {}", numbers.below(1 << 40)),
+            _ => format!(", \"contentSize\": \"{}\"", numbers.below(1 << 40)),
+        };
+        let sha256 = match numbers.below(6) {
+            0 => String::new(),
+            1 => ", \"sha256\": \"https://x.test/80\"".to_owned(),
+            2 => ", \"sha256\": \"\"".to_owned(),
+            _ => format!(
+                ", \"sha256\": \"{}\", \"md5\": \"{}\"",
+                numbers.hex(64),
+                numbers.hex(32)
+            ),
+        };
+        let more = match numbers.below(8) {
+            0 => ", \"containedIn\": {\"@id\": \"x\"}",
+            1 => ", \"encodingFormat\": \"git+https\"",
+            2 => ", \"encodingFormat\": [\"text/csv\"], \"containedIn\": null",
+            _ => "",
+        };
+        let object = format!("{{\"@type\": {kind}, \"@id\": {id}{urls}{size}{sha256}{more}}}");
+        match numbers.below(3) {
+            0 => format!("{{\"@type\": \"Dataset\", \"distribution\": [[{object}], 1.5, true]}}"),
+            _ => object,
+        }
+    });
+    compare("jsonld", &files, &|bytes, path, sink| {
+        let file = path.display().to_string().into();
+        jsonld::read(bytes, &file, Some("https://b.test/d/"), sink)
+    });
+}
+
+#[test]
+fn downloads_of_metalink() {
+    let mut numbers = Numbers(22);
+    let name = |number| format!("{number}.meta4");
+    let head = |_| {
+        "<?xml version=\"1.0\"?>\n<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\" xmlns:x=\"urn:x\">\n".to_owned()
+    };
+    let mut files = tree(&name, &head, &mut |file, index| {
+        let mut entry = format!("<file name=\"{file}-{index}\">");
+        for _ in 0..numbers.below(4) {
+            let (digits, name) = [(64, "sha-256"), (32, "md5"), (128, "sha-512"), (8, "crc32")]
+                [usize::try_from(numbers.below(4)).unwrap()];
+            let value = match numbers.below(12) {
+                0 => "word".to_owned(),
+                1 => format!("\n{} ", numbers.hex(digits)),
+                _ => numbers.hex(digits),
+            };
+            let hash = format!("<hash type=\"{name}\">{value}</hash>");
+            entry.push_str(&hash);
+        }
+        entry.push_str(match numbers.below(4) {
+            0 => "<size>many</size>",
+            1 => "",
+            2 => "<x:y z='1'/><size>0</size>",
+            _ => "<size>99</size><pieces length=\"1\" type=\"md5\"><hash>word</hash></pieces>",
+        });
+        for mirror in 0..numbers.below(4) {
+            let mirror = match numbers.below(6) {
+                0 => "<url>ftp://a.test/</url>".to_owned(),
+                1 => format!("<url priority='1'>https://a.test/{file}?a&amp;b&#61;{index}</url>"),
+                2 => "<metaurl mediatype=\"torrent\">https://t.test/</metaurl>".to_owned(),
+                3 => format!("<url> <![CDATA[https://c.test/{index}]]><!-- x -->\n</url>"),
+                _ => format!("<url>https://m{mirror}.test/{file}/{index}</url>\n"),
+            };
+            entry.push_str(&mirror);
+        }
+        entry + "</file>\n"
+    });
+    for (_, text) in &mut files {
+        text.push_str("</metalink>\n");
+    }
+    compare("metalink", &files, &|bytes, path, sink| {
+        metalink::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+#[test]
+fn imports_of_dvc() {
+    let mut numbers = Numbers(23);
+    let files = (0..4_000).map(|file| {
+        let mut text = String::from("# \u{e9}\nmd5: x\n");
+        if numbers.below(9) == 0 {
+            text.push_str("cmd: make\n");
+        }
+        let deps = numbers.below(8);
+        if deps > 0 {
+            text.push_str("deps:\n");
+        }
+        for dep in 0..deps.saturating_sub(4).max(deps.min(1)) {
+            let dep = match numbers.below(8) {
+                0 => "- path: data\n  repo:\n    url: https://g.test/r\n".to_owned(),
+                1 => "- {path: ../x, md5: y}\n".to_owned(),
+                2 => "- path: ftp://a.test/x\n".to_owned(),
+                _ => format!("- size: 1\n  path: 'https://a.test/{file}/{dep}'\n"),
+            };
+            text.push_str(&dep);
+        }
+        let md5 = format!("abc{}", numbers.hex(29).to_lowercase());
+        let md5 = match numbers.below(9) {
+            0 => format!("{md5}.dir"),
+            1 => "word".to_owned(),
+            _ => md5,
+        };
+        let size = ["many", "0", "1234567", "99"][usize::try_from(numbers.below(4)).unwrap()];
+        let outs = match numbers.below(6) {
+            0 => "outs: []\n".to_owned(),
+            1 => format!("outs:\n- md5: {md5}\n  path: x\n"),
+            2 => format!("outs:\n- size: {size}\n  path: x\n"),
+            _ => format!(
+                "outs:\n- md5: {md5}\n  size: {size}\n  hash: md5\n  path: x\n- md5: {md5}\n"
+            ),
+        };
+        text.push_str(&outs);
+        (PathBuf::from(format!("{file}.dvc")), text)
+    });
+    let files: Vec<_> = files.collect();
+    compare("dvc", &files, &|bytes, path, sink| {
+        dvc::read(bytes, &path.display().to_string().into(), sink)
+    });
+}
+
+#[test]
+fn keys_of_annex() {
+    let mut numbers = Numbers(24);
+    let files = tree(
+        &|number| format!("{number}.json"),
+        &|_| "\n".to_owned(),
+        &mut |file, index| {
+            let digest = numbers.hex(64).to_lowercase();
+            let key = match numbers.below(8) {
+                0 => "URL--https&c%%a.test".to_owned(),
+                1 => format!("WORM-s{index}-m1--x"),
+                2 => format!("SHA256-s{index}-S4-C1--{digest}"),
+                3 => format!("BLAKE2B256E-s{index}--{digest}.x"),
+                4 => format!("MD5E-m1-s{index}--{}.tar.gz", digest.split_at(32).0),
+                5 => format!("SHA256--{digest}"),
+                _ => format!("SHA256E-s{index}--{digest}.x"),
+            };
+            let url = format!("https://a.test/{file}/{index}");
+            let urls = match numbers.below(6) {
+                0 => "[]".to_owned(),
+                1 => format!("[\"yt:{url}\", \"{url}\"]"),
+                2 => format!("[\"{url}\", \"ftp://a.test/\"]"),
+                _ => format!("[\"{url}\"]"),
+            };
+            match numbers.below(9) {
+                0 => "word\n".to_owned(),
+                1 => format!("{{\"key\": \"{key}\", \"untrusted\": [{{\"urls\": {urls}}}]}}\n\n"),
+                _ => format!(
+                    "{{\"key\": \"{key}\", \"file\": \"\\u00e9\", \"whereis\": [{{\"urls\": []}}, {{\"urls\": {urls}}}]}}\n"
+                ),
+            }
+        },
+    );
+    compare("annex", &files, &|bytes, path, sink| {
+        annex::read(bytes, &path.display().to_string().into(), sink)
     });
 }
 
