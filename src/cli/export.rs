@@ -9,8 +9,8 @@ use clap::ValueEnum;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use urldb_format::DomainFile;
-use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, ssd3, sums, table};
+use urldb_format::{Algorithm, DomainFile};
+use urldb_interchange::{DomainRecord, archive, jsonl, list, metalink, sitemap, ssd3, sums, table};
 
 use super::Context;
 use super::args::SelectArgs;
@@ -25,6 +25,7 @@ use crate::git::{GitEnv, Repository};
 Examples:
   urldb export ssd3 > catalogue.uric
   urldb export sums --base https://example.org/data/ | sha256sum -c
+  urldb export metalink -c releases > releases.meta4
   urldb export table -c core > core.csv")]
 pub(super) struct Args {
     /// The format
@@ -34,6 +35,14 @@ pub(super) struct Args {
     /// For `sums`: name files relative to this URL; without it names begin with the host
     #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
+    /// For `sums`: the algorithm, `md5`, `sha1`, `sha256`, `sha384` or `sha512`
+    #[arg(long, value_name = "ALGORITHM", value_parser = parse_algorithm, default_value = "sha256")]
+    algorithm: Algorithm,
+}
+
+fn parse_algorithm(text: &str) -> Result<Algorithm, String> {
+    let algorithm = Algorithm::from_name(text);
+    algorithm.ok_or_else(|| "write md5, sha1, sha256, sha384 or sha512".to_owned())
 }
 
 /// The formats that can be exported.
@@ -49,8 +58,10 @@ enum Format {
     Table,
     /// One JSON object per line, with everything in the database
     Jsonl,
-    /// Input of `sha256sum -c`
+    /// Input of `sha256sum -c`, or of the program for another --algorithm
     Sums,
+    /// A Metalink (RFC 5854): records with the same digest are mirrors of one file
+    Metalink,
     /// An index of the promises, by URL and digest
     Cdxj,
 }
@@ -75,7 +86,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
                 .base
                 .clone()
                 .unwrap_or_else(|| format!("{}://", listed.scheme()));
-            Ok(listed.is_plain() && sums::write(out, &base, listed)?)
+            Ok(listed.is_plain() && sums::write(out, &base, args.algorithm, listed)?)
         })?,
         Format::Sitemap => {
             let mut writer = sitemap::Writer::new(out)?;
@@ -83,6 +94,14 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
                 Ok(is_url(listed) && writer.write(listed)?)
             })?;
             writer.finish()?;
+            left_out
+        }
+        Format::Metalink => {
+            let mut writer = metalink::Writer::default();
+            let left_out = each(args, context, |listed, _| {
+                Ok(is_url(listed) && writer.add(listed))
+            })?;
+            writer.finish(out)?;
             left_out
         }
         Format::Table => {

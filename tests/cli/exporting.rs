@@ -261,3 +261,40 @@ fn a_list_has_both_schemes_of_a_domain() {
     copy.ok("import list list");
     copy.assert_file(FILE, &sandbox.read(FILE));
 }
+
+#[test]
+fn digests_go_out_as_sums_of_each_algorithm_and_as_mirrors() {
+    let sandbox = Sandbox::new("");
+    let sha256 = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+    let md5 = "b1946ac92492d2347c6235b4d2611184";
+    sandbox.write(
+        "urldb/a.test.yaml",
+        format!(
+            "---\nhttps: true\n---\n_path: /\n---\n_path: /d/a%20b.txt\ncontent-md5: {md5}\ncontent-sha256: {sha256}\nschemes:\n- https\n---\n_path: /other\ncontent-md5: {md5}\nschemes:\n- https\n"
+        ),
+    );
+    sandbox.write(
+        "urldb/b.test.yaml",
+        format!("---\n---\n_path: /a%20b.txt?x&y\ncontent-length: 6\ncontent-sha256: {sha256}\n"),
+    );
+    let sums = sandbox
+        .ok("export sums --algorithm md5 --base https://a.test/")
+        .complains("2 records left out");
+    assert_eq!(sums.out, format!("{md5}  d/a b.txt\n{md5}  other\n"));
+    sandbox
+        .exits(2, "export sums --algorithm crc")
+        .complains("write md5, sha1, sha256, sha384 or sha512");
+    let metalink = sandbox.ok("export metalink").complains("1 record left out");
+    assert_snapshot!("metalink", metalink.out);
+    // An import into another database makes the same records, and a mirror gets the facts of the other.
+    sandbox.write("x.meta4", &metalink.out);
+    let other = Sandbox::new("");
+    other.write("x.meta4", &metalink.out);
+    other.ok("import metalink x.meta4").says("3 added");
+    assert_eq!(
+        other.read("urldb/b.test.yaml"),
+        format!(
+            "---\n---\n_path: /a%20b.txt?x&y\ncontent-length: 6\ncontent-md5: {md5}\ncontent-sha256: {sha256}\n"
+        )
+    );
+}

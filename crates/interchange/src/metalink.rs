@@ -14,6 +14,10 @@ use crate::model::{ListItem, Location, Notice, NoticeSeverity, ReadError, Sink};
 use crate::raw_json::Digests;
 use crate::sums::notice;
 
+mod writer;
+
+pub use writer::Writer;
+
 /// The size limit of a file. The URLs of one `file` take up to six times its size in memory.
 const MAX_FILE: u64 = 8 << 20;
 

@@ -274,6 +274,11 @@ impl<R: BufRead> BufRead for LineCounter<R> {
     }
 }
 
+/// Whether XML can hold a text that has no line breaks.
+pub(crate) fn is_xml(text: &str) -> bool {
+    !text.contains(|char: char| char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}'))
+}
+
 /// Writes one sitemap.
 #[derive(Debug)]
 pub struct Writer<W> {
@@ -294,7 +299,7 @@ impl<W: Write> Writer<W> {
     /// If the output fails, or the sitemap already has [`MAX_URLS`].
     pub fn write(&mut self, domain_record: &DomainRecord<'_>) -> io::Result<bool> {
         let url = domain_record.url();
-        if url.contains(|char: char| char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}')) {
+        if !is_xml(url) {
             return Ok(false);
         }
         if self.urls == MAX_URLS {

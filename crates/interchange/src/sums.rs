@@ -228,26 +228,27 @@ fn name_of(base: &str, url: &str) -> Option<String> {
     (back.to_string() == url).then_some(name)
 }
 
-/// Writes a line; false if the record has no SHA-256, or its URL has no name below the base.
+/// Writes a line; false if the record has no digest of the algorithm, or its URL has no name below the base.
 pub fn write(
     output: &mut impl Write,
     base: &str,
+    algorithm: Algorithm,
     domain_record: &DomainRecord<'_>,
 ) -> io::Result<bool> {
-    let sha256 = domain_record.record.content_sha256.as_deref();
-    let sha256 = sha256.and_then(|text| digest::parse(text, Some(Algorithm::Sha256)).ok());
-    let (Some(sha256), Some(name)) = (sha256, name_of(base, domain_record.url())) else {
+    let promised = domain_record.record.digest(algorithm);
+    let promised = promised.and_then(|text| digest::parse(text, Some(algorithm)).ok());
+    let (Some(digest), Some(name)) = (promised, name_of(base, domain_record.url())) else {
         return Ok(false);
     };
-    let sha256 = sha256.hex();
+    let hex = digest.hex();
     if name.contains(['\\', '\n', '\r']) {
         let name = name
             .replace('\\', "\\\\")
             .replace('\n', "\\n")
             .replace('\r', "\\r");
-        writeln!(output, "\\{sha256}  {name}")?;
+        writeln!(output, "\\{hex}  {name}")?;
     } else {
-        writeln!(output, "{sha256}  {name}")?;
+        writeln!(output, "{hex}  {name}")?;
     }
     Ok(true)
 }

@@ -1,8 +1,8 @@
 //! What a writer writes, its reader reads, as far as the format can hold it.
 
 use proptest::prelude::*;
-use urldb_format::{HELD_URIS, Mapping, Metadata, Record, Value};
-use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, sums, table};
+use urldb_format::{Algorithm, Digest, HELD_URIS, Mapping, Metadata, Record, Value};
+use urldb_interchange::{DomainRecord, archive, jsonl, list, metalink, sitemap, sums, table};
 
 use crate::common::Taken;
 
@@ -118,11 +118,77 @@ proptest! {
     }
 
     #[test]
+    fn sums_of_any_algorithm_come_back(index in 0_usize..5, bytes: [u8; 64], name in "[a-z \\\\]{1,4}") {
+        let algorithm = Algorithm::ALL[index];
+        let digest = Digest::new(algorithm, &bytes[..algorithm.length()]).unwrap();
+        let mut record = Record::new(format!("/{}", name.replace(' ', "%20").replace('\\', "%5C")));
+        record.set_digest(&digest);
+        let metadata = Metadata::default();
+        let domain_record = DomainRecord::new("a.test", &metadata, &record).unwrap();
+        let base = format!("{}://a.test/", domain_record.scheme());
+        for other in Algorithm::ALL {
+            let mut line = Vec::new();
+            let is_written = sums::write(&mut line, &base, other, &domain_record).unwrap();
+            prop_assert_eq!(is_written, other == algorithm);
+            if is_written {
+                let taken = Taken::of(|sink| sums::read(&line[..], &"sums".into(), &base, sink));
+                prop_assert_eq!(&taken.items[0].record, &record);
+            }
+        }
+    }
+
+    #[test]
+    fn mirrors_of_a_metalink_come_back(
+        promises in prop::collection::vec((0_u8..3, 0_u8..32, proptest::option::of(0_u64..2)), 1..8),
+    ) {
+        let metadata = Metadata { http: true, https: true, ..Metadata::default() };
+        let mut records = vec![];
+        for (number, (content, algorithms, length)) in promises.iter().enumerate() {
+            let mut record = Record::new(format!("/{content}/a%20b?c&{number}"));
+            record.content_length = *length;
+            for (index, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+                if algorithms >> index & 1 > 0 {
+                    record.set_digest(&Digest::new(algorithm, &vec![*content; algorithm.length()]).unwrap());
+                }
+            }
+            records.push(record);
+        }
+        let mut writer = metalink::Writer::default();
+        let mut wanted = vec![];
+        for record in &records {
+            let domain_record = DomainRecord::new("a.test", &metadata, record).unwrap();
+            prop_assert_eq!(writer.add(&domain_record), record.digests().next().is_some());
+            if record.digests().next().is_some() {
+                wanted.extend(domain_record.urls().map(|url| (url.to_string(), record)));
+            }
+        }
+        let mut xml = vec![];
+        writer.finish(&mut xml).unwrap();
+        let text = String::from_utf8(xml.clone()).unwrap();
+        let taken = Taken::of(|sink| metalink::read(&xml[..], &"m".into(), sink));
+        prop_assert!(taken.notices.is_empty(), "{:?}", taken.notices);
+        prop_assert_eq!(taken.items.len(), wanted.len(), "{}", text);
+        for (url, record) in wanted {
+            let item = taken.items.iter().find(|item| item.url().is_some_and(|it| it.as_str() == url)).unwrap();
+            prop_assert!(record.digests().all(|digest| item.record.digest(digest.algorithm()) == Some(digest.hex())), "{}", text);
+            prop_assert!(record.content_length.is_none() || record.content_length == item.record.content_length, "{}", text);
+            // Whatever a mirror adds belongs to the same bytes.
+            let content = record.path.split('/').nth(1).unwrap();
+            prop_assert!(item.record.digests().all(|digest| digest.hex().starts_with(&format!("0{content}"))), "{}", text);
+        }
+        let mut names: Vec<&str> = text.lines().filter(|line| line.starts_with("<file ")).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        prop_assert_eq!(names.len(), all, "{}", text);
+    }
+
+    #[test]
     fn digests_lead_back_to_their_urls(record in record(), metadata in metadata()) {
         let domain_record = DomainRecord::new("a.test", &metadata, &record).unwrap();
         for base in [format!("{}://", domain_record.scheme()), format!("{}://a.test/a/", domain_record.scheme())] {
             let mut line = Vec::new();
-            if sums::write(&mut line, &base, &domain_record).unwrap() {
+            if sums::write(&mut line, &base, Algorithm::Sha256, &domain_record).unwrap() {
                 let taken = Taken::of(|sink| sums::read(&line[..], &"sums".into(), &base, sink));
                 prop_assert_eq!(taken.urls(), [domain_record.url()], "{}", String::from_utf8_lossy(&line));
                 prop_assert_eq!(&taken.items[0].record.content_sha256, &record.content_sha256.as_ref().map(|text| text.to_lowercase()));
