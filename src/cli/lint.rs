@@ -15,13 +15,15 @@ use crate::ambient::Ambient;
 use crate::cli::print::output;
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
+use crate::database::static_urls::{StaticUrls, StaticWarnings};
 use crate::exit::ExitCode;
 use crate::notify::filter_report;
 
 /// Find mistakes in domain files and site rules
 ///
-/// With site rules, records are compared with them too. docs/findings.md
-/// explains the code of each finding.
+/// With site rules, records are compared with them too. Warnings name static
+/// URLs that are likely to change. docs/findings.md explains the code of each
+/// finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,6 +47,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         .partition(|path| site_rules::is_rules_file(path));
     let loaded = site_rules::read(&context.database())?;
     let mut across = AcrossFiles::new(loaded.holding());
+    let mut warnings = StaticWarnings::new(&context.config.lint.allow);
     let mut findings = vec![];
     if args.files.is_empty() {
         scripts.clone_from(&loaded.files);
@@ -59,7 +62,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let changed = changed.as_ref();
     let mut printed = PrintedFindings::default();
     for path in &files {
-        lint(path, changed, context, &mut across, &mut printed)?;
+        let urls = lint(path, changed, context, &mut printed)?;
+        across.add(path);
+        for finding in warnings.add(path, urls) {
+            printed.print(context, &finding.in_file(path))?;
+        }
     }
     if args.files.is_empty() {
         for path in context.config.open_database()?.misnamed() {
@@ -78,18 +85,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             !urldb_format::is_domain_file(file) || is_wanted(changed, file, finding)
         })
     }));
+    findings.extend(warnings.finish());
     for finding in &findings {
         printed.print(context, finding)?;
     }
-    if !context.quiet {
-        let files = style::count((files.len() + scripts.len()) as u64, "file");
-        writeln!(
-            output::stdout(),
-            "{files}: {}, {}",
-            style::count(printed.errors, "error"),
-            style::count(printed.warnings, "warning")
-        )?;
-    }
+    printed.summarize(context, files.len() + scripts.len())?;
     Ok(if printed.errors > 0 {
         ExitCode::Findings
     } else {
@@ -97,19 +97,22 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Prints the findings in one domain file, and hands the file to the search across files.
+/// Prints the findings in one domain file, and returns its static URLs.
 fn lint(
     path: &Path,
     changed: Option<&ChangedFindings>,
     context: &Context,
-    across: &mut AcrossFiles,
     printed: &mut PrintedFindings,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<StaticUrls> {
     let today = (Ambient::SYSTEM.now)().to_zoned(TimeZone::UTC).date();
-    let linter = || Linter::new(path, &context.config.lint.keys).with_expired(today);
+    let start = || {
+        let linter = Linter::new(path, &context.config.lint.keys).with_expired(today);
+        (linter, StaticUrls::new(path, changed.is_some()))
+    };
+    let is_wanted_record = |line| changed.is_none_or(|changed| changed.is_changed(path, line));
     let (mut lines, mut result) = (0, Ok(()));
     // A file may be larger than memory.
-    fold(path, linter, |linter, document| {
+    let (_, urls) = fold(path, start, |(linter, urls), document| {
         for finding in linter.see(document) {
             // A file out of order comes again from its start.
             let is_new = finding.line > lines || finding.code.hides_file();
@@ -117,10 +120,11 @@ fn lint(
                 result = printed.print(context, &finding.in_file(path));
             }
         }
+        urls.see(document, is_wanted_record);
         lines = lines.max(document.end_line());
     });
-    across.add(path);
-    Ok(result?)
+    result?;
+    Ok(urls)
 }
 
 /// Whether the finding is new since the commit of `--changed-since`.
@@ -136,6 +140,20 @@ struct PrintedFindings {
 }
 
 impl PrintedFindings {
+    /// Prints the numbers for so many files.
+    fn summarize(&self, context: &Context, files: usize) -> io::Result<()> {
+        if context.quiet {
+            return Ok(());
+        }
+        writeln!(
+            output::stdout(),
+            "{}: {}, {}",
+            style::count(files as u64, "file"),
+            style::count(self.errors, "error"),
+            style::count(self.warnings, "warning")
+        )
+    }
+
     fn print(&mut self, context: &Context, finding: &Finding) -> io::Result<()> {
         match finding.severity {
             Severity::Error => self.errors += 1,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 use url::Url;
 use urldb_files::{Outside, is_there, read_to_string};
-use urldb_text::{Finding, register_credentials};
+use urldb_text::{Code, Finding, register_credentials};
 
 use super::archive::archive;
 use super::check::{check, network};
@@ -289,9 +289,25 @@ fn database(section: Section<'_>) -> Database {
 fn lint(section: Section<'_>) -> Lint {
     let lint = Lint {
         keys: section.list("keys", "a list of texts").unwrap_or_default(),
+        allow: section
+            .checked_list("allow", allowed_code)
+            .unwrap_or_default(),
     };
     section.finish();
     lint
+}
+
+/// The code of a warning that `allow` may name.
+fn allowed_code(name: &str) -> Result<Code, String> {
+    let known = Code::ALL.iter().filter(|code| code.may_be_allowed());
+    let found = known.clone().find(|code| code.as_str() == name);
+    found.copied().ok_or_else(|| {
+        let names: Vec<&str> = known.map(|code| code.as_str()).collect();
+        format!(
+            "no warning that `allow` can name is called \"{name}\"; there are {}",
+            names.join(", ")
+        )
+    })
 }
 
 fn ledger(section: Section<'_>) -> Ledger {

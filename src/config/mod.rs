@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use urldb_fetch::NetworkOptions;
-use urldb_text::sanitize;
+use urldb_text::{Code, sanitize};
 
 pub use archive::{Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, KeepRevisits};
 pub use changed::ChangedKeys;
@@ -183,6 +183,8 @@ pub struct Database {
 pub struct Lint {
     /// Keys of the user's own, which are never misspellings of known keys.
     pub keys: Vec<String>,
+    /// Codes whose warnings are not printed.
+    pub allow: Vec<Code>,
 }
 
 /// `[ledger]`: the folder of the state between runs.

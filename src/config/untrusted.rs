@@ -8,7 +8,7 @@ use super::FILE_NAME;
 /// The keys that have an effect under `--untrusted`, as `SECTION.KEY`; `*` stands for any name. None of
 /// these keys can name a file, a program, an address or a secret, send anything more than a GET of a
 /// promised URL, or raise the number of requests, the time and the memory of a check.
-pub const TRUSTED_KEYS: [&str; 11] = [
+pub const TRUSTED_KEYS: [&str; 12] = [
     "check.blocked-after",
     "check.canonical",
     "check.challenge",
@@ -18,6 +18,7 @@ pub const TRUSTED_KEYS: [&str; 11] = [
     "check.host.*.canonical",
     "check.promised-targets",
     "check.rehash-every",
+    "lint.allow",
     "lint.keys",
     "source.*",
 ];

@@ -1,5 +1,5 @@
 //! Operations of commands and the hook on domain files: locked edits, lookup, aliases, schemes, held URIs,
-//! site rules, and mistakes across files.
+//! site rules, mistakes across files, and warnings about static URLs.
 
 pub(crate) mod across;
 pub(crate) mod aliases;
@@ -11,3 +11,5 @@ pub(crate) mod moves;
 mod pages;
 pub(crate) mod schemes;
 pub mod site_rules;
+pub(crate) mod static_urls;
+mod unstable_urls;

@@ -145,6 +145,7 @@ mod setup;
 mod shards;
 mod shelf;
 mod site;
+mod static_urls;
 mod status;
 mod stories;
 mod sync;

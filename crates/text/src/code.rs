@@ -67,6 +67,15 @@ macro_rules! codes {
                 matches!(self, Self::LineTooLong | Self::RecordTooLong | Self::UnreadableFile)
             }
 
+            /// Whether `[lint] allow` may name the code: only `urldb lint` finds it, and it is never an error.
+            pub fn may_be_allowed(self) -> bool {
+                use Code::{ExpiringUrl, ForgeArchive, MovingBranch, MovingName, SharePage, WeakDigest};
+                matches!(
+                    self,
+                    ExpiringUrl | ForgeArchive | MovingBranch | MovingName | SharePage | WeakDigest
+                )
+            }
+
             /// The subject of findings with this code.
             pub fn subject(self) -> Subject {
                 match self { $($(Self::$variant => Subject::$subject,)*)* }
@@ -90,15 +99,20 @@ codes! {
         DuplicateKey Error "duplicate-key" "a key that occurs twice in one mapping",
         DuplicateRecord Error "duplicate-record" "two records for the same request",
         ExpiredMute Warning "expired-mute" "a `mute-until` that has passed",
+        ExpiringUrl Warning "expiring-url" "a static URL with a signature that ends",
+        ForgeArchive Warning "forge-archive" "static URLs of archives that a forge makes for requests",
         InvalidUtf8 Error "invalid-utf8" "bytes that are not UTF-8",
         LineTooLong Error "line-too-long" "a line of more than 1 MiB",
         MissingMetadata Error "missing-metadata" "a file that does not start with a metadata document",
         MissingPath Error "missing-path" "a record without `_path`",
+        MovingBranch Warning "moving-branch" "static URLs of files of a branch",
+        MovingName Warning "moving-name" "static URLs for the newest version, such as `latest`",
         NotAFile Error "not-a-file" "a symbolic link or a submodule in the place of a regular file",
         NotAMapping Error "not-a-mapping" "a document that is not a mapping of keys to values",
         NotCanonical Error "not-canonical" "formatting that differs from the canonical form",
         PathNotCanonical Warning "path-not-canonical" "a `_path` that `add` would spell in another way",
         RecordTooLong Error "record-too-long" "a record of more than 4 MB",
+        SharePage Warning "share-page" "static URLs of pages that show a file in place of sending it",
         SyntaxError Error "syntax-error" "text that is not YAML",
         UnknownCategory Error "unknown-category" "a category that looks like a misspelling of one that urldb acts on",
         UnknownKey Error "unknown-key" "a key that looks like a misspelling of a known one",
@@ -107,6 +121,7 @@ codes! {
         UnsortedKeys Error "unsorted-keys" "keys that are not in sorted order",
         UnsortedList Error "unsorted-list" "a list that is not sorted, or repeats an item",
         UnsortedRecords Error "unsorted-records" "records that are not in the order of their paths",
+        WeakDigest Warning "weak-digest" "records that promise only an MD5 or a SHA-1",
     }
     SiteRules {
         NotAdmitted Error "not-admitted" "a record whose URL the site rules refuse",

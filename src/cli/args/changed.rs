@@ -188,15 +188,17 @@ impl ChangedFindings {
         self.0.contains_key(path)
     }
 
+    /// Whether the line, from 1, belongs to a changed document of the file at `path`.
+    pub(crate) fn is_changed(&self, path: &Path, line: usize) -> bool {
+        let file = self.0.get(path);
+        file.is_some_and(|file| file.is_changed(line))
+    }
+
     /// Whether a finding in the file at `path` lies in a changed document, or was not there before.
     pub(crate) fn has(&self, path: &Path, finding: &Finding) -> bool {
         self.0.get(path).is_some_and(|file| {
             let kind = (finding.code, finding.message.clone());
-            file.changed_lines
-                .get(finding.line.saturating_sub(1))
-                .copied()
-                .unwrap_or(true)
-                || !file.findings.contains(&kind)
+            file.is_changed(finding.line) || !file.findings.contains(&kind)
         })
     }
 }
@@ -211,6 +213,12 @@ struct FileBefore {
 }
 
 impl FileBefore {
+    /// Whether the line, from 1, belongs to a changed document.
+    fn is_changed(&self, line: usize) -> bool {
+        let line = self.changed_lines.get(line.saturating_sub(1));
+        line.copied().unwrap_or(true)
+    }
+
     fn new(path: &Path, before: &[u8], own_keys: &[String]) -> Self {
         let parsed: ParsedFile = DomainFile::parse(path, before);
         let findings = urldb_format::lint(&parsed, own_keys);
