@@ -133,6 +133,7 @@ mod pace;
 mod pipes;
 mod proxy;
 mod push;
+mod recipes;
 mod redirects;
 mod registries;
 mod requests;
