@@ -99,7 +99,7 @@ pub(crate) fn line_after<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
 }
 
 /// The bytes of a block of [`LineBreaks`].
-const BLOCK: usize = 4 << 10;
+const BLOCK: usize = 256;
 
 /// The line breaks of a text. Memory holds a number for each block.
 pub(crate) struct LineBreaks<'a> {

@@ -15,11 +15,14 @@ use urldb_format::Algorithm;
 use crate::digest;
 use crate::input::read_document;
 use crate::model::{ListItem, Notice, ReadError, Sink};
-use crate::raw_json::{Digests, JsonText, fields, is_null, text_of};
+use crate::raw_json::{Digests, JsonText, fields, for_each, is_null, text_of};
 use crate::sums::notice;
 
 /// The size limit of a file, in which an RO-Crate describes some 50,000 files.
 const MAX_FILE: u64 = 16 << 20;
+
+/// The length limit of a URL, in bytes.
+const MAX_URL: usize = 64 << 10;
 
 /// Reads the files of a description: objects with `contentUrl`, and those of type `File` whose `@id` is a URL, or a path
 /// below `base`, the URL of the folder with the description. Several URLs of a file are its mirrors.
@@ -104,9 +107,7 @@ impl<'a> Reader<'a, '_> {
         let Some(place) = urls.or(id).or(types) else {
             return Ok(());
         };
-        let types = types.map(list).unwrap_or_default();
-        let types: Vec<String> = types.into_iter().filter_map(text_of).collect();
-        let is = |wanted: &str| types.iter().any(|name| last_part(name) == wanted);
+        let is = |wanted: &str| has(types, |name| last_part(name) == wanted);
         if is("FileSet") {
             return self.leave_out(
                 place,
@@ -121,14 +122,12 @@ impl<'a> Reader<'a, '_> {
         if contained.is_some() {
             return self.leave_out(place, "contained", "the file is part of another file");
         }
-        let encodings = encoding.map(list).unwrap_or_default();
-        let mut encodings = encodings.into_iter().filter_map(text_of);
-        if encodings.any(|encoding| encoding.starts_with("git+")) {
+        if has(encoding, |encoding| encoding.starts_with("git+")) {
             return self.leave_out(place, "git", "the source is a repository");
         }
         let urls = match (urls, id) {
-            (Some(urls), _) => list(urls),
-            (None, Some(id)) if is("File") => vec![id],
+            (Some(urls), _) => urls,
+            (None, Some(id)) if is("File") => id,
             _ => {
                 let notice = Notice::refused(
                     self.json.location(Some(place)),
@@ -138,13 +137,13 @@ impl<'a> Reader<'a, '_> {
                 return Ok((self.sink)(notice.into())?);
             }
         };
-        self.file(&urls, size, description.digests)
+        self.file(urls, size, description.digests)
     }
 
     /// A file with its URLs.
     fn file(
         &mut self,
-        urls: &[&'a RawValue],
+        urls: &'a RawValue,
         size: Option<&'a RawValue>,
         stated: [Option<&'a RawValue>; Algorithm::ALL.len()],
     ) -> Result<(), ReadError> {
@@ -170,24 +169,27 @@ impl<'a> Reader<'a, '_> {
                 }
             }
         }
-        for url in urls {
+        for_each(urls, &mut |url| {
             let item = self.item(url).map(|mut item| {
                 if let Some((length, place)) = length.clone() {
                     item.set_length(length, Some(place));
                 }
                 item.with_digests(&digests)
             });
-            (self.sink)(item.into())?;
-        }
-        Ok(())
+            Ok((self.sink)(item.into())?)
+        })
     }
 
     /// The item of a URL, of a reference, or of an object with the URL as its `@id`.
     fn item(&self, raw: &RawValue) -> Result<ListItem, Notice> {
         let location = self.json.location(Some(raw));
         let id = fields(raw, ["@id"]).and_then(|[id]| id).unwrap_or(raw);
-        let Some(text) = text_of(id) else {
-            return Err(Notice::refused(location, "bad-value", "the URL is no text"));
+        let Some(text) = text_of(id).filter(|_| id.get().len() <= MAX_URL) else {
+            return Err(Notice::refused(
+                location,
+                "bad-value",
+                "the URL is no text of at most 64 KiB",
+            ));
         };
         if Url::parse(&text).is_ok() {
             return ListItem::new(location, &text);
@@ -207,9 +209,16 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The values of a list, or the only value.
-fn list(raw: &RawValue) -> Vec<&RawValue> {
-    serde_json::from_str(raw.get()).unwrap_or_else(|_| vec![raw])
+/// Whether a text, or one of a list of texts, is wanted.
+fn has(raw: Option<&RawValue>, is_wanted: impl Fn(&str) -> bool) -> bool {
+    let mut is_found = false;
+    if let Some(raw) = raw {
+        let _ = for_each(raw, &mut |item| {
+            is_found |= text_of(item).is_some_and(|text| is_wanted(&text));
+            Ok(())
+        });
+    }
+    is_found
 }
 
 /// Visits every object of a value, the inner ones first.

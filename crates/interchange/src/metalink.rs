@@ -18,8 +18,14 @@ mod writer;
 
 pub use writer::Writer;
 
-/// The size limit of a file. The URLs of one `file` take up to six times its size in memory.
-const MAX_FILE: u64 = 8 << 20;
+/// The size limit of a file, in which an export describes some 50,000 files.
+const MAX_FILE: u64 = 16 << 20;
+
+/// The length limit of the text of an element, in bytes.
+const MAX_TEXT: usize = 64 << 10;
+
+/// Most URLs of one `file`, which are in memory until its end.
+const MAX_MIRRORS: usize = 100_000;
 
 /// The depth limit of elements; the format needs four levels, its extensions a few more.
 const MAX_DEPTH: usize = 32;
@@ -34,8 +40,9 @@ const OLD_NAMESPACE: &str = "http://www.metalinker.org/";
 /// pieces are not digests of the file, and are ignored.
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if the file is no XML, has a document type, is no Metalink, or is one of version 3;
-/// [`ReadError::Input`] if it is larger than 8 MiB.
+/// [`ReadError::Malformed`] if the file is no XML, has a document type, is no Metalink, is one of version 3, or
+/// has more than 100,000 URLs of one `file`;
+/// [`ReadError::Input`] if it is larger than 16 MiB.
 pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let text = read_document(input, MAX_FILE, file)?;
     let xml = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -241,6 +248,13 @@ impl Metalink<'_, '_> {
     /// Adds text to the open element. `place` is that of the text, if the file has it as it is.
     fn add(&mut self, text: &str, place: Option<Range<usize>>) {
         if let Some(open) = &mut self.open {
+            // A control character in place of too long text is no URL, no number and no digest.
+            let is_long = open.text.len() + text.len() > MAX_TEXT;
+            let text = match is_long {
+                true if open.text.ends_with('\u{7f}') => "",
+                true => "\u{7f}",
+                false => text,
+            };
             open.place = place.filter(|_| open.text.is_empty());
             open.text.push_str(text);
         }
@@ -273,6 +287,10 @@ impl Metalink<'_, '_> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
+        if file.urls.len() == MAX_MIRRORS {
+            let message = format!("a file has more than {MAX_MIRRORS} URLs");
+            return Err(self.malformed(element.offset, message));
+        }
         let refused = match element.kind {
             Kind::Url => {
                 file.urls.push((element.offset, text.to_owned()));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserializer as _;
-use serde::de::{Deserialize, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use urldb_format::Digest;
 
@@ -91,6 +91,50 @@ pub(crate) fn is_null(raw: &RawValue) -> bool {
 
 pub(crate) fn text_of(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
+}
+
+/// Passes each value of a list, or the only value, to `take`. Memory holds one value.
+///
+/// # Errors
+/// Those of `take`.
+pub(crate) fn for_each<'a>(
+    raw: &'a RawValue,
+    take: &mut dyn FnMut(&'a RawValue) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    struct Items<'t, 'a> {
+        take: &'t mut dyn FnMut(&'a RawValue) -> Result<(), ReadError>,
+        failure: &'t mut Option<ReadError>,
+    }
+
+    impl<'a> Visitor<'a> for Items<'_, 'a> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<(), A::Error> {
+            while let Some(raw) = items.next_element()? {
+                (self.take)(raw).map_err(|error| {
+                    *self.failure = Some(error);
+                    A::Error::custom("the value is not taken")
+                })?;
+            }
+            Ok(())
+        }
+    }
+
+    if !raw.get().starts_with('[') {
+        return take(raw);
+    }
+    let mut failure = None;
+    let items = Items {
+        take,
+        failure: &mut failure,
+    };
+    // A raw value is JSON, so only `take` can fail.
+    let _ = serde_json::Deserializer::from_str(raw.get()).deserialize_seq(items);
+    failure.map_or(Ok(()), Err)
 }
 
 /// The values of keys of an object, without those that are null; `None` if the value is no object. The last of several

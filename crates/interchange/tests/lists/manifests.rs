@@ -230,6 +230,11 @@ fn a_metalink_has_mirrors() {
     }
     let deep = format!("<metalink>{}", "<a>".repeat(40));
     assert!(error(METALINK, &deep).contains("nested too deeply"));
+    let many = format!("<metalink><file>{}", "<url>x</url>".repeat(100_001));
+    assert_eq!(
+        error(METALINK, &many),
+        "m.meta4:1: a file has more than 100000 URLs"
+    );
     let broken = error(METALINK, "<metalink>\n</file>");
     assert!(
         broken.contains("this is not XML as a Metalink has it"),
