@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::digest;
 use crate::input::read_document;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::raw_json::{Digests, JsonText, fields, text_of};
+use crate::raw_json::{Digests, JsonText, fields, for_each, text_of};
 use crate::sums::{item_below, notice};
 
 /// The size limit of a file. Tables with thousands of columns make some hundred kilobytes.
@@ -34,15 +35,13 @@ pub fn read(
     let json = JsonText::new(&text, file);
     let package: &RawValue = json.parse()?;
     let resources = fields(package, ["resources"]).and_then(|[resources]| resources);
-    let resources = resources.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let resources: Vec<&RawValue> = resources.ok_or_else(|| ReadError::Malformed {
+    let resources = resources.filter(|raw| raw.get().starts_with('['));
+    let resources = resources.ok_or_else(|| ReadError::Malformed {
         location: Location::line(file, 1),
         message: "the file is not an object with the list `resources`".to_owned(),
     })?;
     let mut reader = Reader { json, base, sink };
-    resources
-        .into_iter()
-        .try_for_each(|raw| reader.resource(raw))
+    for_each(resources, &mut |raw| reader.resource(raw))
 }
 
 struct Reader<'a, 'b> {
@@ -62,8 +61,9 @@ impl<'a> Reader<'a, '_> {
                 None => self.refuse(raw, "no-url", "the resource has no `path`"),
             };
         };
-        let parts = serde_json::from_str(path.get()).unwrap_or_else(|_| vec![path]);
-        let is_whole = parts.len() < 2;
+        // Values that are ignored take no memory.
+        let parts: Result<Vec<IgnoredAny>, _> = serde_json::from_str(path.get());
+        let is_whole = parts.map_or(true, |parts| parts.len() < 2);
         if !is_whole && let Some(stated) = hash.or(bytes) {
             let message = "the length and the digest are those of all parts together";
             self.leave_out(stated, "parts", message)?;
@@ -78,16 +78,15 @@ impl<'a> Reader<'a, '_> {
         let Some(digests) = self.digests(hash.filter(|_| is_whole))? else {
             return Ok(());
         };
-        for part in parts {
+        for_each(path, &mut |part| {
             let item = self.item(part).map(|mut item| {
                 if let Some((length, place)) = length.clone() {
                     item.set_length(length, Some(place));
                 }
                 item.with_digests(&digests)
             });
-            (self.sink)(item.into())?;
-        }
-        Ok(())
+            Ok((self.sink)(item.into())?)
+        })
     }
 
     /// The item of a path: a URL, or the path of a file below the base.

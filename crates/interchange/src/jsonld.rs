@@ -184,7 +184,8 @@ impl<'a> Reader<'a, '_> {
     fn item(&self, raw: &RawValue) -> Result<ListItem, Notice> {
         let location = self.json.location(Some(raw));
         let id = fields(raw, ["@id"]).and_then(|[id]| id).unwrap_or(raw);
-        let Some(text) = text_of(id).filter(|_| id.get().len() <= MAX_URL) else {
+        let short = Some(id).filter(|id| id.get().len() <= MAX_URL);
+        let Some(text) = short.and_then(text_of) else {
             return Err(Notice::refused(
                 location,
                 "bad-value",
