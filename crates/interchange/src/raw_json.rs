@@ -170,6 +170,10 @@ pub(crate) fn fields<'a, const N: usize>(
         }
     }
 
+    // The error of a parser would hold a whole text.
+    if !raw.get().starts_with('{') {
+        return None;
+    }
     let mut json = serde_json::Deserializer::from_str(raw.get());
     json.deserialize_map(Fields(keys)).ok()
 }
