@@ -7,7 +7,8 @@
 //! - `compact`, `prune`: plan which records are left out; `quiet_periods` selects revisits.
 //! - `completeness`: whether a response is complete; `fingerprints`: whether it is another one than before.
 //! - `copies`: brings the other places to what the first store has.
-//! - [`difference`]: where two contents differ.
+//! - [`archived_files`]: the files in two contents that are archives.
+//! - [`difference`]: where two contents differ; `text_difference`: the lines that differ.
 //! - `digest_prefix`: digests that select captures.
 //! - [`files`]: lists and opens the files of an archive.
 //! - [`fixity`]: reads the files of each place again, in rounds.
@@ -26,6 +27,7 @@
 //! - [`wacz`]: exported captures for players in a browser.
 
 mod adoption;
+pub mod archived_files;
 pub mod bag;
 pub mod catalogue;
 mod compact;
@@ -51,6 +53,7 @@ pub mod retrieve;
 pub mod rewrite;
 pub mod store;
 mod store_replacement;
+mod text_difference;
 pub mod upload;
 mod variants;
 pub mod wacz;

@@ -33,6 +33,7 @@ pub(crate) fn evidence(record: &JobRecord) -> Evidence {
         tried: 0,
         first_difference: None,
         text: None,
+        contents: None,
         not_archived: record.archived.not_archived.as_deref().map(shown),
         last_modified: last.and_then(|hop| hop.header("last-modified")).map(shown),
         certificate: rejected.map(Certificate::dates),

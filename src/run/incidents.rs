@@ -363,6 +363,7 @@ impl RunIncidents<'_> {
             if let Ok(Some(difference)) = pair.compare(&catalogue) {
                 evidence.first_difference = Some(difference.first);
                 evidence.text = difference.text;
+                evidence.contents = difference.contents;
             }
         }
     }

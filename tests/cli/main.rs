@@ -4,6 +4,7 @@
 //! - `site`: a web site that the test rewrites while the program watches it.
 //! - `editing`: init, add, rm and list, which change or show the database.
 //! - `redirects`: the `.htaccess` files of a web server as a list.
+//! - `repacked`: archives that changed, compared by their files.
 //! - `requests`: records that ask with more than GET, from add to archive.
 //! - `importing`, `exporting`: lists of URLs that come and go, and searching.
 //! - `accept_lists`: `accept` of records that lists made.
@@ -136,6 +137,7 @@ mod push;
 mod recipes;
 mod redirects;
 mod registries;
+mod repacked;
 mod requests;
 mod resolve;
 mod rules;

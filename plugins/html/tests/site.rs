@@ -14,10 +14,11 @@ use urldb_html::{
 };
 use urldb_protocol::{
     Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
-    ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
-    HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent, Notice, Observed,
-    Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State,
-    TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview, UrlUses,
+    ComesAndGoes, CommitInfo, Contents, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts,
+    Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent,
+    MemberChange, MemberDifference, Notice, Observed, Overview, Phase, ProjectInfo, Promised,
+    RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, ToldBy, ToldIncident, Totals,
+    UrlBelief, UrlDetails, UrlOverview, UrlUses,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -1350,6 +1351,44 @@ fn an_open_incident_says_that_the_last_run_saw_no_change() {
     let mut unsteady = known;
     unsteady.open[0].incident.urls[0].intermittent = true;
     assert!(!page(&unsteady, &opened).contains("Unchanged"));
+}
+
+#[test]
+fn a_changed_archive_is_told_by_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |name: &str, differing| {
+        let mut overview = overview("plain");
+        let member = MemberDifference {
+            name: shown(name),
+            change: MemberChange::Changed,
+            text: None,
+        };
+        let evidence = &mut overview.open[0].incident.evidence;
+        evidence.text = None;
+        evidence.contents = Some(Contents {
+            files: 132,
+            differing,
+            members: vec![member; usize::try_from(differing).unwrap()],
+            ..Contents::default()
+        });
+        build(folder.path(), &overview, "/p/");
+        let pages = files(folder.path());
+        ["incidents/bd7dbe2e.html", "incidents/index.html"].map(|name| pages[name].clone())
+    };
+    let [incident, list] = page("", 0).map(|page| text_of(&page));
+    let sentence = "contents repacked: the 132 files in it are the same";
+    assert!(incident.contains(sentence), "{incident}");
+    let sentence = "Repacked: the 132 files in it are the same.";
+    assert!(list.contains(sentence), "{list}");
+    let [html, _] = page(EVIL, 1);
+    assert!(
+        text_of(&html).contains("1 of 132 files differs: x"),
+        "{html}"
+    );
+    assert!(
+        !html.contains("<script>") && !html.contains("<img"),
+        "{html}"
+    );
 }
 
 #[test]

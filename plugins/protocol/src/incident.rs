@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
 use crate::affected::AffectedUrl;
+use crate::difference::{Contents, TextDifference};
 use crate::event::{Ack, Because, EarlierIncident, EventKind};
 use crate::explanation::Explanation;
 use crate::notice::{CertificateDates, Notice, NoticeKind};
@@ -370,6 +371,10 @@ pub struct Evidence {
     /// that the archive has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextDifference>,
+    /// The files in the promised and in the observed archive; absent unless both bodies are archives, or compressed
+    /// files, that the archive of captures has, and whose comparison is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Contents>,
     /// Why the archive does not have the whole observed body; absent if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<Shown>,
@@ -392,20 +397,4 @@ impl Evidence {
     pub fn is_about(&self, url: &AffectedUrl) -> bool {
         self.url == url.url && self.variant == url.variant
     }
-}
-
-/// A difference between two texts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct TextDifference {
-    /// Number of lines that are only in the observed text.
-    pub added: u64,
-    /// Number of lines that are only in the promised text.
-    pub removed: u64,
-    /// The number of lines that both texts begin with, if nothing was removed and all new lines are
-    /// at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub appended_after: Option<u64>,
-    /// At most twenty lines, each beginning with `+`, `-` or a space.
-    pub lines: Vec<Shown>,
 }

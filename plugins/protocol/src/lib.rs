@@ -10,6 +10,7 @@
 
 mod affected;
 mod archived;
+mod difference;
 mod envelope;
 mod event;
 mod explanation;
@@ -30,13 +31,14 @@ mod words;
 
 pub use affected::{AffectedUrl, Span};
 pub use archived::{CaptureInfo, StoredCopies};
+pub use difference::{Contents, MemberChange, MemberDifference, TextDifference};
 pub use envelope::{
     Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
 };
 pub use event::{Ack, Because, EarlierIncident, EventKind};
 pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake, UrlCopies};
-pub use incident::{Chapter, Evidence, Incident, Phase, TextDifference};
+pub use incident::{Chapter, Evidence, Incident, Phase};
 pub use incident_events::{
     ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldBy, ToldIncident, UrlEvidence,
 };

@@ -26,6 +26,7 @@ mod annotations;
 mod chapters;
 mod commit_message;
 mod compose;
+mod contents;
 mod digests;
 mod filters;
 mod layout;
@@ -58,6 +59,7 @@ pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, check_command,
     compose, kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,
 };
+pub use contents::contents_sentence;
 pub use digests::{algorithm, digest_line};
 pub use layout::wrap;
 pub use log::{LogDocument, commit_counts, log, sentence as event_sentence};

@@ -7,12 +7,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use data_encoding::HEXLOWER;
 use similar::TextDiff;
+use urldb_protocol::TextDifference;
+use urldb_render::contents_sentence;
 use urldb_text::{Shown, sanitize};
 
 use super::{
     AnsweredArgs, CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, VariantChoice,
     catalogue, date, truncation, warn_of_truncated,
 };
+use crate::archive::archived_files::contents;
 use crate::archive::difference::{Content, content, first_difference};
 use crate::cli::print::output;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint};
@@ -108,10 +111,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         (Content::Binary, _) | (_, Content::Binary) => {
             write_bytes(&mut out, &mut old, &mut new, first)?;
+            write_files(&mut out, &mut old, &mut new)?;
         }
         _ => {
             write_bytes(&mut out, &mut old, &mut new, first)?;
-            writeln!(out, "{TOO_LONG}")?;
+            if !write_files(&mut out, &mut old, &mut new)? {
+                writeln!(out, "{TOO_LONG}")?;
+            }
         }
     }
     out.flush()?;
@@ -221,17 +227,50 @@ fn write_texts(
         .to_string();
     let mut lines = text.lines();
     for line in lines.by_ref().take(MOST_LINES) {
-        let style = match line.as_bytes().first() {
-            Some(b'-') => BAD,
-            Some(b'+') => GOOD,
-            _ => DIM,
-        };
-        writeln!(out, "{}", paint(style, shown(line)))?;
+        write_line(out, &shown(line))?;
     }
     match lines.count() {
         0 => Ok(()),
         more => writeln!(out, "... and {}", count(more as u64, "more line")),
     }
+}
+
+/// A line of a difference, which begins with its mark.
+fn write_line(out: &mut impl Write, line: &str) -> io::Result<()> {
+    let style = match line.as_bytes().first() {
+        Some(b'-') => BAD,
+        Some(b'+') => GOOD,
+        _ => DIM,
+    };
+    writeln!(out, "{}", paint(style, line))
+}
+
+/// The files in both sides, and the lines of small texts that differ. False if these are no archives.
+fn write_files(out: &mut impl Write, old: &mut DiffSide, new: &mut DiffSide) -> io::Result<bool> {
+    let Some(contents) = contents(&mut old.file, &mut new.file) else {
+        return Ok(false);
+    };
+    writeln!(out, "{}", contents_sentence(&contents).plain())?;
+    for member in &contents.members {
+        let Some(text) = &member.text else { continue };
+        if !member.name.is_empty() {
+            writeln!(out, "{}:", member.name)?;
+        }
+        for line in &text.lines {
+            write_line(out, line)?;
+        }
+        match (text.added + text.removed).checked_sub(marked_lines(text)) {
+            None | Some(0) => {}
+            Some(more) => writeln!(out, "... and {}", count(more, "more line"))?,
+        }
+    }
+    Ok(true)
+}
+
+/// Number of lines of a difference that are new or gone, and shown.
+fn marked_lines(text: &TextDifference) -> u64 {
+    let marked = text.lines.iter().filter(|line| !line.starts_with(' '));
+    marked.count() as u64
 }
 
 /// A line of the archive, cut where it is long.

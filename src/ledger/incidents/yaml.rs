@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value as Json};
 use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
-use urldb_protocol::{Evidence, Shown};
+use urldb_protocol::{Contents, Evidence, Shown};
 use urldb_verdict::incident::{Event, IncidentLog, time_of};
 
 use super::heard::Heard;
@@ -26,14 +26,17 @@ const MOST_EVIDENCE: usize = 4096;
 const MOST_TEXT: usize = 500;
 
 /// Keys whose values are numbers, and keys whose values are booleans; at any depth.
-const INTEGERS: [&str; 21] = [
+const INTEGERS: [&str; 24] = [
     "added",
     "agreeing",
     "appended-after",
     "column",
     "count",
+    "differing",
     "endangered",
+    "files",
     "first-difference",
+    "folders",
     "format",
     "host-urls",
     "length",
@@ -49,7 +52,7 @@ const INTEGERS: [&str; 21] = [
     "warnings",
     "within-hours",
 ];
-const BOOLEANS: [&str; 3] = ["again", "sure", "unconfirmed"];
+const BOOLEANS: [&str; 4] = ["again", "single", "sure", "unconfirmed"];
 
 /// The key below which names are not ours.
 const NOTIFIED: &str = "notified";
@@ -198,7 +201,7 @@ fn bounded(evidence: &Evidence) -> anyhow::Result<Evidence> {
     };
     while !is_short(&evidence)? {
         let lines = evidence.text.as_mut().map(|text| &mut text.lines);
-        if lines.and_then(Vec::pop).is_some() {
+        if lines.and_then(Vec::pop).is_some() || drop_last(&mut evidence.contents) {
             continue;
         }
         let Evidence {
@@ -223,6 +226,16 @@ fn bounded(evidence: &Evidence) -> anyhow::Result<Evidence> {
         break;
     }
     Ok(evidence)
+}
+
+/// Drops the last line of the last text in an archive, or else the last name. False if there are none.
+fn drop_last(contents: &mut Option<Contents>) -> bool {
+    let Some(contents) = contents else {
+        return false;
+    };
+    let lines = contents.members.iter_mut().rev();
+    let mut lines = lines.filter_map(|member| Some(&mut member.text.as_mut()?.lines));
+    lines.any(|lines| lines.pop().is_some()) || contents.members.pop().is_some()
 }
 
 fn to_mapping(value: &impl Serialize) -> anyhow::Result<Mapping> {
@@ -304,7 +317,8 @@ fn to_json(mapping: &Mapping, is_ours: bool) -> Map<String, Json> {
 mod tests {
     use proptest::prelude::*;
     use urldb_protocol::{
-        Because, EventKind, Explanation, ExplanationKind, Observed, Promised, State, TextDifference,
+        Because, EventKind, Explanation, ExplanationKind, MemberChange, MemberDifference, Observed,
+        Promised, State, TextDifference,
     };
     use urldb_verdict::incident::{Cause, EventUrl, Joining};
 
@@ -333,6 +347,30 @@ mod tests {
         }
     }
 
+    fn contents() -> Contents {
+        let member = |name, change, text| MemberDifference {
+            name: shown(name),
+            change,
+            text,
+        };
+        let text = TextDifference {
+            removed: 1,
+            lines: vec![shown("-12")],
+            ..TextDifference::default()
+        };
+        Contents {
+            files: 132,
+            single: false,
+            differing: 2,
+            folders: 1,
+            members: vec![
+                member("configure", MemberChange::Changed, Some(text)),
+                member("true", MemberChange::Added, None),
+                member("src/", MemberChange::Removed, None),
+            ],
+        }
+    }
+
     fn incident() -> IncidentFile {
         let evidence = Evidence {
             url: "http://a.example/1".to_owned(),
@@ -356,6 +394,7 @@ mod tests {
                 appended_after: Some(7),
                 lines: vec![shown("+5"), shown(" yes")],
             }),
+            contents: Some(contents()),
             explanation: Some(Box::new(Explanation {
                 kind: ExplanationKind::Moved,
                 host: "a.example".to_owned(),
@@ -463,6 +502,22 @@ mod tests {
         });
         let text = write_documents(&[to_mapping(&bounded(&evidence).unwrap()).unwrap()]);
         assert!(text.len() <= MOST_EVIDENCE, "{} bytes", text.len());
+        evidence.text = None;
+        evidence.detail = Shown::default();
+        let mut contents = contents();
+        for member in &mut contents.members {
+            member.name = shown(&"n".repeat(800));
+            member.text = Some(TextDifference {
+                lines: vec![shown(&"-".repeat(200)); 20],
+                ..TextDifference::default()
+            });
+        }
+        evidence.contents = Some(contents);
+        let cut = bounded(&evidence).unwrap();
+        let text = write_documents(&[to_mapping(&cut).unwrap()]);
+        assert!(text.len() <= MOST_EVIDENCE, "{} bytes", text.len());
+        let members = cut.contents.unwrap().members;
+        assert_eq!(members.len(), 3, "lines go before names");
     }
 
     #[test]
@@ -518,6 +573,9 @@ mod tests {
             event.evidence[0].detail = shown(&texts[5]);
             event.evidence[0].observed.content_type = Some(shown(&texts[6]));
             event.evidence[0].observed.length = Some(number);
+            let contents = event.evidence[0].contents.as_mut().unwrap();
+            (contents.files, contents.single) = (number, flag);
+            contents.members[0].name = shown(&texts[2]);
             event.sure = flag;
             event.unconfirmed = !flag;
             event.host_urls = Some(number);

@@ -10,7 +10,8 @@ use urldb_protocol::{
 };
 use urldb_render::numbers::{age_in_words, counted, number};
 use urldb_render::{
-    Mark, capitalized, copies_in_words, day_in_words, is_unsettled, one_line, url_path,
+    Mark, capitalized, contents_sentence, copies_in_words, day_in_words, is_unsettled, one_line,
+    url_path,
 };
 
 use super::chapters::{ChapterRow, Chapters};
@@ -473,6 +474,9 @@ fn fault(incident: &Incident) -> String {
     };
     if reason_of(incident).is_some_and(is_unsettled) {
         return one_line(&evidence.detail);
+    }
+    if let Some(contents) = &evidence.contents {
+        return format!("{}.", contents_sentence(contents).capitalized());
     }
     let more = observed.saturating_sub(promised);
     match evidence.first_difference {

@@ -4,6 +4,7 @@ use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, NoticeKind, Phase
 use urldb_text::sanitize;
 
 use super::causes::{ALIAS_DIFFERS, Group};
+use super::changed::changed_in_brief;
 use super::commands::{commands, is_tls};
 use super::facts::facts;
 use super::lookup::Lookup;
@@ -456,40 +457,4 @@ fn paths_in_brief(group: &Group<'_>) -> Text {
         0 => text.own("."),
         _ => text.own(format!(" and {} more.", number(more))),
     }
-}
-
-fn changed_in_brief(evidence: &urldb_protocol::Evidence) -> Text {
-    if let Some(first) = evidence
-        .first_difference
-        .filter(|_| evidence.text.is_none())
-    {
-        return Text::from(format!(
-            "The first difference is at byte {}.",
-            number(first)
-        ));
-    }
-    let lengths = (evidence.observed.length, evidence.promised.length);
-    let text = match lengths {
-        _ if evidence.observed.sha256.is_none() => Text::new().outside(&evidence.detail),
-        (Some(served), Some(promised)) if served != promised => Text::from(format!(
-            "{} are served, {} are promised",
-            bytes(served),
-            number(promised)
-        )),
-        (Some(served), _) => Text::from(format!("{} are served", bytes(served))),
-        _ => Text::new().outside(&evidence.detail),
-    };
-    let appended = evidence
-        .text
-        .as_ref()
-        .filter(|text| text.appended_after.is_some());
-    let text = match appended {
-        Some(difference) => {
-            let verb = if difference.added == 1 { "is" } else { "are" };
-            let lines = count(difference.added, "line");
-            text.own(format!("; {lines} {verb} new at the end"))
-        }
-        None => text,
-    };
-    if text.is_empty() { text } else { text.own(".") }
 }

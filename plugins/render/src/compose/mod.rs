@@ -3,6 +3,7 @@
 mod blind;
 mod blocks;
 mod causes;
+mod changed;
 mod checked;
 mod commands;
 mod coverage;

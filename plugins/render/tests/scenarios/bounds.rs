@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use urldb_protocol::{
-    AffectedUrl, Because, Delay, Envelope, Evidence, Incident, Mistake, Observed, Phase, Promised,
-    State, TextDifference,
+    AffectedUrl, Because, Contents, Delay, Envelope, Evidence, Incident, MemberChange,
+    MemberDifference, Mistake, Observed, Phase, Promised, State, TextDifference,
 };
 use urldb_render::{
     Deliveries, LARGEST_BODY, LARGEST_PART, LARGEST_SUMMARY, MailBody, Renderer, Scope, comment,
@@ -267,14 +267,36 @@ prop_compose! {
             detail: shown(&detail),
             requests: 3,
             agreeing: 2,
-            text: (!lines.is_empty()).then_some(TextDifference {
-                added: 3,
-                removed: 1,
-                appended_after: None,
-                lines: lines.iter().map(|line| shown(line)).collect(),
-            }),
+            contents: (lines.len() % 3 == 2).then(|| contents(&lines)),
+            text: (lines.len() % 3 == 1).then(|| text_difference(&lines)),
             ..Evidence::default()
         }
+    }
+}
+
+fn text_difference(lines: &[String]) -> TextDifference {
+    TextDifference {
+        added: 3,
+        removed: 1,
+        appended_after: None,
+        lines: lines.iter().map(|line| shown(line)).collect(),
+    }
+}
+
+fn contents(lines: &[String]) -> Contents {
+    let members = lines.iter().take(10).enumerate();
+    Contents {
+        files: 132,
+        single: false,
+        differing: 29,
+        folders: 0,
+        members: members
+            .map(|(index, line)| MemberDifference {
+                name: shown(line),
+                change: MemberChange::Changed,
+                text: (index < 2).then(|| text_difference(lines)),
+            })
+            .collect(),
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::{Timestamp, ToSpan};
 use urldb_protocol::{
-    AffectedUrl, Because, CertificateDates, Coverage, Envelope, Evidence, Finding, Incident,
-    Mistake, Observed, PROTOCOL, Phase, Promised, RunInfo, Severity, Shown, State, Summary,
-    TextDifference, Totals,
+    AffectedUrl, Because, CertificateDates, Contents, Coverage, Envelope, Evidence, Finding,
+    Incident, MemberChange, MemberDifference, Mistake, Observed, PROTOCOL, Phase, Promised,
+    RunInfo, Severity, Shown, State, Summary, TextDifference, Totals,
 };
 
 pub(crate) fn at(text: &str) -> Timestamp {
@@ -178,6 +178,58 @@ pub(crate) fn appended_rows() -> Envelope {
         ..Evidence::default()
     };
     add(&mut envelope, changed, Some("length"));
+    envelope
+}
+
+/// An archive that the forge made anew: most files are as before.
+pub(crate) fn repacked() -> Envelope {
+    let mut envelope = report("20261117T041703Z-5de248cc", "2026-11-17 04:17", 50);
+    envelope.summary.totals.affected = 1;
+    envelope.archived = vec!["archive/urldb-20261117041703-00000-runner.warc.gz".to_owned()];
+    let address = "https://forge.example.org/tools/archive/v1.4.tar.gz";
+    let mut changed = incident(
+        "0c1f27aa",
+        Phase::Opened,
+        "forge.example.org",
+        State::Changed,
+        "2026-11-17 04:17",
+    );
+    changed.host_urls = 12;
+    changed.last_good = Some(at("2026-11-16 04:17"));
+    changed.urls = vec![url(address, "forge.example.org.yaml", 9)];
+    let lines = [" case $host in", "-*-aix*) exit 1;;", "+*-aix*) exit 77;;"];
+    let member = |name: &str, change, text| MemberDifference {
+        name: shown(name),
+        change,
+        text,
+    };
+    let text = TextDifference {
+        added: 1,
+        removed: 1,
+        appended_after: None,
+        lines: lines.map(shown).to_vec(),
+    };
+    changed.evidence = Evidence {
+        url: address.to_owned(),
+        promised: content(48_120, "59b49341821f000000000000", None),
+        observed: served(48_319, "c3d945962746000000000000", "application/gzip"),
+        requests: 2,
+        agreeing: 2,
+        tried: 1,
+        first_difference: Some(4),
+        contents: Some(Contents {
+            files: 132,
+            single: false,
+            differing: 2,
+            folders: 0,
+            members: vec![
+                member("tools-1.4/configure", MemberChange::Changed, Some(text)),
+                member("tools-1.4/NEWS.old", MemberChange::Removed, None),
+            ],
+        }),
+        ..Evidence::default()
+    };
+    add(&mut envelope, changed, Some("digest"));
     envelope
 }
 

@@ -171,6 +171,11 @@ fn all() -> Vec<Scenario> {
                 &["issue #44 opened"],
             )
         },
+        Scenario::new(
+            "11-repacked",
+            data::repacked(),
+            &[mails, "issue #47 opened"],
+        ),
     ]
 }
 
@@ -224,10 +229,11 @@ fn job_summary_and_annotations_of_every_scenario() {
 }
 
 /// Scenarios that open a thread.
-const OPENED: [&str; 6] = ["02", "03b", "04", "05", "06", "07"];
+const OPENED: [&str; 7] = ["02", "03b", "04", "05", "06", "07", "11"];
 
 /// Scenarios with an issue, and its incident.
-const ISSUES: [(&str, &str); 7] = [
+const ISSUES: [(&str, &str); 8] = [
+    ("11", "0c1f27aa"),
     ("02", "a986cfd9"),
     ("03b", "edf77159"),
     ("03c", "edf77159"),

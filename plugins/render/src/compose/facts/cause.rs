@@ -3,12 +3,14 @@
 use jiff::fmt::rfc2822;
 use url::Url;
 use urldb_protocol::{
-    CertificateDates, Evidence, ExplanationKind, Observed, Promised, Reason, State, TextDifference,
+    CertificateDates, Contents, Evidence, ExplanationKind, Observed, Promised, Reason, State,
+    TextDifference,
 };
 
 use super::open::{OpenGroup, ip_and_port};
 use crate::compose::notices;
 use crate::compose::urls::{host_of, path_of};
+use crate::contents::{contents_sentence, text_difference_sentence};
 use crate::digests::{self, algorithm};
 use crate::message::Fact;
 use crate::numbers::{bytes, count, digest, moment, number};
@@ -99,6 +101,7 @@ impl OpenGroup<'_> {
             facts.push(Fact::new("record", Text::from(text)));
         }
         facts.extend(self.differs());
+        facts.extend(evidence.contents.as_ref().map(contents).unwrap_or_default());
         // The finding of this run is newer than the evidence, which may be that of the first run.
         let finding = self.envelope.finding_about(evidence);
         let cause = finding.and_then(|finding| finding.not_archived.as_deref());
@@ -134,16 +137,7 @@ impl OpenGroup<'_> {
             return None;
         }
         if let Some(text) = &evidence.text {
-            return Some(Fact {
-                name: "differs",
-                text: difference(text),
-                diff: text
-                    .lines
-                    .iter()
-                    .take(DIFF_LINES)
-                    .map(|line| one_line(line))
-                    .collect(),
-            });
+            return Some(difference("differs", Text::new(), text));
         }
         let first = evidence.first_difference?;
         let mut text = Text::from(format!("first at byte {}", number(first)));
@@ -298,6 +292,29 @@ impl OpenGroup<'_> {
     }
 }
 
+/// The files in both archives, and the lines of texts among them.
+fn contents(contents: &Contents) -> Vec<Fact> {
+    let mut facts = vec![Fact::new("contents", contents_sentence(contents))];
+    facts.extend(contents.members.iter().filter_map(|member| {
+        let name = match member.name.as_str() {
+            "" => Text::new(),
+            name => Text::new().path(name).own(": "),
+        };
+        Some(difference("file", name, member.text.as_ref()?))
+    }));
+    facts
+}
+
+/// The lines of a difference. `name`: the words before the sentence.
+fn difference(fact: &'static str, name: Text, difference: &TextDifference) -> Fact {
+    let lines = difference.lines.iter().take(DIFF_LINES);
+    Fact {
+        name: fact,
+        text: name.and(text_difference_sentence(difference)),
+        diff: lines.map(|line| one_line(line)).collect(),
+    }
+}
+
 /// The promised bytes.
 pub(super) fn promised_content(promised: &Promised) -> Option<Text> {
     content(promised.length, &digests::promised(promised), None)
@@ -356,30 +373,6 @@ fn promised_redirect(promised: &Promised, target: &str) -> Text {
     let status = promised.status.map(status_line);
     let status = status.map_or_else(Text::new, |status| status.own(" "));
     status.own("to ").code(target)
-}
-
-fn difference(difference: &TextDifference) -> Text {
-    let TextDifference {
-        added,
-        removed,
-        appended_after,
-        ..
-    } = difference;
-    let lines = |number: u64, what: &str| {
-        let verb = if number == 1 { "is" } else { "are" };
-        format!("{} {verb} {what}", count(number, "line"))
-    };
-    Text::from(match (appended_after, *added, *removed) {
-        (Some(line), added, _) => format!(
-            "{}, after line {}; the promised bytes before {} are unchanged",
-            lines(added, "new at the end"),
-            number(*line),
-            if added == 1 { "it" } else { "them" },
-        ),
-        (None, 0, removed) => lines(removed, "gone"),
-        (None, added, 0) => lines(added, "new"),
-        (None, added, removed) => format!("{}, {}", lines(added, "new"), lines(removed, "gone")),
-    })
 }
 
 /// An HTTP date in our form; as the server wrote it if the date is not valid.
