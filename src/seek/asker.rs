@@ -36,13 +36,13 @@ pub struct Asker<'a> {
 pub enum Answer {
     /// The bytes, verified.
     Verified,
-    /// Why the source does not have the bytes, for people.
+    /// The reason why the source does not have the bytes, for people.
     Other(String),
-    /// Why the host did not answer.
+    /// The reason why the host did not answer.
     Silent(String),
-    /// How the host refuses requests.
+    /// The refusal of the host.
     Refused(String),
-    /// Why the source was not asked: the last answer of its host.
+    /// The last answer of the host, after which the source was not asked.
     NotAsked(String),
 }
 
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// Why the host is asked nothing more.
+    /// The reason why the host is asked nothing more.
     pub fn end(&self) -> Option<&str> {
         match self {
             Self::Silent(why) | Self::Refused(why) => Some(why),
@@ -114,8 +114,9 @@ impl<'a> Asker<'a> {
                     (&sources[number].0.kind, answer.end())
                 {
                     let rest = places.remove(name.as_str()).unwrap_or_default();
-                    rest.into_iter()
-                        .for_each(|other| take(other, Answer::NotAsked(why.to_owned())));
+                    for other in rest {
+                        take(other, Answer::NotAsked(why.to_owned()));
+                    }
                 }
                 take(number, answer);
             });

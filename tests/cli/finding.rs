@@ -188,7 +188,7 @@ fn a_message_names_the_copies_of_a_broken_file() {
     sandbox
         .exits(1, "run")
         .says("2 other URLs serve these bytes: http://a.test/a.test.csv,");
-    sandbox.ok("site build --to pages");
+    sandbox.ok("site build pages");
     let incident = fs::read_dir(sandbox.path("pages/incidents")).unwrap();
     let pages = incident.map(|file| fs::read_to_string(file.unwrap().path()).unwrap_or_default());
     assert!(
