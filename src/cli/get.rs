@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 use urldb_format::{Algorithm, Digest, DomainReader, Record};
@@ -221,7 +223,8 @@ impl Getting<'_> {
 
     /// Writes the content into an empty file, and returns where it is from.
     fn get(&mut self, file: &mut File) -> anyhow::Result<Option<String>> {
-        let bar = ProgressLine::new(self.sources.len() as u64, self.context.quiet);
+        let read = Arc::clone(self.asker.read());
+        let bar = ProgressLine::of_body(read, self.copies.content.length(), self.context.quiet);
         let is_place = |source: &&Source| matches!(source.kind, SourceKind::Place(_));
         let (places, promised): (Vec<&Source>, Vec<&Source>) =
             self.sources.iter().partition(is_place);
@@ -250,7 +253,8 @@ impl Getting<'_> {
             if self.done.contains(host) {
                 continue;
             }
-            bar.advance();
+            self.asker.read().store(0, Ordering::Relaxed);
+            bar.say(source.url.as_str());
             let answer = self.asker.copy(source, &self.copies.content, file)?;
             let Some(why) = answer.why() else {
                 return Ok(Some(source.url.to_string()));

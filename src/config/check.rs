@@ -74,6 +74,7 @@ fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions 
     FetchOptions {
         concurrency: at_least_one(section, "concurrency").or(default.concurrency),
         deadline: section.duration("deadline").or(default.deadline),
+        bytes_read: None,
         byte_budget: section.bytes("byte-budget").or(default.byte_budget),
         max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
         promised_targets: section

@@ -68,6 +68,11 @@ impl Content {
         &self.digests
     }
 
+    /// Number of bytes, if it is known.
+    pub fn length(&self) -> Option<u64> {
+        self.length
+    }
+
     /// The strongest digest.
     pub fn strongest(&self) -> Option<&Digest> {
         self.digests.last()

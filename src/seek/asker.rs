@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -29,6 +31,7 @@ pub struct Asker<'a> {
     fetcher: Fetcher,
     verdict: &'a VerdictOptions,
     stop: &'a Stop,
+    read: Arc<AtomicU64>,
 }
 
 /// The answer of a source.
@@ -79,15 +82,22 @@ impl<'a> Asker<'a> {
     /// # Errors
     /// When the HTTP client cannot be set up.
     pub fn new(config: &'a Config, sources: &[Source], stop: &'a Stop) -> anyhow::Result<Self> {
-        Self::with(config, &options(config, sources), stop)
-    }
-
-    fn with(config: &'a Config, options: &FetchOptions, stop: &'a Stop) -> anyhow::Result<Self> {
+        let read = Arc::new(AtomicU64::new(0));
+        let options = FetchOptions {
+            bytes_read: Some(Arc::clone(&read)),
+            ..options(config, sources)
+        };
         Ok(Self {
-            fetcher: run::fetcher(config, options)?,
+            fetcher: run::fetcher(config, &options)?,
             verdict: &config.check.verdict,
             stop,
+            read,
         })
+    }
+
+    /// Counts the bytes that have come, until somebody sets it to 0.
+    pub fn read(&self) -> &Arc<AtomicU64> {
+        &self.read
     }
 
     /// Asks each source for its content: promised URLs at once, then places one request after another. A place that refuses

@@ -1,5 +1,6 @@
 //! Limits of a whole run: interruption, deadline and byte budget.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ pub(crate) struct Limits {
     stop: Stop,
     deadline: Option<Instant>,
     byte_budget: Option<u64>,
-    bytes_read: AtomicU64,
+    bytes_read: Arc<AtomicU64>,
 }
 
 impl Limits {
@@ -25,7 +26,7 @@ impl Limits {
             stop: stop.clone(),
             deadline: options.deadline.map(deadline_in),
             byte_budget: options.byte_budget,
-            bytes_read: AtomicU64::new(0),
+            bytes_read: options.bytes_read.clone().unwrap_or_default(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -21,6 +23,8 @@ pub struct FetchOptions {
     pub deadline: Option<Duration>,
     /// Body bytes of a run after which no further job starts.
     pub byte_budget: Option<u64>,
+    /// Counts the body bytes that are read, for a progress line.
+    pub bytes_read: Option<Arc<AtomicU64>>,
     /// Most redirects followed in one fetch.
     pub max_redirects: usize,
     /// Whether the target of a promised redirect is asked.
@@ -109,6 +113,7 @@ impl Default for FetchOptions {
             concurrency: None,
             deadline: None,
             byte_budget: None,
+            bytes_read: None,
             max_redirects: 10,
             promised_targets: PromisedTargets::Follow,
             default_host: HostOptions::default(),

@@ -3,9 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use urldb_render::numbers::bytes;
+use urldb_text::sanitize;
 use urldb_verdict::JudgedJob;
 
 use crate::run::Progress;
@@ -16,6 +20,9 @@ const NAMED: usize = 3;
 /// The message fills what is left of the width and is cut there: a line that wraps could not be
 /// taken away again.
 const TEMPLATE: &str = "{pos}/{len} {bar:10} {rate}, {eta} left{wide_msg}";
+
+/// The line of one body.
+const BODY: &str = "{read} from {wide_msg}";
 
 /// A rate with two digits or more, none of them finer than people can see: `1.1/s`, `214/s`, `3/min`.
 fn rate(per_second: f64) -> String {
@@ -55,6 +62,29 @@ impl ProgressLine {
             failures: Cell::new(0),
             remaining: RefCell::default(),
         }
+    }
+
+    /// The line of one body of `total` bytes, of which `read` counts those that have come.
+    pub(crate) fn of_body(read: Arc<AtomicU64>, total: Option<u64>, quiet: bool) -> Self {
+        let line = Self::new(0, quiet);
+        if let Ok(style) = ProgressStyle::with_template(BODY) {
+            line.line.set_style(style.with_key(
+                "read",
+                move |_: &ProgressState, out: &mut dyn Write| {
+                    let read = bytes(read.load(Ordering::Relaxed));
+                    let _ = match total {
+                        Some(total) => write!(out, "{read} of {}", bytes(total)),
+                        None => out.write_str(&read),
+                    };
+                },
+            ));
+        }
+        line
+    }
+
+    /// Shows what the work is about.
+    pub(crate) fn say(&self, text: &str) {
+        self.line.set_message(sanitize(text).into_owned());
     }
 
     pub(crate) fn advance(&self) {
