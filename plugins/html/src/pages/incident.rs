@@ -118,7 +118,7 @@ impl Views<'_> {
             title,
             is_open,
             since: Time::moment(first_seen(incident)),
-            again: reopened(incident).map(Time::moment),
+            again: reopened(it).map(Time::moment),
             closed: incident.closed.map(Time::moment),
             checked,
             end: end(incident),
@@ -300,9 +300,11 @@ fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
 }
 
 /// The first bad run since an open incident was closed for some time; absent if it never was.
-fn reopened(incident: &Incident) -> Option<Timestamp> {
-    let since = incident.since;
-    let is_later = incident.closed.is_none() && first_seen(incident) < since;
+fn reopened(it: &IncidentOverview) -> Option<Timestamp> {
+    let since = it.incident.since;
+    // A run sees a URL some time after it began.
+    let opened = it.steps.first()?.at;
+    let is_later = it.incident.closed.is_none() && opened < since;
     is_later.then_some(since)
 }
 
@@ -491,5 +493,38 @@ fn fault(incident: &Incident) -> String {
             format!("Other bytes of the promised length, {}.", bytes(promised))
         }
         None => format!("{} instead of {}.", bytes(observed), bytes(promised)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use urldb_protocol::{IncidentStep, Phase, ToldIncident};
+
+    use super::*;
+
+    #[test]
+    fn an_incident_is_open_again_only_after_its_first_run() {
+        let start = Timestamp::UNIX_EPOCH;
+        let second = |seconds| start + jiff::SignedDuration::from_secs(seconds);
+        let open = |since| IncidentOverview {
+            incident: Incident {
+                opened: Some(start),
+                ..Incident::group(Phase::Unchanged, "a.test".to_owned(), State::Gone, since)
+            },
+            domain: "a.test".to_owned(),
+            reason: None,
+            steps: vec![IncidentStep {
+                at: second(60),
+                run: "run".to_owned(),
+                phase: Phase::Opened,
+                urls: 1,
+            }],
+            told: ToldIncident::Whole,
+            results: None,
+            copies: None,
+        };
+        // The run saw the URL half a minute after it began.
+        assert_eq!(reopened(&open(second(30))), None);
+        assert_eq!(reopened(&open(second(600))), Some(second(600)));
     }
 }
