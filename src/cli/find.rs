@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         &context.config,
         &mut Ledger::new(&context.ledger()),
         contents,
-    )?;
+    );
     let mut findings: Vec<Finding> = found
         .into_iter()
         .zip(own)

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     stop_on_signals(&stop)?;
     let sought = Sought::named(&args.content, context)?;
     let mut ledger = Ledger::new(&context.ledger());
-    let mut found = find_copies(&context.config, &mut ledger, vec![sought.bytes])?;
+    let mut found = find_copies(&context.config, &mut ledger, vec![sought.bytes]);
     let copies = found.pop().context("a content was sought")?;
     let sources = sources_of(&copies, sought.own.as_ref(), &context.config);
     let mut getting = Getting {

@@ -1,6 +1,7 @@
 //! The records of a database that promise the same bytes.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use urldb_canon::RequestUrl;
 use urldb_format::{Digest, DomainReader, Metadata, Record, RecordEntry};
@@ -48,7 +49,10 @@ impl Copies {
     }
 
     fn kept(&self, is_own: impl Fn(&RecordCopy) -> bool) -> UrlCopies {
-        let others = self.records.iter().filter(|copy| !is_own(copy));
+        // No run asks for deprecated records.
+        let is_asked = |copy: &RecordCopy| !copy.record.has_category("deprecated");
+        let others = self.records.iter();
+        let others = others.filter(|copy| !is_own(copy) && is_asked(copy));
         let kept: Vec<&RecordCopy> = others
             .filter(|copy| copy.state == Some(State::Ok))
             .collect();
@@ -63,15 +67,9 @@ impl Copies {
 }
 
 /// Finds the records of plain requests that promise these bytes, in one pass over the domain files. Files with mistakes
-/// count as far as they can be read.
-///
-/// # Errors
-/// When the folder of the database, a domain file, or the ledger of a domain with a copy cannot be read.
-pub fn find_copies(
-    config: &Config,
-    ledger: &mut Ledger,
-    contents: Vec<Content>,
-) -> anyhow::Result<Vec<Copies>> {
+/// count as far as they can be read, a database that cannot be read has no copies, and a URL whose ledger cannot be read
+/// has no state: a message must not wait for its copies.
+pub fn find_copies(config: &Config, ledger: &mut Ledger, contents: Vec<Content>) -> Vec<Copies> {
     let mut sought: HashMap<Digest, Vec<usize>> = HashMap::new();
     for (number, content) in contents.iter().enumerate() {
         for digest in content.digests() {
@@ -90,19 +88,14 @@ pub fn find_copies(
         sought,
     };
     if found.sought.is_empty() {
-        return Ok(found.found);
+        return found.found;
     }
-    let database = config.open_database()?;
+    let Ok(database) = config.open_database() else {
+        return found.found;
+    };
     for path in database.files() {
-        let host = urldb_format::host_of(path);
-        let mut file = DomainReader::open(path)?;
-        let metadata = file.metadata().clone();
-        while let Some(document) = file.next()? {
-            if let Some(entry) = document.to_entry() {
-                found.note(&host, &metadata, &entry)?;
-            }
-        }
-        found.ledger.close(&host);
+        // Other steps tell of a file that cannot be read.
+        let _ = found.read(path);
     }
     for copies in &mut found.found {
         copies.records.sort_by(|one, other| {
@@ -110,7 +103,7 @@ pub fn find_copies(
             (rank(one), one.url.as_str()).cmp(&(rank(other), other.url.as_str()))
         });
     }
-    Ok(found.found)
+    found.found
 }
 
 /// One pass over the domain files.
@@ -122,7 +115,21 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn note(&mut self, host: &str, metadata: &Metadata, entry: &RecordEntry) -> anyhow::Result<()> {
+    /// Reads a domain file, as far as it can be read.
+    fn read(&mut self, path: &Path) -> anyhow::Result<()> {
+        let host = urldb_format::host_of(path);
+        let mut file = DomainReader::open(path)?;
+        let metadata = file.metadata().clone();
+        while let Some(document) = file.next()? {
+            if let Some(entry) = document.to_entry() {
+                self.note(&host, &metadata, &entry);
+            }
+        }
+        self.ledger.close(&host);
+        Ok(())
+    }
+
+    fn note(&mut self, host: &str, metadata: &Metadata, entry: &RecordEntry) {
         let record = entry.record();
         let mut numbers: Vec<usize> = record
             .digests()
@@ -133,12 +140,12 @@ impl Search<'_> {
         numbers.sort_unstable();
         numbers.dedup();
         let Some(content) = Content::of(record).filter(|_| !numbers.is_empty()) else {
-            return Ok(());
+            return;
         };
         let is_plain = record.request_key().is_none();
         let scheme = metadata.scheme_of(record);
         let Some(url) = RequestUrl::new(scheme, host, &record.path).filter(|_| is_plain) else {
-            return Ok(());
+            return;
         };
         let key = JobKey {
             domain: host.to_owned(),
@@ -148,8 +155,8 @@ impl Search<'_> {
             alias: None,
             scheme,
         };
-        self.ledger.open_at(&key)?;
-        let known = self.ledger.get(&key);
+        let opened = self.ledger.open_at(&key);
+        let known = self.ledger.get(&key).filter(|_| opened.is_ok());
         let state = known.map(|entry| entry.url_status.state);
         let verified = known.and_then(|entry| {
             let seen = entry.content.as_ref()?;
@@ -172,6 +179,5 @@ impl Search<'_> {
                 state,
             });
         }
-        Ok(())
     }
 }

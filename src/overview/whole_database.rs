@@ -66,7 +66,7 @@ impl Sources<'_> {
         let elsewhere = self.affected_elsewhere(&hosts);
         totals.affected += elsewhere;
         totals.broken += elsewhere;
-        let [open, notices, closed] = self.sorted_incidents(&reasons, &results)?;
+        let [open, notices, closed] = self.sorted_incidents(&reasons, &results);
         let notices_of_hosts = notices.iter();
         warnings.extend(notices_of_hosts.filter_map(|it| certificate_ends(&it.incident)));
         Ok(Overview {
@@ -98,7 +98,7 @@ impl Sources<'_> {
     }
 
     /// Names the other URLs with the bytes of the only URL of each incident.
-    fn find_copies(&self, open: &mut [IncidentOverview]) -> anyhow::Result<()> {
+    fn find_copies(&self, open: &mut [IncidentOverview]) {
         let mut sought = vec![];
         for (index, it) in open.iter().enumerate() {
             let mut affected = it.incident.affected();
@@ -117,11 +117,10 @@ impl Sources<'_> {
             .iter()
             .map(|(_, _, content)| content.clone())
             .collect();
-        let found = find_copies(self.config, &mut Ledger::new(&self.ledger), contents)?;
+        let found = find_copies(self.config, &mut Ledger::new(&self.ledger), contents);
         for ((index, url, _), copies) in sought.iter().zip(found) {
             open[*index].copies = Some(copies.kept_beside_url(url));
         }
-        Ok(())
     }
 
     fn held_uris(&self) -> HeldUris {
@@ -135,7 +134,7 @@ impl Sources<'_> {
         &self,
         reasons: &HashMap<String, String>,
         results: &HashMap<String, ComesAndGoes>,
-    ) -> anyhow::Result<[Vec<IncidentOverview>; 3]> {
+    ) -> [Vec<IncidentOverview>; 3] {
         let mut incidents: Vec<&Incident> = self.incidents.values().collect();
         incidents.sort_by_key(|incident| incident.order());
         incidents.sort_by_key(|incident| match incident.closed {
@@ -148,8 +147,8 @@ impl Sources<'_> {
             .partition(|it| it.incident.closed.is_none());
         let (notices, mut open): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|it| it.incident.is_notice());
-        self.find_copies(&mut open)?;
-        Ok([open, notices, closed])
+        self.find_copies(&mut open);
+        [open, notices, closed]
     }
 
     /// Affected URLs of open incidents that are in no row of a host: those of aliases, and of records

@@ -183,19 +183,15 @@ impl Report {
     }
 
     /// Names the other URLs with the bytes of each broken one, as the ledger after the run believes them.
-    ///
-    /// # Errors
-    /// When the database or the ledger cannot be read.
-    pub fn find_copies(&mut self, config: &Config, ledger: &mut Ledger) -> anyhow::Result<()> {
+    pub fn find_copies(&mut self, config: &Config, ledger: &mut Ledger) {
         let sought = std::mem::take(&mut self.sought);
         let contents = sought.iter().map(|it| it.content.clone()).collect();
-        let found = find_copies(config, ledger, contents)?;
+        let found = find_copies(config, ledger, contents);
         for (sought, copies) in sought.iter().zip(found) {
             if let Some(finding) = self.findings.get_mut(sought.finding) {
                 finding.copies = Some(copies.kept_beside(&sought.key));
             }
         }
-        Ok(())
     }
 
     /// Sets the incidents after the run, and the counts over the whole database.

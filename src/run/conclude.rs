@@ -94,7 +94,7 @@ pub(super) fn conclude(
     let (mut report, known) = (tally.report, prepared.incidents);
     let finished = incidents.finish(&known, &mut ledger, tally.outcomes)?;
     report.set_incidents(finished.report, finished.totals);
-    report.find_copies(options.config, &mut ledger)?;
+    report.find_copies(options.config, &mut ledger);
     let (exit_code, verification) = (report.exit_code(), report.take_verification());
     let (envelope, results) = report.finish(run);
     if is_complete {

@@ -203,3 +203,17 @@ fn a_message_names_the_copies_of_a_broken_file() {
     lost.lock().unwrap().clear();
     sandbox.ok("run");
 }
+
+#[test]
+fn a_file_that_cannot_be_read_keeps_no_message_back() {
+    let server = server(|host, _| (host == "b.test").then(|| Reply::ok(BODY)));
+    let sandbox = sandbox(&server, "");
+    fs::write(
+        sandbox.path("urldb/c.test.yaml"),
+        b"---\n---\n_path: /\xff\n",
+    )
+    .unwrap();
+    sandbox
+        .exits(1, "run")
+        .says("1 other URL serves these bytes: http://b.test/b.test.csv");
+}
