@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use urldb_fetch::{FetchOptions, Fetcher};
+use urldb_protocol::State;
 use urldb_verdict::{
-    Body, BodyEnd, Decision, Hop, Job, JudgedJob, Observation, VerdictOptions, classify, is_proven,
-    undecided,
+    Body, BodyEnd, Coding, Decision, Hop, Job, JudgedJob, Observation, VerdictOptions, classify,
+    coding_of, undecided,
 };
 
 use super::source::{INTERVAL, Source, SourceKind, options};
@@ -201,16 +202,18 @@ impl<'a> Asker<'a> {
                     validator: validator(last),
                 };
             }
+            let is_gzip = coding_of(&last.list("content-encoding")) == Some(Coding::Gzip);
             let Some(body) = &mut seen.body else { break };
             let end = append(body, file)?;
             let was = std::mem::replace(&mut begun.length, file.stream_position()?);
             match end {
-                BodyEnd::Complete => return verified(content, file, answer),
-                _ if answer == Answer::Verified => return Ok(answer),
+                _ if end == BodyEnd::Complete || answer == Answer::Verified => {
+                    return verified(content, file, is_gzip, answer);
+                }
                 BodyEnd::Cut => break,
                 // The next request may get no further.
                 BodyEnd::Broken if begun.length == was => break,
-                BodyEnd::Broken => {}
+                BodyEnd::Broken | BodyEnd::Complete => {}
             }
         }
         Ok(answer)
@@ -245,14 +248,15 @@ impl<'a> Asker<'a> {
     }
 
     fn answer(&self, job: &Job, seen: &Observation) -> Answer {
-        if is_proven(&job.promise, seen)
+        let classification = classify(&job.promise, seen, &self.verdict.challenges);
+        if classification.state == State::Ok
             && seen
                 .last()
                 .is_some_and(|last| last.status != STATUS_PARTIAL)
         {
             return Answer::Verified;
         }
-        let why = classify(&job.promise, seen, &self.verdict.challenges).message();
+        let why = classification.message();
         match seen.last().map(|last| last.status) {
             None => Answer::Silent(why),
             Some(429 | 503) => Answer::Refused(why),
@@ -302,15 +306,44 @@ fn append(body: &mut Body, file: &mut File) -> anyhow::Result<BodyEnd> {
     Ok(body.end)
 }
 
-/// Verifies the whole file.
-fn verified(content: &Content, file: &mut File, answer: Answer) -> anyhow::Result<Answer> {
-    file.seek(SeekFrom::Start(0))?;
-    let is_content = content.is_read_from(io::BufReader::new(&mut *file))?;
+/// Verifies the whole file, and else what it comes to without the coding gzip.
+fn verified(
+    content: &Content,
+    file: &mut File,
+    is_gzip: bool,
+    answer: Answer,
+) -> anyhow::Result<Answer> {
+    if is_content(content, file)? || is_gzip && unpack(content, file)? {
+        return Ok(Answer::Verified);
+    }
     Ok(match answer {
-        _ if is_content => Answer::Verified,
         Answer::Verified => {
-            Answer::Other("the bytes came otherwise than they were written".to_owned())
+            Answer::Other("comes in a coding that urldb does not undo here".to_owned())
         }
         other => other,
     })
+}
+
+/// Undoes the coding gzip, if that yields the content.
+fn unpack(content: &Content, file: &mut File) -> anyhow::Result<bool> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut plain = urldb_files::unnamed_file()?;
+    let longest = content
+        .length()
+        .map_or(u64::MAX, |length| length.saturating_add(1));
+    let packed = io::BufReader::new(&mut *file);
+    let copied = io::copy(&mut urldb_fetch::gunzip(packed).take(longest), &mut plain);
+    if copied.is_err() || !is_content(content, &mut plain)? {
+        return Ok(false);
+    }
+    empty(file)?;
+    plain.seek(SeekFrom::Start(0))?;
+    io::copy(&mut plain, file).context("the file cannot be written")?;
+    Ok(true)
+}
+
+/// Whether a file has exactly these bytes.
+fn is_content(content: &Content, file: &mut File) -> io::Result<bool> {
+    file.seek(SeekFrom::Start(0))?;
+    content.is_read_from(io::BufReader::new(file))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
 use crate::sandbox::Sandbox;
@@ -216,4 +217,22 @@ fn a_file_that_cannot_be_read_keeps_no_message_back() {
     sandbox
         .exits(1, "run")
         .says("1 other URL serves these bytes: http://b.test/b.test.csv");
+}
+
+#[test]
+fn a_coding_that_nobody_asked_for_is_undone() {
+    let server = server(|host, _| {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(BODY.as_bytes()).unwrap();
+        let packed = packed.finish().unwrap();
+        (host == "a.test").then(|| Reply::new("200 OK", &["Content-Encoding: gzip"], packed))
+    });
+    let sandbox = sandbox(&server, "");
+    sandbox
+        .ok("get http://a.test/a.test.csv -o out.csv")
+        .says("from http://a.test/a.test.csv");
+    assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
+    sandbox
+        .ok("find http://a.test/a.test.csv")
+        .says("verified  url");
 }

@@ -1,5 +1,8 @@
 //! Decodes an unrequested Content-Encoding, with a size limit.
 
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use urldb_verdict::{Coding, Damage, Decoded, coding_of};
 
@@ -11,6 +14,11 @@ const DEFAULT_LIMIT: u64 = 256 << 20;
 
 /// Bytes that tell the format of a stream.
 const MAGIC: usize = 2;
+
+/// The content of a body in the coding gzip, of any number of members (RFC 1952, 2.2).
+pub fn gunzip(body: impl Read) -> impl Read {
+    MultiGzDecoder::new(body)
+}
 
 /// Decodes a body; keeps only length and digest of the result.
 pub(crate) struct Decoder {

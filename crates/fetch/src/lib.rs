@@ -73,6 +73,7 @@ mod turns;
 mod unresponsive;
 
 pub use client::LARGEST_CA_FILE;
+pub use decode::gunzip;
 pub use fetcher::Fetcher;
 pub use hasher::DigestHasher;
 pub use headers::REDACTED;
