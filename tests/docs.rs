@@ -92,7 +92,7 @@ fn every_key_of_the_configuration_is_explained() {
         }
         match value {
             toml::Value::Array(tables) => tables.iter().for_each(|table| check(section, table)),
-            toml::Value::Table(tables) if matches!(&**section, "notify" | "source") => {
+            toml::Value::Table(tables) if matches!(&**section, "find" | "notify" | "source") => {
                 tables.values().for_each(|table| check(section, table));
             }
             // The keys of owners are the user's own.
