@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use urldb_fetch::{FetchOptions, Fetcher};
@@ -114,7 +114,6 @@ impl<'a> Asker<'a> {
         }
         self.ask_each(sources, &promised, &mut take);
         while !places.is_empty() && !self.stop.is_set() {
-            let began = Instant::now();
             let round: Vec<usize> = places
                 .values_mut()
                 .filter_map(VecDeque::pop_front)
@@ -132,7 +131,7 @@ impl<'a> Asker<'a> {
                 take(number, answer);
             });
             if !places.is_empty() {
-                std::thread::sleep(INTERVAL.saturating_sub(began.elapsed()));
+                std::thread::sleep(INTERVAL);
             }
         }
     }
