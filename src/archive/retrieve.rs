@@ -1,5 +1,7 @@
 //! Finds the record with the bytes of a capture.
 
+use std::collections::{HashMap, HashSet};
+
 use anyhow::Context;
 use urldb_verdict::becomes_get;
 use urldb_warc::cdxj::REVISIT_MIME;
@@ -236,19 +238,32 @@ impl Catalogue {
         Ok(None)
     }
 
-    /// A full capture of any URL with the bytes of this SHA-256. Reads the whole index.
+    /// A line of a full capture, of any URL, for each of these SHA-256 that the archive has. Reads the whole index.
     ///
     /// # Errors
-    /// As [`Self::content_of`].
-    pub fn content_of_any(&self, sha256: [u8; 32]) -> anyhow::Result<Option<Payload<'_>>> {
-        let digest = Digest::sha256(sha256);
+    /// When the index is damaged.
+    pub fn lines_with(
+        &self,
+        wanted: &HashSet<[u8; 32]>,
+    ) -> anyhow::Result<HashMap<[u8; 32], CdxjLine>> {
+        let mut missing: HashMap<Digest, [u8; 32]> = wanted
+            .iter()
+            .map(|sha256| (Digest::sha256(*sha256), *sha256))
+            .collect();
+        let mut found = HashMap::new();
         for line in self.lines()? {
             let line = line?;
-            if is_full_with(&line, &digest) {
-                return self.payload_at(line).map(Some);
+            if line.mime != REVISIT_MIME
+                && let Ok(digest) = line.digest.parse()
+                && let Some(sha256) = missing.remove(&digest)
+            {
+                found.insert(sha256, line);
+            }
+            if missing.is_empty() {
+                break;
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// The bytes of the capture that a line of the index is about.

@@ -13,6 +13,7 @@ use super::get::{Sought, archived, captures};
 use super::print::output;
 use super::print::progress::ProgressLine;
 use super::print::style::ListFormat;
+use crate::archive::Payload;
 use crate::copies::{Content, Copies, Hasher, find_copies};
 use crate::exit::ExitCode;
 use crate::ledger::Ledger;
@@ -164,8 +165,11 @@ fn ask(findings: &mut [Finding], context: &Context, stop: &Stop) -> anyhow::Resu
         let own = sources_of(&finding.copies, finding.own.as_ref(), &context.config);
         sources.extend(own.into_iter().map(|source| (number, source)));
     }
-    let all: Vec<Source> = sources.iter().map(|(_, source)| source.clone()).collect();
-    let asker = Asker::new(&context.config, &all, stop)?;
+    let asker = Asker::new(
+        &context.config,
+        sources.iter().map(|(_, source)| source),
+        stop,
+    )?;
     let bar = ProgressLine::new(sources.len() as u64, context.quiet);
     let mut answers: Vec<Option<Answer>> = vec![None; sources.len()];
     let jobs: Vec<(&Source, &Content)> = sources
@@ -184,18 +188,22 @@ fn ask(findings: &mut [Finding], context: &Context, stop: &Stop) -> anyhow::Resu
             answer: answer.unwrap_or_else(|| Answer::Other("was not asked".to_owned())),
         });
     }
-    for finding in findings {
-        finding.look_into(catalogue.as_ref());
+    let Some(catalogue) = catalogue else {
+        return Ok(());
+    };
+    let sought: Vec<&Copies> = findings.iter().map(|finding| &finding.copies).collect();
+    let archived = archived(&catalogue, &sought);
+    for (finding, payload) in findings.iter_mut().zip(archived) {
+        finding.add_archived(payload);
     }
     Ok(())
 }
 
 impl Finding {
-    /// Looks into the archive.
-    fn look_into(&mut self, catalogue: Option<&crate::archive::Catalogue>) {
-        let Some(catalogue) = catalogue else { return };
+    /// Adds what the archive has.
+    fn add_archived(&mut self, payload: anyhow::Result<Option<Payload<'_>>>) {
         let content = &self.copies.content;
-        let found = archived(catalogue, &self.copies).and_then(|payload| {
+        let found = payload.and_then(|payload| {
             let Some(payload) = payload else {
                 return Ok(None);
             };

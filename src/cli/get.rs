@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let copies = found.pop().context("a content was sought")?;
     let sources = sources_of(&copies, sought.own.as_ref(), &context.config);
     let mut getting = Getting {
-        asker: Asker::new(&context.config, &sources, &stop)?,
+        asker: Asker::new(&context.config, sources.iter(), &stop)?,
         stop: &stop,
         context,
         copies: &copies,
@@ -152,26 +152,41 @@ impl Sought {
     }
 }
 
-/// The full capture with these bytes, if the archive has one.
-///
-/// # Errors
-/// When the archive is damaged.
+/// For each of these contents, the full capture with its bytes, if the archive has one.
 pub(super) fn archived<'a>(
     catalogue: &'a Catalogue,
-    copies: &Copies,
-) -> anyhow::Result<Option<Payload<'a>>> {
-    let Some(sha256) = copies.content.sha256() else {
-        return Ok(None);
-    };
-    let urls: Vec<String> = copies
-        .records
-        .iter()
-        .map(|copy| copy.url.to_string())
+    sought: &[&Copies],
+) -> Vec<anyhow::Result<Option<Payload<'a>>>> {
+    let of_urls = sought.iter().map(|copies| {
+        let Some(sha256) = copies.content.sha256() else {
+            return Ok(None);
+        };
+        let urls = copies.records.iter().map(|copy| copy.url.to_string());
+        catalogue.content_of(&urls.collect::<Vec<_>>(), sha256)
+    });
+    let mut found: Vec<anyhow::Result<Option<Payload<'a>>>> = of_urls.collect();
+    // Others may be archived under URLs that no record has any more: one pass over the index finds all of them.
+    let mut missing: Vec<(&mut anyhow::Result<Option<Payload<'a>>>, [u8; 32])> = found
+        .iter_mut()
+        .zip(sought)
+        .filter(|(found, _)| matches!(found, Ok(None)))
+        .filter_map(|(found, copies)| Some((found, copies.content.sha256()?)))
         .collect();
-    match catalogue.content_of(&urls, sha256)? {
-        Some(payload) => Ok(Some(payload)),
-        None => catalogue.content_of_any(sha256),
+    let wanted: HashSet<[u8; 32]> = missing.iter().map(|(_, sha256)| *sha256).collect();
+    if wanted.is_empty() {
+        return found;
     }
+    match catalogue.lines_with(&wanted) {
+        Ok(lines) => {
+            for (found, sha256) in missing {
+                if let Some(line) = lines.get(&sha256) {
+                    *found = catalogue.payload_at(line.clone()).map(Some);
+                }
+            }
+        }
+        Err(error) => *missing[0].0 = Err(error),
+    }
+    found
 }
 
 /// The captures of the repository; `None` without an archive.
@@ -272,7 +287,8 @@ impl Getting<'_> {
         let Some(catalogue) = captures(self.context) else {
             return Ok(None);
         };
-        let found = archived(&catalogue, copies).and_then(|found| {
+        let found = archived(&catalogue, &[copies]).pop().unwrap_or(Ok(None));
+        let found = found.and_then(|found| {
             let Some(payload) = found else {
                 return Ok(None);
             };

@@ -24,7 +24,7 @@ use crate::stop::Stop;
 /// Most requests for one body that breaks off.
 const MOST_REQUESTS: usize = 8;
 
-/// The first byte of an answer to a request for the rest of a body.
+/// The status of an answer with the rest of a body.
 const STATUS_PARTIAL: u16 = 206;
 
 /// Asks sources.
@@ -82,7 +82,11 @@ impl<'a> Asker<'a> {
     ///
     /// # Errors
     /// When the HTTP client cannot be set up.
-    pub fn new(config: &'a Config, sources: &[Source], stop: &'a Stop) -> anyhow::Result<Self> {
+    pub fn new<'s>(
+        config: &'a Config,
+        sources: impl Iterator<Item = &'s Source>,
+        stop: &'a Stop,
+    ) -> anyhow::Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
         let options = FetchOptions {
             bytes_read: Some(Arc::clone(&read)),
@@ -205,14 +209,12 @@ impl<'a> Asker<'a> {
             let Some(body) = &mut seen.body else { break };
             let end = append(body, file)?;
             let was = std::mem::replace(&mut begun.length, file.stream_position()?);
-            match end {
-                _ if end == BodyEnd::Complete || answer == Answer::Verified => {
-                    return verified(content, file, is_gzip, answer);
-                }
-                BodyEnd::Cut => break,
-                // The next request may get no further.
-                BodyEnd::Broken if begun.length == was => break,
-                BodyEnd::Broken | BodyEnd::Complete => {}
+            if end == BodyEnd::Complete || answer == Answer::Verified {
+                return verified(content, file, is_gzip, answer);
+            }
+            // The next request would get no further.
+            if end == BodyEnd::Cut || begun.length == was {
+                break;
             }
         }
         Ok(answer)

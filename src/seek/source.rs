@@ -154,7 +154,10 @@ pub fn sources_of(copies: &Copies, url: Option<&JobKey>, config: &Config) -> Vec
 }
 
 /// The options of a run with those of the places of these sources: a second between requests, one at a time.
-pub(super) fn options(config: &Config, sources: &[Source]) -> FetchOptions {
+pub(super) fn options<'s>(
+    config: &Config,
+    sources: impl Iterator<Item = &'s Source>,
+) -> FetchOptions {
     let mut options = config.check.fetch.clone();
     let patient = |host: &mut HostOptions| host.limit_patience = host.limit_patience.min(PATIENCE);
     patient(&mut options.default_host);

@@ -175,6 +175,13 @@ fn the_archive_has_what_all_servers_have_lost() {
     ran.says("from the archive: ");
     assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
     sandbox.ok("find --broken").says("verified  archive");
+    // The bytes are archived under a URL that no record has any more.
+    fs::remove_file(sandbox.path("urldb/a.test.yaml")).unwrap();
+    sandbox
+        .ok("get http://c.test/c.test.csv -o moved.csv")
+        .says("from the archive: ");
+    assert_eq!(fs::read_to_string(sandbox.path("moved.csv")).unwrap(), BODY);
+    sandbox.ok("find --broken").says("verified  archive");
 }
 
 #[test]
