@@ -25,13 +25,15 @@ impl Content {
         }
     }
 
+    fn new(digests: impl Iterator<Item = Digest>, length: Option<u64>) -> Option<Self> {
+        let mut digests: Vec<Digest> = digests.collect();
+        digests.sort_unstable();
+        (!digests.is_empty()).then_some(Self { digests, length })
+    }
+
     /// The bytes that a record promises; `None` if it promises no digest.
     pub fn of(record: &Record) -> Option<Self> {
-        let digests: Vec<Digest> = record.digests().collect();
-        (!digests.is_empty()).then_some(Self {
-            digests,
-            length: record.content_length,
-        })
+        Self::new(record.digests(), record.content_length)
     }
 
     /// The bytes of a promise in the evidence of an incident; `None` without a digest.
@@ -43,24 +45,13 @@ impl Content {
             .iter()
             .map(|hex| (Some(Algorithm::Sha256), hex));
         let digests = sha256.chain(further);
-        let mut digests: Vec<Digest> = digests
-            .filter_map(|(algorithm, hex)| Digest::from_hex(algorithm?, hex))
-            .collect();
-        digests.sort_unstable();
-        (!digests.is_empty()).then_some(Self {
-            digests,
-            length: promised.length,
-        })
+        let digests = digests.filter_map(|(algorithm, hex)| Digest::from_hex(algorithm?, hex));
+        Self::new(digests, promised.length)
     }
 
     /// The bytes that a promise is about; `None` without a digest.
     pub fn promised(promise: &Promise) -> Option<Self> {
-        let mut digests: Vec<Digest> = promise.all_digests().collect();
-        digests.sort_unstable();
-        (!digests.is_empty()).then_some(Self {
-            digests,
-            length: promise.length,
-        })
+        Self::new(promise.all_digests(), promise.length)
     }
 
     /// The digests, the weakest first.

@@ -52,7 +52,7 @@ fn every_kind() -> Sandbox {
             "weaker.test",
             file(&[("/1", &*of_source), ("/2", &*sha256)]),
         ),
-        // Whoever promises no bytes may follow a branch.
+        // A record without promised bytes may follow a branch.
         (
             "raw.githubusercontent.com",
             file(&[

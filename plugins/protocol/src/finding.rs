@@ -49,7 +49,7 @@ pub struct Finding {
     /// Why the archive does not have the whole of `observed`; absent if the archive has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<Shown>,
-    /// The other URLs of the database that serve the promised bytes; absent if nobody looked for them.
+    /// The other URLs of the database that serve the promised bytes; absent in the report of `check`, which does not look for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<UrlCopies>,
     /// Number of requests to the URL.
