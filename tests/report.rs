@@ -59,6 +59,7 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
         beginning: Beginning::default(),
         version: "HTTP/1.1".into(),
         protocols: vec![],
+        origin: urldb_verdict::Origin::default(),
         status,
         reason_phrase: String::new(),
         headers: vec![],

@@ -15,7 +15,9 @@
 //! - `health`: facts about the places of the archive, and what mends them.
 //! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
+//! - `known_content`: the content of the ledger.
 //! - `local_copies`: the files on this machine, and the room that they take.
+//! - [`origins`]: records about who answered.
 //! - `requests`: tells apart requests that share a key of the index.
 //! - `remote`: the places of the archive as commands see them, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
@@ -42,7 +44,9 @@ mod hashing;
 mod health;
 mod job_response;
 pub mod keys;
+mod known_content;
 mod local_copies;
+pub mod origins;
 mod output_files;
 mod payload;
 mod prune;
@@ -53,6 +57,7 @@ pub mod retrieve;
 pub mod rewrite;
 pub mod store;
 mod store_replacement;
+mod stored;
 mod text_difference;
 pub mod upload;
 mod variants;
@@ -80,6 +85,7 @@ pub use prune::{NeededCaptures, plan_removal};
 pub use remote::{open_store, open_stores, stored_bytes};
 pub use retrieve::CaptureQuery;
 pub use rewrite::RewritePlan;
-pub use store::{Archive, ArchiveWriter, Stored};
+pub use store::{Archive, ArchiveWriter};
+pub use stored::Stored;
 pub use upload::{UploadOptions, UploadReport, upload, upload_before_rewrite};
 pub use variants::{VariantChoice, has_headers, variant_with};

@@ -256,7 +256,8 @@ pub(super) fn write_options(options: &config::Archive) -> WriteOptions {
 
 /// The head of a stored response, for its index line.
 fn http_head(draft: &RecordDraft) -> anyhow::Result<Option<StoredHead>> {
-    if draft.header.record_type() != Some(RecordType::Response) {
+    let is_response = draft.header.record_type() == Some(RecordType::Response);
+    if !(is_response && draft.header.is_http()) {
         return Ok(None);
     }
     Ok(StoredHead::read(&mut draft.head.as_slice())?)

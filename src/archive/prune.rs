@@ -8,6 +8,7 @@
 //! | the latest response and the latest complete 2xx response of a URL, or of each of its variants | always |
 //! | response that an entry of the ledger names | always |
 //! | response of a URL in an incident | always |
+//! | record about who answered | always: later captures of the host may belong to it |
 //! | response whose digest is no SHA-256 | always, since it may have promised bytes |
 
 use std::collections::{HashMap, HashSet};
@@ -16,6 +17,7 @@ use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::{CdxjLine, Digest, DigestAlgorithm};
 
 use super::catalogue::Catalogue;
+use super::origins::is_origin_uri;
 use super::quiet_periods::LeftOutRecord;
 use super::rewrite::{OwnFiles, RewritePlan};
 use crate::config;
@@ -29,6 +31,24 @@ pub struct NeededCaptures {
     pub urls: HashSet<String>,
     /// The captures in the ledger: URL and `YYYYMMDDhhmmss`.
     pub captures: HashSet<(String, String)>,
+}
+
+impl NeededCaptures {
+    /// Whether the response of this line must stay.
+    fn has(&self, line: &CdxjLine) -> bool {
+        let promised = match line.digest.parse::<Digest>() {
+            Ok(digest) if digest.algorithm() == DigestAlgorithm::Sha256 => self
+                .digests
+                .iter()
+                .any(|known| known.as_slice() == digest.as_bytes()),
+            _ => true,
+        };
+        let capture = || (line.url.clone(), line.timestamp.clone());
+        promised
+            || is_origin_uri(&line.url)
+            || self.urls.contains(&line.url)
+            || self.captures.contains(&capture())
+    }
 }
 
 /// Plans the removal of captures from before `limit` (`YYYYMMDDhhmmss`). Returns notes about files that stay as
@@ -50,21 +70,7 @@ pub fn plan_removal(
             revisited.insert(line.digest);
         }
     }
-    let is_needed = |line: &CdxjLine| {
-        let promised = match line.digest.parse::<Digest>() {
-            Ok(digest) if digest.algorithm() == DigestAlgorithm::Sha256 => needed
-                .digests
-                .iter()
-                .any(|known| known.as_slice() == digest.as_bytes()),
-            _ => true,
-        };
-        promised
-            || revisited.contains(&line.digest)
-            || needed.urls.contains(&line.url)
-            || needed
-                .captures
-                .contains(&(line.url.clone(), line.timestamp.clone()))
-    };
+    let is_needed = |line: &CdxjLine| revisited.contains(&line.digest) || needed.has(line);
     let mut plan = RewritePlan::default();
     let mut key = String::new();
     let mut latest: HashMap<_, LatestResponses> = HashMap::new();

@@ -9,7 +9,7 @@ use std::fs::File;
 use anyhow::Context;
 use urldb_warc::files::{ARCHIVE_SUFFIX, archive_file_name};
 use urldb_warc::join::{FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile};
-use urldb_warc::{Reader, RecordType, WarcDate};
+use urldb_warc::{CdxjLine, Reader, RecordType, WarcDate};
 
 use super::files::ArchiveFiles;
 use super::keys::Keys;
@@ -106,6 +106,7 @@ impl OwnFiles {
                 && header.get("WARC-Refers-To").is_none();
             if header.record_type() == Some(RecordType::Metadata)
                 && is_alone
+                && !CdxjLine::describes(&header)
                 && let Some(url) = header.target_uri()
                 && let Some(date) = header
                     .get("WARC-Date")

@@ -18,39 +18,30 @@ use urldb_text::sanitize;
 use urldb_verdict::{
     Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Observation, verified_digest,
 };
-use urldb_warc::draft::{Exchange, OriginalCapture, TruncationReason};
+use urldb_warc::draft::{Exchange, TruncationReason};
 use urldb_warc::writer::{Packer, WriteOptions};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
-use super::completeness::{
-    MAX_BAD_RESPONSES, Missing, is_good, missing_of, missing_rest, truncation,
-};
+use super::completeness::{is_good, missing_of, missing_rest, truncation};
 use super::job_response::{JobResponse, bad_response_digest, fingerprint, redirects};
 use super::keys::lookup_url;
+use super::known_content::{BAD_LEDGER, content_of, original};
+use super::origins::{EarlierOrigins, Origins};
 use super::output_files::{
     OutputFiles, PendingRecord, Provenance, random_id, warc_date, write_options,
 };
+use super::stored::{Stored, known_bad_response};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
-use crate::ledger::{BadResponse, Capture, Content, KnownCaptures};
+use crate::ledger::{BadResponse, Capture, Content, KnownCaptures, KnownOrigin, KnownOrigins};
 
 /// Bodies up to this many bytes are compressed in advance, in memory.
 const SMALL: u64 = 64 * 1024;
 
-/// The result of archiving one observation.
-#[derive(Debug, Default)]
-pub struct Stored {
-    /// The content for the ledger; `None` if the ledger's entry stays.
-    pub content: Option<Content>,
-    /// The error page or incomplete body for the ledger; `None` if a good response came after it.
-    pub bad_response: Option<BadResponse>,
-    /// Why the archive does not have the whole body; `None` if it has, or if there was no body.
-    pub missing: Option<Missing>,
-}
-
 /// The archive of a run.
 pub struct Archive {
     files: Mutex<OutputFiles>,
+    origins: Origins,
     ambient: Ambient,
     options: WriteOptions,
     digest: DigestAlgorithm,
@@ -67,7 +58,8 @@ impl Archive {
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
         let (files, notes) = OutputFiles::open(folder, how, provenance, ambient)?;
-        Ok((Self::of_files(files, how, ambient), notes))
+        let origins = Origins::new(false);
+        Ok((Self::of_files(files, origins, how, ambient), notes))
     }
 
     /// An archive whose files belong to the bundle of a shard: the archive that adopts the files indexes
@@ -80,12 +72,18 @@ impl Archive {
         label: &str,
     ) -> Self {
         let files = OutputFiles::of_bundle(folder, how, provenance, ambient, label);
-        Self::of_files(files, how, ambient)
+        Self::of_files(files, Origins::new(true), how, ambient)
     }
 
-    fn of_files(files: OutputFiles, how: &config::Archive, ambient: Ambient) -> Self {
+    fn of_files(
+        files: OutputFiles,
+        origins: Origins,
+        how: &config::Archive,
+        ambient: Ambient,
+    ) -> Self {
         Self {
             files: Mutex::new(files),
+            origins,
             ambient,
             options: write_options(how),
             digest: how.digest,
@@ -93,11 +91,14 @@ impl Archive {
         }
     }
 
-    /// A per-thread archive writer.
-    pub fn writer(&self) -> ArchiveWriter<'_> {
+    /// A per-thread archive writer. `earlier` reads the records of earlier runs about the hosts of a domain's
+    /// URLs.
+    pub fn writer<'a>(&'a self, earlier: EarlierOrigins<'a>) -> ArchiveWriter<'a> {
         ArchiveWriter {
             archive: self,
             packer: Packer::new(self.options),
+            earlier,
+            origins: KnownOrigins::new(),
         }
     }
 
@@ -121,6 +122,9 @@ impl Archive {
 pub struct ArchiveWriter<'a> {
     archive: &'a Archive,
     packer: Packer,
+    earlier: EarlierOrigins<'a>,
+    /// The new records about hosts.
+    origins: KnownOrigins,
 }
 
 impl ArchiveWriter<'_> {
@@ -129,6 +133,17 @@ impl ArchiveWriter<'_> {
     /// # Errors
     /// When a record cannot be written. Earlier records are complete.
     pub fn store(
+        &mut self,
+        job: &Job,
+        seen: &mut Observation,
+        captures: &KnownCaptures,
+    ) -> anyhow::Result<Stored> {
+        let stored = self.store_captures(job, seen, captures);
+        let origins = std::mem::take(&mut self.origins);
+        Ok(Stored { origins, ..stored? })
+    }
+
+    fn store_captures(
         &mut self,
         job: &Job,
         seen: &mut Observation,
@@ -279,7 +294,7 @@ impl ArchiveWriter<'_> {
         if with_request {
             records.push(self.request(response, &exchange, &id)?);
         }
-        self.write(records).map(drop)
+        self.write_response(response, records).map(drop)
     }
 
     /// Writes a server-not-modified revisit for a 304, with the head of the response.
@@ -310,7 +325,7 @@ impl ArchiveWriter<'_> {
         if self.archive.requests == ArchiveRequests::All {
             records.push(self.request(&response, &exchange, &id)?);
         }
-        self.write(records).map(drop)
+        self.write_response(&response, records).map(drop)
     }
 
     /// Writes each redirect as a capture of its own, with the part of its body that was read.
@@ -403,7 +418,7 @@ impl ArchiveWriter<'_> {
             ..PendingRecord::new(draft, bytes.reader()?, length)
         };
         let request = self.request(response, &exchange, &id)?;
-        let file = self.write(vec![captured, request])?;
+        let file = self.write_response(response, vec![captured, request])?;
         Ok(Some(Capture {
             record: id.as_str().to_owned(),
             date: date.as_str().to_owned(),
@@ -429,70 +444,44 @@ impl ArchiveWriter<'_> {
         random_id(self.archive.ambient)
     }
 
-    /// Writes records that belong together, and returns the name of the file that has the first.
-    fn write(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<String> {
+    /// Writes the records about a response, the first of which is its capture, and new ones about its host.
+    /// Returns the name of the file that has the capture.
+    fn write_response(
+        &mut self,
+        response: &JobResponse<'_>,
+        mut records: Vec<PendingRecord<'_>>,
+    ) -> anyhow::Result<String> {
+        let archive = self.archive;
+        let new_id = || random_id(archive.ambient);
+        let JobResponse { job, hop, .. } = response;
+        let origins =
+            (archive.origins).of_response(job, hop, archive.digest, self.earlier, &new_id)?;
+        for (capture, id) in records.iter_mut().take(1).zip(&origins.named) {
+            capture.draft.add_concurrent(id)?;
+        }
+        let about = records.len();
+        let drafts = origins.new.iter().map(|new| new.draft.clone());
+        records.extend(drafts.map(PendingRecord::without_body));
+        let files = self
+            .write(records)
+            .inspect_err(|_| archive.origins.forget(&origins.new))?;
+        for (new, file) in origins.new.into_iter().zip(&files[about..]) {
+            let file = file.clone();
+            self.origins
+                .insert(new.uri, KnownOrigin { file, ..new.known });
+        }
+        Ok(files.into_iter().next().unwrap_or_default())
+    }
+
+    /// Writes records that belong together, and returns the names of their files.
+    fn write(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<Vec<String>> {
         let records = records.into_iter();
         let records: Vec<_> = records
             .map(|record| record.pack(&mut self.packer, SMALL))
             .collect::<Result<_, _>>()?;
         let files = self.archive.files.lock();
         let mut files = files.unwrap_or_else(PoisonError::into_inner);
-        let mut first = None;
-        for record in records {
-            let name = files.append(record)?;
-            first.get_or_insert(name);
-        }
-        Ok(first.unwrap_or_default())
+        let records = records.into_iter();
+        records.map(|record| files.append(record)).collect()
     }
-}
-
-/// The result for a response like the error page or incomplete body that was archived last, or after too
-/// many different ones. `None` if the response is to be archived.
-fn known_bad_response(
-    digest: Option<&str>,
-    known: Option<&BadResponse>,
-    seen: &Observation,
-) -> Option<Stored> {
-    let (digest, known) = (digest?, known?);
-    let is_archived = known.digest == digest;
-    if !is_archived && known.count < MAX_BAD_RESPONSES {
-        return None;
-    }
-    Some(Stored {
-        content: None,
-        bad_response: Some(known.clone()),
-        missing: if is_archived {
-            missing_rest(seen)
-        } else {
-            Some(Missing::Enough)
-        },
-    })
-}
-
-/// The content for the ledger, of the last response.
-fn content_of(hop: &Hop, digest: String, capture: Option<Capture>) -> Content {
-    Content {
-        digest,
-        etag: hop.header("etag").map(str::to_owned),
-        last_modified: hop.header("last-modified").map(str::to_owned),
-        fits: None,
-        redirects: None,
-        capture,
-        lost: None,
-    }
-}
-
-const BAD_LEDGER: &str = "the ledger names a capture in a way that is not valid";
-
-fn original(capture: &Capture, digest: &Digest) -> anyhow::Result<OriginalCapture> {
-    let payload_digest = match &capture.digest {
-        Some(digest) => digest.parse().context(BAD_LEDGER)?,
-        None => digest.clone(),
-    };
-    Ok(OriginalCapture {
-        record_id: capture.record.parse().context(BAD_LEDGER)?,
-        target_uri: capture.uri.clone(),
-        date: capture.date.parse().context(BAD_LEDGER)?,
-        payload_digest,
-    })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use urldb_text::redact;
 use urldb_verdict::{Failure, JobKey, Observation};
 
-use crate::ledger::{Archived, BadResponse, Content, JobRecord, KnownCaptures};
+use crate::ledger::{Archived, BadResponse, Content, JobRecord, KnownCaptures, KnownOrigins};
 
 /// The observations of one job in a shard, and its captures.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct BundleLine {
     /// Why the archive does not have the observed body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<String>,
+    /// New records about the hosts of the captures.
+    #[serde(default, skip_serializing_if = "KnownOrigins::is_empty")]
+    pub origins: KnownOrigins,
 }
 
 /// A fact of the ledger after a shard, compared with the ledger before.
@@ -92,6 +95,7 @@ impl BundleLine {
             bad_response: Captured::of(known.bad_response.as_ref(), bad_response),
             trouble: archived.error,
             not_archived: archived.not_archived,
+            origins: archived.origins,
         }
     }
 
@@ -105,6 +109,7 @@ impl BundleLine {
             },
             error: self.trouble,
             not_archived: self.not_archived,
+            origins: self.origins,
         };
         (self.at, self.observations, archived)
     }

@@ -88,6 +88,7 @@ pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
     let ledger = config.ledger_root();
     files.extend(files_in(&ledger)?);
     files.extend(files_in(&ledger::captures_folder(&ledger))?);
+    files.extend(files_in(&ledger::origins_folder(&ledger))?);
     files.extend(files_in(&ledger::history_folder(&ledger))?);
     files.sort_by_key(RootFile::path);
     let mut all = Sha256::new();

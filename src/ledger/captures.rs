@@ -7,18 +7,15 @@
 //! last ones. So the name of the file ends with a part that depends on the domain.
 
 use anyhow::Context;
-use data_encoding::HEXLOWER;
-use sha2::{Digest, Sha256};
 use urldb_files::{Root, RootFile};
 use urldb_format::Mapping;
 
 use super::documents::has_contents;
 use super::entry::Entry;
+use super::names::name_of;
+use super::origins::KnownOrigin;
 use super::pages::Pages;
 use super::spool::Spool;
-
-/// Most bytes of a domain in a file name, whose length file systems limit.
-const LONGEST: usize = 200;
 
 /// The folder of the files.
 pub fn folder(ledger: &Root) -> Root {
@@ -26,9 +23,7 @@ pub fn folder(ledger: &Root) -> Root {
 }
 
 pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
-    let digest = HEXLOWER.encode(&Sha256::digest(domain)[..4]);
-    let end = domain.floor_char_boundary(LONGEST);
-    folder(ledger).file(format!("{}-{digest}.yaml", &domain[..end]))
+    folder(ledger).file(name_of(domain))
 }
 
 /// Writes the file of a domain, or removes it if there is no content.
@@ -68,6 +63,16 @@ pub struct LedgerCapture {
 }
 
 impl LedgerCapture {
+    /// The record about a host.
+    pub(super) fn of_origin(uri: String, known: KnownOrigin) -> Self {
+        Self {
+            file: known.file,
+            date: known.since.to_string(),
+            uri,
+            digest: known.digest,
+        }
+    }
+
     /// The captures of an entry.
     pub(super) fn of(entry: &Entry) -> impl Iterator<Item = Self> {
         let content = entry.content.as_ref();

@@ -5,6 +5,7 @@ use urldb_format::Mapping;
 use urldb_protocol::CertificateDates;
 
 use super::entry;
+use super::origins::KnownOrigins;
 use super::pages::Pages;
 
 /// The name of the file with the checks of the archive's places, which the archive reads and writes.
@@ -18,12 +19,14 @@ pub(super) struct Domain {
     pub(super) pages: Option<Pages>,
     /// Whether the file of captures differs from the entries.
     pub(super) is_content_changed: bool,
+    /// The last records about the hosts of its URLs, if they differ from their file.
+    pub(super) changed_origins: Option<KnownOrigins>,
 }
 
 impl Domain {
     /// Whether nothing is known of the domain besides its entries.
     pub(super) fn is_empty(&self) -> bool {
-        self.certificate.is_none()
+        self.certificate.is_none() && self.changed_origins.is_none()
     }
 
     /// The first document of the file of statuses.

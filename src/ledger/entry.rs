@@ -384,7 +384,7 @@ fn put_time(mapping: &mut Mapping, key: &str, time: Option<Timestamp>) {
     }
 }
 
-fn text(mapping: &Mapping, key: &str) -> Option<String> {
+pub(super) fn text(mapping: &Mapping, key: &str) -> Option<String> {
     mapping.get(key).and_then(Value::as_text).map(str::to_owned)
 }
 
@@ -392,7 +392,7 @@ fn needed(mapping: &Mapping, key: &str) -> anyhow::Result<String> {
     text(mapping, key).with_context(|| format!("`{key}` is missing"))
 }
 
-fn timestamp(mapping: &Mapping, key: &str) -> anyhow::Result<Timestamp> {
+pub(super) fn timestamp(mapping: &Mapping, key: &str) -> anyhow::Result<Timestamp> {
     let text = needed(mapping, key)?;
     text.parse()
         .with_context(|| format!("`{key}` is no point in time: {text}"))

@@ -18,7 +18,7 @@ const SCHEMA: Schema = Schema {
 };
 
 /// The keys that identify an entry, in the order in which entries are sorted: those of a URL in a ledger file,
-/// `url` for an incident's file, and `place` for the checks of the archive's places.
+/// `url` for an incident's file and for records about hosts, and `place` for the checks of the archive's places.
 const IDENTITY: [&str; 7] = [
     "_path", "url", "place", "request", "variant", "alias", "scheme",
 ];
@@ -209,7 +209,7 @@ fn side_of_lost_capture(base: Option<&Mapping>, ours: &Mapping, theirs: &Mapping
 fn with_earlier_times(chosen: &Mapping, other: &Mapping) -> Mapping {
     let mut merged = chosen.clone();
     for (key, of_what) in [("since", "state"), ("lost", "digest")] {
-        let is_same = chosen.get(of_what) == other.get(of_what);
+        let is_same = chosen.get(of_what).is_some() && chosen.get(of_what) == other.get(of_what);
         if let (true, Some(time)) = (is_same, other.get(key))
             && moment(other, key) < moment(chosen, key)
         {

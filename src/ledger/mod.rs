@@ -18,6 +18,8 @@ mod entry;
 mod history;
 pub mod incidents;
 mod merge;
+mod names;
+mod origins;
 mod pages;
 mod reading;
 mod record;
@@ -34,7 +36,7 @@ use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
 
 /// The folders of the ledger, in its own.
-pub(crate) const FOLDERS: [&str; 5] = ["", "captures", "history", "incidents", "outbox"];
+pub(crate) const FOLDERS: [&str; 6] = ["", "captures", "history", "incidents", "origins", "outbox"];
 
 pub(crate) use domain::ARCHIVE_FILE;
 
@@ -50,6 +52,7 @@ pub use history::{
 };
 pub use incidents::{Filter, FormerPosition, Heard, IncidentFile, Incidents, ToldMessage};
 pub use merge::{merge, merge_history};
+pub use origins::{KnownOrigin, KnownOrigins, folder as origins_folder, read as read_origins};
 pub use record::{Archived, JobRecord, KnownCaptures};
 pub use update::{RunPoint, StatusUpdate, update};
 
@@ -235,6 +238,39 @@ impl Ledger {
         }
     }
 
+    /// The last archived records about the hosts of a domain's URLs.
+    ///
+    /// # Errors
+    /// When their file cannot be read, or has another form than this program writes.
+    pub fn origins(&self, domain: &str) -> anyhow::Result<KnownOrigins> {
+        let known = self.domains.get(domain);
+        match known.and_then(|known| known.changed_origins.as_ref()) {
+            Some(changed) => Ok(changed.clone()),
+            None => read_origins(&self.folder, domain),
+        }
+    }
+
+    /// Remembers new records about hosts of a domain's URLs, by URI. Of two records about one host, the later
+    /// counts.
+    ///
+    /// # Errors
+    /// As [`Ledger::origins`].
+    pub fn set_origins(&mut self, domain: &str, new: &KnownOrigins) -> anyhow::Result<()> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut origins = self.origins(domain)?;
+        for (uri, new) in new {
+            match origins.get(uri) {
+                Some(known) if known.since >= new.since => {}
+                _ => drop(origins.insert(uri.clone(), new.clone())),
+            }
+        }
+        self.changed.insert(domain.to_owned());
+        self.head(domain).changed_origins = Some(origins);
+        Ok(())
+    }
+
     /// Removes the entry of one job, which was opened last.
     pub fn forget(&mut self, key: &JobKey) {
         let Some(domain) = self.domains.get_mut(&key.domain) else {
@@ -263,6 +299,9 @@ impl Ledger {
             found.extend(LedgerCapture::of(entry).filter(|capture| is_wanted(&capture.file)));
             false
         })?;
+        let origins = self.origins(domain)?.into_iter();
+        let origins = origins.map(|(uri, known)| LedgerCapture::of_origin(uri, known));
+        found.extend(origins.filter(|capture| is_wanted(&capture.file)));
         Ok(found)
     }
 
@@ -299,6 +338,11 @@ impl Ledger {
         if is_changed {
             self.changed.insert(name.to_owned());
             self.head(name).is_content_changed |= is_content_changed;
+        }
+        let mut origins = self.origins(name)?;
+        if origins::forget(&mut origins, files) {
+            self.changed.insert(name.to_owned());
+            self.head(name).changed_origins = Some(origins);
         }
         Ok(())
     }
@@ -359,6 +403,9 @@ impl Ledger {
             let Some(domain) = self.domains.get_mut(&name) else {
                 continue;
             };
+            if let Some(origins) = domain.changed_origins.take() {
+                origins::save(&self.folder, &name, &origins)?;
+            }
             let head = domain.head();
             let pages = domain.pages.get_or_insert_default();
             if domain.is_content_changed {
@@ -383,7 +430,9 @@ impl Ledger {
         };
         remove_others(&self.folder, &files(file_of), is_ours)?;
         let folder = captures::folder(&self.folder);
-        remove_others(&folder, &files(captures::file_of), captures::is_ours)
+        remove_others(&folder, &files(captures::file_of), captures::is_ours)?;
+        let folder = origins::folder(&self.folder);
+        remove_others(&folder, &files(origins::file_of), origins::is_ours)
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use urldb_verdict::JudgedJob;
 
 use super::entry::{BadResponse, Content, Entry};
+use super::origins::KnownOrigins;
 
 /// A finished job: its observations, its verdict, and its captures. A run is a stream of these records, and
 /// a bundle is such a stream on disk.
@@ -27,6 +28,9 @@ pub struct Archived {
     pub error: Option<String>,
     /// The reason why the archive does not have the observed body.
     pub not_archived: Option<String>,
+    /// New records about the hosts of the captures.
+    #[serde(default, skip_serializing_if = "KnownOrigins::is_empty")]
+    pub origins: KnownOrigins,
 }
 
 /// The captures of a job, as the ledger knows them.

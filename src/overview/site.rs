@@ -10,16 +10,18 @@ use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
 use urldb_protocol::{
-    CaptureInfo, HostOverview, IncidentEvents, IncidentOverview, LogEntry, Overview, Shown,
-    UrlDetails, UrlOverview, WaitingMessages,
+    CaptureInfo, HostOverview, IncidentEvents, IncidentOverview, LogEntry, OriginInfo, Overview,
+    Shown, UrlDetails, UrlOverview, WaitingMessages,
 };
 use urldb_render::without_addresses;
 use urldb_warc::{CdxjLine, WarcDate};
 
 use super::events::EvidenceOfUrls;
 use super::{Commits, Scope, Sources};
+use crate::archive::origins::uris_of;
 use crate::archive::{Capture, Catalogue, date};
 use crate::config::Config;
+use crate::ledger::{self, KnownOrigins};
 
 /// Days before the last run whose events the overview lists.
 const RECENT_DAYS: i64 = 30;
@@ -210,6 +212,8 @@ pub(super) struct UrlHistory<'a> {
     /// The ids of the incidents that affected a URL last, by the URL.
     incidents: HashMap<&'a str, Vec<&'a str>>,
     evidence: RefCell<EvidenceOfUrls>,
+    /// The records about hosts of the domain that was asked last, and its name.
+    origins: RefCell<(String, KnownOrigins)>,
 }
 
 impl<'a> UrlHistory<'a> {
@@ -229,6 +233,7 @@ impl<'a> UrlHistory<'a> {
             commits,
             incidents,
             evidence: RefCell::default(),
+            origins: RefCell::default(),
         }
     }
 
@@ -298,9 +303,29 @@ impl<'a> UrlHistory<'a> {
             incidents,
             captures,
             more_captures,
+            origins: self.origins(url)?,
             evidence: evidence.filter(|_| url.request.is_none()).map(Box::new),
             commits,
         })
+    }
+
+    /// The server that answered the last captures of the URL's host.
+    fn origins(&self, url: &UrlOverview) -> anyhow::Result<Vec<OriginInfo>> {
+        let mut known = self.origins.borrow_mut();
+        if known.0 != url.host {
+            let of_host = ledger::read_origins(&self.sources.ledger, &url.host)?;
+            *known = (url.host.clone(), of_host);
+        }
+        let uris = uris_of(&url.url).into_iter();
+        let found = uris.filter_map(|uri| {
+            let known = known.1.get(&uri)?;
+            Some(OriginInfo {
+                uri: Shown::new(&uri, Shown::LONGEST),
+                text: Shown::new(&known.in_words(), Shown::LONGEST),
+                since: known.since,
+            })
+        });
+        Ok(found.collect())
     }
 
     /// The full captures, the latest first, and the number of those that are left out. Without an index,

@@ -20,7 +20,7 @@ use super::shared_ledger::SharedLedger;
 use crate::ambient::Ambient;
 use crate::archive::{Archive, ArchiveWriter, Missing, Stored, is_good};
 use crate::explain::explain;
-use crate::ledger::{Archived, JobRecord, KnownCaptures};
+use crate::ledger::{Archived, JobRecord, KnownCaptures, KnownOrigins};
 
 /// Why a body is not archived that a promise accepts, although the body is an error page or
 /// incomplete.
@@ -79,9 +79,10 @@ pub(super) fn archive_all(
     mut take: impl FnMut(JobRecord),
 ) -> anyhow::Result<Archive> {
     let ambient = options.ambient;
+    let earlier = |domain: &str| ledger.origins(domain);
     let observed = thread::scope(|scope| {
         let mut pool = Pool::start(scope, || {
-            let mut writer = archive.writer();
+            let mut writer = archive.writer(&earlier);
             move |task: ArchiveTask| task.archive(&mut writer, ambient)
         });
         let observed = observe_planned(options, jobs, ledger, |judged| {
@@ -134,6 +135,7 @@ fn submit<W: FnMut(ArchiveTask) -> JobRecord + Send>(
             captures: known,
             error: None,
             not_archived: not_archived.filter(|_| has_body).map(str::to_owned),
+            origins: KnownOrigins::new(),
         },
         judged,
     })
@@ -181,6 +183,7 @@ impl ArchiveTask {
                 },
                 error,
                 not_archived,
+                origins: stored.origins,
             },
             judged,
         }

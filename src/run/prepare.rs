@@ -197,6 +197,7 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger: &Root) {
         ledger.clone(),
         Incidents::folder(ledger),
         ledger::captures_folder(ledger),
+        ledger::origins_folder(ledger),
     ];
     let folders = config.output_roots().chain(outbox.folders());
     for folder in folders.chain(of_ledger) {

@@ -149,6 +149,7 @@ impl RunTally {
             Some(entry) => ledger.set(&job.key, entry, record.at),
             None => ledger.forget(&job.key),
         }
+        ledger.remember_origins(&job.key.domain, &record.archived.origins);
         drop(ledger);
         self.pass_on_results(prepared.options);
     }

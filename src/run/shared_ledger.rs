@@ -10,7 +10,7 @@ use urldb_verdict::{JobKey, PastRuns, Validators};
 
 use super::planner::PlannedDomain;
 use crate::ambient::in_seconds;
-use crate::ledger::{KnownCaptures, Ledger};
+use crate::ledger::{KnownCaptures, KnownOrigins, Ledger};
 
 impl PastRuns for Ledger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
@@ -71,6 +71,13 @@ impl SharedLedger {
 
     pub(super) fn known_captures(&self, key: &JobKey) -> KnownCaptures {
         KnownCaptures::of(self.of(key).get(key))
+    }
+
+    /// The last archived records about the hosts of a domain's URLs.
+    pub(super) fn origins(&self, domain: &str) -> KnownOrigins {
+        let mut shared = self.lock();
+        let origins = shared.ledger.origins(domain);
+        shared.note_fault(origins).unwrap_or_default()
     }
 
     /// The ledger, with this domain open.
@@ -152,6 +159,12 @@ impl OpenLedger {
     /// Keeps the first error.
     fn note_fault<T>(&mut self, result: anyhow::Result<T>) -> Option<T> {
         result.map_err(|error| self.fault.get_or_insert(error)).ok()
+    }
+
+    /// Remembers new records about hosts of a domain's URLs.
+    pub(super) fn remember_origins(&mut self, domain: &str, new: &KnownOrigins) {
+        let remembered = self.ledger.set_origins(domain, new);
+        self.note_fault(remembered);
     }
 
     /// Counts a job as recorded. Returns whether it was the last one of its domain; the caller then closes

@@ -167,7 +167,8 @@ fn records_name_the_protocols_of_their_connection() {
     }
     let mut kinds = BTreeSet::new();
     let all = all_records(&sandbox);
-    for record in all.iter().filter(|record| !record.is("warcinfo")) {
+    let is_of_page = |record: &&Stored| !record.is("warcinfo") && !record.is("metadata");
+    for record in all.iter().filter(is_of_page) {
         let fields = record.header.iter();
         let protocols = fields.filter(|(name, _)| *name == "WARC-Protocol");
         let protocols: Vec<&str> = protocols.map(|(_, value)| value).collect();

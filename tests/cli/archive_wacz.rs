@@ -17,7 +17,7 @@ use crate::shelf::{Shelf, Told, text};
 use crate::site::{FILE, promise, sha256};
 
 /// The files of a package.
-struct Package(BTreeMap<String, Vec<u8>>);
+pub(crate) struct Package(BTreeMap<String, Vec<u8>>);
 
 impl Package {
     fn read(bytes: &[u8]) -> Self {
@@ -34,7 +34,7 @@ impl Package {
         Self(files)
     }
 
-    fn in_sandbox(sandbox: &Sandbox, name: &str) -> Self {
+    pub(crate) fn in_sandbox(sandbox: &Sandbox, name: &str) -> Self {
         let package = Self::read(&fs::read(sandbox.path(name)).unwrap());
         package.check();
         package
@@ -52,7 +52,7 @@ impl Package {
         self.0.keys().map(String::as_str).collect()
     }
 
-    fn lines(&self) -> Vec<CdxjLine> {
+    pub(crate) fn lines(&self) -> Vec<CdxjLine> {
         let mut index = String::new();
         let gzip = &self.0["indexes/index.cdx.gz"];
         if !gzip.is_empty() {

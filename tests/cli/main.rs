@@ -128,6 +128,7 @@ mod month;
 mod moving;
 mod notifiers;
 mod one_shard;
+mod origins;
 mod outbox;
 mod own_files;
 mod pace;

@@ -32,6 +32,7 @@ use url::{Host, Url};
 use urldb_files::Limit;
 use urldb_text::secret_variable;
 use urldb_tls::Trust;
+use urldb_verdict::Origin;
 
 use crate::certificate::with_certificate;
 use crate::options::NetworkOptions;
@@ -39,6 +40,7 @@ use crate::policy::{AddressPolicy, ForbiddenAddress};
 use crate::proxy::{Mapping, Proxy};
 use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
 use crate::setting::{SettingError, SetupError};
+use crate::witness::{Witness, WitnessedTrust};
 
 /// Lifetime of an idle connection beyond the interval of its host; short, since a run contacts many hosts
 /// and connections are few.
@@ -54,6 +56,7 @@ pub(crate) const MAX_HEADERS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Connectors {
     tls: ClientConfig,
+    trust: Arc<Trust>,
     lookup: Arc<dyn Lookup>,
     policy: Arc<AddressPolicy>,
     mappings: Arc<Mappings>,
@@ -87,10 +90,19 @@ pub(crate) struct Clients {
 /// The end of connections, and the settings to make them.
 struct Target {
     tls: ClientConfig,
+    trust: Arc<Trust>,
     idle_timeout: Duration,
     connect_timeout: Duration,
-    resolver: Arc<dyn Resolve>,
+    resolver: Resolver,
     proxy: Option<reqwest::Proxy>,
+}
+
+/// The resolver of the names in URLs.
+enum Resolver {
+    /// That of the open network, whose answers are taken down.
+    Open(PolicyResolver),
+    /// One for a host of the configuration, which says nothing about the host of a URL.
+    Fixed(Arc<FixedHostResolver>),
 }
 
 /// The connections to one host that may be reused. Dropping the pool closes the idle ones.
@@ -98,6 +110,7 @@ struct Target {
 pub(crate) struct ConnectionPool {
     /// Clients that reuse connections, by the target host of a mapping.
     clients: Mutex<HashMap<Option<String>, Client>>,
+    witness: Arc<Witness>,
 }
 
 /// A complete request, before mappings apply.
@@ -124,9 +137,15 @@ impl Connectors {
         interval: Duration,
     ) -> Result<Self, SetupError> {
         let idle_timeout = interval.saturating_add(IDLE_TIMEOUT);
+        let trust = match &network.ca_file {
+            Some(path) => trust(path)?,
+            None => Trust::new(None).map_err(SetupError::Trust)?,
+        };
+        let trust = Arc::new(trust.on_rejection(with_certificate));
         Ok(Self {
             idle_timeout: idle_timeout.min(MAX_IDLE_TIMEOUT),
-            tls: tls(network)?,
+            tls: tls(network, Arc::clone(&trust))?,
+            trust,
             lookup,
             policy: Arc::new(AddressPolicy::new(&network.allow)),
             mappings: Arc::new(by_host(&network.map)),
@@ -139,11 +158,11 @@ impl Connectors {
         self.idle_timeout * 2
     }
 
-    fn resolver_to(&self, host: &str) -> Arc<dyn Resolve> {
-        Arc::new(FixedHostResolver {
+    fn resolver_to(&self, host: &str) -> Resolver {
+        Resolver::Fixed(Arc::new(FixedHostResolver {
             lookup: Arc::clone(&self.lookup),
             host: host.to_owned(),
-        })
+        }))
     }
 }
 
@@ -155,6 +174,7 @@ impl Clients {
     ) -> Result<Self, SetupError> {
         let target = |resolver, proxy: Option<&ClientProxy>| Target {
             tls: connectors.tls.clone(),
+            trust: Arc::clone(&connectors.trust),
             idle_timeout: connectors.idle_timeout,
             connect_timeout,
             resolver,
@@ -168,16 +188,17 @@ impl Clients {
             }
         }
         let proxy = connectors.proxy.as_ref();
-        let resolver: Arc<dyn Resolve> = match proxy {
+        let resolver = match proxy {
             // Behind a proxy, we resolve only the name of the proxy.
             Some(proxy) => connectors.resolver_to(&proxy.host),
-            None => Arc::new(PolicyResolver {
+            None => Resolver::Open(PolicyResolver {
                 lookup: Arc::clone(&connectors.lookup),
                 policy: Arc::clone(&connectors.policy),
+                witness: Arc::default(),
             }),
         };
         let unmapped = target(resolver, proxy);
-        let client = unmapped.client();
+        let client = unmapped.client(&Arc::default());
         client.map_err(SetupError::in_step("the HTTP client cannot be set up"))?;
         Ok(Self {
             unmapped,
@@ -263,8 +284,13 @@ impl ConnectionPool {
         let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
         Ok(match clients.entry(route.mapped_to.cloned()) {
             Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => new.insert(route.target.client()?).clone(),
+            Entry::Vacant(new) => new.insert(route.target.client(&self.witness)?).clone(),
         })
+    }
+
+    /// The server that answered a request for this URL over a connection of this pool.
+    pub(crate) fn origin_of(&self, url: &Url, response: &reqwest::Response) -> Origin {
+        self.witness.origin_of(url, response)
     }
 }
 
@@ -275,10 +301,23 @@ impl fmt::Debug for Target {
 }
 
 impl Target {
-    /// A client with no connections yet.
-    fn client(&self) -> reqwest::Result<Client> {
+    /// A client with no connections yet, whose connections the witness sees.
+    fn client(&self, witness: &Arc<Witness>) -> reqwest::Result<Client> {
+        let mut tls = self.tls.clone();
+        let verifier = WitnessedTrust {
+            trust: Arc::clone(&self.trust),
+            witness: Arc::clone(witness),
+        };
+        tls.dangerous().set_certificate_verifier(Arc::new(verifier));
+        let resolver: Arc<dyn Resolve> = match &self.resolver {
+            Resolver::Open(open) => Arc::new(PolicyResolver {
+                witness: Arc::clone(witness),
+                ..open.clone()
+            }),
+            Resolver::Fixed(fixed) => Arc::<FixedHostResolver>::clone(fixed),
+        };
         let builder = Client::builder()
-            .tls_backend_preconfigured(self.tls.clone())
+            .tls_backend_preconfigured(tls)
             .tls_info(true)
             .http1_only()
             .http1_max_headers(MAX_HEADERS)
@@ -289,7 +328,7 @@ impl Target {
             .no_proxy()
             .connect_timeout(self.connect_timeout)
             .pool_idle_timeout(self.idle_timeout)
-            .dns_resolver(Arc::clone(&self.resolver));
+            .dns_resolver(resolver);
         match &self.proxy {
             Some(proxy) => builder.proxy(proxy.clone()).build(),
             None => builder.build(),
@@ -298,13 +337,9 @@ impl Target {
 }
 
 /// TLS settings with the certificate authorities of the system and of `ca-file`.
-fn tls(network: &NetworkOptions) -> Result<ClientConfig, SetupError> {
-    let trust = match &network.ca_file {
-        Some(path) => trust(path)?,
-        None => Trust::new(None).map_err(SetupError::Trust)?,
-    };
-    let mut config = urldb_tls::client_config(trust.on_rejection(with_certificate))
-        .map_err(SetupError::in_step("TLS cannot be set up"))?;
+fn tls(network: &NetworkOptions, trust: Arc<Trust>) -> Result<ClientConfig, SetupError> {
+    let mut config =
+        urldb_tls::client_config(trust).map_err(SetupError::in_step("TLS cannot be set up"))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session shows no certificate, and an observation records the current one.
     config.resumption = Resumption::disabled();

@@ -10,8 +10,8 @@ use reqwest::tls::{self, TlsInfo};
 use reqwest::{Method, Response, StatusCode, Version};
 use tokio::time::{timeout, timeout_at};
 use urldb_verdict::{
-    Beginning, BodyEnd, BodyUse, Certificate, Failure, FailureKind, Hop, Job, Keep, PAGE, Sent,
-    is_safe_method,
+    Beginning, BodyEnd, BodyUse, Certificate, Failure, FailureKind, Hop, Job, Keep, Origin, PAGE,
+    Sent, is_safe_method,
 };
 
 use crate::body::{BodyLimits, BodyReader, PagePrefix};
@@ -76,7 +76,7 @@ impl Exchange<'_> {
         self.check_method(next)?;
         let (request, sent) = self.request(next, fresh)?;
         let sent_at = Timestamp::now();
-        let response = self.send_with_retry(request, next, fresh).await?;
+        let (response, origin) = self.send_with_retry(request, next, fresh).await?;
         let is_proxied = self.settings.clients.is_proxied(&next.url);
         if is_proxied && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
             // A tunnel reports a 407 as a failed connection too.
@@ -99,6 +99,7 @@ impl Exchange<'_> {
             // A proxy hides the server's address.
             address: response.remote_addr().filter(|_| !is_proxied),
             certificate: certificate(&response),
+            origin,
             sent,
             version: version(&response).into(),
             protocols: protocols(&response),
@@ -216,7 +217,7 @@ impl Exchange<'_> {
         request: OutgoingRequest,
         next: &NextRequest,
         fresh: bool,
-    ) -> Result<Response, Failure> {
+    ) -> Result<(Response, Origin), Failure> {
         let deadline = self.deadline_within(self.settings.options.head_timeout);
         // An unsafe request is sent only once, so never over a reused connection that may be lost.
         let is_new = fresh || !is_safe_method(request.method.as_str());
@@ -235,7 +236,7 @@ impl Exchange<'_> {
         request: OutgoingRequest,
         is_new: bool,
         deadline: Instant,
-    ) -> Result<Response, Failure> {
+    ) -> Result<(Response, Origin), Failure> {
         let HostSettings {
             options, clients, ..
         } = self.settings;
@@ -245,10 +246,15 @@ impl Exchange<'_> {
         } else {
             &*self.permit.pool
         };
+        let url = request.url.clone();
         let response = clients.send(request, pool);
         let response = self.slots.wait_for(response, self.permit.slot_wait);
         match timeout_at(deadline.into(), response).await {
-            Ok(Ok(result)) => result.map_err(|error| failure_of(error, options)),
+            Ok(Ok(Ok(response))) => {
+                let origin = pool.origin_of(&url, &response);
+                Ok((response, origin))
+            }
+            Ok(Ok(Err(error))) => Err(failure_of(error, options)),
             Ok(Err(forbidden)) => Err(Failure {
                 kind: FailureKind::Refused,
                 detail: forbidden.to_string(),

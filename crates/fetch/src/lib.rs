@@ -71,6 +71,7 @@ mod sources;
 mod stop;
 mod turns;
 mod unresponsive;
+mod witness;
 
 pub use client::LARGEST_CA_FILE;
 pub use decode::gunzip;

@@ -9,6 +9,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::open_files;
 use crate::policy::{AddressPolicy, ForbiddenAddress};
+use crate::witness::Witness;
 
 /// Looks up the addresses of names.
 pub trait Lookup: fmt::Debug + Send + Sync {
@@ -41,17 +42,20 @@ impl Lookup for SystemLookup {
 ///
 /// The client connects to exactly the addresses that were checked, so DNS rebinding (another answer
 /// a moment later) gains nothing.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PolicyResolver {
     pub(crate) lookup: Arc<dyn Lookup>,
     pub(crate) policy: Arc<AddressPolicy>,
+    pub(crate) witness: Arc<Witness>,
 }
 
 impl Resolve for PolicyResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (lookup, policy) = (Arc::clone(&self.lookup), Arc::clone(&self.policy));
+        let witness = Arc::clone(&self.witness);
         Box::pin(async move {
             let all = look_up(lookup, name.as_str().to_owned()).await?;
+            witness.resolved(name.as_str(), &all);
             let mut forbidden: Option<ForbiddenAddress> = None;
             let mut permitted = Vec::with_capacity(all.len());
             for address in all {

@@ -89,11 +89,11 @@ impl Trust {
 ///
 /// # Errors
 /// When the cryptography has no protocol that is safe.
-pub fn client_config(trust: Trust) -> Result<ClientConfig, rustls::Error> {
+pub fn client_config(trust: Arc<Trust>) -> Result<ClientConfig, rustls::Error> {
     Ok(ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(trust))
+        .with_custom_certificate_verifier(trust)
         .with_no_client_auth())
 }
 
@@ -189,6 +189,12 @@ pub struct CertificateNames {
 }
 
 impl CertificateNames {
+    /// Reads them from the first certificate of a PEM text; `None` if there is none.
+    pub fn read_pem(pem: &[u8]) -> Option<Self> {
+        let first = CertificateDer::pem_slice_iter(pem).next()?.ok()?;
+        Self::read(&first)
+    }
+
     /// Reads them from DER; `None` if the bytes are no certificate.
     pub fn read(der: &[u8]) -> Option<Self> {
         read_certificate(der).ok()

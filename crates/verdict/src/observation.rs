@@ -6,7 +6,8 @@
 //! of bodies, nor what only an archive needs.
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -70,6 +71,9 @@ pub struct Hop {
     /// The server's certificate, over https.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
+    /// The server that answered, beyond the address and the dates of the certificate.
+    #[serde(skip)]
+    pub origin: Origin,
     /// The request.
     #[serde(default)]
     pub sent: Sent,
@@ -94,6 +98,16 @@ pub struct Hop {
     /// The beginning of the body of a redirect that was followed.
     #[serde(skip)]
     pub beginning: Beginning,
+}
+
+/// The server that answered a request, as far as the connection shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The addresses that the resolver gave for the host, sorted. Empty if it was not asked: for an address in
+    /// the URL, a mapped host, or behind a proxy.
+    pub addresses: Vec<IpAddr>,
+    /// The certificates that the server sent, in DER, its own first; `None` over http.
+    pub certificates: Option<Arc<[Vec<u8>]>>,
 }
 
 /// One request, without its URL.

@@ -153,7 +153,10 @@ impl CdxjLine {
         }
         let mime = match header.record_type()? {
             RecordType::Revisit => Some(REVISIT_MIME.to_owned()),
-            RecordType::Response => head.and_then(StoredHead::media_type),
+            RecordType::Response if header.is_http() => head.and_then(StoredHead::media_type),
+            RecordType::Response => head
+                .and_then(StoredHead::media_type)
+                .or_else(|| essence(header)),
             _ => essence(header),
         };
         let url = Self::url_of(header)?;

@@ -25,6 +25,7 @@ pub const NOT_MODIFIED_PROFILE: &str =
 pub(crate) const HTTP_REQUEST: &str = "application/http;msgtype=request";
 pub(crate) const HTTP_RESPONSE: &str = "application/http;msgtype=response";
 const WARC_FIELDS: &str = "application/warc-fields";
+const DNS_ANSWER: &str = "text/dns";
 
 /// A record without its body, which is streamed when the record is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,11 @@ impl RecordDraft {
         self.header.push("Content-Type", content_type)?;
         self.head = head;
         Ok(self)
+    }
+
+    /// Says that a record of this id was written for the same exchange.
+    pub fn add_concurrent(&mut self, id: &RecordId) -> Result<(), InvalidField> {
+        self.header.push("WARC-Concurrent-To", id.bracketed())
     }
 
     /// Adds `WARC-Block-Digest` over head and body. The field precedes the block, so the body is read
@@ -188,6 +194,45 @@ impl Exchange<'_> {
             .header
             .push("WARC-Payload-Digest", payload.to_string())?;
         draft.with_block(content_type, Vec::new())
+    }
+
+    /// Drafts what a resolver said about a name, as a master file (RFC 4027; section 8.2 of WARC 0.9). The target
+    /// is `dns:NAME`.
+    pub fn dns_answer(
+        &self,
+        id: &RecordId,
+        digest: &Digest,
+        block: Vec<u8>,
+    ) -> Result<RecordDraft, InvalidField> {
+        self.whole(RecordType::Response, id, DNS_ANSWER, digest, block)
+    }
+
+    /// Drafts metadata with a URI of its own, such as the certificates of a server (section 8.1 of WARC 0.9):
+    /// `block` has this type and digest.
+    pub fn metadata_of(
+        &self,
+        id: &RecordId,
+        content_type: &str,
+        digest: &Digest,
+        block: Vec<u8>,
+    ) -> Result<RecordDraft, InvalidField> {
+        self.whole(RecordType::Metadata, id, content_type, digest, block)
+    }
+
+    /// Drafts a record whose block is the payload itself, and whole.
+    fn whole(
+        &self,
+        kind: RecordType,
+        id: &RecordId,
+        content_type: &str,
+        digest: &Digest,
+        block: Vec<u8>,
+    ) -> Result<RecordDraft, InvalidField> {
+        let mut draft = self.draft(kind, id)?;
+        for name in ["WARC-Payload-Digest", "WARC-Block-Digest"] {
+            draft.header.push(name, digest.to_string())?;
+        }
+        draft.with_block(content_type, block)
     }
 
     /// Drafts a conversion: the content of the record `of` in another format (§6.8).

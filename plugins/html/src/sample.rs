@@ -8,9 +8,9 @@ use urldb_protocol::{
     Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
     ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
     HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent,
-    Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary, SeenResult,
-    Shown, State, TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails, UrlEvidence,
-    UrlOverview, UrlUses,
+    Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary,
+    SeenResult, Shown, State, TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails,
+    UrlEvidence, UrlOverview, UrlUses,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -307,6 +307,11 @@ pub(crate) fn details() -> UrlDetails {
             status: Some(200),
         }],
         more_captures: 1,
+        origins: vec![OriginInfo {
+            uri: Shown::new("dns:example.org", Shown::LONGEST),
+            text: Shown::new("203.0.113.10", Shown::LONGEST),
+            since: at(0),
+        }],
         evidence: Some(Box::new(url_evidence())),
         commits: Some(vec![(at(0), commit())]),
     }

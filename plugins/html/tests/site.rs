@@ -16,9 +16,9 @@ use urldb_protocol::{
     Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
     ComesAndGoes, CommitInfo, Contents, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts,
     Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent,
-    MemberChange, MemberDifference, Notice, Observed, Overview, Phase, ProjectInfo, Promised,
-    RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, ToldBy, ToldIncident, Totals,
-    UrlBelief, UrlDetails, UrlOverview, UrlUses,
+    MemberChange, MemberDifference, Notice, Observed, OriginInfo, Overview, Phase, ProjectInfo,
+    Promised, RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, ToldBy,
+    ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview, UrlUses,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -382,6 +382,11 @@ impl SiteSource for Source<'_> {
         let is_affected = url.standing == UrlBelief::Affected;
         let broken = event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text);
         Ok(UrlDetails {
+            origins: vec![OriginInfo {
+                uri: Shown::new("tls:example.org:443", Shown::LONGEST),
+                text: Shown::new(self.text, Shown::LONGEST),
+                since: "2026-11-21T05:09:18Z".parse().unwrap(),
+            }],
             transitions: is_affected.then_some(broken).into_iter().collect(),
             incidents: is_affected
                 .then(|| "bd7dbe2e".to_owned())

@@ -49,7 +49,7 @@ pub use notifier::{
 };
 pub use overview::{
     CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview, IncidentStep,
-    LogEntry, LogEvent, Overview, ProjectInfo, UrlBelief, UrlDetails, UrlOverview,
+    LogEntry, LogEvent, OriginInfo, Overview, ProjectInfo, UrlBelief, UrlDetails, UrlOverview,
 };
 pub use promise::{Observed, Promised};
 pub use reason::Reason;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
+use urldb_text::Shown;
 
 use crate::archived::{CaptureInfo, StoredCopies};
 use crate::envelope::Totals;
@@ -443,10 +444,23 @@ pub struct UrlDetails {
     pub captures: Vec<CaptureInfo>,
     /// Number of earlier full captures that are not among them.
     pub more_captures: u64,
+    /// The server that answered the last captures of the URL's host.
+    pub origins: Vec<OriginInfo>,
     /// The latest event of an incident that has evidence of the URL.
     pub evidence: Option<Box<UrlEvidence>>,
     /// The commits that changed the record, the latest first, and their dates; absent if they are unknown.
     pub commits: Option<Vec<(Timestamp, CommitInfo)>>,
+}
+
+/// The server that answered the last captures of a host: the addresses that the resolver gave, or the server's certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginInfo {
+    /// The URI of the record in the archive: `dns:HOST` or `tls:HOST:PORT`.
+    pub uri: Shown,
+    /// Its statement, for people.
+    pub text: Shown,
+    /// Since when captures show it.
+    pub since: Timestamp,
 }
 
 /// A commit that changed records.

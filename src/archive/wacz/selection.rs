@@ -1,5 +1,5 @@
-//! The captures of some URLs, and those that their replay needs: the originals of revisits, and the
-//! captures of the URLs that redirects lead to.
+//! The captures of some URLs, those that their replay needs (the originals of revisits, and the captures of the
+//! URLs that redirects lead to), and the records about who answered them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -103,6 +103,13 @@ impl SelectedCaptures {
             } else {
                 self.add_original(catalogue, line, &digests)
             };
+            let needed = needed.and_then(|()| {
+                let origins = catalogue.origin_lines(line)?;
+                for origin in &origins {
+                    self.add(origin);
+                }
+                Ok(())
+            });
             if let Err(error) = needed {
                 let url = sanitize(&line.url).into_owned();
                 warn(format!("{url}: {}", explain(&error)));

@@ -10,6 +10,7 @@ use serde::Serialize;
 use urldb_text::{sanitize, variant_suffix};
 use urldb_warc::CdxjLine;
 
+use super::origin::OriginLine;
 use super::{
     AnsweredArgs, Capture, Catalogue, Context, ExitCode, catalogue, date, has_headers, time_map,
 };
@@ -28,6 +29,7 @@ const LONGEST_BODY: usize = 60;
 Examples:
   urldb archive list
   urldb archive list http://example.org/m51.csv
+  urldb archive list --origin http://example.org/m51.csv
   urldb archive list --header 'Accept: text/turtle' http://example.org/ns/a
   urldb archive list --data q=m51 --request-content-type application/x-www-form-urlencoded http://example.org/
   urldb archive list --format jsonl | jq -r 'select(.contents > 1) | .url'
@@ -38,6 +40,9 @@ pub(super) struct Args {
     format: Format,
     #[command(flatten)]
     request: AnsweredArgs,
+    /// Show who answered: the address, what the resolver said, and the server's certificate
+    #[arg(long, requires = "url")]
+    origin: bool,
     /// List each capture of this URL
     #[arg(value_name = "URL")]
     url: Option<String>,
@@ -120,6 +125,9 @@ struct CaptureLine<'a> {
     bytes: u64,
     file: &'a str,
     offset: u64,
+    /// The server that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<OriginLine<'a>>,
 }
 
 /// Numbers about all responses to one request.
@@ -163,7 +171,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             for answers in captures.chunk_by_mut(|one, other| one.line.key == other.line.key) {
                 answers.sort_by(|one, other| one.line.vary.cmp(&other.line.vary));
             }
-            list_captures(&mut out, &captures, args.format)?;
+            let origins = args.origin.then_some(&catalogue);
+            list_captures(&mut out, &captures, origins, args.format)?;
         }
         (None, _) if args.request.is_given() => {
             anyhow::bail!(
@@ -185,6 +194,10 @@ fn replay_url<'a>(args: &Args, context: &'a Context) -> anyhow::Result<Option<&'
         args.url.is_some() && !args.request.has_request(),
         "--format link lists the answers of one URL to GET: name the URL, without --method and --data"
     );
+    anyhow::ensure!(
+        !args.origin,
+        "--format link has no place for --origin: use jsonl"
+    );
     let replay_url = context.config.archive.replay_url.as_deref();
     let replay_url = replay_url.context(
         "--format link needs the address of the server that replays the archive: `replay-url` in [archive]",
@@ -204,10 +217,21 @@ fn of_variant(args: &Args, url: &str, mut captures: Vec<Capture>) -> anyhow::Res
     Ok(captures)
 }
 
-fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> io::Result<()> {
+/// Lists captures, and with a catalogue, who answered.
+fn list_captures(
+    out: &mut impl Write,
+    captures: &[Capture],
+    origins: Option<&Catalogue>,
+    format: Format,
+) -> anyhow::Result<()> {
     let mut last = None;
     for capture in captures {
-        let capture_line = capture_line(capture);
+        let origin = origins.map(|catalogue| catalogue.origin_of(capture));
+        let origin = origin.transpose()?;
+        let capture_line = CaptureLine {
+            origin: origin.as_ref().map(OriginLine::new),
+            ..capture_line(capture)
+        };
         if format == Format::Jsonl {
             output::write_json_line(out, &capture_line)?;
             continue;
@@ -224,6 +248,7 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
             file,
             offset,
             truncated,
+            origin,
             ..
         } = capture_line;
         if last.as_ref() != Some(&subject) {
@@ -237,6 +262,9 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
             "  {date}  {status:>3}  {kind:<8}  {digest:<12}  {bytes:>9}  {file}:{offset}{}",
             truncated.unwrap_or_default()
         )?;
+        if let Some(origin) = origin {
+            origin.write(out)?;
+        }
     }
     Ok(())
 }
@@ -255,6 +283,7 @@ fn capture_line(capture: &Capture) -> CaptureLine<'_> {
         bytes: line.extent.length,
         file: &line.filename,
         offset: line.extent.offset,
+        origin: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod export;
 mod get;
 mod index;
 mod list;
+mod origin;
 mod prune;
 mod repair;
 mod rewrite;

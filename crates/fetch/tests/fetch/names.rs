@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
 use urldb_fetch::{Fetcher, Lookup, NetworkOptions};
-use urldb_verdict::{FailureKind, Job};
+use urldb_verdict::{FailureKind, Job, Observation};
 
 use crate::support::{Reply, Server};
 use crate::{fetch_by, job, kind, quick, quick_with};
@@ -186,4 +186,28 @@ fn where_ipv6_is_dead_ipv4_is_tried() {
         assert_eq!(seen.hops[0].address, Some(server.address()));
     }
     assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn a_response_has_all_addresses_that_the_resolver_gave() {
+    let ([permitted, _forbidden], port) = servers(["127.0.0.2", "127.0.0.3"]);
+    let network = allowing(&["127.0.0.2/32"]);
+    let names = Scripted::new(&[&["127.0.0.3", "127.0.0.2", "127.0.0.3"], &["127.0.0.2"]]);
+    let fetcher = Fetcher::with_lookup(&quick(), &network, names).unwrap();
+    let seen = fetch_by(&fetcher, at_port(port));
+    let addresses = |seen: &Observation| -> Vec<String> {
+        let addresses = &seen.hops[0].origin.addresses;
+        addresses.iter().map(IpAddr::to_string).collect()
+    };
+    assert_eq!(addresses(&seen), ["127.0.0.2", "127.0.0.3"]);
+    // A later connection has its own answer.
+    let again = fetch_by(&fetcher, at_port(port));
+    let connections = permitted.connections();
+    assert_eq!(
+        addresses(&again).len(),
+        if connections == 2 { 1 } else { 2 }
+    );
+    // Of an address in the URL, nobody is asked.
+    let bare = fetch_by(&fetcher, job(&format!("http://127.0.0.2:{port}/")));
+    assert_eq!(addresses(&bare), [""; 0]);
 }

@@ -277,3 +277,40 @@ fn tls_that_is_closed_without_notice_cuts_what_only_the_close_would_end() {
         assert_eq!((body.length, body.end), (5, end), "{head}");
     }
 }
+
+#[test]
+fn a_response_has_the_certificates_as_the_server_sent_them() {
+    let authority = Authority::new();
+    let (middle_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let mut middle = CertificateParams::new(Vec::new()).unwrap();
+    middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    middle
+        .distinguished_name
+        .push(DnType::CommonName, "The deputy");
+    let signed = middle.signed_by(&middle_key, &authority.issuer).unwrap();
+    let deputy = Issuer::new(middle, middle_key);
+    let own = params("example.test").signed_by(&key, &deputy).unwrap();
+    let chain = vec![own.der().clone(), signed.der().clone()];
+    let expected: Vec<Vec<u8>> = chain.iter().map(|it| it.to_vec()).collect();
+    let provider = rustls::crypto::ring::default_provider();
+    let config = ServerConfig::builder_with_provider(provider.into())
+        .with_protocol_versions(rustls::DEFAULT_VERSIONS)
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            chain,
+            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+        )
+        .unwrap();
+    let server = Server::tls(config, |_| Reply::ok("hello"));
+    let seen = fetch(
+        &quick(),
+        &trusting(&authority, &server),
+        job("https://example.test/"),
+    );
+    assert_eq!(seen.failure, None);
+    let origin = &seen.last().unwrap().origin;
+    assert_eq!(origin.certificates.as_deref(), Some(&*expected));
+    // The host is mapped, so the resolver was not asked about it.
+    assert!(origin.addresses.is_empty());
+}

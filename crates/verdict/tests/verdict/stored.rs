@@ -84,6 +84,7 @@ fn hops() -> impl Strategy<Value = Hop> {
             },
             version: if connection.2 { "HTTP/1.1" } else { "HTTP/1.0" }.into(),
             protocols: vec![],
+            origin: urldb_verdict::Origin::default(),
             status,
             reason_phrase,
             headers,

@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use serde::Serialize;
-use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, State, UrlBelief, UrlDetails, UrlOverview};
+use urldb_protocol::{
+    CaptureInfo, LogEntry, LogEvent, OriginInfo, State, UrlBelief, UrlDetails, UrlOverview,
+};
 use urldb_render::numbers::number;
 use urldb_render::{
     AskedUrl, Mark, day_in_words, not_archived, one_line, status_text, stored_words, uses_text,
@@ -154,7 +156,7 @@ impl Views<'_> {
                 .map(|it| Time::moment(it.chapter.at)),
             lacks_evidence: url.standing == UrlBelief::Affected && details.evidence.is_none(),
             incidents,
-            promise: promise(url),
+            promise: promise(url, &details.origins),
             place: one_line(&format!("{}, line {}", url.file, url.line)),
             used: uses_text(&url.uses).map(|text| text.plain()),
             place_link: self.file_link(&url.file, Some(url.line)),
@@ -229,8 +231,8 @@ fn figures(url: &UrlOverview, details: &UrlDetails, is_weekly: bool) -> Vec<Figu
     figures
 }
 
-/// The facts that the record promises, and those that urldb knows of them.
-fn promise(url: &UrlOverview) -> Vec<FactRow> {
+/// The facts that the record promises, those that urldb knows of them, and who answered.
+fn promise(url: &UrlOverview, origins: &[OriginInfo]) -> Vec<FactRow> {
     let promised = &url.promised;
     let fact = |name, value: Option<String>, is_digest| {
         value.map(|value| FactRow {
@@ -271,7 +273,16 @@ fn promise(url: &UrlOverview) -> Vec<FactRow> {
         fact("In the archive", archived, false),
         fact("First seen", url.known_since.map(day_in_words), false),
     ];
-    facts.into_iter().flatten().collect()
+    let origins = origins.iter().map(|origin| FactRow {
+        name: if origin.uri.as_str().starts_with("tls:") {
+            "Certificate"
+        } else {
+            "Addresses"
+        },
+        value: format!("{} (since {})", origin.text, day_in_words(origin.since)),
+        is_digest: false,
+    });
+    facts.into_iter().flatten().chain(origins).collect()
 }
 
 fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec<CommandRow> {

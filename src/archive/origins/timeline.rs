@@ -1,0 +1,169 @@
+//! Decides when a capture needs a new record about its host.
+//!
+//! A capture without a reference belongs to the last record about its host of its date or before. So a quiet day
+//! writes nothing. Any other capture names its record (`WARC-Concurrent-To`): the one that a change makes
+//! necessary, and those of servers that show several facts in turns, or of clocks that stepped back.
+
+use jiff::{SignedDuration, Timestamp};
+use urldb_warc::RecordId;
+
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+/// The records about one host, as far as a run knows them. All times are whole seconds.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// The last record, to which captures without a reference belong.
+    current: Option<Record>,
+    /// The one before.
+    former: Option<Record>,
+    /// The records of this run.
+    written: Vec<Record>,
+    /// The last date of a capture of this run without a reference.
+    last_unnamed: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Record {
+    fact: String,
+    since: Timestamp,
+    id: RecordId,
+}
+
+/// The record of a capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// The last one of its date or before.
+    Last,
+    /// This one.
+    Named(RecordId),
+    /// This one, which is to be written, with this date.
+    New(RecordId, Timestamp),
+}
+
+impl Timeline {
+    /// Adds a record of an earlier run. The later of two counts.
+    pub(super) fn know(&mut self, fact: String, since: Timestamp, id: RecordId) {
+        let is_later = |known: &Record| known.since < since;
+        if self.current.as_ref().is_none_or(is_later) {
+            self.current = Some(Record { fact, since, id });
+        }
+    }
+
+    /// The record of a capture of this date, which shows this fact. `may_be_last` is false if another process may
+    /// write records about the host at the same time: then each capture names its own.
+    pub(super) fn place(
+        &mut self,
+        fact: &str,
+        at: Timestamp,
+        may_be_last: bool,
+        new_id: impl FnOnce() -> RecordId,
+    ) -> Placement {
+        if let Some(current) = self.current.as_ref().filter(|it| it.fact == fact) {
+            if !may_be_last || at < current.since {
+                return Placement::Named(current.id.clone());
+            }
+            self.last_unnamed = self.last_unnamed.max(Some(at));
+            return Placement::Last;
+        }
+        if let Some(known) = self.written.iter().find(|it| it.fact == fact) {
+            return Placement::Named(known.id.clone());
+        }
+        let current = self.current.as_ref().map(|it| it.since);
+        let after = self.last_unnamed.max(current).map(|last| last + SECOND);
+        let record = Record {
+            fact: fact.to_owned(),
+            since: after.map_or(at, |after| after.max(at)),
+            id: new_id(),
+        };
+        self.former = self.current.replace(record.clone());
+        let (id, since) = (record.id.clone(), record.since);
+        self.written.push(record);
+        Placement::New(id, since)
+    }
+
+    /// Forgets a record that could not be written.
+    pub(super) fn forget(&mut self, id: &RecordId) {
+        self.written.retain(|it| it.id != *id);
+        if self.current.as_ref().is_some_and(|it| it.id == *id) {
+            self.current = self.former.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One run: whether it is a shard, by how much it came early or late (after the end of the former one), and the captures: seconds after
+    /// the start of the run, the fact that the host shows, and whether the archive fails.
+    type Run = (bool, i64, Vec<(i64, u8, bool)>);
+
+    fn run() -> impl Strategy<Value = Run> {
+        let capture = (0..20i64, 0..3u8, prop::bool::weighted(0.05));
+        (
+            any::<bool>(),
+            prop_oneof![8 => Just(0i64), 1 => -86_300..-86_200i64, 1 => 0..200_000i64],
+            prop::collection::vec(capture, 0..12),
+        )
+    }
+
+    fn id(number: u128) -> RecordId {
+        RecordId::from_random(number.to_be_bytes())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Each capture leads to the fact that it showed, and a day without changes writes nothing.
+        #[test]
+        fn each_capture_leads_to_its_own_fact(runs in prop::collection::vec(run(), 1..8)) {
+            let (mut records, mut captures): (Vec<(Timestamp, RecordId, u8)>, Vec<_>) = (vec![], vec![]);
+            let mut known: Option<(String, Timestamp, RecordId)> = None;
+            let (mut now, mut number) = (1_800_000_000i64, 0u128);
+            for (is_shard, step, seen) in runs {
+                now += 86_400 + step;
+                let mut timeline = Timeline::default();
+                if let Some((fact, since, id)) = known.clone() {
+                    timeline.know(fact, since, id);
+                }
+                let before = known.clone();
+                let mut facts: Vec<String> = vec![];
+                for (second, fact, fails) in seen {
+                    let at = Timestamp::from_second(now + second).unwrap();
+                    let text = fact.to_string();
+                    number += 1;
+                    let placement = timeline.place(&text, at, !is_shard, || id(number));
+                    match placement {
+                        Placement::New(new, _) if fails => {
+                            timeline.forget(&new);
+                            continue;
+                        }
+                        Placement::New(new, since) => {
+                            records.push((since, new.clone(), fact));
+                            known = Some((text.clone(), since, new.clone()));
+                            captures.push((at, Some(new), fact));
+                        }
+                        Placement::Named(named) => captures.push((at, Some(named), fact)),
+                        Placement::Last => captures.push((at, None, fact)),
+                    }
+                    facts.push(text);
+                }
+                if let Some((fact, ..)) = &before
+                    && facts.iter().all(|seen| seen == fact)
+                {
+                    prop_assert_eq!(&known, &before, "a quiet run wrote a record");
+                }
+            }
+            records.sort_by_key(|(since, ..)| *since);
+            for (at, named, fact) in captures {
+                let record = match &named {
+                    Some(named) => records.iter().find(|(_, id, _)| id == named),
+                    None => records.iter().rev().find(|(since, ..)| *since <= at),
+                };
+                prop_assert_eq!(record.map(|(_, _, fact)| *fact), Some(fact), "{} {:?} {:?}", at, named, records);
+            }
+        }
+    }
+}
