@@ -50,7 +50,10 @@ fuzz_target!(|input: &str| {
     if let Ok(record) = &found.record {
         let again = rules
             .resolve(&record.to_string())
-            .expect("a page is admitted");
+            .expect("a record is admitted");
         assert_eq!(again.record.as_ref(), Ok(record));
+        assert_eq!(again.redirect, found.redirect);
+        let page = rules.resolve(&found.page_url).expect("a page is admitted");
+        assert_eq!((page.redirect, page.record.is_ok()), (None, true));
     }
 });

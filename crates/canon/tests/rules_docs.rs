@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use urldb_canon::rules::{Compilation, DomainScript, SiteRules, WebsiteScript};
+use urldb_canon::rules::{Compilation, DomainScript, ResolveError, SiteRules, WebsiteScript};
 use urldb_text::{Code, Finding, Subject};
 
 /// The text of the page; `None` in a published package, which has this crate alone.
@@ -79,6 +79,9 @@ fn column(rules: &SiteRules, url: &str, head: &str) -> String {
     let found = match rules.resolve(url) {
         Ok(found) => found,
         Err(failure) if matches!(head, "page" | "record") => return failure.code().to_owned(),
+        Err(ResolveError::UnknownDomain { default, .. }) if head == "suggestion" => {
+            return default.and_then(|it| it.url).unwrap_or_default();
+        }
         Err(_) => return String::new(),
     };
     match head {
@@ -89,6 +92,10 @@ fn column(rules: &SiteRules, url: &str, head: &str) -> String {
         "record" => match found.record {
             Ok(record) => format!("{}{}", record.host, record.path),
             Err(error) => error.code().to_owned(),
+        },
+        "redirect" => match found.redirect {
+            Some(redirect) => format!("{} to {}", redirect.status, found.page_url),
+            None => String::new(),
         },
         "options" => {
             let options = found.options.iter();

@@ -57,6 +57,11 @@ const DOMAIN: &[(&str, &[&str])] = &[
         &[],
     ),
     (
+        "a { optional b = redirect('c.', '301'); };",
+        &["1:14+1 redirect"],
+    ),
+    ("a { parameters = strict; };", &["1:5+10 syntax"]),
+    (
         "a { optional global::b = flag('c.'); namespace canonicalize { optional b = flag('c.'); } };",
         &["1:72+1 duplicate"],
     ),
@@ -190,6 +195,38 @@ const WEBSITE: &[(&str, &[&str])] = &[
     ),
     ("a { query optional b = website('.*', 'c d'); };", &[]),
     ("a { query path optional b = 'c'; };", &["1:11+4 syntax"]),
+    (
+        "a { parameters = strict; path = lower; parameters = redirect('301'); path = lower; };",
+        &["1:53+8 duplicate", "1:77+5 duplicate"],
+    ),
+    (
+        "a { parameters = lower; parameters = lower; path = parameter('q'); path = parameter('p'); };",
+        &["1:38+5 duplicate", "1:75+9 duplicate"],
+    ),
+    (
+        "a { parameters = redirect('303'); path = parameter('a=b'); };",
+        &["1:27+5 redirect", "1:52+5 parameter"],
+    ),
+    (
+        "a { parameters = any; path = strict; parameters optional b = 'c'; };",
+        &["1:18+3 syntax", "1:30+6 syntax", "1:49+8 syntax"],
+    ),
+    (
+        "a { query optional b = redirect('c'); optional d = redirect('e', 301); };",
+        &["1:36+1 syntax", "1:66+3 syntax", "1:69+1 syntax"],
+    ),
+    (
+        "a { query required b = redirect('c', '301'); optional global::d = redirect('e', '300'); };",
+        &["1:20+1 redirect", "1:63+1 redirect", "1:81+5 redirect"],
+    ),
+    (
+        "a { query optional 'b c' = 'd'; query optional '' = flag(lower('e')); };",
+        &["1:20+5 parameter", "1:48+2 parameter"],
+    ),
+    (
+        "a { optional b = lower('(?x)c # d'); };",
+        &["1:24+11 pattern"],
+    ),
 ];
 
 #[test]

@@ -31,6 +31,13 @@ fn scribble() -> impl Strategy<Value = String> {
             "canonalize",
             "website(",
             "flag(",
+            "redirect(",
+            "lower(",
+            "lower",
+            "parameters",
+            "parameter(",
+            "strict",
+            "\"301\"",
             "\"",
             "'",
             "\\",
@@ -48,20 +55,35 @@ fn scribble() -> impl Strategy<Value = String> {
     prop::collection::vec(word, 0..40).prop_map(|words| words.concat())
 }
 
-fn variable(patterns: Vec<&'static str>) -> impl Strategy<Value = String> {
+/// A variable. From function 5 on it is a retired option.
+fn variable(
+    patterns: Vec<&'static str>,
+    functions: std::ops::Range<i32>,
+) -> impl Strategy<Value = String> {
     (
         prop::sample::select(vec!["optional", "optional", "required"]),
         prop::sample::select(vec!["", "", "canonalize::", "options::"]),
         prop::sample::select(vec!["lang", "ver", "site"]),
         prop::sample::select(patterns),
-        0..5,
+        prop::bool::weighted(0.2),
+        functions,
     )
-        .prop_map(|(mode, namespace, name, pattern, function)| {
+        .prop_map(|(mode, namespace, name, pattern, is_lower, function)| {
+            let pattern = if is_lower {
+                format!("lower('{pattern}')")
+            } else {
+                format!("'{pattern}'")
+            };
+            match function {
+                5 => return format!("optional {name} = redirect({pattern}, '301');"),
+                6 => return format!("optional options::{name} = redirect({pattern}, '302');"),
+                _ => {}
+            }
             let value = match function {
-                0 => format!("'{pattern}'"),
-                1 => format!("website('{pattern}', 'www')"),
-                2 => format!("flag('{pattern}', 'en')"),
-                _ => format!("flag('{pattern}')"),
+                0 => pattern,
+                1 => format!("website({pattern}, 'www')"),
+                2 => format!("flag({pattern}, 'en')"),
+                _ => format!("flag({pattern})"),
             };
             format!("{mode} {namespace}{name} = {value};")
         })
@@ -77,7 +99,8 @@ fn domain_script() -> impl Strategy<Value = String> {
         r"(?:[a-z0-9]+\.)*",
         r".*",
     ];
-    prop::collection::vec(prop::collection::vec(variable(patterns), 1..4), 1..3).prop_map(script)
+    prop::collection::vec(prop::collection::vec(variable(patterns, 0..5), 1..4), 1..3)
+        .prop_map(script)
 }
 
 fn website_script() -> impl Strategy<Value = String> {
@@ -95,12 +118,18 @@ fn website_script() -> impl Strategy<Value = String> {
         ]
     };
     let item = prop_oneof![
-        variable(patterns()),
-        variable(patterns()).prop_map(|v| format!("query {v}")),
+        variable(patterns(), 0..7),
+        variable(patterns(), 0..7).prop_map(|v| format!("query {v}")),
         prop::sample::select(vec![
             "protocol = 'https';",
             "protocol = 'any';",
-            "port = '8080';"
+            "port = '8080';",
+            "parameters = strict;",
+            "parameters = redirect('302');",
+            "parameters = lower;",
+            "path = lower;",
+            "path = parameter('q');",
+            "path = parameter('site');",
         ])
         .prop_map(str::to_owned),
     ];
@@ -119,6 +148,14 @@ fn url() -> impl Strategy<Value = String> {
         "en", "EN", "fr", "blog", "Blog", "x", ".", "lang-en", "%C3%A9", "",
     ]);
     let argument = prop::sample::select(vec![
+        "q=en/x",
+        "q=%2FBlog/%3Fx%2541",
+        "Q=fr%2fen/",
+        "q=/",
+        "q=../x",
+        "q=//%ff%5c+x",
+        "lang=EN",
+        "Site=Www",
         "lang=en",
         "LANG=fr",
         "lang",
@@ -146,6 +183,19 @@ fn url() -> impl Strategy<Value = String> {
             )
         })
 }
+
+/// Items of a rule that go together.
+const PROPERTIES: [&str; 9] = [
+    "path optional old = redirect('(?:x|blog)/', '302');",
+    "path optional lang = flag(lower('(en|fr)/'));",
+    "query optional site = redirect('.*', '301');",
+    "query optional ver = lower('.*');",
+    "parameters = redirect('301');",
+    "parameters = lower;",
+    "path = lower;",
+    "path = parameter('q');",
+    "protocol = 'any';",
+];
 
 /// A set with both scripts, as far as they compile; the second one is for many websites.
 fn rules(domain: &str, website: &str) -> SiteRules {
@@ -202,12 +252,35 @@ proptest! {
                 prop_assert_eq!(again.official.as_ref(), Ok(official));
             }
             if let Ok(record) = &found.record {
-                let again = rules.resolve(&record.to_string()).expect("the page is admitted");
+                let again = rules.resolve(&record.to_string()).expect("the record is admitted");
                 prop_assert_eq!(again.record.as_ref(), Ok(record));
+                prop_assert_eq!(&again.redirect, &found.redirect);
                 prop_assert_eq!(&record.host, &found.website);
-                prop_assert_eq!(&record.path, &found.page);
+                prop_assert_eq!(record.path == found.page, found.redirect.is_none());
+                let page = rules.resolve(&found.page_url).expect("the page is admitted");
+                prop_assert_eq!(&page.redirect, &None);
+                let page_record = page.record.expect("the page is a record");
+                prop_assert_eq!(page_record.to_string(), found.page_url);
             }
         }
+    }
+
+    #[test]
+    fn a_redirect_leads_from_its_record_to_the_page(
+        items in prop::sample::subsequence(PROPERTIES.to_vec(), 0..PROPERTIES.len()), url in url()
+    ) {
+        let rules = rules("", &script(vec![items.into_iter().map(str::to_owned).collect()]));
+        let Ok(found) = rules.resolve(&url) else { return Ok(()) };
+        let Ok(record) = found.record else { return Ok(()) };
+        let again = rules.resolve(&record.to_string()).expect("the record is admitted");
+        prop_assert_eq!(again.record.as_ref(), Ok(&record));
+        prop_assert_eq!((&again.redirect, &again.page_url), (&found.redirect, &found.page_url));
+        prop_assert_eq!(record.path == found.page, found.redirect.is_none());
+        let page = rules.resolve(&found.page_url).expect("the page is admitted");
+        prop_assert_eq!(page.redirect, None);
+        let [own, official] = [page.official, found.official].map(|url| url.expect("an official URL"));
+        prop_assert!(own == official || found.options != page.options, "{} {}", own, official);
+        prop_assert_eq!(page.record.map(|record| record.to_string()), Ok(found.page_url));
     }
 
     #[test]

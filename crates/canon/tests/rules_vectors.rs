@@ -98,21 +98,45 @@ fn describe(trace: &Trace) -> Map<String, Value> {
     match &trace.outcome {
         Err(failure) => {
             all.insert("error".into(), json!(failure.code()));
-            if let ResolveError::ContradictoryOption { name, .. } = failure {
-                all.insert("option".into(), json!(name));
+            match failure {
+                ResolveError::ContradictoryOption { name, .. } => {
+                    all.insert("option".into(), json!(name));
+                }
+                ResolveError::UnknownParameter { name, nearest, .. } => {
+                    all.insert("parameter".into(), json!(name));
+                    all.insert("nearest".into(), json!(nearest));
+                }
+                ResolveError::UnknownDomain { default, .. }
+                | ResolveError::UnknownWebsite { default, .. } => {
+                    let url = default.as_ref().and_then(|default| default.url.as_ref());
+                    all.insert("suggestion".into(), json!(url));
+                }
+                _ => {}
             }
+            all.insert("page".into(), Value::Null);
         }
         Ok(Resolution {
             website,
             page,
             options,
             official,
-            ..
+            record,
+            redirect,
+            page_url,
         }) => {
             all.insert("website".into(), json!(website));
             all.insert("page".into(), json!(page));
             all.insert("options".into(), json!(options));
             all.insert("official_url".into(), json!(official.as_ref().ok()));
+            let url = record.as_ref().map(ToString::to_string);
+            all.insert("record".into(), json!(url.ok()));
+            let error = record.as_ref().err().map(ResolveError::code);
+            all.insert("record_error".into(), json!(error));
+            let redirect = redirect.as_ref().map(|redirect| {
+                let (status, removed) = (redirect.status, &redirect.removed);
+                json!({ "status": status, "to": page_url, "removed": removed })
+            });
+            all.insert("redirect".into(), json!(redirect));
         }
     }
     all

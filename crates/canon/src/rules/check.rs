@@ -8,7 +8,7 @@ use super::lex::StringLiteral;
 use super::parse::{Declaration, ParsedRule, RuleItem, Spanned};
 use super::pattern::{Matcher, RulePattern};
 use super::report::Report;
-use super::script::{Protocol, QueryVariable, VariableSequence};
+use super::script::{Protocol, QueryVariable, RuleProperties, VariableSequence};
 use super::trace::{Namespace, RuleRef};
 use super::url_parts::UrlPart;
 use super::variable::CompiledVariable;
@@ -25,6 +25,7 @@ pub(crate) struct CheckedRule {
     pub(crate) host: VariableSequence,
     pub(crate) path: VariableSequence,
     pub(crate) query: Vec<QueryVariable>,
+    pub(crate) properties: RuleProperties,
 }
 
 /// Checks the rules of a script, in their order.
@@ -59,6 +60,7 @@ impl Checker<'_> {
             return None;
         }
         let (protocol, port) = self.protocol_and_port(rule);
+        let properties = self.properties(rule);
         let mut parts = self.variables(declarations);
         if self.report.errors > errors {
             return None;
@@ -82,6 +84,7 @@ impl Checker<'_> {
                 .into_iter()
                 .map(|variable| self.query_variable(variable, &rule.name))
                 .collect::<Option<_>>()?,
+            properties,
         })
     }
 
@@ -93,7 +96,7 @@ impl Checker<'_> {
             match item {
                 RuleItem::Protocol(text) => schemes.push(self.protocol(text, schemes.len())),
                 RuleItem::Port(text) => ports.push(self.port(text, ports.len())),
-                RuleItem::Declaration(_) => {}
+                RuleItem::Declaration(_) | RuleItem::Property(_) => {}
             }
         }
         let protocol = match schemes.pop() {
@@ -251,6 +254,6 @@ impl Checker<'_> {
 fn declaration(item: &RuleItem) -> Option<&Declaration> {
     match item {
         RuleItem::Declaration(declaration) => Some(declaration),
-        RuleItem::Protocol(_) | RuleItem::Port(_) => None,
+        RuleItem::Protocol(_) | RuleItem::Port(_) | RuleItem::Property(_) => None,
     }
 }

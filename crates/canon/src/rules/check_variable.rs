@@ -3,7 +3,8 @@
 use urldb_text::Code;
 
 use super::check::Checker;
-use super::parse::{Declaration, VariableFunction};
+use super::lex::StringLiteral;
+use super::parse::{Declaration, Spanned, VariableFunction};
 use super::pattern::{Pattern, RulePattern};
 use super::trace::Namespace;
 use super::url_parts::UrlPart;
@@ -21,7 +22,7 @@ impl Checker<'_> {
         namespace: Namespace,
         is_last: bool,
     ) -> Option<(CompiledVariable, RulePattern)> {
-        self.check_function(declaration);
+        let kind = self.kind(declaration, namespace);
         let pattern = Pattern::parse(&declaration.pattern, self.report)?;
         self.check_text_matches(declaration, &pattern, namespace);
         let separator = declaration.part.separator();
@@ -35,7 +36,7 @@ impl Checker<'_> {
                 "the pattern has no `{separator}` at its end: where the rule does not match, it is \
                  tried with one"
             );
-            let span = declaration.pattern.span.clone();
+            let span = declaration.pattern.text.span.clone();
             self.report.add(Code::RuleSeparator, span, message);
         }
         let variable = CompiledVariable {
@@ -43,7 +44,8 @@ impl Checker<'_> {
             name: declaration.name.node.clone(),
             namespace,
             part: declaration.part,
-            kind: kind(declaration),
+            kind: kind?,
+            is_lower: declaration.pattern.is_lower,
             terminator: separator.map(|s| if !ends_in(s) && ends_in('-') { '-' } else { s }),
         };
         let pattern = RulePattern {
@@ -54,29 +56,65 @@ impl Checker<'_> {
         Some((variable, pattern))
     }
 
-    /// Checks a function, as far as that needs no pattern.
-    fn check_function(&mut self, declaration: &Declaration) {
-        match &declaration.function {
+    /// The function of a variable, checked as far as that needs no pattern; `None` for a redirect with an
+    /// error.
+    fn kind(&mut self, declaration: &Declaration, namespace: Namespace) -> Option<VariableKind> {
+        Some(match &declaration.function {
+            VariableFunction::Group => VariableKind::Group,
             VariableFunction::Website(replacement) => {
                 if let Some(problem) = unfit_reason(declaration.part, &replacement.node.value) {
                     let message = format!("the replacement {problem}");
                     let span = replacement.span.clone();
                     self.report.add(Code::RuleReplacement, span, message);
                 }
+                VariableKind::Website(replacement.node.value.clone())
             }
-            VariableFunction::Flag(default) if declaration.required => {
-                let message = "this flag is required: a page without it is not admitted, and so \
-                               cannot be a record; write `optional`";
-                let span = declaration.name.span.clone();
-                self.report.add(Code::RuleRequiredFlag, span, message);
-                if let Some(default) = default {
-                    let message = "a required flag has no default: remove it, or write `optional`";
-                    let span = default.span.clone();
-                    self.report.add(Code::RuleRequiredDefault, span, message);
+            VariableFunction::Flag(default) => {
+                if declaration.required {
+                    self.report_required_flag(declaration, default.as_ref());
                 }
+                let text = |default: &Spanned<StringLiteral>| {
+                    without_separator(&default.node.value, declaration.part).to_owned()
+                };
+                VariableKind::Flag(default.as_ref().map(text))
             }
-            VariableFunction::Flag(_) | VariableFunction::Group => {}
+            VariableFunction::Redirect(status) => {
+                let status = self.redirect_status(status);
+                self.check_retired(declaration, namespace);
+                VariableKind::Redirect(status?)
+            }
+        })
+    }
+
+    fn report_required_flag(
+        &mut self,
+        declaration: &Declaration,
+        default: Option<&Spanned<StringLiteral>>,
+    ) {
+        let message = "this flag is required: a page without it is not admitted, and so cannot be a \
+                       record; write `optional`";
+        let span = declaration.name.span.clone();
+        self.report.add(Code::RuleRequiredFlag, span, message);
+        if let Some(default) = default {
+            let message = "a required flag has no default: remove it, or write `optional`";
+            let span = default.span.clone();
+            self.report.add(Code::RuleRequiredDefault, span, message);
         }
+    }
+
+    /// Reports a retired option where none can be.
+    fn check_retired(&mut self, declaration: &Declaration, namespace: Namespace) {
+        let message = if declaration.part == UrlPart::Host {
+            "a host has no retired options: the record would belong to another host"
+        } else if declaration.required {
+            "a retired option is required: the redirect leads to a URL without it; write `optional`"
+        } else if namespace == Namespace::Official {
+            "a retired option has no official position: the official URL is one without it"
+        } else {
+            return;
+        };
+        let span = declaration.name.span.clone();
+        self.report.add(Code::RuleRedirect, span, message);
     }
 
     /// Warns where a pattern does not match the replacement, or the default at an official position:
@@ -96,7 +134,9 @@ impl Checker<'_> {
                 default,
                 "the pattern does not match the default, which the official URL has",
             ),
-            VariableFunction::Flag(_) | VariableFunction::Group => return,
+            VariableFunction::Flag(_) | VariableFunction::Group | VariableFunction::Redirect(_) => {
+                return;
+            }
         };
         let absent = text.node.value.is_empty() && !declaration.required;
         if !absent && !matches_with_or_without(pattern, &text.node.value, declaration.part) {
@@ -104,20 +144,6 @@ impl Checker<'_> {
             self.report
                 .add(Code::RuleReplacementUnmatched, span, message);
         }
-    }
-}
-
-fn kind(declaration: &Declaration) -> VariableKind {
-    match &declaration.function {
-        VariableFunction::Group => VariableKind::Group,
-        VariableFunction::Website(replacement) => {
-            VariableKind::Website(replacement.node.value.clone())
-        }
-        VariableFunction::Flag(default) => VariableKind::Flag(
-            default
-                .as_ref()
-                .map(|default| without_separator(&default.node.value, declaration.part).to_owned()),
-        ),
     }
 }
 

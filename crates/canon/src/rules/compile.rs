@@ -50,6 +50,7 @@ impl WebsiteScript {
             port: checked.port,
             query: checked.query,
             path: checked.path,
+            properties: checked.properties,
         })
         .map(|rules| Self { rules })
     }

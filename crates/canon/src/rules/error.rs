@@ -20,12 +20,17 @@ pub enum ResolveError {
         limit: usize,
     },
     /// No rule of the domain's script matches the host.
-    #[error("no rule of `{domain}` matches the host `{host}`")]
+    #[error(
+        "no rule of `{domain}` matches the host `{host}`{}",
+        suggestion(.default.as_deref())
+    )]
     UnknownDomain {
         /// The host.
         host: String,
         /// The registrable domain, which selects the script.
         domain: String,
+        /// The default website of the domain, a suggestion for people.
+        default: Option<Box<DefaultWebsite>>,
     },
     /// The rule that matched turns the host into an invalid host name.
     #[error("the website `{website}` {problem}")]
@@ -36,10 +41,38 @@ pub enum ResolveError {
         problem: &'static str,
     },
     /// No rule of the website's script matches protocol, port, path and query.
-    #[error("no rule of the website `{website}` matches the URL")]
+    #[error(
+        "no rule of the website `{website}` matches the URL{}",
+        suggestion(.default.as_deref())
+    )]
     UnknownWebsite {
         /// The website, which selects the script.
         website: String,
+        /// The default website of the domain, if that is another one: a suggestion for people.
+        default: Option<Box<DefaultWebsite>>,
+    },
+    /// The URL has a parameter for which the rule has no variable, and the rule is strict.
+    #[error(
+        "the website `{website}` has no parameter `{name}`{}",
+        did_you_mean(.nearest.as_deref())
+    )]
+    UnknownParameter {
+        /// The website.
+        website: String,
+        /// The name of the parameter.
+        name: String,
+        /// The most similar name of a parameter of the rule.
+        nearest: Option<String>,
+    },
+    /// The parameter that has the path has a value that is no path.
+    #[error(
+        "`{name}` has the path of the page, and `{value}` has segments that no path keeps: `.` or `..`"
+    )]
+    BadPathParameter {
+        /// The name of the parameter.
+        name: String,
+        /// The value as written.
+        value: String,
     },
     /// The query has a parameter twice for which the rule has a variable.
     #[error("the query has `{name}` more than once, and rules cannot tell which value is meant")]
@@ -73,11 +106,36 @@ impl ResolveError {
             Self::UnknownDomain { .. } => "unknown-domain",
             Self::BadWebsite { .. } => "bad-website",
             Self::UnknownWebsite { .. } => "unknown-website",
+            Self::UnknownParameter { .. } => "unknown-parameter",
+            Self::BadPathParameter { .. } => "bad-path-parameter",
             Self::DuplicateParameter { .. } => "duplicate-parameter",
             Self::ContradictoryOption { .. } => "contradictory-option",
             Self::Rejected(_) => "rule-rejected",
         }
     }
+}
+
+/// The website to which the rules of a domain take its bare name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultWebsite {
+    /// The host of the website.
+    pub website: String,
+    /// The refused URL at this website, if the rules admit that.
+    pub url: Option<String>,
+}
+
+fn suggestion(default: Option<&DefaultWebsite>) -> String {
+    match default {
+        None => String::new(),
+        Some(DefaultWebsite { url: Some(url), .. }) => did_you_mean(Some(url)),
+        Some(DefaultWebsite { website, .. }) => {
+            format!("; the default website of the domain is `{website}`")
+        }
+    }
+}
+
+fn did_you_mean(text: Option<&str>) -> String {
+    text.map_or_else(String::new, |text| format!("; did you mean `{text}`?"))
 }
 
 /// A URL that the rules make for a page, and do not resolve to the same page.

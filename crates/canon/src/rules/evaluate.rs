@@ -1,14 +1,19 @@
 //! Evaluation of a URL: the rules that match, and the values of their variables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+
+use urldb_text::nearest;
 
 use super::error::ResolveError;
-use super::query::{lower_case, parameters};
-use super::script::{DomainScript, Protocol, QueryVariable, WebsiteRule, WebsiteScript};
+use super::normal::NormalUrl;
+use super::query::{QueryParameter, lower_case, parameters};
+use super::script::{
+    DomainScript, Protocol, QueryVariable, UnknownParameters, WebsiteRule, WebsiteScript,
+};
 use super::set::{SiteRules, registrable_domain};
 use super::trace::{MatchResult, Namespace, RuleAttempt, RuleRef, Variable};
 use super::url_parts::UrlParts;
-use super::variable::BoundVariable;
+use super::variable::{BoundVariable, VariableKind};
 use crate::host::canonical_host;
 
 /// The longest URL that website rules match, in bytes.
@@ -38,6 +43,8 @@ pub(crate) struct Evaluation<'r> {
 /// The match of a website rule; empty where the website has no script.
 #[derive(Debug, Default)]
 pub(crate) struct WebsiteMatch<'r> {
+    /// Path and query as the rule reads them.
+    pub(crate) url: NormalUrl,
     /// The rule; `None` where the website has no script.
     pub(crate) rule: Option<&'r WebsiteRule>,
     pub(crate) path: Vec<BoundVariable<'r>>,
@@ -73,6 +80,12 @@ pub(crate) fn evaluate<'r>(
     })
 }
 
+/// The website to which the rules of a domain take its bare name; `None` if they do not.
+pub(crate) fn default_website(rules: &SiteRules, domain: &str) -> Option<String> {
+    let variables = match_host(rules.domain(domain)?, domain, domain, &mut vec![])?;
+    website_name(&variables, domain).ok()
+}
+
 /// The variables of the host; `None` where the domain has no script.
 fn evaluate_host<'r>(
     rules: &'r SiteRules,
@@ -88,6 +101,7 @@ fn evaluate_host<'r>(
         match_host(script, host, domain, attempts).ok_or_else(|| ResolveError::UnknownDomain {
             host: host.to_owned(),
             domain: domain.to_owned(),
+            default: None,
         })?;
     let for_trace = variables.iter().map(BoundVariable::to_variable);
     steps.variables.extend(for_trace);
@@ -102,13 +116,18 @@ fn evaluate_website<'r>(
     steps: &mut TraceSteps,
 ) -> Result<WebsiteMatch<'r>, ResolveError> {
     let Some(script) = rules.website(website) else {
-        return Ok(WebsiteMatch::default());
+        return Ok(WebsiteMatch {
+            url: NormalUrl::of(parts),
+            ..WebsiteMatch::default()
+        });
     };
     let attempts = steps.website_rules.insert(Vec::new());
     let site =
         match_website(script, parts, attempts)?.ok_or_else(|| ResolveError::UnknownWebsite {
             website: website.to_owned(),
+            default: None,
         })?;
+    site.refuse_unknown_parameters(website)?;
     let variables = site.query.iter().chain(&site.path);
     let for_trace = variables.map(BoundVariable::to_variable);
     steps.variables.extend(for_trace);
@@ -182,15 +201,11 @@ fn match_website<'r>(
     if let Some(site) = first_match(script, parts, false, attempts)? {
         return Ok(Some(site));
     }
-    let lower = UrlParts {
-        path: lower_case(&parts.path),
-        query: parts.query.as_deref().map(lower_case),
-        ..parts.clone()
-    };
-    if lower == *parts {
+    let url = NormalUrl::of(parts);
+    if url.to_lower_case() == url {
         return Ok(None);
     }
-    first_match(script, &lower, true, attempts)
+    first_match(script, parts, true, attempts)
 }
 
 fn first_match<'r>(
@@ -200,47 +215,60 @@ fn first_match<'r>(
     attempts: &mut Vec<RuleAttempt>,
 ) -> Result<Option<WebsiteMatch<'r>>, ResolveError> {
     for rule in &script.rules {
-        let matched = match_rule(rule, parts, lower_case);
+        let matched = match_rule(rule, parts, lower_case)?;
         let result = *matched
             .as_ref()
             .map_or_else(|mismatch| mismatch, |(_, result)| result);
         attempts.push(attempt(&rule.rule, lower_case, result));
         if let Ok((site, _)) = matched {
-            refuse_duplicates(rule, parts)?;
+            site.refuse_duplicates()?;
             return Ok(Some(site));
         }
     }
     Ok(None)
 }
 
-/// The match of `rule`; the error is the first part of the URL that does not match.
+/// The match of `rule`; the inner error is the first part of the URL that does not match.
 fn match_rule<'r>(
     rule: &'r WebsiteRule,
     parts: &UrlParts,
     lower_case: bool,
-) -> Result<(WebsiteMatch<'r>, MatchResult), MatchResult> {
+) -> Result<Result<(WebsiteMatch<'r>, MatchResult), MatchResult>, ResolveError> {
     if matches!(rule.protocol, Protocol::Only(scheme) if scheme != parts.scheme) {
-        return Err(MatchResult::Protocol);
+        return Ok(Err(MatchResult::Protocol));
     }
     if rule.port.is_some_and(|port| port != parts.port) {
-        return Err(MatchResult::Port);
+        return Ok(Err(MatchResult::Port));
     }
-    let query = parts.query.as_deref();
+    let url = NormalUrl::with(parts, &rule.properties, lower_case)?;
+    Ok(match_path_and_query(rule, url, lower_case))
+}
+
+fn match_path_and_query(
+    rule: &WebsiteRule,
+    url: NormalUrl,
+    lower_case: bool,
+) -> Result<(WebsiteMatch<'_>, MatchResult), MatchResult> {
+    let lower = lower_case.then(|| url.to_lower_case());
+    let read = lower.as_ref().unwrap_or(&url);
     let variables = rule.query.iter();
     let query = variables
-        .map(|wanted| match_parameter(wanted, query))
+        .map(|wanted| match_parameter(wanted, read.query.as_deref()))
         .collect::<Option<_>>()
         .ok_or(MatchResult::Query)?;
-    let path = parts.path.get(1..).unwrap_or("");
+    let path = read.path.get(1..).unwrap_or("");
     let matched = rule.path.matcher.matches(path).ok_or(MatchResult::Path)?;
+    let (path, path_end) = (rule.path.bind(&matched.patterns), matched.end);
+    let result = matched_how(matched.with_separators);
     let site = WebsiteMatch {
+        url,
         rule: Some(rule),
-        path: rule.path.bind(&matched.patterns),
-        path_end: matched.end,
+        path,
+        path_end,
         query,
         lower_case,
     };
-    Ok((site, matched_how(matched.with_separators)))
+    Ok((site, result))
 }
 
 /// The value of a query variable; `None` where the parameter does not match.
@@ -260,16 +288,60 @@ fn match_parameter<'r>(
     }
 }
 
-/// Refuses a query that repeats a parameter for which the rule has a variable.
-fn refuse_duplicates(rule: &WebsiteRule, parts: &UrlParts) -> Result<(), ResolveError> {
-    let query = parts.query.as_deref().unwrap_or("");
-    for wanted in &rule.query {
-        let name = &wanted.variable.name;
-        if parameters(query).filter(|p| p.name == name).count() > 1 {
-            return Err(ResolveError::DuplicateParameter { name: name.clone() });
-        }
+impl WebsiteMatch<'_> {
+    /// The position among the rule's query variables of the variable of a parameter; `None` if there is
+    /// none.
+    pub(crate) fn position_of(&self, parameter: &QueryParameter<'_>) -> Option<usize> {
+        let lower = self.lower_case.then(|| lower_case(parameter.name));
+        let name = lower.as_deref().unwrap_or(parameter.name);
+        let mut variables = self.query.iter();
+        variables.position(|bound| bound.variable.name == name)
     }
-    Ok(())
+
+    /// The answer of the site to parameters without a variable.
+    pub(crate) fn unknown_parameters(&self) -> UnknownParameters {
+        let kept = UnknownParameters::default();
+        self.rule
+            .map_or(kept, |rule| rule.properties.unknown_parameters)
+    }
+
+    /// The parameters, in the order of the URL.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = QueryParameter<'_>> {
+        self.url.query.iter().flat_map(|query| parameters(query))
+    }
+
+    /// Refuses a query that repeats a parameter for which the rule has a variable.
+    fn refuse_duplicates(&self) -> Result<(), ResolveError> {
+        let mut seen = HashSet::new();
+        let known = self.parameters();
+        for position in known.filter_map(|parameter| self.position_of(&parameter)) {
+            if !seen.insert(position) {
+                let name = self.query[position].variable.name.clone();
+                return Err(ResolveError::DuplicateParameter { name });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses parameters without a variable, if the rule is strict.
+    fn refuse_unknown_parameters(&self, website: &str) -> Result<(), ResolveError> {
+        if self.unknown_parameters() != UnknownParameters::Refused {
+            return Ok(());
+        }
+        let mut all = self.parameters();
+        let Some(unknown) = all.find(|parameter| self.position_of(parameter).is_none()) else {
+            return Ok(());
+        };
+        let names = self.query.iter().map(|bound| bound.variable.name.as_str());
+        let properties = self.rule.map(|rule| &rule.properties);
+        let of_path = properties.and_then(|it| it.path_parameter.as_deref());
+        let of_path = of_path.filter(|name| *name != unknown.name);
+        Err(ResolveError::UnknownParameter {
+            website: website.to_owned(),
+            name: unknown.name.to_owned(),
+            nearest: nearest(unknown.name, names.chain(of_path)).map(str::to_owned),
+        })
+    }
 }
 
 /// The origin of a value; the greatest one counts.
@@ -297,7 +369,9 @@ fn option_values<'b, 'r: 'b>(
 ) -> Result<BTreeMap<String, String>, ResolveError> {
     let mut best: BTreeMap<&str, (ValuePriority, &str)> = BTreeMap::new();
     for bound in variables {
-        let Some(value) = bound.value.as_deref() else {
+        // The page does not have a retired option, and so no value of it.
+        let is_retired = matches!(bound.variable.kind, VariableKind::Redirect(_));
+        let Some(value) = bound.value.as_deref().filter(|_| !is_retired) else {
             continue;
         };
         let name = &bound.variable.name;

@@ -15,8 +15,10 @@ mod compile;
 mod error;
 mod evaluate;
 mod lex;
+mod normal;
 mod parse;
 mod pattern;
+mod properties;
 mod query;
 mod report;
 mod resolve;
@@ -28,11 +30,11 @@ mod variable;
 mod write;
 
 pub use compile::Compilation;
-pub use error::{RejectedUrl, ResolveError};
+pub use error::{DefaultWebsite, RejectedUrl, ResolveError};
 pub use script::{DomainScript, WebsiteScript};
 pub use set::{ScriptFile, SiteRules, registrable_domain};
 pub use trace::{
-    MatchResult, Namespace, Resolution, RuleAttempt, RuleRef, Trace, ValueSource, Variable,
-    VariableRole,
+    MatchResult, Namespace, PageRedirect, Resolution, RuleAttempt, RuleRef, Trace, ValueSource,
+    Variable, VariableRole,
 };
 pub use url_parts::{UrlPart, UrlParts};

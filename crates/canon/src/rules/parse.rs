@@ -35,6 +35,27 @@ pub(crate) enum RuleItem {
     Declaration(Declaration),
     Protocol(Spanned<StringLiteral>),
     Port(Spanned<StringLiteral>),
+    Property(Property),
+}
+
+/// `path = …` or `parameters = …`: a property of the whole path, or of all parameters.
+#[derive(Debug)]
+pub(crate) struct Property {
+    pub(crate) part: UrlPart,
+    /// The word after the `=`.
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: PropertyKind,
+}
+
+/// A property, with its argument.
+#[derive(Debug)]
+pub(crate) enum PropertyKind {
+    Lower,
+    Strict,
+    /// With the status.
+    Redirect(Spanned<StringLiteral>),
+    /// With the name of the parameter.
+    Parameter(Spanned<StringLiteral>),
 }
 
 #[derive(Debug)]
@@ -44,8 +65,16 @@ pub(crate) struct Declaration {
     /// The namespaces of the variable, from the outside: those of blocks, then its own.
     pub(crate) namespaces: Vec<Spanned<String>>,
     pub(crate) name: Spanned<String>,
-    pub(crate) pattern: Spanned<StringLiteral>,
+    pub(crate) pattern: PatternText,
     pub(crate) function: VariableFunction,
+}
+
+/// The first argument of a variable.
+#[derive(Debug)]
+pub(crate) struct PatternText {
+    pub(crate) text: Spanned<StringLiteral>,
+    /// Whether `lower()` puts the matched text into lower case.
+    pub(crate) is_lower: bool,
 }
 
 /// The function of a variable, with its second argument.
@@ -55,6 +84,8 @@ pub(crate) enum VariableFunction {
     Group,
     Website(Spanned<StringLiteral>),
     Flag(Option<Spanned<StringLiteral>>),
+    /// With the status.
+    Redirect(Spanned<StringLiteral>),
 }
 
 /// A syntax error, which the report already has.
@@ -161,20 +192,56 @@ impl Parser<'_> {
         } else if website && self.take("port") {
             self.expect("=")?;
             RuleItem::Port(self.text()?)
+        } else if website && self.take("parameters") {
+            RuleItem::Property(self.property(UrlPart::Query)?)
         } else {
             let part = if !website {
                 UrlPart::Host
             } else if self.take("query") {
                 UrlPart::Query
             } else {
-                self.take("path");
                 UrlPart::Path
             };
-            let blocks = open.iter().map(|(name, _)| name.clone()).collect();
-            RuleItem::Declaration(self.declaration(part, blocks)?)
+            if part == UrlPart::Path && self.take("path") && self.spelling() == "=" {
+                RuleItem::Property(self.property(part)?)
+            } else {
+                let blocks = open.iter().map(|(name, _)| name.clone()).collect();
+                RuleItem::Declaration(self.declaration(part, blocks)?)
+            }
         };
         self.expect(";")?;
         Ok(item)
+    }
+
+    /// The `=` of a property, and the words after it.
+    fn property(&mut self, part: UrlPart) -> Parsed<Property> {
+        self.expect("=")?;
+        let span = self.peek().span.clone();
+        let in_query = part == UrlPart::Query;
+        let kind = if self.take("lower") {
+            PropertyKind::Lower
+        } else if in_query && self.take("strict") {
+            PropertyKind::Strict
+        } else if in_query && self.take("redirect") {
+            PropertyKind::Redirect(self.argument()?)
+        } else if !in_query && self.take("parameter") {
+            PropertyKind::Parameter(self.argument()?)
+        } else {
+            return Err(self.unexpected(if in_query {
+                "`strict`, `redirect` or `lower`"
+            } else {
+                "`parameter` or `lower`"
+            }));
+        };
+        Ok(Property { part, span, kind })
+    }
+
+    /// A string in parentheses.
+    fn argument(&mut self) -> Parsed<Spanned<StringLiteral>> {
+        self.expect("(")?;
+        let text = self.text()?;
+        self.expect(")")?;
+        Ok(text)
     }
 
     fn declaration(&mut self, part: UrlPart, blocks: Vec<Spanned<String>>) -> Parsed<Declaration> {
@@ -183,10 +250,10 @@ impl Parser<'_> {
             return Err(self.unexpected("`optional` or `required`"));
         }
         let mut namespaces = blocks;
-        let mut name = self.name("the name of a variable")?;
+        let mut name = self.variable_name(part)?;
         while self.take("::") {
             namespaces.push(name);
-            name = self.name("the name of a variable")?;
+            name = self.variable_name(part)?;
         }
         self.expect("=")?;
         let (pattern, function) = self.value()?;
@@ -200,23 +267,51 @@ impl Parser<'_> {
         })
     }
 
-    fn value(&mut self) -> Parsed<(Spanned<StringLiteral>, VariableFunction)> {
-        let website = self.take("website");
-        if !website && !self.take("flag") {
-            return Ok((self.text()?, VariableFunction::Group));
+    /// The name of a variable; that of a query variable may be a string, since a site chooses the names of
+    /// its parameters.
+    fn variable_name(&mut self, part: UrlPart) -> Parsed<Spanned<String>> {
+        let is_text = matches!(self.peek().kind, TokenKind::String(_));
+        if part != UrlPart::Query || !is_text {
+            return self.name("the name of a variable");
         }
+        let Spanned { node, span } = self.text()?;
+        Ok(Spanned {
+            node: node.value,
+            span,
+        })
+    }
+
+    fn value(&mut self) -> Parsed<(PatternText, VariableFunction)> {
+        let functions = ["website", "flag", "redirect"];
+        let Some(function) = functions.into_iter().find(|name| self.take(name)) else {
+            return Ok((self.pattern()?, VariableFunction::Group));
+        };
         self.expect("(")?;
-        let pattern = self.text()?;
-        let function = if website {
-            self.expect(",")?;
-            VariableFunction::Website(self.text()?)
-        } else if self.take(",") {
-            VariableFunction::Flag(Some(self.text()?))
+        let pattern = self.pattern()?;
+        let function = if function == "flag" {
+            let default = self.take(",").then(|| self.text()).transpose()?;
+            VariableFunction::Flag(default)
         } else {
-            VariableFunction::Flag(None)
+            self.expect(",")?;
+            let text = self.text()?;
+            if function == "website" {
+                VariableFunction::Website(text)
+            } else {
+                VariableFunction::Redirect(text)
+            }
         };
         self.expect(")")?;
         Ok((pattern, function))
+    }
+
+    fn pattern(&mut self) -> Parsed<PatternText> {
+        let is_lower = self.take("lower");
+        let text = if is_lower {
+            self.argument()?
+        } else {
+            self.text()?
+        };
+        Ok(PatternText { text, is_lower })
     }
 
     fn peek(&self) -> &Token {

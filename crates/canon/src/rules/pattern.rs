@@ -11,7 +11,7 @@ use regex_syntax::{Error, ParserBuilder};
 use urldb_text::Code;
 
 use super::lex::StringLiteral;
-use super::parse::Spanned;
+use super::parse::{PatternText, Spanned};
 use super::report::Report;
 use super::url_parts::UrlPart;
 
@@ -30,7 +30,8 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Parses a pattern, and reports its mistakes.
-    pub(crate) fn parse(text: &Spanned<StringLiteral>, report: &mut Report) -> Option<Self> {
+    pub(crate) fn parse(pattern: &PatternText, report: &mut Report) -> Option<Self> {
+        let text = &pattern.text;
         let source = text.node.value.clone();
         if source.contains(|c: char| c.is_control()) {
             let message = "the pattern has a control character: `\\b` and `\\1` are characters in a \
@@ -58,7 +59,19 @@ impl Pattern {
                            whole part";
             report.add(Code::RuleAnchor, text.span.clone(), message);
         }
-        Some(Self { source, hir })
+        if !pattern.is_lower {
+            return Some(Self { source, hir });
+        }
+        // Matching the text in lower case is matching without case.
+        let source = format!("(?i:{source})");
+        match parser().parse(&source) {
+            Ok(hir) => Some(Self { source, hir }),
+            Err(error) => {
+                let message = format!("the pattern cannot be in `lower()`: {}", describe(&error).0);
+                report.add(Code::RulePattern, text.span.clone(), message);
+                None
+            }
+        }
     }
 
     /// Whether a match can end in `byte`.

@@ -21,11 +21,15 @@ pub(crate) fn parameters(query: &str) -> impl Iterator<Item = QueryParameter<'_>
 }
 
 impl QueryParameter<'_> {
+    /// The value as written.
+    pub(crate) fn raw_value(&self) -> &str {
+        self.raw.split_once('=').map_or("", |(_, value)| value)
+    }
+
     /// The value as servers read it: escapes decoded, and `+` as a space. `None` where the value is
     /// not UTF-8.
     pub(crate) fn value(&self) -> Option<String> {
-        let (_, raw) = self.raw.split_once('=').unwrap_or((self.raw, ""));
-        let spaced = raw.replace('+', " ");
+        let spaced = self.raw_value().replace('+', " ");
         let value = percent_decode_str(&spaced).decode_utf8().ok()?;
         Some(value.into_owned())
     }

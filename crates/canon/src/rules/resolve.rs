@@ -1,8 +1,8 @@
 //! Resolution of URLs: evaluate a URL, write its page and official URL, and check that the rules
 //! resolve both to the same page.
 
-use super::error::{RejectedUrl, ResolveError};
-use super::evaluate::{Evaluation, TraceSteps, evaluate};
+use super::error::{DefaultWebsite, RejectedUrl, ResolveError};
+use super::evaluate::{Evaluation, TraceSteps, default_website, evaluate};
 use super::set::{SiteRules, registrable_domain};
 use super::trace::{Resolution, Trace};
 use super::url_parts::UrlParts;
@@ -25,7 +25,8 @@ impl SiteRules {
         let outcome = match &parts {
             Err(error) => Err(error.clone().into()),
             Ok(parts) => evaluate(self, parts.clone(), &mut steps)
-                .map(|evaluation| self.resolution(&evaluation)),
+                .map(|evaluation| self.resolution(&evaluation))
+                .map_err(|error| self.with_default_website(parts, error)),
         };
         let parts = parts.ok();
         Trace {
@@ -41,9 +42,32 @@ impl SiteRules {
         }
     }
 
+    /// The same error with the default website of the domain, where it is about another website.
+    fn with_default_website(&self, parts: &UrlParts, mut error: ResolveError) -> ResolveError {
+        let (refused, default) = match &mut error {
+            ResolveError::UnknownDomain { host, default, .. } => (host, default),
+            ResolveError::UnknownWebsite { website, default } => (website, default),
+            _ => return error,
+        };
+        let website = default_website(self, registrable_domain(&parts.host));
+        *default = website.filter(|website| website != refused).map(|website| {
+            let there = UrlParts {
+                host: website.clone(),
+                ..parts.clone()
+            };
+            let url = there.to_string();
+            let admitted = evaluate(self, there, &mut TraceSteps::default());
+            let is_record = |evaluation| self.resolution(&evaluation).record.is_ok();
+            let url = admitted.is_ok_and(is_record).then_some(url);
+            Box::new(DefaultWebsite { website, url })
+        });
+        error
+    }
+
     fn resolution(&self, evaluation: &Evaluation<'_>) -> Resolution {
         let page = evaluation.page();
         let page_url = evaluation.url(FlagSpelling::Omitted);
+        let redirect = evaluation.redirect();
         let official = self.official_url(evaluation, &page);
         let record = match &official {
             Ok(official) => self.record(evaluation, &page, &page_url, official),
@@ -54,6 +78,7 @@ impl SiteRules {
             page,
             options: evaluation.options.clone(),
             page_url,
+            redirect,
             official,
             record,
         }
@@ -92,11 +117,36 @@ impl SiteRules {
             let again = self.evaluate_again(evaluation, page, page_url)?;
             self.official_url(&again, page)?;
         }
-        Ok(identify(page_url)?)
+        let Some(redirect) = evaluation.redirect() else {
+            return Ok(identify(page_url)?);
+        };
+        let url = evaluation.url(FlagSpelling::Retired);
+        if url != evaluation.parts.to_string() {
+            let again = self.evaluate_redirected(evaluation, page, &url)?;
+            let own = again.url(FlagSpelling::Retired);
+            if own != url || again.redirect() != Some(redirect) {
+                return Err(differs(&url, "record", &own).into());
+            }
+        }
+        Ok(identify(&url)?)
     }
 
-    /// Evaluates `url`, which must resolve to the same page.
+    /// Evaluates `url`, which must resolve to the same page, without a redirect.
     fn evaluate_again(
+        &self,
+        evaluation: &Evaluation<'_>,
+        page: &str,
+        url: &str,
+    ) -> Result<Evaluation<'_>, RejectedUrl> {
+        let again = self.evaluate_redirected(evaluation, page, url)?;
+        match again.redirect() {
+            None => Ok(again),
+            Some(_) => Err(rejected(url, "but redirect that URL".to_owned())),
+        }
+    }
+
+    /// Evaluates `url`, which must resolve to the same page, perhaps by a redirect.
+    fn evaluate_redirected(
         &self,
         evaluation: &Evaluation<'_>,
         page: &str,

@@ -44,6 +44,31 @@ pub(crate) struct WebsiteRule {
     pub(crate) port: Option<u16>,
     pub(crate) query: Vec<QueryVariable>,
     pub(crate) path: VariableSequence,
+    pub(crate) properties: RuleProperties,
+}
+
+/// The properties of the whole path and of all parameters.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RuleProperties {
+    /// Whether the path is put into lower case.
+    pub(crate) lower_path: bool,
+    /// Whether all parameters are put into lower case.
+    pub(crate) lower_query: bool,
+    /// The parameter that may have the path.
+    pub(crate) path_parameter: Option<String>,
+    pub(crate) unknown_parameters: UnknownParameters,
+}
+
+/// The answer of the site to parameters without a variable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum UnknownParameters {
+    /// They name another page.
+    #[default]
+    Kept,
+    /// Not found.
+    Refused,
+    /// A redirect with this status to the page without them.
+    Redirected(u16),
 }
 
 /// The variables of a host or path, in order, and the matcher of their joined patterns.

@@ -37,14 +37,27 @@ pub struct Resolution {
     pub options: BTreeMap<String, String>,
     /// Website and page as a URL.
     pub page_url: String,
+    /// The redirect to the page, where the URL has parameters or options that the site removes.
+    pub redirect: Option<PageRedirect>,
     /// The result of URL canonicalization: the URL of the page with the options that have an
     /// official position.
     pub official: Result<String, RejectedUrl>,
-    /// The record of the URL: website and page.
+    /// The record of the URL: website and page; with a [`redirect`](Self::redirect), together with all
+    /// that the redirect removes.
     ///
     /// An error where the page cannot be a record: the port is not the default port, or the rules
     /// rewrite the URL as one that does not resolve to the same page.
     pub record: Result<Identity, ResolveError>,
+}
+
+/// The redirect of a site from a URL with retired options, or with parameters that the site does not
+/// know, to the page without them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRedirect {
+    /// The status: 302 if one of several options or parameters has that status, else 301.
+    pub status: u16,
+    /// The names of the options and parameters that the redirect removes, in the order of the record.
+    pub removed: Vec<String>,
 }
 
 /// An attempt to match a rule.
@@ -115,6 +128,8 @@ urldb_text::named_enum! {
         Website = "website",
         /// `flag()`: an option, which the page does not include.
         Flag = "flag",
+        /// `redirect()`: an option that the site no longer has, and removes by a redirect.
+        Retired = "retired",
     }
 }
 

@@ -1,6 +1,7 @@
 //! The variables of a compiled rule, and their values for a URL.
 
 use super::pattern::PatternMatch;
+use super::query::lower_case;
 use super::trace::{Namespace, ValueSource, Variable, VariableRole};
 use super::url_parts::UrlPart;
 
@@ -13,6 +14,8 @@ pub(crate) struct CompiledVariable {
     pub(crate) namespace: Namespace,
     pub(crate) part: UrlPart,
     pub(crate) kind: VariableKind,
+    /// Whether the text is put into lower case.
+    pub(crate) is_lower: bool,
     /// The character that the pattern expects after a value; `None` in a query.
     pub(crate) terminator: Option<char>,
 }
@@ -25,6 +28,8 @@ pub(crate) enum VariableKind {
     Website(String),
     /// With the default.
     Flag(Option<String>),
+    /// A retired option, with the status of its redirect.
+    Redirect(u16),
 }
 
 /// A variable and its value for a URL.
@@ -44,25 +49,35 @@ impl CompiledVariable {
             (VariableKind::Website(replacement), _) => {
                 Some(without_separator(replacement, self.part).to_owned())
             }
-            (_, Some(matched)) => Some(without_separator(matched.value, self.part).to_owned()),
+            (_, Some(matched)) => Some(self.folded(without_separator(matched.value, self.part))),
             (VariableKind::Flag(default), None) => default.clone(),
-            (VariableKind::Group, None) => None,
+            (VariableKind::Group | VariableKind::Redirect(_), None) => None,
         };
         BoundVariable {
             variable: self,
-            text: matched.map(|matched| matched.text.to_owned()),
+            text: matched.map(|matched| self.folded(matched.text)),
             value,
+        }
+    }
+
+    /// The text that the variable takes for `text` of the URL.
+    fn folded(&self, text: &str) -> String {
+        match self.part {
+            _ if !self.is_lower => text.to_owned(),
+            // A decoded value has no escapes.
+            UrlPart::Query => text.to_ascii_lowercase(),
+            UrlPart::Host | UrlPart::Path => lower_case(text),
         }
     }
 }
 
 impl BoundVariable<'_> {
-    /// The text of the variable in the host or path of the page; nothing for a flag.
+    /// The text of the variable in the host or path of the page; nothing for options.
     pub(crate) fn page_text(&self) -> String {
         let text = self.text.as_deref().unwrap_or("");
         let part = self.variable.part;
         match (&self.variable.kind, part.separator()) {
-            (VariableKind::Flag(_), _) => String::new(),
+            (VariableKind::Flag(_) | VariableKind::Redirect(_), _) => String::new(),
             (VariableKind::Group, _) => text.to_owned(),
             (VariableKind::Website(replacement), Some(separator))
                 if !replacement.is_empty() && (text.is_empty() || text.ends_with(separator)) =>
@@ -70,6 +85,16 @@ impl BoundVariable<'_> {
                 format!("{}{separator}", without_separator(replacement, part))
             }
             (VariableKind::Website(replacement), _) => replacement.clone(),
+        }
+    }
+
+    /// The status of the redirect, if this is a retired option that the URL has.
+    pub(crate) fn redirect_status(&self) -> Option<u16> {
+        let text = self.text.as_deref()?;
+        let is_there = self.variable.part == UrlPart::Query || !text.is_empty();
+        match self.variable.kind {
+            VariableKind::Redirect(status) if is_there => Some(status),
+            _ => None,
         }
     }
 
@@ -83,6 +108,7 @@ impl BoundVariable<'_> {
                 VariableKind::Group => VariableRole::Group,
                 VariableKind::Website(_) => VariableRole::Website,
                 VariableKind::Flag(_) => VariableRole::Flag,
+                VariableKind::Redirect(_) => VariableRole::Retired,
             },
             value: self.value.clone(),
             source: match (&self.text, &self.value) {

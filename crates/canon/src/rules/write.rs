@@ -1,9 +1,9 @@
 //! URLs written from an evaluation: the page, and the official URL.
 
 use super::evaluate::{Evaluation, host_below};
-use super::query::{format_parameter, lower_case, parameters};
-use super::script::Protocol;
-use super::trace::Namespace;
+use super::query::{QueryParameter, format_parameter, lower_case};
+use super::script::{Protocol, UnknownParameters};
+use super::trace::{Namespace, PageRedirect};
 use super::url_parts::UrlParts;
 use super::variable::{BoundVariable, VariableKind};
 use crate::identity::Scheme;
@@ -12,11 +12,35 @@ use crate::identity::Scheme;
 pub(crate) enum FlagSpelling {
     /// No flags: the page.
     Omitted,
+    /// No flags, but retired options and unknown parameters: the record of a redirect.
+    Retired,
     /// Flags with an official position, as value and separator.
     Canonical,
     /// As `Canonical`, except that a flag keeps its text where the URL has it at the official
     /// position.
     AsMatched,
+}
+
+/// The place of a parameter in a query that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum QueryOrder {
+    /// A parameter of the page with a variable, which has this position in the rule.
+    Declared(usize),
+    /// A parameter without a variable, in the order of the URL.
+    Kept,
+    /// A flag, in the order of the rule.
+    Flag,
+    /// A retired option with this position in the rule.
+    Retired(usize),
+    /// A parameter that the site does not know, in the order of the URL.
+    Unknown,
+}
+
+impl FlagSpelling {
+    /// Whether flags with an official position are written.
+    fn has_flags(self) -> bool {
+        matches!(self, Self::Canonical | Self::AsMatched)
+    }
 }
 
 impl Evaluation<'_> {
@@ -76,7 +100,7 @@ impl Evaluation<'_> {
 
     fn host(&self, flags: FlagSpelling) -> String {
         match &self.host {
-            Some(variables) if flags != FlagSpelling::Omitted => {
+            Some(variables) if flags.has_flags() => {
                 host_below(&self.text_of(variables, flags), &self.domain)
             }
             _ => self.website.clone(),
@@ -84,7 +108,7 @@ impl Evaluation<'_> {
     }
 
     fn path(&self, flags: FlagSpelling) -> String {
-        let path = self.parts.path.get(1..).unwrap_or("");
+        let path = self.site.url.path.get(1..).unwrap_or("");
         let (matched, rest) = path
             .split_at_checked(self.site.path_end)
             .unwrap_or(("", path));
@@ -107,6 +131,9 @@ impl Evaluation<'_> {
     /// The variables of a host or path as text.
     fn text_of(&self, variables: &[BoundVariable<'_>], flags: FlagSpelling) -> String {
         let text = |bound: &BoundVariable<'_>| match self.flag_value(bound, flags) {
+            None if flags == FlagSpelling::Retired && bound.redirect_status().is_some() => {
+                bound.text.clone().unwrap_or_default()
+            }
             None => bound.page_text(),
             Some(value) => match &bound.text {
                 Some(text) if flags == FlagSpelling::AsMatched => text.clone(),
@@ -120,51 +147,93 @@ impl Evaluation<'_> {
     fn flag_value(&self, bound: &BoundVariable<'_>, flags: FlagSpelling) -> Option<&str> {
         let is_here = matches!(bound.variable.kind, VariableKind::Flag(_))
             && bound.variable.namespace == Namespace::Official
-            && flags != FlagSpelling::Omitted;
+            && flags.has_flags();
         let name = &bound.variable.name;
         let value = self.options.get(name).filter(|_| is_here)?;
         (!value.is_empty()).then_some(value)
     }
 
-    /// The query: the declared parameters of the page in the order of the rule, then the others in
-    /// the order of the URL, then the flags in the order of the rule.
-    fn query(&self, flags: FlagSpelling) -> Option<String> {
-        // The declared parameters, each with its position in the rule.
-        let mut declared: Vec<(usize, String)> = Vec::new();
-        let mut written: Vec<String> = Vec::new();
-        for parameter in self.parts.query.iter().flat_map(|query| parameters(query)) {
-            let lower = self.site.lower_case.then(|| lower_case(parameter.raw));
-            let raw = lower.as_deref().unwrap_or(parameter.raw);
-            let name = raw.split_once('=').map_or(raw, |(name, _)| name);
-            let mut query = self.site.query.iter();
-            let position = query.position(|bound| bound.variable.name == name);
-            let Some(position) = position else {
-                written.push(parameter.raw.to_owned());
-                continue;
-            };
-            match &self.site.query[position].variable.kind {
-                VariableKind::Group => declared.push((position, raw.to_owned())),
-                VariableKind::Website(replacement) => {
-                    declared.push((position, format_parameter(name, replacement)));
-                }
-                VariableKind::Flag(_) => {}
-            }
+    /// The redirect to the page without retired options and unknown parameters, if the URL has any.
+    pub(crate) fn redirect(&self) -> Option<PageRedirect> {
+        let of_path = self.site.path.iter();
+        let mut removed: Vec<(u16, String)> = of_path
+            .filter_map(|bound| Some((bound.redirect_status()?, bound.variable.name.clone())))
+            .collect();
+        let of_query = self.site.query.iter();
+        removed.extend(of_query.filter_map(|bound| {
+            let status = bound.redirect_status()?;
+            Some((status, bound.variable.name.clone()))
+        }));
+        if let UnknownParameters::Redirected(status) = self.site.unknown_parameters() {
+            let all = self.site.parameters();
+            let unknown = all.filter(|parameter| self.site.position_of(parameter).is_none());
+            removed.extend(unknown.map(|parameter| (status, parameter.name.to_owned())));
         }
+        // A permanent redirect would promise too much if one of the options may come back.
+        let status = removed.iter().map(|(status, _)| *status).max()?;
+        Some(PageRedirect {
+            status,
+            removed: removed.into_iter().map(|(_, name)| name).collect(),
+        })
+    }
+
+    /// The query: the parameters in the order of [`QueryOrder`].
+    fn query(&self, flags: FlagSpelling) -> Option<String> {
+        let all = self.site.parameters();
+        let mut query: Vec<(QueryOrder, String)> = all
+            .filter_map(|parameter| self.written(&parameter, flags))
+            .collect();
         for (position, bound) in self.site.query.iter().enumerate() {
             let name = &bound.variable.name;
             match &bound.variable.kind {
                 VariableKind::Website(replacement) if bound.text.is_none() => {
-                    declared.push((position, format_parameter(name, replacement)));
+                    let order = QueryOrder::Declared(position);
+                    query.push((order, format_parameter(name, replacement)));
                 }
-                _ => written.extend(
+                _ => query.extend(
                     self.flag_value(bound, flags)
-                        .map(|value| format_parameter(name, value)),
+                        .map(|value| (QueryOrder::Flag, format_parameter(name, value))),
                 ),
             }
         }
-        declared.sort_by_key(|(position, _)| *position);
-        let declared = declared.into_iter().map(|(_, parameter)| parameter);
-        let query: Vec<String> = declared.chain(written).collect();
+        query.sort_by_key(|(order, _)| *order);
+        let query: Vec<String> = query.into_iter().map(|(_, parameter)| parameter).collect();
         Some(query.join("&")).filter(|query| !query.is_empty())
+    }
+
+    /// A parameter of the URL as text, unless it is an option.
+    fn written(
+        &self,
+        parameter: &QueryParameter<'_>,
+        flags: FlagSpelling,
+    ) -> Option<(QueryOrder, String)> {
+        let with_retired = flags == FlagSpelling::Retired;
+        let site = &self.site;
+        let raw = parameter.raw.to_owned();
+        let Some(position) = site.position_of(parameter) else {
+            return match site.unknown_parameters() {
+                UnknownParameters::Redirected(_) => {
+                    with_retired.then_some((QueryOrder::Unknown, raw))
+                }
+                UnknownParameters::Kept | UnknownParameters::Refused => {
+                    Some((QueryOrder::Kept, raw))
+                }
+            };
+        };
+        let variable = site.query[position].variable;
+        let raw = if site.lower_case || variable.is_lower {
+            lower_case(&raw)
+        } else {
+            raw
+        };
+        match &variable.kind {
+            VariableKind::Group => Some((QueryOrder::Declared(position), raw)),
+            VariableKind::Website(replacement) => {
+                let text = format_parameter(&variable.name, replacement);
+                Some((QueryOrder::Declared(position), text))
+            }
+            VariableKind::Redirect(_) if with_retired => Some((QueryOrder::Retired(position), raw)),
+            VariableKind::Flag(_) | VariableKind::Redirect(_) => None,
+        }
     }
 }
