@@ -1,16 +1,17 @@
-//! `urldb add`.
+//! `urldb add`. `pages` reads the URLs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, BufRead, Write};
+mod pages;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
-use urldb_canon::rules::{ResolveError, UrlParts};
-use urldb_canon::{Identity, RequestUrl, UrlError, kind_of_held};
+use urldb_canon::Identity;
 use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity, differing_headers};
 use urldb_text::sanitize;
 use urldb_verdict::Request;
 
+use self::pages::{Page, pages, read_urls};
 use super::Context;
 use super::args::{
     ChangedUrls, CommitArgs, MapArgs, RecordArgs, UncommittedChanges, UncommittedRecord,
@@ -19,9 +20,9 @@ use super::print::progress::ProgressLine;
 use super::print::style;
 use crate::cli::print::output;
 use crate::config::Config;
-use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
-use crate::database::{schemes, site_rules};
+use crate::database::page_redirect::pseudo_type;
+use crate::database::schemes;
 use crate::exit::ExitCode;
 use crate::run::{self, PromisedKeys, ServedPromise};
 use crate::stop::{Stop, stop_on_signals};
@@ -31,7 +32,8 @@ use crate::stop::{Stop, stop_on_signals};
 /// Each URL is fetched first: only one that answers is added. With --static
 /// its length and SHA-256 become part of the promise, and so do its media type
 /// and its redirect when asked. Where there are site rules, URLs of one page
-/// become one record.
+/// become one record, and the record of a URL with a retired option promises
+/// its redirect to the page.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -82,8 +84,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     );
     let commit = args.commit.begin(&context.database())?;
     let asked = args.request.record(&context.directory)?;
-    let wanted = pages(&read_urls(&args.urls)?, context)?;
-    let hosts: Vec<String> = wanted.iter().map(|url| url.host.clone()).collect();
+    let wanted = pages(&read_urls(&args.urls)?, &asked, context)?;
+    let hosts: Vec<String> = wanted
+        .iter()
+        .map(|page| page.identity.host.clone())
+        .collect();
     args.map.apply(context, &hosts)?;
     let FetchResult { candidates, exit } = if args.no_fetch {
         FetchResult {
@@ -100,7 +105,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let (added, mut written) = write(&candidates, &keys, context)?;
     let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
     let mut committed = CommitSubject::default();
-    for Candidate { identity, .. } in &candidates {
+    for Candidate { page, .. } in &candidates {
+        let identity = &page.identity;
         let Some(result) = added.get(identity) else {
             continue;
         };
@@ -112,7 +118,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             _ => None,
         };
         committed.add(identity, result.change, earlier);
-        print(identity, result, &asked, context)?;
+        print(page, result, &asked, context)?;
     }
     let found = uncommitted.map(UncommittedChanges::into_files);
     written.extend(found.into_iter().flatten());
@@ -156,18 +162,25 @@ impl CommitSubject {
 }
 
 /// Prints the change of a record, and warns if runs will not send its request.
-fn print(
-    identity: &Identity,
-    result: &AddResult,
-    asked: &Record,
-    context: &Context,
-) -> anyhow::Result<()> {
+fn print(page: &Page, result: &AddResult, asked: &Record, context: &Context) -> anyhow::Result<()> {
+    let Page { identity, redirect } = page;
     if !context.quiet {
         let change = result.change;
         let file = context.shown(&context.domain_file(&identity.host));
         let method = asked.method.as_deref();
         let method = method.map_or_else(String::new, |method| format!("{method} "));
         writeln!(output::stdout(), "{change} {method}{identity} in {file}")?;
+        if let Some(redirect) = redirect.as_ref().filter(|_| result.contradiction.is_none()) {
+            let description = redirect.description();
+            writeln!(output::stdout(), "  it promises {description}")?;
+        }
+    }
+    if let (Some(redirect), Some(key)) = (redirect, result.contradiction) {
+        style::print_warning(format!(
+            "{identity} should promise {}; `{key}` of its record differs: write {}",
+            redirect.description(),
+            redirect.keys()
+        ));
     }
     if let Some(warning) = unsent(asked, identity, &context.config) {
         style::print_warning(warning);
@@ -189,75 +202,40 @@ fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String
     })
 }
 
-/// The reason why a URL cannot be added.
-fn refusal(url: &str, error: UrlError) -> anyhow::Error {
-    if kind_of_held(url).is_none() {
-        return error.into();
-    }
-    anyhow::anyhow!(
-        "{error}; `urldb import` of ssd3, jsonl or table holds such a URI, and nothing checks it"
-    )
-}
-
-/// The page of each URL, without duplicates, spelled as the site rules and `cnames` have it.
-fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
-    let aliases = Aliases::load(&context.config)?;
-    let rules = site_rules::load(&context.config)?;
-    let mut out = output::stdout();
-    let (mut pages, mut known) = (vec![], HashSet::new());
-    for url in urls {
-        let spelled = UrlParts::parse(url).map_err(|error| refusal(url, error))?;
-        let spelled = spelled.to_string();
-        let mut page = match rules.resolve(url).and_then(|found| found.record) {
-            Err(ResolveError::Url(error)) => return Err(refusal(url, error)),
-            other => other.with_context(|| format!("{spelled} cannot be added"))?,
-        };
-        if page.to_string() != spelled && !context.quiet {
-            writeln!(out, "{spelled} is {page} to the site rules")?;
-        }
-        page.host = aliases.primary_host(&page.host);
-        anyhow::ensure!(
-            RequestUrl::new(page.scheme, &page.host, &page.path).is_some(),
-            "{spelled} cannot be added: its host is a cname in {}, whose name is not a host",
-            context.shown(&context.domain_file(&page.host))
-        );
-        if known.insert(page.clone()) {
-            pages.push(page);
-        }
-    }
-    Ok(pages)
-}
-
-fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut urls = vec![];
-    for argument in arguments {
-        if argument == "-" {
-            for line in io::stdin().lock().lines() {
-                let line = line.context("cannot read URLs from standard input")?;
-                urls.extend(
-                    Some(line.trim().to_owned())
-                        .filter(|url| !url.is_empty() && !url.starts_with('#')),
-                );
-            }
-        } else {
-            urls.push(argument.clone());
-        }
-    }
-    Ok(urls)
-}
-
 struct Candidate {
-    identity: Identity,
+    page: Page,
     /// The parts of the answer that become a promise.
     served: ServedPromise,
 }
 
 impl Candidate {
-    fn unfetched(identity: Identity) -> Self {
+    fn unfetched(page: Page) -> Self {
         Self {
-            identity,
+            page,
             served: ServedPromise::default(),
         }
+    }
+
+    /// Adds to a record what it does not promise yet.
+    fn complete(&self, record: &mut Record) {
+        let Some(redirect) = &self.page.redirect else {
+            return self.served.complete(record);
+        };
+        redirect.complete(record);
+        let had_type = record.content_type.is_some();
+        self.served.complete(record);
+        let is_pseudo = |name: &String| pseudo_type(name).is_some();
+        if !had_type && record.content_type.as_ref().is_some_and(is_pseudo) {
+            // The status of the redirect is promised already.
+            record.content_type = None;
+        }
+    }
+
+    /// The key of the record that promises another answer than the redirect of the site rules.
+    fn contradiction(&self, record: Option<&Record>, file: &DomainFile) -> Option<&'static str> {
+        let (redirect, record) = (self.page.redirect.as_ref()?, record?);
+        let schemes = file.metadata().schemes_of(record);
+        redirect.contradiction(record, file.host(), &schemes)
     }
 }
 
@@ -272,7 +250,7 @@ fn fetch(
     args: &Args,
     context: &Context,
     asked: &Record,
-    wanted: Vec<Identity>,
+    wanted: Vec<Page>,
 ) -> anyhow::Result<FetchResult> {
     let keys = PromisedKeys {
         bytes: args.promise.is_static,
@@ -283,7 +261,7 @@ fn fetch(
     stop_on_signals(&stop)?;
     let jobs = wanted
         .iter()
-        .filter_map(|identity| run::unpromised_job(identity, asked, keys, &context.config));
+        .filter_map(|page| run::unpromised_job(&page.identity, asked, keys, &context.config));
     let mut results = HashMap::new();
     let bar = ProgressLine::new(wanted.len() as u64, context.quiet);
     let fetched = run::fetch_served(&context.config, keys, &stop, &bar, jobs, |job, served| {
@@ -295,10 +273,10 @@ fn fetch(
         candidates: vec![],
         exit: ExitCode::Success,
     };
-    for identity in wanted {
-        let url = identity.to_string();
+    for page in wanted {
+        let url = page.identity.to_string();
         match results.remove(&url) {
-            Some(Ok(served)) => fetched.candidates.push(Candidate { identity, served }),
+            Some(Ok(served)) => fetched.candidates.push(Candidate { page, served }),
             Some(Err(_)) | None if stop.is_set() => {}
             Some(Err(problem)) => {
                 style::print_warning(format!("{url} was not added: {}", sanitize(&problem)));
@@ -333,6 +311,8 @@ impl std::fmt::Display for RecordChange {
 
 struct AddResult {
     change: RecordChange,
+    /// The key of the record that promises another answer than the redirect of the site rules.
+    contradiction: Option<&'static str>,
 }
 
 /// Adds all URLs, and returns the written files too. The new domain files replace the old ones only when
@@ -345,17 +325,17 @@ fn write<'a>(
     let mut edit = Edit::begin(&context.database())?;
     let mut by_host: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
     for candidate in candidates {
-        let host = by_host.entry(&candidate.identity.host).or_default();
+        let host = by_host.entry(&candidate.page.identity.host).or_default();
         host.push(candidate);
     }
     let mut all = HashMap::new();
     for (host, candidates) in by_host {
         let path = context.domain_file(host);
-        let urls = candidates.iter().map(|candidate| &candidate.identity);
+        let urls = candidates.iter().map(|candidate| &candidate.page.identity);
         let urls = urls.map(|url| (url.path.as_str(), url.scheme));
         let mut paths: Vec<&str> = candidates
             .iter()
-            .map(|candidate| candidate.identity.path.as_str())
+            .map(|candidate| candidate.page.identity.path.as_str())
             .collect();
         paths.sort_unstable();
         let paths = paths[0]..=paths[paths.len() - 1];
@@ -404,11 +384,17 @@ impl RecordKeys<'_> {
         let (mut changed, mut all) = (vec![], vec![]);
         for candidate in candidates {
             let (record, change) = self.applied(candidate, file, &known)?;
+            let identity = file.identity_of(&record);
             if change != RecordChange::Known {
-                known.insert(file.identity_of(&record), record.clone());
+                known.insert(identity.clone(), record.clone());
                 changed.push(record);
             }
-            all.push((&candidate.identity, AddResult { change }));
+            let contradiction = candidate.contradiction(known.get(&identity), file);
+            let result = AddResult {
+                change,
+                contradiction,
+            };
+            all.push((&candidate.page.identity, result));
         }
         file.put_all(changed)?;
         Ok(all)
@@ -424,14 +410,14 @@ impl RecordKeys<'_> {
         file: &DomainFile,
         known: &HashMap<RecordIdentity, Record>,
     ) -> anyhow::Result<(Record, RecordChange)> {
-        let wanted = self.plain(&candidate.identity);
+        let identity = &candidate.page.identity;
+        let wanted = self.plain(identity);
         let before = known.get(&file.identity_of(&wanted));
         let is_other = |before: &&Record| before.request_body != wanted.request_body;
         if let Some(before) = before.filter(is_other) {
             anyhow::bail!(
-                "{} cannot be added: the database has a record for {} {} with another body, and \
+                "{identity} cannot be added: the database has a record for {} {} with another body, and \
                  docs/request-canonicalization.md makes one request of both; nothing was added",
-                candidate.identity,
                 before.method.as_deref().unwrap_or("GET"),
                 before.path
             );
@@ -440,16 +426,15 @@ impl RecordKeys<'_> {
         let differing = before.and_then(|before| differing_headers(before, &wanted));
         if let Some(headers) = differing.filter(|_| has_headers) {
             anyhow::bail!(
-                "{} cannot be added: the database has a record for it with other request headers; `vary: [{}]` in \
-                 the metadata of {}.yaml tells them apart; nothing was added",
-                candidate.identity,
+                "{identity} cannot be added: the database has a record for it with other request headers; `vary: [{}]` \
+                 in the metadata of {}.yaml tells them apart; nothing was added",
                 headers.join(", "),
                 file.host()
             );
         }
         let mut record = before.cloned().unwrap_or(wanted);
-        candidate.served.complete(&mut record);
-        let named = [candidate.identity.scheme];
+        candidate.complete(&mut record);
+        let named = [identity.scheme];
         schemes::add(file.metadata(), &mut record, before.is_some(), &named);
         let categories = self.categories.iter().filter(|name| !name.is_empty());
         record.categories.extend(categories.cloned());

@@ -8,6 +8,7 @@ pub(crate) mod held;
 pub(crate) mod lookup;
 pub(crate) mod mistakes;
 pub(crate) mod moves;
+pub(crate) mod page_redirect;
 mod pages;
 pub(crate) mod schemes;
 pub mod site_rules;

@@ -9,6 +9,9 @@ use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainReader, Error};
 use urldb_text::{Code, Finding};
 
+use super::page_redirect::PromisedRedirect;
+use super::site_rules::refusal;
+
 /// The canonical request of a record, and its variant.
 type RequestOfPage = (Option<String>, Option<String>);
 
@@ -71,8 +74,20 @@ impl<'a> PageCheck<'a> {
             if trace.domain_rules.is_none() && trace.website_rules.is_none() {
                 continue;
             }
-            match trace.outcome.and_then(|resolution| resolution.record) {
+            let found = trace.outcome;
+            let redirect = found.as_ref().ok().and_then(PromisedRedirect::of);
+            match found.and_then(|found| found.record) {
                 Ok(page) => {
+                    let schemes = metadata.schemes_of(record);
+                    let is_kept = |redirect: &PromisedRedirect| {
+                        record.request_key().is_some()
+                            || redirect.is_promised_by(record, &host, &schemes)
+                    };
+                    if let Some(redirect) = redirect.filter(|redirect| !is_kept(redirect)) {
+                        let key = redirect.contradiction(record, &host, &schemes);
+                        let finding = missing_redirect(&url, &redirect, key, entry.line());
+                        self.findings.push(finding.in_file(&path));
+                    }
                     let place = RecordLocation {
                         path: path.clone(),
                         line: entry.line(),
@@ -85,8 +100,8 @@ impl<'a> PageCheck<'a> {
                     self.records.entry(key).or_default().push(place);
                 }
                 Err(failure) => {
-                    let message = format!("{url}: {failure} ({})", failure.code());
-                    let finding = Finding::new(Code::NotAdmitted, entry.line(), message);
+                    let (code, message) = refusal(url.as_str(), &failure);
+                    let finding = Finding::new(code, entry.line(), message);
                     self.findings.push(finding.in_file(&path));
                 }
             }
@@ -117,6 +132,23 @@ impl<'a> PageCheck<'a> {
         self.findings.retain(of_judged);
         self.findings
     }
+}
+
+/// The finding about a record that does not promise the redirect of its URL; `key` promises another answer.
+fn missing_redirect(
+    url: &RequestUrl,
+    redirect: &PromisedRedirect,
+    key: Option<&str>,
+    line: usize,
+) -> Finding {
+    let (description, keys) = (redirect.description(), redirect.keys());
+    let problem = key.map_or_else(String::new, |key| format!("; its `{key}` differs"));
+    let message = format!("{url} should promise {description}{problem}");
+    let help = match key {
+        None => format!("`urldb add {url}` adds {keys}"),
+        Some(_) => format!("write {keys}"),
+    };
+    Finding::new(Code::MissingRedirect, line, message).with_help(help)
 }
 
 /// The findings about the records of one page.

@@ -7,7 +7,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use urldb_canon::rules::{Compilation, DomainScript, ScriptFile, SiteRules, WebsiteScript};
+use urldb_canon::rules::{
+    Compilation, DomainScript, ResolveError, ScriptFile, SiteRules, WebsiteScript,
+};
 use urldb_files::{Root, RootFile};
 use urldb_text::{Code, Finding};
 
@@ -135,6 +137,15 @@ pub fn check(path: &Path) -> Vec<Finding> {
 /// The findings about a file of rules with this name and content.
 pub fn check_bytes(path: &Path, bytes: &[u8]) -> Vec<Finding> {
     compile(path, bytes).2
+}
+
+/// The code and the message of a URL that the rules refuse.
+pub(crate) fn refusal(url: &str, failure: &ResolveError) -> (Code, String) {
+    if let ResolveError::UnknownParameter { .. } = failure {
+        return (Code::UnknownParameter, format!("{url}: {failure}"));
+    }
+    let message = format!("{url}: {failure} ({})", failure.code());
+    (Code::NotAdmitted, message)
 }
 
 fn list(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {

@@ -12,6 +12,7 @@ use urldb_text::{Code, Finding};
 use super::claim::{Claim, Values, normalize};
 use super::groups::{Group, group_of};
 use super::outcome::{Dispute, DomainChanges, KnownRecord, Outcome};
+use crate::database::page_redirect::is_of_site_rules;
 
 /// Options of following.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,10 +72,12 @@ pub(super) fn leave(
     }
     let names = std::mem::take(&mut record.source);
     let rules: Vec<_> = names.iter().map(|name| rules.get(name)).collect();
+    let is_of_rules = is_of_site_rules(&record);
     let is_own = |group: &Group| {
         // A source that urldb.toml has no more may have stated everything.
         let states = |rule: Option<&SourceRule>| rule.is_none_or(|it| it.states.contains(group));
-        group.is_promise() && !rules.iter().copied().any(states)
+        let is_of_rules = is_of_rules && *group == Group::Answer;
+        group.is_promise() && !is_of_rules && !rules.iter().copied().any(states)
     };
     let stays =
         rules.iter().flatten().any(|rule| rule.keeps) || groups_of(&record).iter().any(is_own);
@@ -98,8 +101,9 @@ fn groups_of(record: &Record) -> Vec<Group> {
 /// Whether the record promises what no list states.
 fn has_own_promise(record: &Record, claim: &Record) -> bool {
     let stated = groups_of(claim);
+    let is_of_rules = is_of_site_rules(record);
     let own = groups_of(record).into_iter();
-    own.filter(|group| group.is_promise())
+    own.filter(|group| group.is_promise() && !(is_of_rules && *group == Group::Answer))
         .any(|group| !stated.contains(&group))
 }
 
@@ -107,6 +111,10 @@ fn has_own_promise(record: &Record, claim: &Record) -> bool {
 fn owned(metadata: &Metadata, record: &Record, claim: &Claim) -> Record {
     let claimed = &claim.item.record;
     let mut owned = record.clone();
+    if is_of_site_rules(record) {
+        // The option may be retired no more.
+        Group::Answer.copy(&Record::default(), &mut owned);
+    }
     for group in groups_of(claimed) {
         group.copy(claimed, &mut owned);
     }

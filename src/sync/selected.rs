@@ -6,6 +6,8 @@ use urldb_interchange::{ListItem, Location};
 use urldb_text::Code;
 
 use crate::config::ListSource;
+use crate::database::page_redirect::PromisedRedirect;
+use crate::database::site_rules::refusal;
 
 /// The URLs that a source leaves out.
 pub(super) fn excluded(source: &ListSource) -> anyhow::Result<GlobSet> {
@@ -34,7 +36,8 @@ pub(crate) struct RefusedItem {
 /// The item, with the URL of its page where the domain has site rules.
 ///
 /// # Errors
-/// If the rules do not admit the URL, or refuse that another page gets its promise.
+/// If the rules do not admit the URL, or refuse that another page gets its promise; or if the rules promise a
+/// redirect, and the list another answer.
 pub(crate) fn page_of(
     rules: &SiteRules,
     mut item: ListItem,
@@ -58,8 +61,11 @@ pub(crate) fn page_of(
             message,
         })
     };
+    let redirect = trace.outcome.as_ref().ok().and_then(PromisedRedirect::of);
     match trace.outcome.and_then(|found| found.record) {
         Ok(page) => {
+            // Another request than GET is not redirected.
+            let redirect = redirect.filter(|_| item.record.request_key().is_none());
             let is_same = (&item.host, &item.record.path) == (&page.host, &page.path);
             let states = item.record.is_static()
                 || item.record.status.is_some()
@@ -72,14 +78,25 @@ pub(crate) fn page_of(
                 );
                 return Err(refused(Code::OtherPage, message));
             }
+            if let Some(redirect) = &redirect {
+                let schemes = [page.scheme];
+                if let Some(key) = redirect.contradiction(&item.record, &page.host, &schemes) {
+                    let message = format!(
+                        "{page} should promise {}; its `{key}` differs: change the list or the rules",
+                        redirect.description()
+                    );
+                    return Err(refused(Code::OtherPage, message));
+                }
+                redirect.complete_item(&mut item.record);
+            }
             let is_other = !is_same || item.scheme != page.scheme;
             item.written = is_other.then(|| url.as_str().into());
             (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
             Ok(item)
         }
         Err(failure) => {
-            let message = format!("{}: {failure} ({})", url.as_str(), failure.code());
-            Err(refused(Code::NotAdmitted, message))
+            let (code, message) = refusal(url.as_str(), &failure);
+            Err(refused(code, message))
         }
     }
 }

@@ -196,6 +196,187 @@ fn pages_name_the_official_url_of_the_rules() {
     sandbox.exits(2, "check").complains("website.rules:1:");
 }
 
+/// With a retired option, and with parameters that do not exist.
+fn with_retired(website: &str) -> Sandbox {
+    let sandbox = Sandbox::new("");
+    sandbox.write(DOMAIN_FILE, DOMAIN);
+    sandbox.write(WEBSITE_FILE, website);
+    sandbox
+}
+
+const RETIRED: &str = r#"main {
+  path optional edition = redirect("(?:first|second)/", "302");
+  query optional old = redirect("[0-9]+", "301");
+  query optional sort = flag("[a-z]+");
+  parameters = strict;
+};
+"#;
+
+#[test]
+fn a_retired_option_is_a_record_that_promises_the_redirect() {
+    let sandbox = with_retired(RETIRED);
+    let urls = [
+        "http://en.example.org/x?old=1",
+        "http://www.example.org/x?sort=name&old=1",
+        "http://example.org/x?old=1",
+    ];
+    let ran = sandbox.ok(&[&["add", "--no-fetch"][..], &urls[..]].concat());
+    assert_snapshot!(ran.out, @r"
+    http://en.example.org/x?old=1 is http://www.example.org/x?old=1 to the site rules
+    http://www.example.org/x?sort=name&old=1 is http://www.example.org/x?old=1 to the site rules
+    http://example.org/x?old=1 is http://www.example.org/x?old=1 to the site rules
+    added http://www.example.org/x?old=1 in urldb/www.example.org.yaml
+      it promises a redirect (301) to http://www.example.org/x, since the site rules remove `old`
+    ");
+    let record = "---\n---\n_path: /x?old=1\nredirects-to: /x\nstatus: 301\n";
+    sandbox.assert_file("urldb/www.example.org.yaml", record);
+    for url in urls {
+        sandbox.ok(&["add", "--no-fetch", url]).says("known");
+        sandbox.ok(&["url", "explain", url]).says("yes, line 3");
+    }
+    sandbox.ok("lint").says("3 files: 0 errors, 0 warnings");
+    let explained = sandbox.ok(&["url", "explain", "--format", "json", urls[0]]);
+    let redirect = &explained.json()["redirect"];
+    assert_eq!(redirect["status"], 301);
+    assert_eq!(redirect["to"], "http://www.example.org/x");
+    assert_eq!(redirect["removed"][0], "old");
+    assert_snapshot!(sandbox.ok(&["url", "explain", urls[1]]).out);
+    sandbox.ok(&["rm", urls[1]]);
+    sandbox.assert_file("urldb/www.example.org.yaml", "---\n");
+    // Both retired options go by one redirect, and so with the weaker status.
+    sandbox
+        .ok("add --no-fetch http://example.org/first/y?old=2")
+        .says(
+            "a redirect (302) to http://www.example.org/y, since the site rules remove `edition`, `old`",
+        );
+    // A request other than GET is not redirected.
+    sandbox.ok("add --no-fetch --data a=b http://example.org/z?old=2");
+    let file = sandbox.read("urldb/www.example.org.yaml");
+    assert_eq!(file.matches("redirects-to: /y\n").count(), 1, "{file}");
+    assert_eq!(file.matches("redirects-to").count(), 1, "{file}");
+    sandbox.ok("lint");
+}
+
+#[test]
+fn a_parameter_that_does_not_exist_is_refused_everywhere() {
+    let sandbox = with_retired(RETIRED);
+    let add = sandbox.exits(2, "add --no-fetch http://en.example.org/x?sorr=name");
+    assert_snapshot!(add.err, @"error: http://en.example.org/x?sorr=name cannot be added: the website `www.example.org` has no parameter `sorr`; did you mean `sort`? (unknown-parameter)");
+    sandbox.write(
+        "urls.txt",
+        "http://www.example.org/y\nhttp://www.example.org/x?test=1\n",
+    );
+    sandbox.exits(1, "import list urls.txt").complains(
+        "urls.txt:2: http://www.example.org/x?test=1: the website `www.example.org` has no parameter `test` \
+         (unknown-parameter)",
+    );
+    sandbox.write(
+        "urldb/www.example.org.yaml",
+        "---\n---\n_path: /x\n---\n_path: /x?sorr=name\n",
+    );
+    let lint = sandbox.exits(1, "lint");
+    assert_snapshot!(lint.out);
+    sandbox
+        .exits(1, "url explain http://www.example.org/x?test=1")
+        .says("unknown-parameter: the website `www.example.org` has no parameter `test`");
+}
+
+#[test]
+fn a_record_must_promise_the_redirect_of_its_option() {
+    let sandbox = with_retired(RETIRED);
+    let record = |path: &str, keys: &str| format!("---\n_path: {path}\n{keys}");
+    let good = [
+        record(
+            "/a?old=1",
+            "redirects-to: http://www.example.org/a\nstatus: 301\n",
+        ),
+        record(
+            "/b?old=1",
+            "content-type: X-301-Redirect\nredirects-to: /b\n",
+        ),
+        record(
+            "/c?old=1",
+            "content-length: 3\nredirects-to: /c\nstatus: 301\n",
+        ),
+    ];
+    let bad = [
+        record("/d?old=1", ""),
+        record("/e?old=1", "redirects-to: /e\nstatus: 302\n"),
+        record(
+            "/f?old=1",
+            "redirects-to: https://www.example.org/f\nstatus: 301\n",
+        ),
+        record("/first/g", "redirects-to: /g\n"),
+    ];
+    let file = format!("---\n{}{}", good.concat(), bad.concat());
+    sandbox.write("urldb/www.example.org.yaml", file);
+    let lint = sandbox.exits(1, "lint");
+    assert_snapshot!(lint.out);
+    // What is missing is added, and what differs is named.
+    sandbox
+        .ok("add --no-fetch http://www.example.org/d?old=1")
+        .says("updated");
+    let known = sandbox.ok("add --no-fetch http://www.example.org/e?old=1");
+    assert_snapshot!(known.err);
+    sandbox.ok("add --no-fetch http://www.example.org/first/g");
+    let lint = sandbox.exits(1, "lint");
+    assert_eq!(
+        lint.out.matches("missing-redirect").count(),
+        2,
+        "{}",
+        lint.out
+    );
+}
+
+#[test]
+fn an_unknown_website_names_the_default_one() {
+    let sandbox = with_rules();
+    sandbox
+        .exits(2, "add --no-fetch http://ftp.example.org/x?a=1")
+        .complains("did you mean http://www.example.org/x?a=1? (unknown-domain)");
+    let explained = sandbox.exits(1, "url explain --format json http://ftp.example.org/x");
+    let problem = &explained.json()["problem"];
+    assert_eq!(problem["suggestion"], "http://www.example.org/x");
+    assert!(sandbox.files("urldb", ".yaml").is_empty());
+    sandbox.write(WEBSITE_FILE, "main { required data = \"data/\"; };\n");
+    sandbox
+        .exits(2, "add --no-fetch http://ftp.example.org/x")
+        .complains("; the default website of the domain is `www.example.org` (unknown-domain)");
+}
+
+#[test]
+fn a_site_that_serves_the_page_twice_is_found() {
+    let site = Site::new();
+    let redirect = |to: &str| Reply::new("301 Moved", &[&format!("Location: {to}")], "");
+    let page = || Reply::new("200 OK", &["Content-Type: text/plain"], "page");
+    site.serve("/right", page());
+    site.serve("/right?old=1", redirect("/right"));
+    site.serve("/twice", page());
+    site.serve("/twice?old=1", page());
+    let network = site.network_of(&["www.example.org"]);
+    let sandbox = Sandbox::new(&network);
+    sandbox.write(DOMAIN_FILE, DOMAIN);
+    sandbox.write(WEBSITE_FILE, RETIRED);
+    let urls = [
+        "http://en.example.org/right?old=1",
+        "http://en.example.org/twice?old=1",
+    ];
+    sandbox.ok(&[&["add", "--static", "--content-type"][..], &urls[..]].concat());
+    // The bytes are those at the end of the redirect.
+    let file = sandbox.read("urldb/www.example.org.yaml");
+    assert_eq!(file.matches("content-length: 4\n").count(), 2, "{file}");
+    assert_eq!(file.matches("status: 301\n").count(), 2, "{file}");
+    let check = sandbox.exits(1, "check");
+    assert_eq!(
+        check.out.matches("broken[redirected]").count(),
+        1,
+        "{}",
+        check.out
+    );
+    check.says("http://www.example.org/twice?old=1");
+    sandbox.ok(&["check", urls[0]]);
+}
+
 #[test]
 fn an_import_goes_through_the_rules() {
     let sandbox = Sandbox::new("");

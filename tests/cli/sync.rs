@@ -668,6 +668,80 @@ fn site_rules_take_links_to_their_page_but_no_promise() {
 }
 
 #[test]
+fn the_redirect_of_a_retired_option_comes_and_goes_with_the_rules() {
+    let sandbox = Sandbox::new("[source.docs]\nformat = \"links\"\npath = [\"*.md\"]\n");
+    let rules = "main {\n  optional www = website(\"w{1,4}\\.\", \"www\");\n};\n";
+    sandbox.write("urldb/rules/example.org.rules", rules);
+    let website = |item: &str| {
+        let rules = format!("main {{ protocol = \"any\"; {item} }};\n");
+        sandbox.write("urldb/rules/www.example.org.website.rules", rules);
+    };
+    let file = "urldb/www.example.org.yaml";
+    let record = |path: &str, keys: &str| format!("---\n_path: {path}\n{keys}source:\n- docs\n");
+    website("query optional old = redirect(\"[0-9]+\", \"301\");");
+    sandbox.write(
+        "a.md",
+        "http://example.org/x\n\nhttp://ww.example.org/x?old=1\n",
+    );
+    sandbox.ok("sync");
+    let [page, plain] = [record("/x", ""), record("/x?old=1", "")];
+    let redirect = record("/x?old=1", "redirects-to: /x\n")
+        .replace("source:\n- docs\n", "source:\n- docs\nstatus: 301\n");
+    sandbox.assert_file(file, &format!("---\n{page}{redirect}"));
+    sandbox.ok("sync --check");
+    sandbox.ok("lint");
+    // Retired with another status; then a parameter of the page; then an option; then retired again.
+    website("query optional old = redirect(\"[0-9]+\", \"302\");");
+    sandbox.exits(1, "sync --check").says("not-synced");
+    sandbox.ok("sync");
+    sandbox.ok("lint");
+    assert!(sandbox.read(file).contains("status: 302\n"));
+    website("query optional old = \"[0-9]+\";");
+    sandbox.ok("sync");
+    sandbox.assert_file(file, &format!("---\n{page}{plain}"));
+    website("query optional old = redirect(\"[0-9]+\", \"301\");");
+    sandbox.ok("sync");
+    sandbox.assert_file(file, &format!("---\n{page}{redirect}"));
+    website("query optional old = flag(\"[0-9]+\");");
+    sandbox.ok("sync");
+    sandbox.assert_file(file, &format!("---\n{page}"));
+    // A parameter that does not exist is left out, and the rest is written.
+    website("parameters = strict;");
+    sandbox.exits(1, "sync").says(
+        "a.md:3:1: unknown-parameter: http://ww.example.org/x?old=1: the website `www.example.org` has no parameter `old`",
+    );
+}
+
+#[test]
+fn a_list_may_promise_the_bytes_at_the_end_of_the_redirect_but_no_other_answer() {
+    let sandbox = Sandbox::new("[source.table]\nformat = \"table\"\npath = [\"a.csv\"]\n");
+    let rules = "main { query optional old = redirect(\"[0-9]+\", \"301\"); };\n";
+    sandbox.write("urldb/rules/www.example.org.website.rules", rules);
+    sandbox.write(
+        "a.csv",
+        "url,size,status,redirects-to\nhttp://www.example.org/one?old=1,3,,\n\
+         http://www.example.org/two?old=1,,301,http://www.example.org/two\n\
+         http://www.example.org/three?old=1,,200,\nhttp://www.example.org/four?old=1,,,http://www.example.org/five\n",
+    );
+    let ran = sandbox.exits(1, "sync");
+    ran.says(&[
+        "a.csv:4:1: other-page: http://www.example.org/three?old=1 should promise a redirect (301) to \
+         http://www.example.org/three, since the site rules remove `old`; its `status` differs: change the list or the rules",
+        "a.csv:5:1: other-page: http://www.example.org/four?old=1",
+        "`redirects-to` differs",
+    ]);
+    let table = "source:\n- table\nstatus: 301\n";
+    sandbox.assert_file(
+        "urldb/www.example.org.yaml",
+        &format!(
+            "---\n---\n_path: /one?old=1\ncontent-length: 3\nredirects-to: /one\n{table}---\n_path: /two?old=1\n\
+             redirects-to: /two\n{table}"
+        ),
+    );
+    sandbox.ok("lint");
+}
+
+#[test]
 fn a_place_says_how_it_writes_the_page_of_a_finding() {
     let site = Site::with(&[]);
     let sandbox = Sandbox::new("[source.docs]\nformat = \"links\"\npath = [\"*.md\"]\n");

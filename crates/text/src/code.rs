@@ -124,10 +124,12 @@ codes! {
         WeakDigest Warning "weak-digest" "records that promise only an MD5 or a SHA-1",
     }
     SiteRules {
+        MissingRedirect Error "missing-redirect" "a record of a retired option that does not promise the redirect to the page",
         NotAdmitted Error "not-admitted" "a record whose URL the site rules refuse",
         PageNotCanonical Warning "page-not-canonical" "a record that `add` would spell in another way because of site rules",
         RuleFile Error "rule-file" "a file of site rules whose name or bytes cannot be right",
         SamePage Error "same-page" "two records for what is one page to the site rules",
+        UnknownParameter Error "unknown-parameter" "a URL with a parameter that the site rules do not know",
     }
     RuleScript {
         RuleAnchor Warning "rule-anchor" "an anchor or word boundary in a pattern, which is anchored anyway",

@@ -88,7 +88,9 @@ pub(super) fn renew(record: &mut Record, result: &JobResult) {
     if let Some(promised) = record.status {
         record.status = observed.status_beside(promised);
     }
-    if record.redirects_to.is_some() {
+    let promised = result.promised.redirects_to.as_deref();
+    // A promise that is kept keeps its spelling, which may be without scheme and host.
+    if record.redirects_to.is_some() && observed.redirect.as_deref() != promised {
         record.redirects_to = observed.redirect.as_ref().map(Shown::to_string);
     }
     if record.content_type.is_some() {

@@ -26,6 +26,8 @@ pub(super) struct Explanation {
     pub(super) options: BTreeMap<String, String>,
     pub(super) page_url: Option<String>,
     pub(super) official_url: Option<String>,
+    /// The redirect that the record promises, where the URL has options or parameters that the site removes.
+    pub(super) redirect: Option<Redirect>,
     /// The record that it is, or would be.
     pub(super) record: Option<RecordLocation>,
     /// The key of the record's URL in the archive's index; that of the URL where it is no record.
@@ -71,13 +73,23 @@ pub(super) struct Variable {
     pub(super) value: Option<String>,
     /// `host`, `path` or `query`.
     pub(super) part: &'static str,
-    /// `group`, `website` or `flag`.
+    /// `group`, `website`, `flag` or `retired`.
     pub(super) role: &'static str,
     /// `url`, `default` or `nothing`.
     pub(super) source: &'static str,
     /// The text of the URL.
     pub(super) matched: Option<String>,
     pub(super) line: usize,
+}
+
+/// A redirect to the page.
+#[derive(Debug, Serialize)]
+pub(super) struct Redirect {
+    pub(super) status: u16,
+    /// The URL of the page.
+    pub(super) to: String,
+    /// The names of the options and parameters that the redirect removes.
+    pub(super) removed: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,6 +109,8 @@ pub(super) struct RecordLocation {
 pub(super) struct UrlProblem {
     pub(super) code: &'static str,
     pub(super) message: String,
+    /// The URL at the default website of the domain, if the rules admit that.
+    pub(super) suggestion: Option<String>,
 }
 
 impl Explanation {
@@ -126,6 +140,7 @@ impl Explanation {
             options: resolution.map_or_else(BTreeMap::new, |found| found.options.clone()),
             page_url: resolution.map(|found| found.page_url.clone()),
             official_url: resolution.and_then(|found| found.official.clone().ok()),
+            redirect: resolution.and_then(Redirect::new),
             record: None,
             surt: trace.parts.as_ref().map(|parts| surt(&parts.to_string())),
             database: None,
@@ -204,11 +219,30 @@ impl Variable {
     }
 }
 
+impl Redirect {
+    fn new(found: &rules::Resolution) -> Option<Self> {
+        let redirect = found.redirect.as_ref()?;
+        Some(Self {
+            status: redirect.status,
+            to: found.page_url.clone(),
+            removed: redirect.removed.clone(),
+        })
+    }
+}
+
 impl UrlProblem {
     fn new(failure: &ResolveError) -> Self {
+        let suggestion = match failure {
+            ResolveError::UnknownDomain { default, .. }
+            | ResolveError::UnknownWebsite { default, .. } => {
+                default.as_ref().and_then(|default| default.url.clone())
+            }
+            _ => None,
+        };
         Self {
             code: failure.code(),
             message: failure.to_string(),
+            suggestion,
         }
     }
 }

@@ -146,6 +146,7 @@ fn variables(variables: &[Variable]) -> Rows {
         };
         let usage = match variable.role {
             "flag" => "an option: left out of the page",
+            "retired" => "a retired option: the site redirects to the page",
             "website" => "a fixed name: stands in the page",
             _ => "as it is: stands in the page",
         };
@@ -161,6 +162,11 @@ fn result(explanation: &Explanation) -> Rows {
     };
     add("page", &explanation.page_url);
     add("official URL", &explanation.official_url);
+    let redirect = explanation.redirect.as_ref().map(|redirect| {
+        let names = redirect.removed.join(", ");
+        format!("{} to the page, without {names}", redirect.status)
+    });
+    add("redirect", &redirect);
     if let Some(record) = &explanation.record {
         add("domain file", &Some(file(record)));
         add("_path", &Some(record.path.clone()));

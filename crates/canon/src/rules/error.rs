@@ -54,7 +54,7 @@ pub enum ResolveError {
     /// The URL has a parameter for which the rule has no variable, and the rule is strict.
     #[error(
         "the website `{website}` has no parameter `{name}`{}",
-        did_you_mean(.nearest.as_deref())
+        .nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
     )]
     UnknownParameter {
         /// The website.
@@ -124,18 +124,15 @@ pub struct DefaultWebsite {
     pub url: Option<String>,
 }
 
+/// The default website, worded so that it continues a message.
 fn suggestion(default: Option<&DefaultWebsite>) -> String {
     match default {
         None => String::new(),
-        Some(DefaultWebsite { url: Some(url), .. }) => did_you_mean(Some(url)),
+        Some(DefaultWebsite { url: Some(url), .. }) => format!("; did you mean {url}?"),
         Some(DefaultWebsite { website, .. }) => {
             format!("; the default website of the domain is `{website}`")
         }
     }
-}
-
-fn did_you_mean(text: Option<&str>) -> String {
-    text.map_or_else(String::new, |text| format!("; did you mean `{text}`?"))
 }
 
 /// A URL that the rules make for a page, and do not resolve to the same page.
