@@ -144,6 +144,8 @@ fn leaves_out(target: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use urldb_canon::rules::{SiteRules, WebsiteScript};
+
     use super::*;
 
     fn record(path: &str, status: u16, target: &str) -> Record {
@@ -174,5 +176,56 @@ mod tests {
             assert_eq!(is_of_site_rules(&record), expected, "{path} {target}");
         }
         assert!(!is_of_site_rules(&Record::new("/x?old=1".to_owned())));
+    }
+
+    #[test]
+    fn a_target_without_scheme_is_right_for_each_scheme() {
+        let found = {
+            let script = "main { query optional old = redirect('1', '301'); };";
+            let mut rules = SiteRules::new();
+            let compiled = WebsiteScript::compile(script).script.expect("a script");
+            rules.insert_website("www.example.org", compiled);
+            rules
+                .resolve("http://www.example.org/x?old=1")
+                .expect("a page")
+        };
+        let redirect = PromisedRedirect::of(&found).expect("a redirect");
+        let both = [Scheme::Http, Scheme::Https];
+        let table = [
+            ("/x", "www.example.org", &both[..], true),
+            ("/x", "example.org", &both, true),
+            (
+                "http://www.example.org/x",
+                "www.example.org",
+                &both[..1],
+                true,
+            ),
+            ("http://www.example.org/x", "example.org", &both[..1], true),
+            ("http://www.example.org/x", "www.example.org", &both, false),
+            ("x", "www.example.org", &both, true),
+            ("/y", "www.example.org", &both, false),
+            ("http://[", "www.example.org", &both, false),
+        ];
+        for (target, host, schemes, expected) in table {
+            let record = record("/x?old=1", 301, target);
+            assert_eq!(
+                redirect.is_promised_by(&record, host, schemes),
+                expected,
+                "{target} {host}"
+            );
+        }
+        let pseudo = |content_type: &str| Record {
+            status: None,
+            content_type: Some(content_type.to_owned()),
+            ..record("/x?old=1", 301, "/x")
+        };
+        assert!(redirect.is_promised_by(&pseudo("X-301-Redirect"), "www.example.org", &both));
+        assert!(!redirect.is_promised_by(&pseudo("X-302-Redirect"), "www.example.org", &both));
+        assert!(!redirect.is_promised_by(&pseudo("text/html"), "www.example.org", &both));
+        let any = Record {
+            categories: vec!["redirect-ok".to_owned()],
+            ..pseudo("X-301-Redirect")
+        };
+        assert!(!redirect.is_promised_by(&any, "www.example.org", &both));
     }
 }

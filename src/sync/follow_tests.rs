@@ -68,16 +68,30 @@ pub(super) fn scheme() -> impl Strategy<Value = Scheme> {
     prop_oneof![Just(Scheme::Http), Just(Scheme::Https)]
 }
 
-/// Items of the three sources; each states only what its format can.
+/// Gives a record the redirect that site rules promise.
+fn redirect(record: &mut Record) {
+    (record.status, record.redirects_to) = (Some(301), Some("/".to_owned()));
+}
+
+/// Items of the three sources; each states only what its format can, and some have a retired option.
 fn items() -> impl Strategy<Value = Vec<ListItem>> {
-    let item = (record(), scheme(), 0..4_usize, 1..9_u64);
-    let item = item.prop_map(|(mut record, scheme, source, line)| {
+    let item = (
+        record(),
+        scheme(),
+        0..4_usize,
+        1..9_u64,
+        prop::bool::weighted(0.2),
+    );
+    let item = item.prop_map(|(mut record, scheme, source, line, is_retired)| {
         if !matches!(SOURCES[source], "two" | "four") {
             record.status = None;
         }
         if SOURCES[source] == "three" {
             (record.content_length, record.content_sha256) = (None, None);
             record.further_digests.clear();
+        }
+        if is_retired {
+            redirect(&mut record);
         }
         record.source = vec![SOURCES[source].to_owned()];
         ListItem {
@@ -94,14 +108,18 @@ fn items() -> impl Strategy<Value = Vec<ListItem>> {
 /// The records of a file: some of people, some of sources, some with keys that only people write.
 pub(super) fn file() -> impl Strategy<Value = BTreeMap<RecordIdentity, Record>> {
     let sources = prop::sample::subsequence(SOURCES.to_vec(), 0..=2);
-    let record =
-        (record(), sources, prop::bool::ANY).prop_map(|(mut record, sources, is_muted)| {
-            record.source = sources.iter().map(|name| (*name).to_owned()).collect();
-            if is_muted {
-                record.mute_until = Some("2030-01-01".to_owned());
-            }
-            (record.identity(), record)
-        });
+    let retired = prop::bool::weighted(0.2);
+    let record = (record(), sources, prop::bool::ANY, retired);
+    let record = record.prop_map(|(mut record, sources, is_muted, is_retired)| {
+        record.source = sources.iter().map(|name| (*name).to_owned()).collect();
+        if is_muted {
+            record.mute_until = Some("2030-01-01".to_owned());
+        }
+        if is_retired {
+            redirect(&mut record);
+        }
+        (record.identity(), record)
+    });
     prop::collection::vec(record, 0..4).prop_map(|records| records.into_iter().collect())
 }
 
@@ -264,6 +282,22 @@ proptest! {
         prop_assert_eq!(urls(&metadata, &listed), of_records);
     }
 
+    /// The redirect of a retired option is in a record of lists if, and only if, one of them has the option.
+    #[test]
+    fn the_redirect_of_a_retired_option_comes_and_goes(file in file(), items in items()) {
+        let metadata = Metadata::default();
+        let result = followed(&metadata, &file, &items, false);
+        let contradicted = result.contradicted.clone();
+        for (identity, record) in applied(file, result) {
+            let of_record = || items.iter().filter(|item| item.record.identity() == identity);
+            if record.source.is_empty() || contradicted.contains(&identity) || of_record().next().is_none() {
+                continue;
+            }
+            let is_retired = of_record().any(|item| item.record.redirects_to.is_some());
+            prop_assert_eq!(record.redirects_to.is_some(), is_retired);
+        }
+    }
+
     /// What no list has any more goes, but for what people own and what a source keeps.
     #[test]
     fn records_without_items_go_or_become_ordinary(file in file()) {
@@ -272,7 +306,8 @@ proptest! {
         for (identity, record) in &file {
             let has = |name: &str| record.source.iter().any(|source| source == name);
             let own_bytes = record.is_static() && !has("one") && !has("two") && !has("four");
-            let own_status = record.status.is_some() && !has("two") && !has("four");
+            let is_own_status = record.status.is_some() && record.redirects_to.is_none();
+            let own_status = is_own_status && !has("two") && !has("four");
             let stays = record.source.is_empty() || has("two") || own_bytes || own_status;
             prop_assert_eq!(after.contains_key(identity), stays, "{:?}", record);
         }

@@ -1,5 +1,6 @@
 //! Evaluation of a URL: the rules that match, and the values of their variables.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use urldb_text::nearest;
@@ -198,28 +199,31 @@ fn match_website<'r>(
             limit: MAX_URL,
         });
     }
-    if let Some(site) = first_match(script, parts, false, attempts)? {
+    let url = NormalUrl::of(parts);
+    if let Some(site) = first_match(script, parts, &url, None, attempts)? {
         return Ok(Some(site));
     }
-    let url = NormalUrl::of(parts);
-    if url.to_lower_case() == url {
+    let lower = url.to_lower_case();
+    if lower == url {
         return Ok(None);
     }
-    first_match(script, parts, true, attempts)
+    first_match(script, parts, &url, Some(&lower), attempts)
 }
 
+/// The first rule that matches. In the second attempt, `lower` is `url` in lower case.
 fn first_match<'r>(
     script: &'r WebsiteScript,
     parts: &UrlParts,
-    lower_case: bool,
+    url: &NormalUrl,
+    lower: Option<&NormalUrl>,
     attempts: &mut Vec<RuleAttempt>,
 ) -> Result<Option<WebsiteMatch<'r>>, ResolveError> {
     for rule in &script.rules {
-        let matched = match_rule(rule, parts, lower_case)?;
+        let matched = match_rule(rule, parts, url, lower)?;
         let result = *matched
             .as_ref()
             .map_or_else(|mismatch| mismatch, |(_, result)| result);
-        attempts.push(attempt(&rule.rule, lower_case, result));
+        attempts.push(attempt(&rule.rule, lower.is_some(), result));
         if let Ok((site, _)) = matched {
             site.refuse_duplicates()?;
             return Ok(Some(site));
@@ -232,7 +236,8 @@ fn first_match<'r>(
 fn match_rule<'r>(
     rule: &'r WebsiteRule,
     parts: &UrlParts,
-    lower_case: bool,
+    url: &NormalUrl,
+    lower: Option<&NormalUrl>,
 ) -> Result<Result<(WebsiteMatch<'r>, MatchResult), MatchResult>, ResolveError> {
     if matches!(rule.protocol, Protocol::Only(scheme) if scheme != parts.scheme) {
         return Ok(Err(MatchResult::Protocol));
@@ -240,17 +245,20 @@ fn match_rule<'r>(
     if rule.port.is_some_and(|port| port != parts.port) {
         return Ok(Err(MatchResult::Port));
     }
-    let url = NormalUrl::with(parts, &rule.properties, lower_case)?;
-    Ok(match_path_and_query(rule, url, lower_case))
+    let url = url.with(&rule.properties, lower.is_some())?;
+    let lower = lower.map(|lower| match &url {
+        Cow::Borrowed(_) => Cow::Borrowed(lower),
+        Cow::Owned(url) => Cow::Owned(url.to_lower_case()),
+    });
+    Ok(match_path_and_query(rule, &url, lower.as_deref()))
 }
 
-fn match_path_and_query(
-    rule: &WebsiteRule,
-    url: NormalUrl,
-    lower_case: bool,
-) -> Result<(WebsiteMatch<'_>, MatchResult), MatchResult> {
-    let lower = lower_case.then(|| url.to_lower_case());
-    let read = lower.as_ref().unwrap_or(&url);
+fn match_path_and_query<'r>(
+    rule: &'r WebsiteRule,
+    url: &NormalUrl,
+    lower: Option<&NormalUrl>,
+) -> Result<(WebsiteMatch<'r>, MatchResult), MatchResult> {
+    let read = lower.unwrap_or(url);
     let variables = rule.query.iter();
     let query = variables
         .map(|wanted| match_parameter(wanted, read.query.as_deref()))
@@ -261,12 +269,12 @@ fn match_path_and_query(
     let (path, path_end) = (rule.path.bind(&matched.patterns), matched.end);
     let result = matched_how(matched.with_separators);
     let site = WebsiteMatch {
-        url,
+        url: url.clone(),
         rule: Some(rule),
         path,
         path_end,
         query,
-        lower_case,
+        lower_case: lower.is_some(),
     };
     Ok((site, result))
 }

@@ -1,5 +1,7 @@
 //! Path and query of a URL as a rule reads them: the path that a parameter has, and forced lower case.
 
+use std::borrow::Cow;
+
 use percent_encoding::{AsciiSet, percent_decode_str, percent_encode};
 
 use super::error::ResolveError;
@@ -35,11 +37,14 @@ impl NormalUrl {
     /// # Errors
     /// When the parameter with the path is repeated, or has no path as its value.
     pub(crate) fn with(
-        parts: &UrlParts,
+        &self,
         properties: &RuleProperties,
         any_case: bool,
-    ) -> Result<Self, ResolveError> {
-        let mut normal = Self::of(parts);
+    ) -> Result<Cow<'_, Self>, ResolveError> {
+        if !properties.change_the_url() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut normal = self.clone();
         if let Some(name) = &properties.path_parameter {
             let any_case = any_case || properties.lower_query;
             normal.take_path(name, any_case)?;
@@ -50,7 +55,7 @@ impl NormalUrl {
         if properties.lower_query {
             normal.query = normal.query.as_deref().map(lower_case);
         }
-        Ok(normal)
+        Ok(Cow::Owned(normal))
     }
 
     /// The same in lower case.

@@ -59,6 +59,13 @@ pub(crate) struct RuleProperties {
     pub(crate) unknown_parameters: UnknownParameters,
 }
 
+impl RuleProperties {
+    /// Whether the rule reads another path or query than the URL has.
+    pub(crate) fn change_the_url(&self) -> bool {
+        self.lower_path || self.lower_query || self.path_parameter.is_some()
+    }
+}
+
 /// The answer of the site to parameters without a variable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum UnknownParameters {
