@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use urldb_canon::rules::SiteRules;
 use urldb_format::{DomainFile, RecordEntry, RecordIdentity};
 use urldb_protocol::{JobResult, Reason, State};
 use urldb_text::{REDACTED, Shown, sanitize};
@@ -28,6 +29,8 @@ use same_content::SameContent;
 use crate::ambient::Ambient;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
+use crate::database::page_redirect::PromisedRedirect;
+use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::run::{self, Progress, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
@@ -122,6 +125,8 @@ fn acceptable(
     counts: &mut AcceptCounts,
     changed: &mut ChangedUrls,
 ) -> anyhow::Result<Vec<(JobResult, RecordIdentity)>> {
+    // Rules with mistakes are ignored here; `lint` reports them.
+    let rules = site_rules::read(&context.database())?.rules;
     let mut acceptable = vec![];
     for FetchedRecord {
         result,
@@ -141,7 +146,8 @@ fn acceptable(
         }
         // `refuse_same_content` names all URLs of one content together.
         let doubt = doubt.filter(|_| !is_same_content(&result));
-        if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
+        let problem = problem(&result, doubt.as_deref(), args.force);
+        if let Some(problem) = problem.or_else(|| problem_by_rules(&result, &rules)) {
             style::print_warning(format!("{} {}", result.name(), sanitize(&problem)));
             counts.refused += 1;
         } else {
@@ -213,6 +219,22 @@ fn take_listed(
 /// Whether the answer is a page that other URLs of the host serve too, as far as a page that names its URL can be told.
 fn is_same_content(result: &JobResult) -> bool {
     result.reason.as_deref() == Some(Reason::SameContent.as_str())
+}
+
+/// The reason why another answer than the redirect of the site rules does not become the promise.
+fn problem_by_rules(result: &JobResult, rules: &SiteRules) -> Option<String> {
+    let (promised, observed) = (&result.promised, &result.observed);
+    let status = promised.status?;
+    let target = promised.redirects_to.as_deref()?;
+    let is_same = observed.redirect.as_deref() == Some(target)
+        && observed.status_beside(status) == Some(status);
+    let redirect = PromisedRedirect::of(&rules.resolve(&result.url).ok()?)?;
+    (!is_same && redirect.leads_to(&result.url, target)).then(|| {
+        format!(
+            "promises {}, and is not accepted otherwise: change the site or the rules",
+            redirect.description()
+        )
+    })
 }
 
 /// The reason why the answer does not become the promise.

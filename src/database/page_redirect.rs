@@ -75,6 +75,12 @@ impl PromisedRedirect {
             && self.contradiction(record, host, schemes).is_none()
     }
 
+    /// Whether the redirect leads from `url` to `target`.
+    pub(crate) fn leads_to(&self, url: &str, target: &str) -> bool {
+        let page = url::Url::parse(url).and_then(|url| url.join(&self.target));
+        page.is_ok_and(|page| page.as_str() == target)
+    }
+
     /// Adds to a record what it lacks of the promise. A target that the record has already stays.
     pub(crate) fn complete(&self, record: &mut Record) {
         record.status.get_or_insert(self.redirect.status);

@@ -172,10 +172,15 @@ struct Reading<'a> {
 impl<'a> Reading<'a> {
     fn new(config: &'a Config, edit: Option<&'a mut Edit>) -> anyhow::Result<Self> {
         let database = config.database_root();
+        // Without rules that have a mistake, many records would change.
+        let rules = match edit {
+            Some(_) => site_rules::load(config)?,
+            None => site_rules::read(database.path())?.rules,
+        };
         Ok(Self {
             config,
             edit,
-            rules: site_rules::read(database.path())?.rules,
+            rules,
             spool: Spool::new()?,
             state: MergeState::of(&config.root)?,
             readers: BTreeMap::new(),

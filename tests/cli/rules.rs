@@ -375,6 +375,24 @@ fn a_site_that_serves_the_page_twice_is_found() {
     );
     check.says("http://www.example.org/twice?old=1");
     sandbox.ok(&["check", urls[0]]);
+    // The page changes, and with it the bytes at the end of the redirect, but not the redirect.
+    site.serve(
+        "/right",
+        Reply::new("200 OK", &["Content-Type: text/plain"], "longer"),
+    );
+    sandbox.ok(&["accept", "--yes", urls[0]]).says("accepted 1");
+    sandbox.exits(1, &["accept", "--yes", urls[1]]).complains(
+        "http://www.example.org/twice?old=1 promises a redirect (301) to http://www.example.org/twice, since the site \
+         rules remove `old`, and is not accepted otherwise: change the site or the rules",
+    );
+    let file = sandbox.read("urldb/www.example.org.yaml");
+    assert!(
+        file.contains("_path: /right?old=1\ncontent-length: 6\n"),
+        "{file}"
+    );
+    assert!(file.contains("redirects-to: /right\n"), "{file}");
+    assert!(file.contains("redirects-to: /twice\n"), "{file}");
+    sandbox.ok("lint");
 }
 
 #[test]

@@ -705,6 +705,10 @@ fn the_redirect_of_a_retired_option_comes_and_goes_with_the_rules() {
     website("query optional old = flag(\"[0-9]+\");");
     sandbox.ok("sync");
     sandbox.assert_file(file, &format!("---\n{page}"));
+    // Rules with a mistake change nothing.
+    website("query optional old = redirect(\"[0-9]+\", \"303\");");
+    sandbox.exits(2, "sync").complains("rule-redirect");
+    sandbox.assert_file(file, &format!("---\n{page}"));
     // A parameter that does not exist is left out, and the rest is written.
     website("parameters = strict;");
     sandbox.exits(1, "sync").says(
