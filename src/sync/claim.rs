@@ -1,5 +1,6 @@
 //! The record that all items of one URL together state.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use urldb_canon::{RequestUrl, Scheme};
@@ -75,6 +76,30 @@ impl Claim {
         normalize(&mut item.record.categories);
         normalize(&mut item.record.source);
         Ok(Self { item, schemes })
+    }
+
+    /// The record beside a known one: a redirect to the same URL has its spelling there, since the site rules write
+    /// targets without scheme and host.
+    pub(super) fn record_beside(&self, known: &Record) -> Cow<'_, Record> {
+        let record = &self.item.record;
+        let (Some(own), Some(other)) = (&record.redirects_to, &known.redirects_to) else {
+            return Cow::Borrowed(record);
+        };
+        let is_same = |scheme: &Scheme| {
+            let base = RequestUrl::new(*scheme, &self.item.host, &record.path);
+            let base = base.and_then(|base| url::Url::parse(base.as_str()).ok());
+            base.is_some_and(|base| {
+                let target = |text: &str| base.join(text).ok();
+                target(own).is_some() && target(own) == target(other)
+            })
+        };
+        if own == other || !self.schemes.iter().all(is_same) {
+            return Cow::Borrowed(record);
+        }
+        Cow::Owned(Record {
+            redirects_to: known.redirects_to.clone(),
+            ..record.clone()
+        })
     }
 
     /// The URL of the first item, for messages.

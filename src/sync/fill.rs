@@ -15,7 +15,7 @@ pub(super) fn update(
 ) {
     let before = &known.record;
     let mut values = Values::of(before, ());
-    let added = match values.add(&claim.item.record, ()) {
+    let added = match values.add(&claim.record_beside(before), ()) {
         Ok(added) => added,
         Err(contradiction) => {
             let message = promised_otherwise(&claim.url(), &known.location, &contradiction.key);

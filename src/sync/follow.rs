@@ -134,7 +134,8 @@ fn difference(metadata: &Metadata, record: &Record, claim: &Claim) -> Option<Str
     if let Some(scheme) = named.find(|it| !asked.contains(it)) {
         return Some(format!("it is not asked over {scheme}"));
     }
-    let different = Values::of(record, ()).add(&claim.item.record, ()).err();
+    let claimed = claim.record_beside(record);
+    let different = Values::of(record, ()).add(&claimed, ()).err();
     different.map(|it| format!("`{}` differs", it.key))
 }
 

@@ -312,6 +312,16 @@ fn a_record_must_promise_the_redirect_of_its_option() {
     sandbox.write("urldb/www.example.org.yaml", file);
     let lint = sandbox.exits(1, "lint");
     assert_snapshot!(lint.out);
+    // A list agrees with each spelling of the target.
+    sandbox.write(
+        "urls.txt",
+        "http://www.example.org/a?old=1\nhttp://www.example.org/b?old=1\n",
+    );
+    sandbox.ok("import list urls.txt").says("1 merged, 1 known");
+    sandbox.write("urls.txt", "http://www.example.org/f?old=1\n");
+    sandbox
+        .exits(1, "import list urls.txt")
+        .complains("`redirects-to` differs");
     // What is missing is added, and what differs is named.
     sandbox
         .ok("add --no-fetch http://www.example.org/d?old=1")

@@ -128,10 +128,10 @@ fn evaluate_website<'r>(
             website: website.to_owned(),
             default: None,
         })?;
-    site.refuse_unknown_parameters(website)?;
     let variables = site.query.iter().chain(&site.path);
     let for_trace = variables.map(BoundVariable::to_variable);
     steps.variables.extend(for_trace);
+    site.refuse_unknown_parameters(website)?;
     Ok(site)
 }
 
