@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::sandbox::Sandbox;
-use crate::site::Site;
+use crate::site::{Site, sha256};
 use crate::support::Reply;
 
 const DOMAIN: &str = r#"main {
@@ -403,6 +403,38 @@ fn a_site_that_serves_the_page_twice_is_found() {
     assert!(file.contains("redirects-to: /right\n"), "{file}");
     assert!(file.contains("redirects-to: /twice\n"), "{file}");
     sandbox.ok("lint");
+}
+
+#[test]
+fn bytes_at_the_end_of_a_redirect_are_accepted_in_their_list() {
+    let site = Site::new();
+    let page = |body: &str| Reply::new("200 OK", &["Content-Type: text/plain"], body);
+    site.serve("/x", page("page"));
+    let reply = Reply::new("301 Moved", &["Location: /x"], "");
+    site.serve("/x?old=1", reply);
+    let network = site.network_of(&["www.example.org"]);
+    let source = "[source.table]\nformat = \"table\"\npath = [\"a.csv\"]\n";
+    let sandbox = Sandbox::new(&format!("{network}{source}"));
+    sandbox.write(WEBSITE_FILE, RETIRED);
+    let list = |body: &str| {
+        let (length, digest) = (body.len(), sha256(body));
+        format!("url,size,sha256\nhttp://www.example.org/x?old=1,{length},{digest}\n")
+    };
+    sandbox.write("a.csv", list("page"));
+    sandbox.ok("sync");
+    sandbox.ok("check");
+    site.serve("/x", page("other page"));
+    sandbox.exits(1, "check").says("changed");
+    sandbox.ok("accept --yes --all");
+    sandbox.assert_file("a.csv", &list("other page"));
+    sandbox.ok("sync --check");
+    sandbox.ok("check");
+    sandbox.ok("lint");
+    let file = sandbox.read("urldb/www.example.org.yaml");
+    assert!(
+        file.contains("redirects-to: /x\n") && file.contains("status: 301\n"),
+        "{file}"
+    );
 }
 
 #[test]
