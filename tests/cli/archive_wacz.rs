@@ -40,6 +40,21 @@ impl Package {
         package
     }
 
+    /// The URIs of all records.
+    pub(crate) fn records(&self) -> impl Iterator<Item = String> {
+        let files = self.0.iter();
+        let files = files.filter(|(name, _)| name.starts_with("archive/"));
+        files.flat_map(|(_, bytes)| {
+            let mut reader = Reader::new(Cursor::new(bytes.clone())).unwrap();
+            let mut uris = vec![];
+            while let Some(record) = reader.next_record().unwrap() {
+                let (_, header) = record.finish_with_header().unwrap();
+                uris.extend(header.target_uri().map(str::to_owned));
+            }
+            uris
+        })
+    }
+
     fn text(&self, name: &str) -> &str {
         str::from_utf8(&self.0[name]).unwrap()
     }

@@ -132,6 +132,9 @@ fn records_about_hosts_survive_prune_and_compact_and_go_with_exported_captures()
     let lines = package.lines().into_iter();
     let exported = lines.filter(|line| line.url.starts_with("tls:"));
     assert_eq!(exported.count(), known.len());
+    // The other URL, whose first capture names the first record, stays where it is.
+    let others = package.records().filter(|uri| uri.ends_with("/a")).count();
+    assert_eq!(others, 0);
     sandbox
         .urldb_at("2026-12-01T06:00:00Z", "archive prune --older-than 1d")
         .code(0);

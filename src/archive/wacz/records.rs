@@ -7,6 +7,8 @@ use std::io::{Read, Seek};
 use urldb_warc::reader::{Compression, ReadError};
 use urldb_warc::{Extent, Header, Reader, RecordId, RecordType, Version};
 
+use crate::archive::origins::is_origin_uri;
+
 /// Most records between two that belong together.
 const WINDOW: usize = 64;
 
@@ -155,13 +157,15 @@ impl Scan {
             Some(RecordType::Revisit) => [relations[0].clone(), None],
             _ => relations,
         };
+        // The captures that name a record about a host are no part of it.
+        let is_origin = header.target_uri().is_some_and(is_origin_uri);
         Ok(Some(ReadRecord {
             form,
             entry: RecentRecord {
                 extent,
                 id,
                 relations,
-                is_wanted,
+                is_wanted: is_wanted && !is_origin,
                 is_kept,
             },
         }))
@@ -201,6 +205,7 @@ struct RecentRecord {
     id: Option<RecordId>,
     /// The records that this one names.
     relations: [Option<RecordId>; 2],
+    /// The records that belong to it are kept too.
     is_wanted: bool,
     is_kept: bool,
 }
