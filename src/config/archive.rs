@@ -133,7 +133,7 @@ impl Default for Archive {
             requests: ArchiveRequests::Captures,
             version: Version::Warc11,
             digest: DigestAlgorithm::Sha256,
-            max_size: 1_000_000_000,
+            max_size: 500_000_000,
             keep_revisits: KeepRevisits::All,
             max_capture: 100_000_000,
             replay_url: None,
