@@ -250,7 +250,7 @@ fn labelled_host(label: &str) -> String {
 pub(super) fn write_options(options: &config::Archive) -> WriteOptions {
     WriteOptions {
         version: options.version,
-        ..WriteOptions::default()
+        skip_lengths: options.skip_lengths,
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Archive {
     pub digest: DigestAlgorithm,
     /// Bytes of a WARC file after which the next file begins.
     pub max_size: u64,
+    /// Whether each record states its compressed length (`sl`).
+    pub skip_lengths: bool,
     /// The revisits of a quiet period that a compaction keeps.
     pub keep_revisits: KeepRevisits,
     /// Most bytes beyond the promised length that are read of a body, so that the archive gets a
@@ -134,6 +136,7 @@ impl Default for Archive {
             version: Version::Warc11,
             digest: DigestAlgorithm::Sha256,
             max_size: 500_000_000,
+            skip_lengths: false,
             keep_revisits: KeepRevisits::All,
             max_capture: 100_000_000,
             replay_url: None,
@@ -163,6 +166,7 @@ pub(super) fn archive(section: Section<'_>) -> Archive {
             .unwrap_or(default.version),
         digest: section.choice("digest", &DIGESTS).unwrap_or(default.digest),
         max_size: section.bytes("max-size").unwrap_or(default.max_size),
+        skip_lengths: section.flag("sl").unwrap_or(default.skip_lengths),
         keep_revisits: section
             .choice("keep-revisits", &KeepRevisits::NAMES)
             .unwrap_or(default.keep_revisits),

@@ -186,6 +186,9 @@ impl FileJoiner {
     ) -> Result<(), JoinError> {
         let mut writer =
             Writer::new(&draft.file, Compression::Gzip).with_version(self.options.version);
+        if self.options.skip_lengths {
+            writer = writer.with_skip_lengths();
+        }
         let written = writer.write_draft(warcinfo, io::empty(), 0);
         let extent = written.map_err(at(&draft.path))?;
         let mut end = extent.offset + extent.length;

@@ -1,14 +1,16 @@
 //! `urldb archive convert`.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
+use urldb_files::PendingWrite;
 use urldb_warc::convert::ConvertError;
 use urldb_warc::files::{ARCHIVE_SUFFIX, FileSource, READ_SUFFIXES};
+use urldb_warc::writer::WriteOptions;
 use urldb_warc::{Compression, FindingCode, Reader, Version, Writer};
 
 use super::{Context, ExitCode, archive_files};
@@ -92,13 +94,17 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         args.output.display()
     );
     let _edit = Edit::begin(&target)?;
+    let options = WriteOptions {
+        version: args.to.into(),
+        skip_lengths: context.config.archive.skip_lengths,
+    };
     let bar = ProgressLine::new(names.len() as u64, context.quiet);
     let mut report = ConvertReport::default();
     for name in &names {
         let file = files.path_of(name);
         let copy = target.join(name_of_copy(&file));
         let whole = files.whole(name).map_err(anyhow::Error::new);
-        let made = whole.and_then(|whole| convert(whole.as_ref(), &copy, args.to.into()));
+        let made = whole.and_then(|whole| convert(whole.as_ref(), &copy, options));
         let (file, copy) = (context.shown(&file), context.shown(&copy));
         let made = match made {
             Err(error) if !is_finding(&error) => {
@@ -198,25 +204,56 @@ fn write_line(format: ListFormat, line: &JsonLine<'_>) -> io::Result<()> {
 
 /// Converts one file, and returns the number of its records. An existing copy of an interrupted
 /// conversion is kept if it has the same bytes.
-fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
+fn convert(file: &Path, copy: &Path, options: WriteOptions) -> anyhow::Result<u64> {
     if urldb_files::is_there(copy) {
         let mut known = ExistingCopy::open(copy)?;
-        let written = write(file, version, &mut known);
+        let written = write_to_existing((file, copy), options, &mut known);
         let is_same = known.is_same() || written.is_err() && !known.differs;
         anyhow::ensure!(is_same, CopyDiffers(copy.to_owned()));
         return written;
     }
     let mut records = 0;
     urldb_files::write_atomically_with(copy, |output| {
-        records = write(file, version, output)?;
+        records = write(file, options, output)?;
         anyhow::Ok(())
     })?;
     Ok(records)
 }
 
-fn write(file: &Path, version: Version, output: &mut impl Write) -> anyhow::Result<u64> {
+/// Compares the converted file with an existing copy. Skip lengths are known only after a record, so a
+/// temporary file has the records first.
+fn write_to_existing(
+    (file, copy): (&Path, &Path),
+    options: WriteOptions,
+    known: &mut ExistingCopy,
+) -> anyhow::Result<u64> {
+    if !options.skip_lengths {
+        let writer = Writer::new(BufWriter::new(known), Compression::Gzip);
+        return write_records(file, writer.with_version(options.version));
+    }
+    let mut records = 0;
+    // Dropped, it is removed.
+    PendingWrite::with(copy, |made| {
+        records = write(file, options, made)?;
+        made.rewind()?;
+        io::copy(made, known).map(drop)?;
+        anyhow::Ok(())
+    })?;
+    Ok(records)
+}
+
+fn write(file: &Path, options: WriteOptions, output: &mut File) -> anyhow::Result<u64> {
+    let writer = Writer::new(BufWriter::new(output), Compression::Gzip);
+    let writer = writer.with_version(options.version);
+    if options.skip_lengths {
+        write_records(file, writer.with_skip_lengths())
+    } else {
+        write_records(file, writer)
+    }
+}
+
+fn write_records(file: &Path, mut writer: Writer<impl Write>) -> anyhow::Result<u64> {
     let mut reader = Reader::open(file)?;
-    let mut writer = Writer::new(BufWriter::new(output), Compression::Gzip).with_version(version);
     let records = urldb_warc::convert::convert(&mut reader, &mut writer)?;
     writer.get_mut().flush().context("it cannot be written")?;
     Ok(records)
