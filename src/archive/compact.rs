@@ -19,7 +19,7 @@ pub fn plan_compaction(
     let mut thinner = RevisitThinner::new(options.keep_revisits, &own.failures);
     for line in catalogue.lines()? {
         if let Some(left_out) = thinner.add(&line?) {
-            plan.leave_out(&own, left_out);
+            plan.leave_out(&own, &left_out);
         }
     }
     plan.group(&own, options.max_size, true);

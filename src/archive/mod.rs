@@ -22,6 +22,8 @@
 //! - `remote`: the places of the archive as commands see them, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
 //! - `payload`: the verified bytes of a capture; [`retrieve`] finds them.
+//! - `pending_record`: records that are compressed in advance, or written in segments.
+//! - `segmented_records`: the segments that leave the archive with a record.
 //! - `store_replacement`: replaces files in the object store.
 //! - [`upload()`]: brings finished files into the object store.
 //! - `variants`: captures of one URL that request headers tell apart.
@@ -49,12 +51,16 @@ mod local_copies;
 pub mod origins;
 mod output_files;
 mod payload;
+mod pending_record;
 mod prune;
 mod quiet_periods;
 mod remote;
 mod requests;
 pub mod retrieve;
 pub mod rewrite;
+#[cfg(test)]
+mod segment_tests;
+mod segmented_records;
 pub mod store;
 mod store_replacement;
 mod stored;

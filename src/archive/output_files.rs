@@ -1,6 +1,5 @@
 //! The archive files that a run writes, and their index lines.
 
-use std::io::{self, Read};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -12,10 +11,11 @@ use urldb_warc::cdxj::RecordLocation;
 use urldb_warc::http::{StoredHead, StoredRequest};
 use urldb_warc::index::{IndexError, PendingLines};
 use urldb_warc::repair::{RecoveredFile, recover};
-use urldb_warc::writer::{FileSeries, PackedRecord, Packer, WriteOptions};
+use urldb_warc::writer::{ArchiveFile, FileSeries};
 use urldb_warc::{CdxjLine, RecordDraft, RecordId, RecordType, WarcDate};
 
 use super::keys::Keys;
+use super::pending_record::{PendingRecord, RecordBlock, write_options};
 use crate::ambient::Ambient;
 use crate::config;
 
@@ -23,44 +23,6 @@ use crate::config;
 const LONGEST_HOST: usize = 50;
 
 const NOT_INDEXED: &str = "cannot update the archive's index";
-
-pub(super) struct PendingRecord<'a> {
-    pub(super) draft: RecordDraft,
-    pub(super) block: RecordBlock<'a>,
-    /// The request of a response, unless it was a GET: the index key contains it.
-    pub(super) request: Option<StoredRequest>,
-}
-
-pub(super) enum RecordBlock<'a> {
-    /// Compressed already.
-    Packed(PackedRecord),
-    /// A body of this many bytes, read while the record is written.
-    Streamed(Box<dyn Read + 'a>, u64),
-}
-
-impl<'a> PendingRecord<'a> {
-    pub(super) fn new(draft: RecordDraft, body: impl Read + 'a, length: u64) -> Self {
-        Self {
-            draft,
-            block: RecordBlock::Streamed(Box::new(body), length),
-            request: None,
-        }
-    }
-
-    pub(super) fn without_body(draft: RecordDraft) -> Self {
-        Self::new(draft, io::empty(), 0)
-    }
-
-    /// Compresses the record now, if its body has at most `small` bytes.
-    pub(super) fn pack(mut self, packer: &mut Packer, small: u64) -> anyhow::Result<Self> {
-        if let RecordBlock::Streamed(body, length) = &mut self.block
-            && *length <= small
-        {
-            self.block = RecordBlock::Packed(packer.pack(&self.draft, body, *length)?);
-        }
-        Ok(self)
-    }
-}
 
 /// The run that writes a file, as described by the first record of the file. Nothing of it may change later.
 #[derive(Debug, Clone, Default)]
@@ -151,10 +113,38 @@ impl OutputFiles {
         }
     }
 
-    /// Writes a record, and returns the name of its file.
-    pub(super) fn append(&mut self, record: PendingRecord<'_>) -> anyhow::Result<String> {
+    /// Writes records that belong together, and returns the name of the file that has the first. The first
+    /// segments of all of them are in one file, one after another, so that an index finds the request of a
+    /// response. The other segments follow, in the next files too.
+    ///
+    /// # Errors
+    /// When a record cannot be written. Its segments are then cut off, except in a finished file.
+    pub(super) fn append(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<String> {
+        let file = self.next_file()?;
+        let (name, length) = (file.name().to_owned(), file.length());
+        let lines = match self.write_all(records) {
+            Ok(lines) => lines,
+            Err(error) => {
+                if let Some(file) = self.series.last_file().filter(|it| it.name() == name) {
+                    file.cut_to(length)?;
+                }
+                return Err(error);
+            }
+        };
+        if let Some(Ok(pending)) = &mut self.lines {
+            let added = lines.iter().try_for_each(|line| pending.add(line));
+            if let Err(error) = added {
+                // The records are archived. The next run indexes the file.
+                self.lines = Some(Err(error));
+            }
+        }
+        Ok(name)
+    }
+
+    /// The file for the next record; a new one, if the last one is full.
+    fn next_file(&mut self) -> anyhow::Result<&mut ArchiveFile> {
         let ambient = self.ambient;
-        let file = self.series.file(
+        self.series.file(
             || {
                 self.folder.make().with_context(|| {
                     let folder = self.folder.path().display();
@@ -163,39 +153,40 @@ impl OutputFiles {
                 warc_date((ambient.now)())
             },
             |date, name| warcinfo(&self.about, &random_id(ambient), date, name),
-        )?;
-        let PendingRecord {
-            draft,
-            block,
-            request,
-        } = record;
-        let extent = match block {
-            RecordBlock::Packed(packed) => file.append_packed(&packed),
-            RecordBlock::Streamed(body, length) => file.append(&draft, body, length),
-        }?;
-        let Some(Ok(lines)) = &mut self.lines else {
-            return Ok(file.name().to_owned());
-        };
-        let location = RecordLocation {
-            filename: file.name(),
-            extent,
-        };
-        let mut line = CdxjLine::of_record(
-            &draft.header,
-            http_head(&draft)?.as_ref(),
-            location,
-            urldb_canon::surt,
-        );
-        if let (Some(line), Some(request)) = (&mut line, &request) {
-            line.set_request(request, &Keys);
+        )
+    }
+
+    /// Writes records and returns their index lines.
+    fn write_all(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<Vec<CdxjLine>> {
+        let ambient = self.ambient;
+        let new_id = || random_id(ambient);
+        let (mut lines, mut segmented) = (vec![], vec![]);
+        for record in records {
+            let file = self.series.last_file().context("no archive file is open")?;
+            let extent = match record.block {
+                RecordBlock::Packed(packed) => Some(file.append_packed(&packed)?),
+                RecordBlock::Streamed(body, length) => {
+                    Some(file.append(&record.draft, body, length)?)
+                }
+                RecordBlock::Segmented(mut block) => {
+                    let extent = block.write_next(file, new_id)?;
+                    segmented.push(block);
+                    extent
+                }
+            };
+            let Some(extent) = extent else { continue };
+            let location = RecordLocation {
+                filename: file.name(),
+                extent,
+            };
+            lines.extend(line_of(&record.draft, location, record.request.as_ref())?);
         }
-        let added = line.map_or(Ok(()), |line| lines.add(&line));
-        let name = file.name().to_owned();
-        if let Err(error) = added {
-            // The record is archived. The next run indexes the file.
-            self.lines = Some(Err(error));
+        for mut block in segmented {
+            while !block.is_complete() {
+                block.write_next(self.next_file()?, new_id)?;
+            }
         }
-        Ok(name)
+        Ok(lines)
     }
 
     /// Removes the files, and forgets their lines: the index has lines of finished runs only.
@@ -247,11 +238,18 @@ fn labelled_host(label: &str) -> String {
     format!("{host}-{label}")
 }
 
-pub(super) fn write_options(options: &config::Archive) -> WriteOptions {
-    WriteOptions {
-        version: options.version,
-        skip_lengths: options.skip_lengths,
+/// The index line of a record, if it is a capture. `request` is that of a response, unless a GET.
+fn line_of(
+    draft: &RecordDraft,
+    location: RecordLocation<'_>,
+    request: Option<&StoredRequest>,
+) -> anyhow::Result<Option<CdxjLine>> {
+    let head = http_head(draft)?;
+    let mut line = CdxjLine::of_record(&draft.header, head.as_ref(), location, urldb_canon::surt);
+    if let (Some(line), Some(request)) = (&mut line, request) {
+        line.set_request(request, &Keys);
     }
+    Ok(line)
 }
 
 /// The head of a stored response, for its index line.

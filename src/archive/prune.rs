@@ -83,7 +83,7 @@ pub fn plan_removal(
         let is_old = *line.timestamp < *limit;
         if is_revisit(&line) {
             if is_old {
-                plan.leave_out(&own, left_out(&line));
+                plan.leave_out(&own, &left_out(&line));
             }
             continue;
         }
@@ -91,19 +91,13 @@ pub fn plan_removal(
         let superseded = latest.entry(subject).or_default().add(line);
         for line in superseded {
             if *line.timestamp < *limit && !is_needed(&line) {
-                plan.leave_out(&own, left_out(&line));
+                plan.leave_out(&own, &left_out(&line));
             }
         }
     }
     for failure in own_failures(&own) {
         if *failure.timestamp < *limit && !needed.urls.contains(&failure.url) {
-            plan.leave_out(
-                &own,
-                LeftOutRecord {
-                    position: failure.left_out.position.clone(),
-                    length: failure.left_out.length,
-                },
-            );
+            plan.leave_out(&own, &failure.left_out);
         }
     }
     plan.group(&own, options.max_size, false);

@@ -13,10 +13,10 @@ use urldb_warc::{CdxjLine, Reader, RecordType, WarcDate};
 
 use super::files::ArchiveFiles;
 use super::keys::Keys;
-use super::output_files::{
-    SOFTWARE, format_name, host_in_names, random_id, warc_date, write_options,
-};
+use super::output_files::{SOFTWARE, format_name, host_in_names, random_id, warc_date};
+use super::pending_record::write_options;
 use super::quiet_periods::{Failures, LeftOutRecord};
+use super::segmented_records::SegmentedRecords;
 use super::store_replacement::replace_in_store;
 use crate::ambient::Ambient;
 use crate::config::Config;
@@ -57,6 +57,8 @@ pub(super) struct OwnFiles {
     pub(super) failures: Failures,
     /// Records about such failures: URL, timestamp and position.
     pub(super) failure_records: Vec<FailureRecord>,
+    /// The segments of records.
+    pub(super) segmented: SegmentedRecords,
     /// Files that are left as they are, and why.
     pub(super) unsuitable: Vec<String>,
 }
@@ -82,7 +84,7 @@ impl OwnFiles {
             let path = path.as_ref();
             let file = urldb_files::open(path).with_context(|| format!("cannot read {name}"))?;
             let length = file.metadata()?.len();
-            match own.read_failures(&name, file) {
+            match own.read_records(&name, file) {
                 Ok(()) => own.files.push((name, length)),
                 Err(error) if error.is_damage() => own.unsuitable.push(format!(
                     "{name} is damaged and stays as it is: {error}; `urldb archive repair` sets aside what is damaged"
@@ -93,7 +95,15 @@ impl OwnFiles {
         Ok(own)
     }
 
-    fn read_failures(
+    /// Whether a file may be rewritten.
+    fn has(&self, name: &str) -> bool {
+        let found = self
+            .files
+            .binary_search_by(|(own, _)| own.as_str().cmp(name));
+        found.is_ok()
+    }
+
+    fn read_records(
         &mut self,
         name: &str,
         file: File,
@@ -102,6 +112,7 @@ impl OwnFiles {
         let mut reader = Reader::new(file)?;
         while let Some(record) = reader.next_record()? {
             let (extent, header) = record.finish_with_header()?;
+            self.segmented.add(name, extent, &header);
             let is_alone = header.get("WARC-Concurrent-To").is_none()
                 && header.get("WARC-Refers-To").is_none();
             if header.record_type() == Some(RecordType::Metadata)
@@ -132,16 +143,18 @@ impl OwnFiles {
 }
 
 impl RewritePlan {
-    /// Plans to leave a record out. Records of files that are not in the plan's files stay.
-    pub(super) fn leave_out(&mut self, own: &OwnFiles, record: LeftOutRecord) {
-        let (name, offset) = record.position;
-        let is_own = own
-            .files
-            .binary_search_by(|(own, _)| own.cmp(&name))
-            .is_ok();
-        if is_own {
-            self.captures += 1;
-            self.bytes += record.length;
+    /// Plans to leave a record out, with all its segments. Records of files that are not in the plan's files
+    /// stay.
+    pub(super) fn leave_out(&mut self, own: &OwnFiles, record: &LeftOutRecord) {
+        if !own.has(&record.position.0) {
+            return;
+        }
+        self.captures += 1;
+        let segments = own.segmented.leaving_with(&record.position);
+        let segments = segments.filter(|segment| own.has(&segment.position.0));
+        for LeftOutRecord { position, length } in segments.chain([record]) {
+            let (name, offset) = position.clone();
+            self.bytes += length;
             self.left_out.entry(name).or_default().push(offset);
         }
     }

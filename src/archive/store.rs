@@ -19,7 +19,6 @@ use urldb_verdict::{
     Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Observation, verified_digest,
 };
 use urldb_warc::draft::{Exchange, TruncationReason};
-use urldb_warc::writer::{Packer, WriteOptions};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
 use super::completeness::{is_good, missing_of, missing_rest, truncation};
@@ -27,23 +26,19 @@ use super::job_response::{JobResponse, bad_response_digest, fingerprint, redirec
 use super::keys::lookup_url;
 use super::known_content::{BAD_LEDGER, content_of, original};
 use super::origins::{EarlierOrigins, Origins};
-use super::output_files::{
-    OutputFiles, PendingRecord, Provenance, random_id, warc_date, write_options,
-};
+use super::output_files::{OutputFiles, Provenance, random_id, warc_date};
+use super::pending_record::{PendingRecord, RecordOptions, RecordPacker};
 use super::stored::{Stored, known_bad_response};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
 use crate::ledger::{BadResponse, Capture, Content, KnownCaptures, KnownOrigin, KnownOrigins};
-
-/// Bodies up to this many bytes are compressed in advance, in memory.
-const SMALL: u64 = 64 * 1024;
 
 /// The archive of a run.
 pub struct Archive {
     files: Mutex<OutputFiles>,
     origins: Origins,
     ambient: Ambient,
-    options: WriteOptions,
+    options: RecordOptions,
     digest: DigestAlgorithm,
     requests: ArchiveRequests,
 }
@@ -85,7 +80,7 @@ impl Archive {
             files: Mutex::new(files),
             origins,
             ambient,
-            options: write_options(how),
+            options: RecordOptions::new(how),
             digest: how.digest,
             requests: how.requests,
         }
@@ -96,7 +91,7 @@ impl Archive {
     pub fn writer<'a>(&'a self, earlier: EarlierOrigins<'a>) -> ArchiveWriter<'a> {
         ArchiveWriter {
             archive: self,
-            packer: Packer::new(self.options),
+            packer: RecordPacker::new(self.options),
             earlier,
             origins: KnownOrigins::new(),
         }
@@ -121,7 +116,7 @@ impl Archive {
 /// Builds records of observations, and writes them. Each thread has one.
 pub struct ArchiveWriter<'a> {
     archive: &'a Archive,
-    packer: Packer,
+    packer: RecordPacker,
     earlier: EarlierOrigins<'a>,
     /// The new records about hosts.
     origins: KnownOrigins,
@@ -412,9 +407,9 @@ impl ArchiveWriter<'_> {
         let head = response.response_head(length)?;
         let mut draft = exchange.response(&id, head, &payload, truncated)?;
         response.add_vary(&mut draft)?;
-        draft.add_block_digest(digest, bytes.reader()?)?;
         let captured = PendingRecord {
             request: response.stored_request(),
+            block_digest: Some(digest),
             ..PendingRecord::new(draft, bytes.reader()?, length)
         };
         let request = self.request(response, &exchange, &id)?;
@@ -436,8 +431,7 @@ impl ArchiveWriter<'_> {
         about: &RecordId,
     ) -> anyhow::Result<PendingRecord<'a>> {
         let draft = exchange.request(&self.new_id(), about, response.request_head()?)?;
-        let body = response.request_body();
-        Ok(PendingRecord::new(draft, body, body.len() as u64))
+        Ok(PendingRecord::of_bytes(draft, response.request_body()))
     }
 
     fn new_id(&self) -> RecordId {
@@ -456,32 +450,31 @@ impl ArchiveWriter<'_> {
         let JobResponse { job, hop, .. } = response;
         let origins =
             (archive.origins).of_response(job, hop, archive.digest, self.earlier, &new_id)?;
-        for (capture, id) in records.iter_mut().take(1).zip(&origins.named) {
-            capture.draft.add_concurrent(id)?;
+        if let Some(capture) = records.first_mut() {
+            for id in &origins.named {
+                capture.draft.add_concurrent(id)?;
+            }
         }
-        let about = records.len();
         let drafts = origins.new.iter().map(|new| new.draft.clone());
         records.extend(drafts.map(PendingRecord::without_body));
-        let files = self
+        let file = self
             .write(records)
             .inspect_err(|_| archive.origins.forget(&origins.new))?;
-        for (new, file) in origins.new.into_iter().zip(&files[about..]) {
+        for new in origins.new {
             let file = file.clone();
             self.origins
                 .insert(new.uri, KnownOrigin { file, ..new.known });
         }
-        Ok(files.into_iter().next().unwrap_or_default())
+        Ok(file)
     }
 
-    /// Writes records that belong together, and returns the names of their files.
-    fn write(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<Vec<String>> {
+    /// Writes records that belong together, and returns the name of the file that has them.
+    fn write(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<String> {
         let records = records.into_iter();
-        let records: Vec<_> = records
-            .map(|record| record.pack(&mut self.packer, SMALL))
-            .collect::<Result<_, _>>()?;
+        let records = records.map(|record| self.packer.pack(record));
+        let records = records.collect::<anyhow::Result<_>>()?;
         let files = self.archive.files.lock();
         let mut files = files.unwrap_or_else(PoisonError::into_inner);
-        let records = records.into_iter();
-        records.map(|record| files.append(record)).collect()
+        files.append(records)
     }
 }

@@ -14,6 +14,10 @@ pub(super) const MOST_TEXT: usize = 1000;
 /// Most bytes of stored files that are kept on this machine, if the file does not say.
 const CACHE_SIZE: u64 = 1_000_000_000;
 
+/// Least bytes of a segment: the longest HTTP head, and as much of the body of a request as an index reads
+/// (1 MiB), with room to spare.
+const LEAST_SEGMENT: u64 = 2_000_000;
+
 /// `[archive]`.
 #[derive(Debug, Clone)]
 pub struct Archive {
@@ -33,6 +37,8 @@ pub struct Archive {
     pub digest: DigestAlgorithm,
     /// Bytes of a WARC file after which the next file begins.
     pub max_size: u64,
+    /// Most bytes in the block of a record; runs write longer ones in segments. `None` for no limit.
+    pub segment_size: Option<u64>,
     /// Whether each record states its compressed length (`sl`).
     pub skip_lengths: bool,
     /// The revisits of a quiet period that a compaction keeps.
@@ -136,6 +142,7 @@ impl Default for Archive {
             version: Version::Warc11,
             digest: DigestAlgorithm::Sha256,
             max_size: 500_000_000,
+            segment_size: None,
             skip_lengths: false,
             keep_revisits: KeepRevisits::All,
             max_capture: 100_000_000,
@@ -166,6 +173,7 @@ pub(super) fn archive(section: Section<'_>) -> Archive {
             .unwrap_or(default.version),
         digest: section.choice("digest", &DIGESTS).unwrap_or(default.digest),
         max_size: section.bytes("max-size").unwrap_or(default.max_size),
+        segment_size: segment_size(&section),
         skip_lengths: section.flag("sl").unwrap_or(default.skip_lengths),
         keep_revisits: section
             .choice("keep-revisits", &KeepRevisits::NAMES)
@@ -181,6 +189,17 @@ pub(super) fn archive(section: Section<'_>) -> Archive {
     };
     section.finish();
     archive
+}
+
+/// The limit of blocks, large enough for an index to find in a first segment all that it needs.
+fn segment_size(section: &Section<'_>) -> Option<u64> {
+    let size = section.bytes("segment-size")?;
+    if size < LEAST_SEGMENT {
+        let room =
+            "`segment-size` should be at least \"2MB\", so that a first segment has the whole head";
+        section.wrong("segment-size", room);
+    }
+    Some(size.max(LEAST_SEGMENT))
 }
 
 /// The address of a server that replays the archive. Only output has it: no request goes there.

@@ -404,6 +404,15 @@ mod tests {
     }
 
     #[test]
+    fn a_first_segment_has_room_for_a_head() {
+        let text = "[archive]\nsegment-size = \"1MB\"\nsl = 1\n";
+        insta::assert_snapshot!(problems(text).join("\n"), @r#"
+        urldb.toml:2:16: `segment-size` should be at least "2MB", so that a first segment has the whole head
+        urldb.toml:3:6: `sl` should be true or false
+        "#);
+    }
+
+    #[test]
     fn a_proxy_has_no_secrets_in_its_url() {
         let text = "[network]\nproxy = \"http://me:hunter2@127.0.0.1:3128\"\nproxy-user = \"me\"\n";
         insta::assert_snapshot!(problems(text).join("\n"), @r#"

@@ -92,11 +92,11 @@ fn verify(archive: &Sandbox) {
     );
 }
 
-/// Three processes that have their files open at the same time; with files so small that each record
-/// begins another one too, under names of the same second.
+/// Three processes that have their files open at the same time; with files so small that each capture
+/// begins another one too, with its request, under names of the same second.
 #[test]
 fn processes_that_archive_at_once_lose_nothing() {
-    for (more, files) in [("", 1 + 1 + 1), ("max-size = 1\n", 22 + 11 + 11)] {
+    for (more, files) in [("", 1 + 1 + 1), ("max-size = 1\n", 11 + 11 + 11)] {
         let gate = Arc::new(Gate::default());
         let server = server(&gate, 3);
         let archive = Sandbox::new("");

@@ -88,6 +88,7 @@ mod archive_memento;
 mod archive_observed;
 mod archive_reading;
 mod archive_requests;
+mod archive_segments;
 mod archive_skip_lengths;
 mod archive_store;
 mod archive_trouble;

@@ -45,7 +45,7 @@ impl Spool {
     }
 
     /// A reader over all of it.
-    pub fn reader(&mut self) -> io::Result<impl Read + '_> {
+    pub fn reader(&mut self) -> io::Result<impl Read + Seek + '_> {
         self.file.seek(SeekFrom::Start(0))?;
         Ok((&mut self.file).take(self.length))
     }

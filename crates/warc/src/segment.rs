@@ -33,31 +33,77 @@ pub fn split_record<E: From<InvalidField>>(
     mut new_id: impl FnMut() -> RecordId,
     mut write: impl FnMut(&Header, &mut dyn Read, u64) -> Result<(), E>,
 ) -> Result<(), E> {
-    let limit = limit.max(1);
-    if block_length <= limit {
-        return write(header, &mut block, block_length);
+    let mut headers = SegmentHeaders::new(header.clone(), block_length, limit);
+    while let Some((segment, length)) = headers.next_segment(&mut new_id)? {
+        write(&segment, &mut (&mut block).take(length), length)?;
     }
-    let mut left = block_length;
-    for number in 1u64.. {
-        let length = left.min(limit);
-        left -= length;
-        let mut segment = match number {
-            1 => first_segment(header),
-            _ => continuation(header, &new_id())?,
+    Ok(())
+}
+
+/// The headers of the segments of a record, for callers that write the segments themselves.
+#[derive(Clone, Debug)]
+pub struct SegmentHeaders {
+    whole: Header,
+    block_length: u64,
+    limit: u64,
+    /// The number of the next segment.
+    number: u64,
+    /// Bytes of the block that are in no segment yet.
+    left: u64,
+    is_complete: bool,
+}
+
+impl SegmentHeaders {
+    /// Segments with blocks of at most `limit` bytes (at least one), of a record whose block has
+    /// `block_length` bytes.
+    pub fn new(whole: Header, block_length: u64, limit: u64) -> Self {
+        Self {
+            whole,
+            block_length,
+            limit: limit.max(1),
+            number: 1,
+            left: block_length,
+            is_complete: false,
+        }
+    }
+
+    /// Whether all segments have been returned.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// The header of the next segment, and the length of its block in bytes; `None` after the last one. The
+    /// only segment of a record that fits is the record itself. `new_id` makes the id of a continuation.
+    ///
+    /// # Errors
+    /// A field that cannot be written.
+    pub fn next_segment(
+        &mut self,
+        new_id: impl FnOnce() -> RecordId,
+    ) -> Result<Option<(Header, u64)>, InvalidField> {
+        if self.is_complete {
+            return Ok(None);
+        }
+        let length = self.left.min(self.limit);
+        self.left -= length;
+        self.is_complete = self.left == 0;
+        if length == self.block_length {
+            return Ok(Some((self.whole.clone(), length)));
+        }
+        let mut segment = match self.number {
+            1 => first_segment(&self.whole),
+            _ => continuation(&self.whole, &new_id())?,
         };
-        segment.push(NUMBER, number.to_string())?;
-        if left == 0 {
-            segment.push(TOTAL, block_length.to_string())?;
-            if let Some(reason) = header.get(TRUNCATED) {
+        segment.push(NUMBER, self.number.to_string())?;
+        self.number += 1;
+        if self.is_complete {
+            segment.push(TOTAL, self.block_length.to_string())?;
+            if let Some(reason) = self.whole.get(TRUNCATED) {
                 segment.push(TRUNCATED, reason)?;
             }
         }
-        write(&segment, &mut (&mut block).take(length), length)?;
-        if left == 0 {
-            break;
-        }
+        Ok(Some((segment, length)))
     }
-    Ok(())
 }
 
 fn first_segment(whole: &Header) -> Header {
@@ -192,6 +238,20 @@ impl SegmentJoiner {
 /// `WARC-Segment-Number`; `None` if absent or not a number.
 pub(crate) fn number(header: &Header) -> Option<u64> {
     header.get(NUMBER)?.parse().ok()
+}
+
+/// The id of the record that a segment belongs to, without brackets; `None` if the record is no segment.
+pub(crate) fn origin(header: &Header) -> Option<&str> {
+    number(header)?;
+    let id = header
+        .get(ORIGIN)
+        .or_else(|| header.get("WARC-Record-ID"))?;
+    Some(strip_brackets(id))
+}
+
+/// Whether the record is the last segment of another.
+pub(crate) fn is_last(header: &Header) -> bool {
+    header.get(TOTAL).is_some()
 }
 
 fn is_one_of(text: &str, names: &[&str]) -> bool {

@@ -235,13 +235,21 @@ fn scan_files(
     selected: Option<&SelectedCaptures>,
     warn: &mut dyn FnMut(String),
 ) -> anyhow::Result<Vec<PackagedFile>> {
-    let names = match selected {
-        None => catalogue.files.with_records()?,
-        Some(selected) => selected.files().map(str::to_owned).collect(),
-    };
+    let mut names = catalogue.files.with_records()?;
+    let mut with_captures = names.len();
+    if let Some(selected) = selected {
+        // The other files may have segments of records in these.
+        names.retain(|name| selected.in_file(name).is_none());
+        names.splice(0..0, selected.files().map(str::to_owned));
+        with_captures = selected.files().count();
+    }
+    let none = HashSet::new();
     let (mut files, mut known, mut scan) = (vec![], FileNames::default(), Scan::default());
-    for source in names {
-        let wanted = selected.and_then(|selected| selected.in_file(&source));
+    for (at, source) in names.into_iter().enumerate() {
+        if at >= with_captures && scan.incomplete() == 0 {
+            break;
+        }
+        let wanted = selected.map(|selected| selected.in_file(&source).unwrap_or(&none));
         let scanned = open(catalogue, &source).and_then(|input| scan.read(input, wanted));
         let shown = sanitize(&source).into_owned();
         let scanned = match scanned {
@@ -262,6 +270,12 @@ fn scan_files(
                 missing: scanned.missing,
             });
         }
+    }
+    if scan.incomplete() > 0 {
+        let records = scan.incomplete();
+        warn(format!(
+            "records whose last segment is not in the archive: {records}"
+        ));
     }
     Ok(files)
 }

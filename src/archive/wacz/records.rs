@@ -77,11 +77,18 @@ pub(super) struct ScannedFile {
 /// Reads the archive files of a package, one after another.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// The ids of records whose continuations belong to them.
+    /// The ids of exported records whose continuations belong to them.
     segmented: HashSet<RecordId>,
+    /// The ids of records whose last segment was read.
+    ended: HashSet<RecordId>,
 }
 
 impl Scan {
+    /// The number of exported records whose last segment was not in the files.
+    pub(super) fn incomplete(&self) -> usize {
+        self.segmented.difference(&self.ended).count()
+    }
+
     /// Finds the records to export in a file: all of them, or the captures at the `wanted` offsets and
     /// the records that belong to them.
     ///
@@ -101,13 +108,17 @@ impl Scan {
         let mut window = RecentRecords::new(wanted);
         let mut problems = ProblemList::default();
         let mut missing = wanted.cloned().unwrap_or_default();
+        let mut has_selected = false;
         loop {
             match self.read_record(&mut reader, wanted) {
                 Ok(None) => break,
                 Ok(Some(record)) => {
                     record.form?;
                     missing.remove(&record.entry.extent.offset);
-                    window.add(record.entry);
+                    has_selected |= record.is_selected;
+                    if window.add(record.entry) {
+                        self.segmented.extend(record.first_segment);
+                    }
                 }
                 Err(error) if error.is_damage() => {
                     problems.add(format!("damaged, and so left out: {error}"));
@@ -121,7 +132,7 @@ impl Scan {
             let missing = missing.len();
             problems.add(format!("{missing} captures are not where the index says"));
         }
-        if wanted.is_some_and(|wanted| wanted.len() == missing.len()) {
+        if wanted.is_some() && !has_selected {
             records = KeptRecords::default();
         }
         Ok(ScannedFile {
@@ -144,13 +155,15 @@ impl Scan {
         let (extent, header) = record.finish_with_header()?;
         let id = id_in(&header, "WARC-Record-ID");
         let is_wanted = wanted.is_none_or(|offsets| offsets.contains(&extent.offset));
-        if is_wanted && header.get("WARC-Segment-Number").is_some() {
-            self.segmented.extend(id.clone());
-        }
+        let is_segment = header.get("WARC-Segment-Number").is_some();
         let origin = id_in(&header, "WARC-Segment-Origin-ID");
-        let is_kept = is_wanted
-            || header.record_type() == Some(RecordType::Warcinfo)
-            || origin.is_some_and(|origin| self.segmented.contains(&origin));
+        let first_segment = id.clone().filter(|_| is_segment && origin.is_none());
+        let continues = |origin: &RecordId| self.segmented.contains(origin);
+        let is_selected = is_wanted || origin.as_ref().is_some_and(continues);
+        let is_kept = is_selected || header.record_type() == Some(RecordType::Warcinfo);
+        if header.get("WARC-Segment-Total-Length").is_some() {
+            self.ended.extend(origin);
+        }
         let relations = ["WARC-Concurrent-To", "WARC-Refers-To"].map(|name| id_in(&header, name));
         let relations = match header.record_type() {
             // The original of a revisit is among the wanted captures.
@@ -161,6 +174,8 @@ impl Scan {
         let is_origin = header.target_uri().is_some_and(is_origin_uri);
         Ok(Some(ReadRecord {
             form,
+            is_selected,
+            first_segment,
             entry: RecentRecord {
                 extent,
                 id,
@@ -175,6 +190,10 @@ impl Scan {
 /// A record, or why no package can have its file.
 struct ReadRecord {
     form: anyhow::Result<()>,
+    /// Whether the record is a wanted capture, or continues an exported record.
+    is_selected: bool,
+    /// The id of the record, if it is the first of several segments.
+    first_segment: Option<RecordId>,
     entry: RecentRecord,
 }
 
@@ -237,17 +256,20 @@ impl RecentRecords {
         }
     }
 
-    fn add(&mut self, mut new: RecentRecord) {
+    /// Adds the next record, and returns whether it is exported, as far as the records before it tell.
+    fn add(&mut self, mut new: RecentRecord) -> bool {
         for known in &mut self.entries {
             if known.belongs_to(&new) {
                 known.is_kept |= new.is_wanted;
                 new.is_kept |= known.is_wanted;
             }
         }
+        let is_kept = new.is_kept;
         self.entries.push_back(new);
         while self.entries.len() > self.size {
             self.pass();
         }
+        is_kept
     }
 
     fn pass(&mut self) {

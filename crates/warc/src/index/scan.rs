@@ -1,5 +1,6 @@
 //! Makes index lines of the records in an archive file.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,10 +15,13 @@ use crate::header::{Header, RecordType};
 use crate::http::{HeadBytes, StoredBody, StoredHead, StoredRequest};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{ReadError, Record};
-use crate::segment::is_segment;
+use crate::segment::{self, is_segment};
 
-/// Passes the lines of an archive file, which name it `filename`, to `add_line`, in the order of the file.
-/// Returns the records that have none. Behind damage, bytes that look like a record are taken for one, as in a
+/// Limit of the number of lines that wait for the last segments of their records.
+const MAX_WAITING: usize = 10_000;
+
+/// Passes the lines of an archive file, which name it `filename`, to `add_line`: in the order of the file, but
+/// for those of segmented records, which come last. Returns the records that have none. Behind damage, bytes that look like a record are taken for one, as in a
 /// repair.
 ///
 /// # Errors
@@ -29,6 +33,7 @@ pub(super) fn scan_file(
     mut add_line: impl FnMut(CdxjLine) -> Result<(), IndexError>,
 ) -> Result<LeftOutRecords, IndexError> {
     let mut matcher = RequestMatcher::default();
+    let mut segmented = SegmentedLines::default();
     let mut left_out = LeftOutRecords::default();
     let mut added = Ok(());
     let read_items = |record: Record<'_, _>, add: &mut dyn FnMut(ScannedRecord)| {
@@ -41,8 +46,12 @@ pub(super) fn scan_file(
                     left_out.add(record.offset, cause);
                 }
                 let set_request =
-                    |line: &mut CdxjLine, request: &_| line.set_request(request, keys);
-                let line = matcher.add(&record.header, record.line, record.request, set_request);
+                    |(line, _): &mut PendingLine, request: &_| line.set_request(request, keys);
+                segmented.add_reason(&record.header);
+                let origin = segment::origin(&record.header).map(str::to_owned);
+                let line = record.line.map(|line| (line, origin));
+                let line = matcher.add(&record.header, line, record.request, set_request);
+                let line = line.and_then(|line| segmented.hold(line));
                 added = line.map_or(Ok(()), &mut add_line);
             }
             ScanEvent::Fault(fault) => {
@@ -56,9 +65,57 @@ pub(super) fn scan_file(
         }
     });
     added?;
-    matcher.end_file().try_for_each(add_line)?;
+    let rest = matcher.end_file();
+    let rest: Vec<CdxjLine> = rest.filter_map(|line| segmented.hold(line)).collect();
+    rest.into_iter()
+        .chain(segmented.end_file())
+        .try_for_each(add_line)?;
     scanned.map_err(at(path))?;
     Ok(left_out)
+}
+
+/// A line, and the id of its record if that is a first segment.
+type PendingLine = (CdxjLine, Option<String>);
+
+/// The lines of segmented records. Whether such a record is truncated is in its last segment.
+#[derive(Default)]
+struct SegmentedLines {
+    waiting: Vec<(CdxjLine, String)>,
+    /// The reasons of `WARC-Truncated`, by the id of the first segment.
+    reasons: HashMap<String, String>,
+}
+
+impl SegmentedLines {
+    /// Notes that a continuation says why the whole record is truncated.
+    fn add_reason(&mut self, header: &Header) {
+        if header.record_type() == Some(RecordType::Continuation)
+            && self.reasons.len() < MAX_WAITING
+            && let (Some(origin), Some(reason)) =
+                (segment::origin(header), header.get("WARC-Truncated"))
+        {
+            self.reasons.insert(origin.to_owned(), reason.to_owned());
+        }
+    }
+
+    /// Keeps the line of a first segment until the end of the file, and returns any other.
+    fn hold(&mut self, (line, origin): PendingLine) -> Option<CdxjLine> {
+        match origin {
+            Some(origin) if self.waiting.len() < MAX_WAITING => {
+                self.waiting.push((line, origin));
+                None
+            }
+            _ => Some(line),
+        }
+    }
+
+    fn end_file(self) -> impl Iterator<Item = CdxjLine> {
+        let Self { waiting, reasons } = self;
+        waiting.into_iter().map(move |(mut line, origin)| {
+            let reason = reasons.get(&origin).cloned();
+            line.truncated = line.truncated.or(reason);
+            line
+        })
+    }
 }
 
 /// The data of a record that an index needs.

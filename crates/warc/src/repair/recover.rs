@@ -1,16 +1,21 @@
 //! Finishes the archive files of processes that died.
 //!
-//! The records of an `.open` file up to the first damaged one get the final name. The rest is saved in
+//! The records of an `.open` file up to the first damaged one get the final name. So do those before a
+//! record whose last segments are missing, if the file has its first segment. The rest is saved in
 //! `NAME.warc.gz.at-OFFSET.damaged`, for a person to examine.
 
+use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use crate::extent::Extent;
 use crate::files::names::OPEN_SUFFIX;
 use crate::files::{ARCHIVE_SUFFIX, names_in};
 use crate::fs::{self, DirectoryLock, FileError, at, remove_if_there, replace};
+use crate::header::{Header, RecordType};
 use crate::reader::{ReadError, Reader};
+use crate::segment;
 use crate::writer::archive_file::publish;
 
 /// The outcome for one `.open` file.
@@ -22,7 +27,7 @@ pub struct RecoveredFile {
     pub records: u64,
     /// The file with the damaged rest; `None` if there is no damage.
     pub damaged: Option<PathBuf>,
-    /// The error in the first damaged record.
+    /// The error in the first damaged record, or in the first one that lacks segments.
     pub fault: Option<String>,
 }
 
@@ -101,6 +106,38 @@ struct ReadablePart {
     records: u64,
     length: u64,
     fault: Option<String>,
+    /// Records whose last segment was not read yet, by the id of the first one: the offset, and the number
+    /// of records before it.
+    segmented: HashMap<String, (u64, u64)>,
+}
+
+/// Limit of the number of records whose segments are mixed in one file.
+const MAX_SEGMENTED: usize = 1_000;
+
+impl ReadablePart {
+    fn add(&mut self, extent: Extent, header: &Header) {
+        if let Some(origin) = segment::origin(header) {
+            if segment::is_last(header) {
+                self.segmented.remove(origin);
+            } else if header.record_type() != Some(RecordType::Continuation)
+                && self.segmented.len() < MAX_SEGMENTED
+            {
+                let start = (extent.offset, self.records);
+                self.segmented.insert(origin.to_owned(), start);
+            }
+        }
+        self.records += 1;
+        self.length = extent.offset + extent.length;
+    }
+
+    /// Ends before the first record that lacks segments: its process died while it wrote them.
+    fn leave_incomplete_out(&mut self) {
+        if let Some((offset, records)) = self.segmented.values().min().copied() {
+            let fault = || format!("segments of the record at byte {offset} are missing");
+            self.fault = self.fault.take().or_else(|| Some(fault()));
+            (self.length, self.records) = (offset, records);
+        }
+    }
 }
 
 fn readable_part(file: &File) -> Result<ReadablePart, ReadError> {
@@ -109,15 +146,15 @@ fn readable_part(file: &File) -> Result<ReadablePart, ReadError> {
         Err(error) if error.is_damage() => readable.fault = Some(error.to_string()),
         other => other?,
     }
+    readable.leave_incomplete_out();
     Ok(readable)
 }
 
 fn count_records(file: &File, readable: &mut ReadablePart) -> Result<(), ReadError> {
     let mut reader = Reader::new(BufReader::new(file))?;
     while let Some(record) = reader.next_record()? {
-        let extent = record.finish()?;
-        readable.records += 1;
-        readable.length = extent.offset + extent.length;
+        let (extent, header) = record.finish_with_header()?;
+        readable.add(extent, &header);
     }
     Ok(())
 }

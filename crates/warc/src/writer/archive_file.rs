@@ -13,6 +13,7 @@ use crate::draft::RecordDraft;
 use crate::extent::Extent;
 use crate::files::names::{ARCHIVE_SUFFIX, OPEN_SUFFIX, is_safe};
 use crate::fs::{self, DirectoryLock, FileError, at, remove_if_there, sync_directory_of};
+use crate::header::Header;
 use crate::writer::{Compression, PackedRecord, WriteError, WriteOptions, Writer};
 
 /// Why a file could not be created, added to or finished.
@@ -109,6 +110,18 @@ impl ArchiveFile {
         written.map_err(|source| self.undo(source))
     }
 
+    /// Adds a record with this header and block, such as a segment. The bytes of a record that fails are cut
+    /// off.
+    pub fn append_record(
+        &mut self,
+        header: &Header,
+        block: impl Read,
+        block_length: u64,
+    ) -> Result<Extent, ArchiveFileError> {
+        let written = self.writer.write_record(header, block, block_length);
+        written.map_err(|source| self.undo(source))
+    }
+
     /// Adds a packed record, which must have been packed with the options of this file.
     pub fn append_packed(&mut self, packed: &PackedRecord) -> Result<Extent, ArchiveFileError> {
         let written = self.writer.write_packed(packed);
@@ -127,6 +140,17 @@ impl ArchiveFile {
         let mut file = self.writer.get_ref();
         file.set_len(valid_length)?;
         file.seek(SeekFrom::Start(valid_length)).map(drop)
+    }
+
+    /// Cuts off the records from `length` on, the [`ArchiveFile::length`] before one of them.
+    ///
+    /// # Errors
+    /// When the file cannot be cut.
+    pub fn cut_to(&mut self, length: u64) -> Result<(), ArchiveFileError> {
+        self.writer.return_to(length);
+        self.cut_back().map_err(at(&self.open_path))?;
+        self.writer.resume();
+        Ok(())
     }
 
     /// The final name, without a directory, as in index lines.

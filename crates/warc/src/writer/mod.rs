@@ -142,6 +142,11 @@ impl<W: Write> Writer<W> {
         self.member.output_mut()
     }
 
+    /// Continues at an earlier position, after which the caller cuts the output off.
+    pub(crate) fn return_to(&mut self, position: u64) {
+        self.position = self.position.min(position);
+    }
+
     /// Allows writing again after a failed record. The caller has first cut the output back to
     /// [`Writer::position`].
     pub fn resume(&mut self) {

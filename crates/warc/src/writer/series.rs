@@ -47,7 +47,7 @@ impl FileSeries {
     }
 
     /// Sets the size in bytes from which a file is finished and the next one begins. Files are a
-    /// little longer than that, because no record is cut; [`split_record`](crate::segment::split_record)
+    /// little longer than that, because no record is cut; [`SegmentHeaders`](crate::segment::SegmentHeaders)
     /// divides records that are too long.
     #[must_use]
     pub fn with_target_size(mut self, bytes: u64) -> Self {
@@ -71,6 +71,12 @@ impl FileSeries {
             None => self.begin(&now()?, warcinfo)?,
         };
         Ok(self.current.insert(file))
+    }
+
+    /// The file that was written to last, whatever its length: for records that belong to the one before.
+    /// `None` before the first record.
+    pub fn last_file(&mut self) -> Option<&mut ArchiveFile> {
+        self.current.as_mut()
     }
 
     /// Creates the next file. The serial number distinguishes files of processes that start within the

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use urldb_warc::index::{index_lines_of, rebuild_index};
+use urldb_warc::repair::recover;
 use urldb_warc::segment::split_record;
 use urldb_warc::verify::verify_archive;
 use urldb_warc::{Compression, Digest, DigestAlgorithm, FindingCode, Header, RecordType, Writer};
@@ -185,4 +187,70 @@ fn a_damaged_segment_is_missing() {
             FindingCode::SegmentMissing
         ]
     );
+}
+
+const CUT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhello";
+
+/// The members of a response of which the connection broke, in several segments.
+fn broken_off() -> Vec<Vec<u8>> {
+    let mut parts = segments(DigestAlgorithm::Sha256, "hello", CUT, 20);
+    let last = parts.pop().expect("several");
+    let last = String::from_utf8(last).expect("text");
+    let truncated = "WARC-Truncated: disconnect\r\nContent-Length: ";
+    parts.push(last.replace("Content-Length: ", truncated).into_bytes());
+    parts.iter().map(|part| gzip(part)).collect()
+}
+
+#[test]
+fn an_index_knows_that_a_record_in_segments_is_truncated() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // More records are between the segments than a response waits for its request.
+    let other = gzip(&crate::verify::records()[0]);
+    let others: Vec<u8> = std::iter::repeat_n(other, 20).flatten().collect();
+    let parts = broken_off();
+    let (last, first) = parts.split_last().expect("several");
+    let file = [first.concat(), others, last.clone()].concat();
+    fs::write(dir.path().join("a.warc.gz"), file).expect("written");
+    rebuild_index(dir.path(), &key).expect("an index");
+    let lines = index_lines_of(&dir.path().join("a.warc.gz"), &key).expect("readable");
+    let truncated: Vec<_> = lines
+        .iter()
+        .map(|line| (line.url.as_str(), line.truncated.as_deref()))
+        .collect();
+    assert_eq!(truncated, [(URL, Some("disconnect"))]);
+}
+
+/// A process that dies while it writes segments leaves none, if the file has the first one. Records of which all
+/// segments are there stay.
+#[test]
+fn recovery_leaves_no_beginning_of_a_record() {
+    let block = format!("{CHUNKED}{BODY}");
+    let digested = "hello world and more";
+    let whole = segments(DigestAlgorithm::Sha256, digested, &block, 30);
+    let whole: Vec<Vec<u8>> = whole.iter().map(|segment| gzip(segment)).collect();
+    let whole = whole.concat();
+    let before = gzip(&crate::verify::records()[0]);
+    let file = [before.clone(), whole].concat();
+    for cut in 0..=file.len() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("a.warc.gz.open"), &file[..cut]).expect("written");
+        let recovered = recover(dir.path()).expect("recovered");
+        let is_whole = cut == file.len();
+        let left = match cut {
+            _ if is_whole => file.len(),
+            _ if cut >= before.len() => before.len(),
+            _ => 0,
+        };
+        let path = dir.path().join("a.warc.gz");
+        let kept = fs::read(&path).unwrap_or_default();
+        assert_eq!(kept.len(), left, "{cut}: {recovered:?}");
+        let aside = recovered[0].damaged.as_ref().map(fs::read);
+        let aside = aside.map(|aside| aside.expect("readable"));
+        let aside = aside.unwrap_or_default();
+        assert_eq!(aside, file[left..cut], "{cut}: no byte is lost");
+        // All records of these tests have one id.
+        if left > 0 && !is_whole {
+            assert_eq!(codes(kept), [], "{cut}");
+        }
+    }
 }
