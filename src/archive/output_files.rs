@@ -202,9 +202,13 @@ impl OutputFiles {
             .series
             .finish()
             .context("cannot finish the archive file")?;
-        let Some(lines) = self.lines else {
+        let Some(mut lines) = self.lines else {
             return Ok(files);
         };
+        if let Ok(lines) = &mut lines {
+            let names = files.iter().filter_map(|path| path.file_name());
+            names.for_each(|name| lines.add_file(&name.to_string_lossy()));
+        }
         match lines.and_then(PendingLines::merge_into_index) {
             Err(error) if error.is_damaged_index() => {
                 urldb_warc::index::rebuild_index(self.folder.path(), &Keys).map(drop)

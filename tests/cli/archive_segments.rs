@@ -63,6 +63,11 @@ fn gets(sandbox: &Sandbox, text: &str) {
     assert_eq!(sha256(fs::read(sandbox.path("got")).unwrap()), digest);
 }
 
+/// The next capture is of a later second than the last, so it is the one that `get` takes.
+fn next_second() {
+    thread::sleep(Duration::from_millis(1100));
+}
+
 fn archive_files(sandbox: &Sandbox) -> usize {
     sandbox.files("archive", ".warc.gz").len()
 }
@@ -149,8 +154,7 @@ fn a_pruned_record_leaves_no_segment() {
         ),
     );
     site.serve("/long", Reply::ok(&second));
-    // A capture of a later second.
-    thread::sleep(Duration::from_millis(1100));
+    next_second();
     sandbox.ok("run");
     let added = bytes_of_files(&sandbox) - before;
     sandbox
@@ -186,6 +190,7 @@ fn a_killed_run_leaves_no_half_record_that_counts() {
                 killed.write(&format!("archive/{name}"), bytes);
             }
         }
+        next_second();
         killed
             .ok("run")
             .says("an earlier run left an unfinished archive file");
@@ -228,4 +233,45 @@ fn segments_of_a_shard_enter_the_archive() {
     assert!(archive_files(&sandbox) >= 3);
     verify(&sandbox);
     gets(&sandbox, &long);
+}
+
+/// The ledger names the file of the first segment. A lost file with the others is noticed too: by a run, and by
+/// `repair`, here and in a place.
+#[test]
+fn a_lost_segment_is_captured_again() {
+    let long = text(5_000_000, 10);
+    for (is_stored, first) in [(false, "run"), (true, "run"), (false, "archive repair")] {
+        let place = tempfile::tempdir().unwrap();
+        let url = format!("file://{}", place.path().display());
+        let stores = format!("stores = [{url:?}]\ncache-size = 0\n");
+        let stores = if is_stored { stores.as_str() } else { "" };
+        let (_site, sandbox) = repository(&format!("{SMALL_FILES}{stores}"), &long);
+        sandbox.ok("run");
+        let folder = if is_stored {
+            place.path().join("")
+        } else {
+            sandbox.path("archive")
+        };
+        // The files of the captures, and one that has the second segment only.
+        let names = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
+        let mut names: Vec<_> = names
+            .filter(|it| it.extension().is_some_and(|end| end == "gz"))
+            .collect();
+        names.sort();
+        let captures = sandbox.captures();
+        let lost = names.iter().find(|it| {
+            let name = it.file_name().unwrap().to_str().unwrap();
+            it.metadata().unwrap().len() > 500_000 && !captures.contains(name)
+        });
+        fs::remove_file(lost.unwrap()).unwrap();
+        if first != "run" {
+            sandbox.ok(first);
+        }
+        next_second();
+        sandbox.urldb("run");
+        gets(&sandbox, &long);
+        let again = sandbox.captures();
+        sandbox.urldb("run");
+        assert_eq!(sandbox.captures(), again, "captured again once");
+    }
 }

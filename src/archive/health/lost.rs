@@ -9,6 +9,7 @@ use urldb_warc::files::{FileSource, is_archive_name, names_in};
 use urldb_warc::{CdxjLine, Digest, Reader, WarcDate};
 
 use super::fact::Fact;
+use super::unfinished::with_unfinished_records;
 use crate::archive::catalogue::Catalogue;
 use crate::archive::files::ArchiveFiles;
 use crate::archive::remote::{FileCache, open_stores};
@@ -24,7 +25,7 @@ const MISSING: &str = ".missing";
 /// The captures of the ledger that are nowhere.
 #[derive(Debug, Default)]
 pub struct LostCaptures {
-    /// The files that they were in.
+    /// The files that they were in, or began in.
     pub files: BTreeSet<String>,
     /// Facts for people.
     pub facts: Vec<Fact>,
@@ -54,7 +55,14 @@ pub fn lost_captures(
         ledger.close(host);
     }
     let mut found = LostCaptures::default();
-    if gone.is_empty() || !holdings.is_complete {
+    if !holdings.is_complete {
+        return Ok(found);
+    }
+    let lost = holdings.lost();
+    if !lost.is_empty() {
+        found.files = with_unfinished_records(config, &lost);
+    }
+    if gone.is_empty() {
         return Ok(found);
     }
     let files = ArchiveFiles::open(config).ok();
@@ -169,6 +177,15 @@ impl Holdings {
         }
         let end = manifest.end_of(name);
         end.is_none_or(|end| self.names.contains(end))
+    }
+
+    /// The names of files that the archive had, and that are nowhere.
+    fn lost(&self) -> BTreeSet<String> {
+        let Some(manifest) = &self.manifest else {
+            return self.had.clone();
+        };
+        let files = manifest.files().map(|file| file.name);
+        files.filter(|name| !self.names.contains(name)).collect()
     }
 
     fn standing(&self, name: &str) -> Standing {

@@ -4,12 +4,14 @@
 //! - `survey`: what the places answer.
 //! - `lost`: files that are nowhere.
 //! - `restore`: the decisions that a person makes by `urldb archive repair`.
+//! - `unfinished`: records of which a lost file had segments.
 //! - `unnamed`: takes in files that no manifest names.
 
 mod fact;
 mod lost;
 mod restore;
 mod survey;
+mod unfinished;
 mod unnamed;
 
 use std::time::Duration;

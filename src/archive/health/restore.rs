@@ -13,6 +13,7 @@ use urldb_warc::files::{archive_file_name, is_archive_name, is_index_file};
 
 use super::lost::joined_from;
 use super::survey::{Place, Survey};
+use super::unfinished::with_unfinished_records;
 use crate::ambient::Ambient;
 use crate::archive::adoption::{adopt, ensure_sound};
 use crate::archive::files::is_copy;
@@ -379,7 +380,8 @@ fn records_of(file: &RootFile) -> anyhow::Result<u64> {
     Ok(records)
 }
 
-/// Drops the captures in these files from the ledger, so that the next run captures the content in full.
+/// Drops the captures in these files from the ledger, and those of files whose records go on in these files, so
+/// that the next run captures the content in full.
 ///
 /// # Errors
 /// When the ledger cannot be read or written.
@@ -389,10 +391,12 @@ pub fn forget_captures(
     ambient: Ambient,
 ) -> anyhow::Result<()> {
     let folder = config.ledger_root();
+    let mut files = files.clone();
+    files.extend(with_unfinished_records(config, &files));
     let mut ledger = crate::ledger::Ledger::new(&folder);
     for domain in crate::ledger::domains(&folder, |_| true)? {
         ledger.open(&domain)?;
-        ledger.forget_captures(&domain, files, ambient.now_in_seconds())?;
+        ledger.forget_captures(&domain, &files, ambient.now_in_seconds())?;
         ledger.close(&domain);
     }
     ledger.save()

@@ -231,10 +231,15 @@ impl PendingLines {
     pub fn add(&mut self, line: &CdxjLine) -> Result<(), IndexError> {
         let rendered = render(&self.dir.join(INDEX_DIRECTORY), line)?;
         write_line(&mut self.lines, &rendered).map_err(at(&self.dir))?;
-        if !self.files.contains(&line.filename) {
-            self.files.insert(line.filename.clone());
-        }
+        self.add_file(&line.filename);
         Ok(())
+    }
+
+    /// Makes an archive file count as indexed that has no lines, such as one with segments only.
+    pub fn add_file(&mut self, name: &str) {
+        if !self.files.contains(name) {
+            self.files.insert(name.to_owned());
+        }
     }
 
     /// Adds all lines to the index, which is created if missing. Afterwards their archive files count as
