@@ -39,6 +39,12 @@ impl Payload<'_> {
         passed_over.find(|capture| capture.truncated.is_some())
     }
 
+    /// Whether the archive has all segments of the record.
+    pub(super) fn is_joined(&self) -> bool {
+        let problem = self.segments.as_ref().and_then(StoredSegments::problem);
+        problem.is_none()
+    }
+
     /// Whether both are the same capture.
     pub fn is_of(&self, other: &Self) -> bool {
         let place = |payload: &Self| {

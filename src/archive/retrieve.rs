@@ -126,7 +126,9 @@ impl Catalogue {
             }
             if any || capture.is_good() || capture.status.is_none() {
                 let payload = self.payload_of(capture)?;
-                if any || payload.capture.truncated.is_none() {
+                // Another capture with the wanted digest has the same bytes.
+                let is_enough = any && (query.any || captures.is_empty() || payload.is_joined());
+                if is_enough || payload.capture.truncated.is_none() {
                     let payload = Payload {
                         passed_over,
                         request: query.request.cloned(),
@@ -231,8 +233,11 @@ impl Catalogue {
         for url in urls {
             let mut captures = self.find(url, None)?;
             captures.retain(|capture| is_full_with(&capture.line, &digest));
-            if let Some(capture) = captures.pop() {
-                return self.payload_at(capture.line).map(Some);
+            while let Some(capture) = captures.pop() {
+                let payload = self.payload_at(capture.line)?;
+                if captures.is_empty() || payload.is_joined() {
+                    return Ok(Some(payload));
+                }
             }
         }
         Ok(None)
@@ -384,7 +389,11 @@ impl Catalogue {
         }
         let mut candidates = originals.into_iter().rev().map(|capture| capture.line);
         let first = candidates.next().with_context(missing)?;
-        let is_readable = |line: &CdxjLine| self.with_record(line, |_, _| Ok(())).is_ok();
+        let is_readable = |line: &CdxjLine| {
+            let header = self.with_record(line, |header, _| Ok(header.clone()));
+            let segments = header.and_then(|header| self.segments_of(line, &header));
+            segments.is_ok_and(|it| it.is_none_or(|it| it.problem().is_none()))
+        };
         // The first one may be in a file that is lost.
         let other = match candidates.len() {
             0 => None,

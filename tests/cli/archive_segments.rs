@@ -275,3 +275,26 @@ fn a_lost_segment_is_captured_again() {
         assert_eq!(sandbox.captures(), again, "captured again once");
     }
 }
+
+/// The beginning of a record does not hide an earlier capture of the same bytes.
+#[test]
+fn bytes_come_from_a_capture_with_all_segments() {
+    let long = text(5_000_000, 11);
+    let (_site, sandbox) = repository(SMALL_FILES, &long);
+    let other = sandbox.copy();
+    sandbox.ok("run");
+    next_second();
+    other.ok("run");
+    let mut files = other.files("archive", ".warc.gz");
+    files.sort();
+    let first = files
+        .iter()
+        .find(|it| it.metadata().unwrap().len() > 500_000);
+    fs::copy(first.unwrap(), sandbox.path("archive/urldb-late.warc.gz")).unwrap();
+    sandbox.ok("archive index");
+    sandbox.exits(1, "archive verify").says("segment-missing");
+    gets(&sandbox, &long);
+    sandbox.ok(&["archive", "get", URL, "-o", "got"]);
+    sandbox.ok("archive export --bagit bag");
+    sandbox.ok(&["get", URL, "-o", "copy"]);
+}
