@@ -68,7 +68,8 @@ impl KnownOrigin {
             ..
         } = certificate;
         let end = not_after.strftime("%Y-%m-%d");
-        format!("{subject}, issued by {issuer}, valid until {end}")
+        let name = if subject.is_empty() { "" } else { ", " };
+        format!("{subject}{name}issued by {issuer}, valid until {end}")
     }
 
     fn to_mapping(&self, uri: &str) -> Mapping {
@@ -236,6 +237,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::new(folder.path(), "the ledger");
         (folder, root)
+    }
+
+    #[test]
+    fn a_certificate_without_a_subject_is_told_by_its_issuer() {
+        let words = |subject: &str| {
+            let certificate = Certificate {
+                subject: subject.to_owned(),
+                issuer: "CN=R11".to_owned(),
+                not_before: Timestamp::UNIX_EPOCH,
+                not_after: Timestamp::UNIX_EPOCH,
+            };
+            let known = KnownOrigin {
+                since: Timestamp::UNIX_EPOCH,
+                record: String::new(),
+                digest: String::new(),
+                file: String::new(),
+                addresses: vec![],
+                certificate: Some(certificate),
+            };
+            known.in_words()
+        };
+        assert_eq!(words(""), "issued by CN=R11, valid until 1970-01-01");
+        let named = "CN=a.test, issued by CN=R11, valid until 1970-01-01";
+        assert_eq!(words("CN=a.test"), named);
     }
 
     proptest! {

@@ -97,7 +97,7 @@ pub(super) struct NewOrigin {
 }
 
 /// A fact that a connection showed, for one record.
-struct Shown<'a> {
+struct HostFact<'a> {
     uri: String,
     fact: Fact<'a>,
 }
@@ -137,7 +137,7 @@ impl Origins {
         let mut known = known.unwrap_or_else(PoisonError::into_inner);
         known.add_domain(&job.key.domain, earlier)?;
         let may_be_last = !self.is_shared || url.host_str() == Some(job.host());
-        for shown in shown(&url, hop) {
+        for shown in host_facts(&url, hop) {
             let timeline = match known.timelines.get_mut(&shown.uri) {
                 Some(timeline) => timeline,
                 None => known.timelines.entry(shown.uri.clone()).or_default(),
@@ -189,23 +189,23 @@ impl KnownHosts {
 }
 
 /// The facts that the connection of a response showed.
-fn shown<'a>(url: &'a Url, hop: &'a Hop) -> impl Iterator<Item = Shown<'a>> {
+fn host_facts<'a>(url: &'a Url, hop: &'a Hop) -> impl Iterator<Item = HostFact<'a>> {
     let addresses = &hop.origin.addresses;
     let dns = url.domain().filter(|_| !addresses.is_empty());
-    let dns = dns.map(|host| Shown {
+    let dns = dns.map(|host| HostFact {
         uri: dns_uri(host),
         fact: Fact::Addresses(host, addresses),
     });
     let chain = hop.origin.certificates.as_deref();
     let place = url.host_str().zip(url.port_or_known_default());
-    let tls = chain.zip(place).map(|(chain, (host, port))| Shown {
+    let tls = chain.zip(place).map(|(chain, (host, port))| HostFact {
         uri: tls_uri(host, port),
         fact: Fact::Certificates(chain),
     });
     dns.into_iter().chain(tls)
 }
 
-impl Shown<'_> {
+impl HostFact<'_> {
     fn record(
         self,
         id: &RecordId,

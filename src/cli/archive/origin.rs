@@ -103,7 +103,9 @@ impl<'a> RecordLine<'a> {
                     not_before,
                     not_after,
                 } = certificate;
-                format!("{subject}, issued by {issuer}, valid from {not_before} to {not_after}")
+                // Authorities leave it empty: the names of the server are elsewhere in the certificate.
+                let name = if subject.is_empty() { "" } else { ", " };
+                format!("{subject}{name}issued by {issuer}, valid from {not_before} to {not_after}")
             }
             (None, None) => "a certificate that cannot be read".to_owned(),
         }
