@@ -376,7 +376,7 @@ fn a_site_that_serves_the_page_twice_is_found() {
     let file = sandbox.read("urldb/www.example.org.yaml");
     assert_eq!(file.matches("content-length: 4\n").count(), 2, "{file}");
     assert_eq!(file.matches("status: 301\n").count(), 2, "{file}");
-    let check = sandbox.exits(1, "check");
+    let check = sandbox.exits(1, "check").says("request got no redirect");
     assert_eq!(
         check.out.matches("broken[redirected]").count(),
         1,

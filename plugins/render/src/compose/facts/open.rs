@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use urldb_protocol::{AffectedUrl, Evidence, ExplanationKind, Incident, Observed, Phase, State};
+use urldb_protocol::{
+    AffectedUrl, Evidence, ExplanationKind, Incident, Observed, Phase, Reason, State,
+};
 
 use crate::compose::causes::Group;
 use crate::compose::lookup::Lookup;
@@ -110,6 +112,9 @@ impl OpenGroup<'_> {
             return None;
         }
         let what = match state {
+            State::Redirected if self.group.reason() == Some(Reason::NoRedirect) => {
+                "got no redirect"
+            }
             _ if self.cause.redirect.is_some() || state == State::Redirected => "got this redirect",
             State::Changed => "got the same bytes",
             State::Truncated => "broke off",
