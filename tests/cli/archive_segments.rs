@@ -94,7 +94,7 @@ fn every_command_joins_segments() {
     verify(&sandbox);
     gets(&sandbox, &second);
     sandbox.exits(1, &["archive", "diff", URL]);
-    // What a run knows of its records, the files tell too.
+    // An index that is made anew from the files has the same lines.
     let index = sandbox.index();
     sandbox.ok("archive index");
     assert_eq!(sandbox.index(), index);

@@ -322,7 +322,7 @@ fn a_record_must_promise_the_redirect_of_its_option() {
     sandbox
         .exits(1, "import list urls.txt")
         .complains("`redirects-to` differs");
-    // What is missing is added, and what differs is named.
+    // `add` completes the promise, and names a key that differs.
     sandbox
         .ok("add --no-fetch http://www.example.org/d?old=1")
         .says("updated");

@@ -40,7 +40,7 @@ use crate::policy::{AddressPolicy, ForbiddenAddress};
 use crate::proxy::{Mapping, Proxy};
 use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
 use crate::setting::{SettingError, SetupError};
-use crate::witness::{Witness, WitnessedTrust};
+use crate::witness::Witness;
 
 /// Lifetime of an idle connection beyond the interval of its host; short, since a run contacts many hosts
 /// and connections are few.
@@ -56,7 +56,7 @@ pub(crate) const MAX_HEADERS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Connectors {
     tls: ClientConfig,
-    trust: Arc<Trust>,
+    trust: Trust,
     lookup: Arc<dyn Lookup>,
     policy: Arc<AddressPolicy>,
     mappings: Arc<Mappings>,
@@ -90,7 +90,7 @@ pub(crate) struct Clients {
 /// The end of connections, and the settings to make them.
 struct Target {
     tls: ClientConfig,
-    trust: Arc<Trust>,
+    trust: Trust,
     idle_timeout: Duration,
     connect_timeout: Duration,
     resolver: Resolver,
@@ -99,9 +99,9 @@ struct Target {
 
 /// The resolver of the names in URLs.
 enum Resolver {
-    /// That of the open network, whose answers are taken down.
+    /// The resolver of the open network; the witness sees its answers.
     Open(PolicyResolver),
-    /// One for a host of the configuration, which says nothing about the host of a URL.
+    /// A resolver of one host of the configuration, whose answers say nothing about the host of a URL.
     Fixed(Arc<FixedHostResolver>),
 }
 
@@ -141,10 +141,10 @@ impl Connectors {
             Some(path) => trust(path)?,
             None => Trust::new(None).map_err(SetupError::Trust)?,
         };
-        let trust = Arc::new(trust.on_rejection(with_certificate));
+        let trust = trust.on_rejection(with_certificate);
         Ok(Self {
             idle_timeout: idle_timeout.min(MAX_IDLE_TIMEOUT),
-            tls: tls(network, Arc::clone(&trust))?,
+            tls: tls(network, trust.clone())?,
             trust,
             lookup,
             policy: Arc::new(AddressPolicy::new(&network.allow)),
@@ -174,7 +174,7 @@ impl Clients {
     ) -> Result<Self, SetupError> {
         let target = |resolver, proxy: Option<&ClientProxy>| Target {
             tls: connectors.tls.clone(),
-            trust: Arc::clone(&connectors.trust),
+            trust: connectors.trust.clone(),
             idle_timeout: connectors.idle_timeout,
             connect_timeout,
             resolver,
@@ -304,11 +304,11 @@ impl Target {
     /// A client with no connections yet, whose connections the witness sees.
     fn client(&self, witness: &Arc<Witness>) -> reqwest::Result<Client> {
         let mut tls = self.tls.clone();
-        let verifier = WitnessedTrust {
-            trust: Arc::clone(&self.trust),
-            witness: Arc::clone(witness),
-        };
-        tls.dangerous().set_certificate_verifier(Arc::new(verifier));
+        let trust = self
+            .trust
+            .clone()
+            .observed_by(Arc::<Witness>::clone(witness));
+        tls.dangerous().set_certificate_verifier(Arc::new(trust));
         let resolver: Arc<dyn Resolve> = match &self.resolver {
             Resolver::Open(open) => Arc::new(PolicyResolver {
                 witness: Arc::clone(witness),
@@ -337,7 +337,7 @@ impl Target {
 }
 
 /// TLS settings with the certificate authorities of the system and of `ca-file`.
-fn tls(network: &NetworkOptions, trust: Arc<Trust>) -> Result<ClientConfig, SetupError> {
+fn tls(network: &NetworkOptions, trust: Trust) -> Result<ClientConfig, SetupError> {
     let mut config =
         urldb_tls::client_config(trust).map_err(SetupError::in_step("TLS cannot be set up"))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -6,11 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::tls::TlsInfo;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::pki_types::CertificateDer;
 use url::Url;
-use urldb_tls::Trust;
+use urldb_tls::ChainObserver;
 use urldb_verdict::Origin;
 
 /// Most names and most chains that one witness remembers; a pool of connections has a few.
@@ -42,25 +40,6 @@ impl Witness {
         known.insert(name.to_owned(), addresses);
     }
 
-    fn showed(&self, end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) {
-        let certificates = std::iter::once(end_entity).chain(intermediates);
-        let is_same = |chain: &Chain| {
-            let shown = certificates.clone().map(AsRef::as_ref);
-            chain.iter().map(Vec::as_slice).eq(shown)
-        };
-        let known = self.chains.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = known.iter().position(is_same) {
-            let chain = known.remove(at);
-            known.push(chain);
-            return;
-        }
-        if known.len() == MOST {
-            known.remove(0);
-        }
-        known.push(certificates.map(|it| it.to_vec()).collect());
-    }
-
     /// The server that answered a request for this URL over a connection of this witness.
     pub(crate) fn origin_of(&self, url: &Url, response: &reqwest::Response) -> Origin {
         let name = url.domain().unwrap_or_default();
@@ -80,48 +59,23 @@ impl Witness {
     }
 }
 
-/// Verifies certificates, and takes down those that servers send.
-#[derive(Debug)]
-pub(crate) struct WitnessedTrust {
-    pub(crate) trust: Arc<Trust>,
-    pub(crate) witness: Arc<Witness>,
-}
-
-impl ServerCertVerifier for WitnessedTrust {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        self.witness.showed(end_entity, intermediates);
-        self.trust
-            .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.trust
-            .verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.trust
-            .verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.trust.supported_verify_schemes()
+impl ChainObserver for Witness {
+    fn see(&self, own: &CertificateDer<'_>, others: &[CertificateDer<'_>]) {
+        let certificates = std::iter::once(own).chain(others);
+        let is_same = |chain: &Chain| {
+            let shown = certificates.clone().map(AsRef::as_ref);
+            chain.iter().map(Vec::as_slice).eq(shown)
+        };
+        let known = self.chains.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = known.iter().position(is_same) {
+            let chain = known.remove(at);
+            known.push(chain);
+            return;
+        }
+        if known.len() == MOST {
+            known.remove(0);
+        }
+        known.push(certificates.map(|it| it.to_vec()).collect());
     }
 }

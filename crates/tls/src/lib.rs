@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+use std::fmt;
 use std::sync::Arc;
 
 use der::asn1::{AnyRef, GeneralizedTime, ObjectIdentifier, UtcTime};
@@ -45,12 +46,19 @@ pub enum Error {
 }
 
 /// Verifies the certificates of servers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Trust {
-    system: Verifier,
+    system: Arc<Verifier>,
     /// The certificates that the user names.
-    named: Vec<CertificateDer<'static>>,
+    named: Arc<[CertificateDer<'static>]>,
     on_rejection: RejectionError,
+    observer: Option<Arc<dyn ChainObserver>>,
+}
+
+/// Sees the certificates that servers send.
+pub trait ChainObserver: fmt::Debug + Send + Sync {
+    /// Sees the certificate of a server and the others that it sent, before they are verified.
+    fn see(&self, own: &CertificateDer<'_>, others: &[CertificateDer<'_>]);
 }
 
 /// Makes the error about a rejected certificate.
@@ -71,9 +79,10 @@ impl Trust {
         let system = Verifier::new_with_extra_roots(named.iter().cloned(), provider())
             .map_err(Error::NoAuthorities)?;
         Ok(Self {
-            system,
-            named,
+            system: Arc::new(system),
+            named: named.into(),
             on_rejection: |error, _| error,
+            observer: None,
         })
     }
 
@@ -83,17 +92,24 @@ impl Trust {
         self.on_rejection = change;
         self
     }
+
+    /// Shows the certificates of each server to `observer`.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn ChainObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
 }
 
 /// The settings of TLS connections to servers that `trust` verifies.
 ///
 /// # Errors
 /// When the cryptography has no protocol that is safe.
-pub fn client_config(trust: Arc<Trust>) -> Result<ClientConfig, rustls::Error> {
+pub fn client_config(trust: Trust) -> Result<ClientConfig, rustls::Error> {
     Ok(ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(trust)
+        .with_custom_certificate_verifier(Arc::new(trust))
         .with_no_client_auth())
 }
 
@@ -136,6 +152,9 @@ impl ServerCertVerifier for Trust {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        if let Some(observer) = &self.observer {
+            observer.see(end_entity, intermediates);
+        }
         let verified = if self.named.iter().any(|named| named == end_entity) {
             verify_named(end_entity, server_name, now)
         } else {

@@ -124,7 +124,7 @@ fn connector(authorities: Option<&[u8]>) -> Result<TlsConnector, settings::Error
             E::NoAuthorities(_) => error.to_string(),
         })
     })?;
-    let config = urldb_tls::client_config(Arc::new(trust))?;
+    let config = urldb_tls::client_config(trust)?;
     Ok(TlsConnector::from(Arc::new(config)))
 }
 

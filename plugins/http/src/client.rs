@@ -6,7 +6,6 @@
 )]
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::NoProxy;
@@ -158,7 +157,7 @@ impl Client {
 /// TLS settings with the certificate authorities of the system and of `ca-file`.
 fn tls(options: &Options) -> Result<ClientConfig, Error> {
     let trust = Trust::new(options.authorities.as_deref())?;
-    let mut config = urldb_tls::client_config(Arc::new(trust))?;
+    let mut config = urldb_tls::client_config(trust)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }

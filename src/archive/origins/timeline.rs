@@ -32,11 +32,11 @@ struct Record {
 /// The record of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Placement {
-    /// The last one of its date or before.
+    /// The last record with the date of the capture or an earlier one.
     Last,
-    /// This one.
+    /// A record that exists, which the capture names.
     Named(RecordId),
-    /// This one, which is to be written, with this date.
+    /// A record that is to be written with this date, and which the capture names.
     New(RecordId, Timestamp),
 }
 

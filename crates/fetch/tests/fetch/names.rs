@@ -207,7 +207,7 @@ fn a_response_has_all_addresses_that_the_resolver_gave() {
         addresses(&again).len(),
         if connections == 2 { 1 } else { 2 }
     );
-    // Of an address in the URL, nobody is asked.
+    // For an address in the URL, the resolver is not asked.
     let bare = fetch_by(&fetcher, job(&format!("http://127.0.0.2:{port}/")));
     assert_eq!(addresses(&bare), [""; 0]);
 }
