@@ -21,7 +21,6 @@ use super::print::style;
 use crate::cli::print::output;
 use crate::config::Config;
 use crate::database::edit::Edit;
-use crate::database::page_redirect::pseudo_type;
 use crate::database::schemes;
 use crate::exit::ExitCode;
 use crate::run::{self, PromisedKeys, ServedPromise};
@@ -224,7 +223,7 @@ impl Candidate {
         redirect.complete(record);
         let had_type = record.content_type.is_some();
         self.served.complete(record);
-        let is_pseudo = |name: &String| pseudo_type(name).is_some();
+        let is_pseudo = |name: &String| urldb_verdict::pseudo_status(name).is_some();
         if !had_type && record.content_type.as_ref().is_some_and(is_pseudo) {
             // The status of the redirect is promised already.
             record.content_type = None;

@@ -4,6 +4,7 @@
 use urldb_canon::rules::{PageRedirect, Resolution};
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::Record;
+use urldb_verdict::pseudo_status;
 
 /// The redirect that the record of a URL promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +57,8 @@ impl PromisedRedirect {
         if record.status.is_some_and(|promised| promised != status) {
             return Some("status");
         }
-        let pseudo = record.content_type.as_deref().and_then(pseudo_type);
-        if pseudo.is_some_and(|promised| promised != status.to_string()) {
+        let pseudo = record.content_type.as_deref().and_then(pseudo_status);
+        if pseudo.is_some_and(|promised| promised != status) {
             return Some("content-type");
         }
         let target = record.redirects_to.as_deref()?;
@@ -67,7 +68,7 @@ impl PromisedRedirect {
 
     /// Whether a record promises exactly this redirect.
     pub(crate) fn is_promised_by(&self, record: &Record, host: &str, schemes: &[Scheme]) -> bool {
-        let pseudo = record.content_type.as_deref().and_then(pseudo_type);
+        let pseudo = record.content_type.as_deref().and_then(pseudo_status);
         let is_any = record.status.is_none() && record.has_category("redirect-ok");
         (record.status.is_some() || pseudo.is_some())
             && !is_any
@@ -106,11 +107,6 @@ impl PromisedRedirect {
         let pages = [page(host), page(&self.website)];
         pages.iter().flatten().any(|it| it.as_str() == url.as_str())
     }
-}
-
-/// The status in a pseudo type such as `X-301-Redirect`.
-pub(crate) fn pseudo_type(content_type: &str) -> Option<&str> {
-    content_type.strip_prefix("X-")?.strip_suffix("-Redirect")
 }
 
 /// Whether a record has the promise that site rules make: a redirect with status 301 or 302 to its own path without

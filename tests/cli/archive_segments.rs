@@ -166,7 +166,7 @@ fn a_pruned_record_leaves_no_segment() {
 }
 
 /// A run that was killed before its last segment: the next run captures again. In one file, no segment is left; in
-/// several, those in finished files are told.
+/// several files, `verify` names those that are left in finished ones.
 #[test]
 fn a_killed_run_leaves_no_half_record_that_counts() {
     let long = text(5_000_000, 6);

@@ -60,7 +60,7 @@ pub use observation::{Beginning, Hop, Observation, Origin, PAGE, Sent};
 pub use options::VerdictOptions;
 pub use plan::{
     ChangedRecords, Cnames, DomainPlan, FileOptions, InvalidShard, KeptBodies, NamedRecord,
-    PastRuns, PlanOptions, Rehash, Rotation, Selection, Shard, SkippedRecords,
+    PastRuns, PlanOptions, Rehash, Rotation, Selection, Shard, SkippedRecords, pseudo_status,
 };
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use redirect::{becomes_get, location_text};

@@ -87,6 +87,7 @@ impl Catalogue {
         Ok(records.map(|record| record.line).collect())
     }
 
+    /// The records that a capture with this header names, and else the last ones of its date.
     fn stored_origins(
         &self,
         capture: &CdxjLine,
@@ -95,56 +96,84 @@ impl Catalogue {
         if !capture.filename.starts_with(OWN_PREFIX) {
             return Ok(vec![]);
         }
-        let uris = uris_of(&capture.url);
-        let uris = uris.iter();
-        let found = uris.filter_map(|uri| self.stored_origin(uri, capture, header).transpose());
-        found.collect()
+        let mut named: Vec<RecordId> = values(header, "WARC-Concurrent-To")
+            .filter_map(|id| id.parse().ok())
+            .collect();
+        let (mut found, mut others) = (vec![], vec![]);
+        // A named record is of the same run, and so almost always in the same file.
+        for uri in uris_of(&capture.url) {
+            let mut lines = self.lines_at(&urldb_canon::surt(&uri))?;
+            lines.retain(|line| line.url == uri && line.filename.starts_with(OWN_PREFIX));
+            let is_near = |line: &&CdxjLine| line.filename == capture.filename;
+            match self.take_named(lines.iter().filter(is_near), &mut named)? {
+                Some(record) => found.push(record),
+                None => others.push(lines),
+            }
+        }
+        for lines in others {
+            let named = self.take_named(lines.iter().rev(), &mut named)?;
+            let record = match named {
+                Some(named) => Some(named),
+                None => self.last_origin(&lines, capture, header)?,
+            };
+            found.extend(record);
+        }
+        found.sort_by(|a, b| a.line.url.cmp(&b.line.url));
+        Ok(found)
     }
 
-    /// The record with this URI that a capture with this header names, or else the last one of its date.
-    fn stored_origin(
+    /// The first record of these lines that is among `named`, which it leaves.
+    fn take_named<'a>(
         &self,
-        uri: &str,
+        lines: impl Iterator<Item = &'a CdxjLine>,
+        named: &mut Vec<RecordId>,
+    ) -> anyhow::Result<Option<StoredOrigin>> {
+        for line in lines {
+            if named.is_empty() {
+                break;
+            }
+            let record = self.read_origin(line)?;
+            let position = named.iter().position(|id| Some(id) == record.id.as_ref());
+            if let Some(position) = position {
+                named.remove(position);
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last of these records with the date of a capture or an earlier one.
+    fn last_origin(
+        &self,
+        lines: &[CdxjLine],
         capture: &CdxjLine,
         header: &Header,
     ) -> anyhow::Result<Option<StoredOrigin>> {
-        let named: Vec<RecordId> = values(header, "WARC-Concurrent-To")
-            .filter_map(|id| id.parse().ok())
-            .collect();
-        let mut lines = self.lines_at(&urldb_canon::surt(uri))?;
-        lines.retain(|line| line.url == uri && line.filename.starts_with(OWN_PREFIX));
-        let mut last = None;
-        while let Some(line) = lines.pop() {
-            let is_last = last.is_none() && line.timestamp <= capture.timestamp;
-            if !is_last && named.is_empty() {
-                continue;
-            }
-            let record = self.read_origin(line)?;
-            if record.id.as_ref().is_some_and(|id| named.contains(id)) {
-                return Ok(Some(record));
-            }
-            if is_last {
-                last = Some(record);
-            }
-        }
+        let mut lines = lines.iter().rev();
+        let Some(line) = lines.find(|line| line.timestamp <= capture.timestamp) else {
+            return Ok(None);
+        };
+        let record = self.read_origin(line)?;
         // Behind a proxy, or with `--map`, the resolver was not asked.
         let address = header.get("WARC-IP-Address");
-        let fits = |record: &StoredOrigin| {
-            let of_answer = || addresses(&record.block);
-            record.line.mime == CERTIFICATES
-                || address.is_some_and(|it| of_answer().iter().any(|own| own == it))
-        };
-        Ok(last.filter(fits))
+        let of_answer = || addresses(&record.block);
+        let fits = record.line.mime == CERTIFICATES
+            || address.is_some_and(|it| of_answer().iter().any(|own| own == it));
+        Ok(fits.then_some(record))
     }
 
-    fn read_origin(&self, line: CdxjLine) -> anyhow::Result<StoredOrigin> {
-        let (id, block) = self.with_record(&line, |header, record| {
+    fn read_origin(&self, line: &CdxjLine) -> anyhow::Result<StoredOrigin> {
+        let (id, block) = self.with_record(line, |header, record| {
             let mut block = vec![];
             record.take(LONGEST).read_to_end(&mut block)?;
             let id = header.get("WARC-Record-ID").and_then(|id| id.parse().ok());
             Ok((id, block))
         })?;
-        Ok(StoredOrigin { line, id, block })
+        Ok(StoredOrigin {
+            line: line.clone(),
+            id,
+            block,
+        })
     }
 }
 

@@ -252,7 +252,7 @@ pub(super) fn promise(record: &Record, url: &str) -> Promise {
                 .collect()
         },
         content_type: record.content_type.clone(),
-        redirect_status: record.content_type.as_deref().and_then(pseudo_type),
+        redirect_status: record.content_type.as_deref().and_then(pseudo_status),
         status: record.status,
         redirects_to: record
             .redirects_to
@@ -264,8 +264,8 @@ pub(super) fn promise(record: &Record, url: &str) -> Promise {
     }
 }
 
-/// The status of a pseudo type such as `X-301-Redirect`.
-fn pseudo_type(content_type: &str) -> Option<u16> {
+/// The status of a pseudo type such as `X-301-Redirect`; `None` for any other type.
+pub fn pseudo_status(content_type: &str) -> Option<u16> {
     content_type
         .strip_prefix("X-")?
         .strip_suffix("-Redirect")?

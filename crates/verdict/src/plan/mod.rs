@@ -13,7 +13,7 @@ use crate::job::Job;
 use domain_plan::promise;
 
 pub use aliases::Rotation;
-pub use domain_plan::{DomainPlan, SkippedRecords};
+pub use domain_plan::{DomainPlan, SkippedRecords, pseudo_status};
 pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
 pub use selection::{ChangedRecords, NamedRecord, Selection};
