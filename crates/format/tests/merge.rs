@@ -94,7 +94,7 @@ fn markers_stand_around_the_disputed_record_only() {
     let ours = BASE.replace("length: 1", "length: 2\nname: ours");
     let theirs = BASE.replace("length: 1", "length: 3\nstatus: 200") + "---\n_path: /q\n";
     let (text, conflicts) = merged(BASE, &ours, &theirs);
-    // Either text has what only one side changed, so that no choice loses it.
+    // Either text has what only one side changed, so that no choice loses it; but the promise is that of one side.
     assert_snapshot!(text, @r"
     ---
     https: true
@@ -105,7 +105,6 @@ fn markers_stand_around_the_disputed_record_only() {
     - x
     content-length: 2
     name: ours
-    status: 200
     =======
     ---
     _path: /a
@@ -354,6 +353,22 @@ fn further_digests_belong_to_the_same_bytes() {
 }
 
 #[test]
+fn each_marker_of_a_disputed_promise_has_the_whole_promise_of_its_side() {
+    let record = |length: &str, digest: char| {
+        let digest = digest.to_string().repeat(64);
+        format!("---\n---\n_path: /a\ncontent-length: {length}\ncontent-sha256: {digest}\n")
+    };
+    let (base, changed, other) = (record("10", 'a'), record("12", 'b'), record("10", 'c'));
+    for (ours, theirs) in [(&changed, &other), (&other, &changed)] {
+        let (text, conflicts) = merged(&base, ours, theirs);
+        let keys = vec!["content-sha256".to_owned()];
+        assert_eq!(conflicts[0].kind, ConflictKind::Keys(keys));
+        assert_eq!(settled(&text, Side::Ours), *ours);
+        assert_eq!(settled(&text, Side::Theirs), *theirs);
+    }
+}
+
+#[test]
 fn a_mistake_that_neither_side_has_is_a_conflict() {
     let base = "---\n---\n_path: /a\n";
     let ours = format!("{base}method: HEAD\n");
@@ -477,12 +492,13 @@ fn two_ancestors_become_one_without_markers() {
         merged.map(|bytes| String::from_utf8(bytes).unwrap())
     };
     let all = |base: &str, ours: &str, theirs: &str| merge(Some(base), Some(ours), Some(theirs));
-    // Disputed keys have the value of the base, and the other ones that of the side that changed them.
+    // Disputed keys have the value of the base, as has a disputed promise; the other ones have that of the side that
+    // changed them.
     let ours = BASE.replace("length: 1", "length: 2\nname: ours");
     let theirs = BASE.replace("length: 1", "length: 3\nstatus: 200") + "---\n_path: /zz\n";
     assert_eq!(
         all(BASE, &ours, &theirs).unwrap(),
-        BASE.replace("length: 1", "length: 1\nname: ours\nstatus: 200") + "---\n_path: /zz\n"
+        BASE.replace("length: 1", "length: 1\nname: ours") + "---\n_path: /zz\n"
     );
     let (ours, theirs) = (
         BASE.replace("true", "false"),
@@ -709,6 +725,50 @@ proptest! {
                 DIGESTS.iter().any(is_new) && !is_of(side) && !is_of(other)
             };
             prop_assert!(!replaced(&ours, &theirs) && !replaced(&theirs, &ours), "{}", text);
+        }
+    }
+}
+
+/// The keys of promises, with a key that is no part of one, in three versions.
+fn promises() -> impl Strategy<Value = BTreeMap<&'static str, u8>> {
+    let keys = [
+        "content-length",
+        "content-md5",
+        "content-sha256",
+        "content-type",
+        "redirects-to",
+        "status",
+        "name",
+    ];
+    prop::collection::btree_map(prop::sample::select(keys.to_vec()), 0..3_u8, 0..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2048))]
+
+    #[test]
+    fn markers_show_no_promise_that_nobody_made(base in promises(), ours in promises(), theirs in promises()) {
+        let lines = |keys: &BTreeMap<&'static str, u8>| {
+            let lines = keys.iter().map(|(key, value)| match *key {
+                "content-length" => format!("content-length: {value}"),
+                "status" => format!("status: 40{value}"),
+                key => format!("{key}: text {value}"),
+            });
+            lines.collect::<Vec<_>>()
+        };
+        let record = |keys| format!("---\n---\n_path: /a\n{}\n", lines(keys).join("\n"));
+        let (text, conflicts) = merged(&record(&base), &record(&ours), &record(&theirs));
+        let disputed = conflicts.iter().flat_map(|conflict| match &conflict.kind {
+            ConflictKind::Keys(keys) => keys.clone(),
+            ConflictKind::RemovedAndChanged => vec![],
+        });
+        // A dispute about a name alone leaves the promise merged, as it is without a conflict.
+        if disputed.into_iter().any(|key| key != "name") {
+            for (side, keys) in [(Side::Ours, &ours), (Side::Theirs, &theirs)] {
+                let promise = |lines: Vec<String>| lines.into_iter().filter(|line| !line.starts_with("name")).collect::<Vec<_>>();
+                let shown = settled(&text, side).lines().skip(3).map(|line| line.replace('\'', "")).collect();
+                prop_assert_eq!(promise(shown), promise(lines(keys)), "{}", text);
+            }
         }
     }
 }

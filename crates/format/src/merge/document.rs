@@ -33,7 +33,8 @@ pub(super) enum MergedDocument<T> {
 }
 
 /// The canonical texts of a document that was not merged. Each side has the other side's changes of
-/// all keys that are no conflict, so that keeping one text loses no more than needed.
+/// all keys that are no conflict, so that keeping one text loses no more than needed. If a key of the promise is
+/// disputed, each text has the whole promise of its version.
 pub(super) struct Dispute {
     pub(super) base: String,
     /// The base with the changes of both sides that are no conflict.
@@ -263,13 +264,14 @@ fn rule(key: &str) -> ValueMerge {
 fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
     let mut ours = merge_mappings(mappings, rule, Some(Side::Ours));
     let comments = merge_comments(layouts);
-    let mixes_bytes = mixes_bytes(mappings, &ours.mapping);
-    if mixes_bytes {
+    let is_promise = |key: &String| keys::PROMISE.contains(&key.as_str());
+    let mut disputes_promise = ours.conflicts.iter().any(is_promise);
+    if !disputes_promise && mixes_bytes(mappings, &ours.mapping) {
         let is_promised = |key: &&str| mappings.iter().any(|side| side.get(key).is_some());
         let keys = BYTES.into_iter().filter(is_promised);
         ours.conflicts.extend(keys.map(str::to_owned));
         ours.conflicts.sort();
-        ours.conflicts.dedup();
+        disputes_promise = true;
     }
     if let (true, Some(comments)) = (ours.conflicts.is_empty(), &comments) {
         return MergedParts {
@@ -281,10 +283,10 @@ fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
     }
     let mut base = merge_mappings(mappings, rule, None);
     let mut theirs = merge_mappings(mappings, rule, Some(Side::Theirs));
-    if mixes_bytes {
-        take_bytes(&mut base.mapping, mappings[0]);
-        take_bytes(&mut ours.mapping, mappings[1]);
-        take_bytes(&mut theirs.mapping, mappings[2]);
+    if disputes_promise {
+        take_promise(&mut base.mapping, mappings[0]);
+        take_promise(&mut ours.mapping, mappings[1]);
+        take_promise(&mut theirs.mapping, mappings[2]);
     }
     let layout = |side: usize| comments.clone().unwrap_or_else(|| layouts[side].clone());
     MergedParts {
@@ -318,12 +320,12 @@ fn mixes_bytes([base, ours, theirs]: [&Mapping; 3], merged: &Mapping) -> bool {
     (replaces(ours) || replaces(theirs) || !shares_digest) && !agrees(ours) && !agrees(theirs)
 }
 
-/// Gives `mapping` the length and the digests of `side`.
-fn take_bytes(mapping: &mut Mapping, side: &Mapping) {
-    for key in BYTES {
+/// Gives `mapping` the promise of `side`: a promise of keys from both sides would be one that nobody made.
+fn take_promise(mapping: &mut Mapping, side: &Mapping) {
+    for key in keys::PROMISE {
         mapping.remove(key);
         if let Some(value) = side.get(key) {
-            mapping.insert(key, value.clone());
+            mapping.insert(*key, value.clone());
         }
     }
 }
