@@ -47,6 +47,8 @@ use std::fmt::Write;
 use std::io;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use urldb_files::UnsyncedFolder;
+use urldb_text::sanitize;
 
 use crate::config::ConfigError;
 use crate::environment;
@@ -119,20 +121,23 @@ pub fn main() -> std::process::ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.global.apply_color();
     environment::register_secrets();
+    let done = dispatch(&cli);
+    if let Some(folder) = urldb_files::unsynced_folder() {
+        style::print_warning(unsynced(folder));
+    }
     // A reader that closes the pipe early (`| head`) is no error.
-    dispatch(&cli)
-        .unwrap_or_else(|error| {
-            if is_broken_pipe(&error) {
-                return ExitCode::Success;
-            }
-            style::print_error(&error);
-            match error.downcast_ref() {
-                // The same as for a file that is such a link: `unreadable-file`.
-                Some(ConfigError::Outside(_)) => ExitCode::Findings,
-                _ => ExitCode::Failure,
-            }
-        })
-        .into()
+    done.unwrap_or_else(|error| {
+        if is_broken_pipe(&error) {
+            return ExitCode::Success;
+        }
+        style::print_error(&error);
+        match error.downcast_ref() {
+            // The same as for a file that is such a link: `unreadable-file`.
+            Some(ConfigError::Outside(_)) => ExitCode::Findings,
+            _ => ExitCode::Failure,
+        }
+    })
+    .into()
 }
 
 fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
@@ -174,6 +179,14 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     }
+}
+
+fn unsynced(UnsyncedFolder { path, error }: &UnsyncedFolder) -> String {
+    format!(
+        "the file system of {} cannot make new file names durable ({error}): after a power failure, the last changes \
+         may be missing",
+        sanitize(&path.to_string_lossy())
+    )
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

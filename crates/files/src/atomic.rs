@@ -3,6 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use tempfile::{NamedTempFile, TempDir, TempPath};
@@ -296,13 +297,54 @@ fn of_any_new_file() -> Option<Permissions> {
     None
 }
 
-/// Makes new, renamed and removed names in `directory` durable.
+/// The first folder that could not be synced because its file system has no such operation.
+static UNSYNCED: OnceLock<UnsyncedFolder> = OnceLock::new();
+
+/// A folder whose file system cannot make names durable: after a power failure, its last changes may be gone.
+#[derive(Debug)]
+pub struct UnsyncedFolder {
+    /// The folder.
+    pub path: PathBuf,
+    /// The error of the fsync.
+    pub error: io::Error,
+}
+
+/// The first folder of this process that [`sync_directory`] passed over.
+pub fn unsynced_folder() -> Option<&'static UnsyncedFolder> {
+    UNSYNCED.get()
+}
+
+/// Makes new, renamed and removed names in `directory` durable, where the file system can. Network and shared
+/// folders (CIFS, vboxsf, some FUSE) refuse the fsync of a folder, though the names are there:
+/// [`unsynced_folder`] has the first such folder.
 ///
 /// # Errors
-/// If the directory cannot be opened, or the fsync fails.
+/// If the directory is missing, or the disk fails.
 #[cfg(unix)]
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
+    match File::open(directory).and_then(|open| open.sync_all()) {
+        Err(error) if is_refusal(&error) => {
+            let path = directory.to_owned();
+            UNSYNCED.get_or_init(|| UnsyncedFolder { path, error });
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// Whether a folder cannot be opened for an fsync, or has none: EINVAL, ENOSYS, EOPNOTSUPP, EACCES, EPERM, EISDIR,
+/// and the errors of a file descriptor that takes no such call.
+#[cfg(unix)]
+fn is_refusal(error: &io::Error) -> bool {
+    const EBADF: i32 = 9;
+    const ENOTTY: i32 = 25;
+    let kinds = [
+        io::ErrorKind::InvalidInput,
+        io::ErrorKind::Unsupported,
+        io::ErrorKind::PermissionDenied,
+        io::ErrorKind::IsADirectory,
+    ];
+    kinds.contains(&error.kind()) || matches!(error.raw_os_error(), Some(EBADF | ENOTTY))
 }
 
 /// Does nothing: other systems cannot open a directory as a file.

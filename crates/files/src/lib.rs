@@ -25,9 +25,10 @@ mod root;
 mod spool;
 
 pub use atomic::{
-    PendingWrite, is_temporary, make_folder, remove, remove_old_stray_files, remove_stray_files,
-    replace_unsynced, sync_directory, temporary_folder, temporary_folder_in, unnamed_file,
-    write_atomically, write_atomically_with, write_new_atomically_with,
+    PendingWrite, UnsyncedFolder, is_temporary, make_folder, remove, remove_old_stray_files,
+    remove_stray_files, replace_unsynced, sync_directory, temporary_folder, temporary_folder_in,
+    unnamed_file, unsynced_folder, write_atomically, write_atomically_with,
+    write_new_atomically_with,
 };
 pub use limit::{Limit, TooLarge};
 pub use reading::{

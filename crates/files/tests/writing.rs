@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use urldb_files::{
-    PendingWrite, remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
-    write_new_atomically_with,
+    PendingWrite, remove_stray_files, replace_unsynced, sync_directory, unsynced_folder,
+    write_atomically, write_atomically_with, write_new_atomically_with,
 };
 
 type WriteBytes = fn(&Path, &[u8]) -> std::io::Result<()>;
@@ -159,4 +159,22 @@ fn of_several_files_none_changes_before_all_are_on_disk() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     PendingWrite::new(&path, b"new").unwrap().commit().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_whose_file_system_has_no_fsync_is_passed_over_and_remembered() {
+    let directory = tempfile::tempdir().unwrap();
+    sync_directory(directory.path()).unwrap();
+    assert!(unsynced_folder().is_none());
+    // The kernel answers EINVAL for folders of such file systems.
+    let folder = Path::new("/proc/self");
+    assert_eq!(
+        File::open(folder).unwrap().sync_all().unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
+    sync_directory(folder).unwrap();
+    assert_eq!(unsynced_folder().unwrap().path, folder);
+    let missing = sync_directory(&directory.path().join("none")).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
 }
