@@ -15,7 +15,7 @@ use super::args::{CommitArgs, open_incident};
 use super::print::output;
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
-use crate::ledger::{IncidentFile, Incidents, incidents};
+use crate::ledger::{IncidentFile, incidents};
 use crate::run::run_id;
 
 /// Acknowledge an incident: no reminders until a day
@@ -35,7 +35,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DATE")]
     until: Date,
     /// The reason, for whoever reads the incident
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = reason)]
     because: String,
     /// Your name
     #[arg(long, value_name = "NAME", default_value = "")]
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let ledger = context.ledger();
     let commit = args.commit.begin(ledger.path())?;
     let _lock = context.lock_repository()?;
-    let known = Incidents::load(&ledger, now)?;
+    let known = context.incidents(Some(now))?;
     let beforehand = "; to silence it beforehand, set mute-until in its record";
     let incident = open_incident(known.known(), &args.target, beforehand)?;
     anyhow::ensure!(
@@ -65,8 +65,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     );
     let ack = Ack {
         until,
-        because: one_line(&args.because),
-        by: one_line(&args.by),
+        because: args.because.clone(),
+        by: sanitize(&args.by).into_owned(),
     };
     let id = incident.log.id.clone();
     incidents::change(&ledger, &id, |incident| {
@@ -96,8 +96,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(exit)
 }
 
-fn one_line(text: &str) -> String {
-    sanitize(text).into_owned()
+/// A reason as one line; an empty one tells nobody anything.
+fn reason(typed: &str) -> Result<String, String> {
+    let text = sanitize(typed).trim().to_owned();
+    if text.is_empty() {
+        return Err("write why no reminder is needed".to_owned());
+    }
+    Ok(text)
 }
 
 fn write(incident: &IncidentFile, until: Timestamp) -> std::io::Result<()> {

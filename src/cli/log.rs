@@ -235,7 +235,7 @@ fn print(
     with_hosts: bool,
     context: &Context,
 ) -> anyhow::Result<()> {
-    let all = incidents::all(&context.ledger())?.into_iter();
+    let all = context.incidents(None)?.into_known().into_iter();
     let all: Vec<_> = all.filter_map(|file| file.to_incident()).collect();
     let by_id: HashMap<&str, _> = all.iter().map(|it| (it.id.as_str(), it)).collect();
     let find = |id: &str| by_id.get(id).copied();

@@ -72,6 +72,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    context.incidents(None)?;
     for (folder, templates) in sites {
         let changes = overview::site::build(config, &templates, &folder, now, waiting.clone())?;
         if !context.quiet {

@@ -17,7 +17,6 @@ use super::print::style::Format;
 use crate::ambient::Ambient;
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::exit::ExitCode;
-use crate::ledger::Incidents;
 use crate::notify::{Outbox, Unrouted, unrouted};
 use crate::overview::Sources;
 
@@ -102,7 +101,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         (_, Some(host)) => StatusScope::Host(host),
         _ => StatusScope::All,
     };
-    write(args.format, &overview, scope, &urls, context, now)?;
+    let incidents = context.incidents(Some(now))?;
+    let unrouted = unrouted(&context.config, incidents.known(), now);
+    let unrouted = unrouted.filter(|_| matches!(scope, StatusScope::All));
+    write(args.format, &overview, scope, &urls, unrouted, context)?;
     Ok(match scope {
         StatusScope::All => exit_code(
             &overview.hosts,
@@ -126,16 +128,15 @@ fn write(
     overview: &Overview,
     scope: StatusScope<'_>,
     urls: &[UrlOverview],
+    unrouted: Option<Unrouted>,
     context: &Context,
-    now: Timestamp,
 ) -> anyhow::Result<()> {
     let mut out = output::stdout();
     match format {
         Format::Human => {
             let text = status(overview, scope, urls, context.terminal_options());
             out.write_all(text.as_bytes())?;
-            let unrouted = matches!(scope, StatusScope::All).then(|| of_ledger(context, now));
-            if let Some(unrouted) = unrouted.transpose()?.flatten() {
+            if let Some(unrouted) = unrouted {
                 writeln!(out, "{}", sanitize(&unrouted.line()))?;
             }
         }
@@ -145,12 +146,6 @@ fn write(
         }
     }
     Ok(())
-}
-
-/// The broken URLs that no section of urldb.toml tells anybody of.
-fn of_ledger(context: &Context, now: Timestamp) -> anyhow::Result<Option<Unrouted>> {
-    let incidents = Incidents::load(&context.ledger(), now)?;
-    Ok(unrouted(&context.config, incidents.known(), now))
 }
 
 impl Args {

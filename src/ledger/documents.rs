@@ -118,3 +118,103 @@ pub(super) fn content(domain: &str, document: &Document) -> anyhow::Result<(JobK
         content.context("`digest` is missing").with_context(at)?,
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+    use urldb_canon::Scheme;
+    use urldb_format::write_documents;
+    use urldb_protocol::State;
+    use urldb_verdict::incident::{Mark, RunResult};
+    use urldb_verdict::{Doubt, Pending, UrlStatus};
+
+    use super::super::entry::{BadResponse, Capture};
+    use super::*;
+
+    /// Texts that a file could leave out, or that YAML could take for something else.
+    fn odd() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just(String::new()),
+            prop::sample::select(vec![
+                " ", "null", "true", "0123", "- a: b #", "x\ny\n", "---", "\u{feff}"
+            ])
+            .prop_map(str::to_owned),
+            "\\PC{1,12}",
+            "[\u{0}-\u{a0}\u{2028}]{1,6}",
+        ]
+    }
+
+    fn time() -> impl Strategy<Value = Timestamp> {
+        (0..4_000_000_000i64).prop_map(|second| Timestamp::from_second(second).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_entry_is_written_is_read_again(
+            texts in prop::collection::vec(prop::option::of(odd()), 14),
+            times in prop::collection::vec(time(), 7),
+            number in any::<u32>(),
+            present in any::<[bool; 5]>(),
+        ) {
+            let text = |at: usize| texts[at].clone();
+            let needed = |at: usize| text(at).unwrap_or_default();
+            let key = JobKey {
+                domain: "a.example".to_owned(),
+                path: needed(0),
+                request: text(1),
+                variant: text(2),
+                alias: text(3),
+                scheme: Scheme::Https,
+            };
+            let other = present[0].then_some(Doubt { first: times[0], count: number });
+            let pending = Pending { state: State::Gone, first: times[1], count: number, other };
+            let capture = Capture {
+                record: needed(4),
+                date: needed(5),
+                uri: needed(6),
+                file: needed(7),
+                digest: text(8),
+            };
+            let content = Content {
+                digest: needed(9),
+                fits: text(10),
+                etag: text(11),
+                last_modified: text(12),
+                redirects: text(13),
+                capture: present[1].then_some(capture),
+                lost: present[2].then_some(times[2]),
+            };
+            let mark = Mark {
+                since: needed(4),
+                result: RunResult::Mixed,
+                runs: number,
+                from: times[3],
+                recent: vec![Some(RunResult::Good), None],
+            };
+            let entry = Entry {
+                url_status: UrlStatus {
+                    state: State::Ok,
+                    since: times[4],
+                    reason: text(5),
+                    pending: present[3].then_some(pending),
+                },
+                content: Some(content),
+                bad_response: present[4].then(|| BadResponse {
+                    digest: needed(6),
+                    count: number.into(),
+                    file: needed(7),
+                }),
+                added: times[5],
+                updated: times[6],
+                breaks: vec![needed(8), needed(9)],
+                intermittent: present[0].then_some(mark),
+                incident: text(10),
+            };
+            let content = entry.content.as_ref().unwrap().to_mapping(&key);
+            let [statuses, contents] = [entry.to_mapping(&key), content].map(|it| write_documents(&[it]));
+            let read = of_texts("a.example", &statuses, &contents).unwrap();
+            prop_assert_eq!(read, [(key, entry)], "{}{}", statuses, contents);
+        }
+    }
+}

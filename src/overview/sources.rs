@@ -14,7 +14,7 @@ use super::replay::Replay;
 use crate::archive::fixity::PlaceChecks;
 use crate::archive::{self, ArchiveFiles, Catalogue, Fact};
 use crate::config::Config;
-use crate::ledger::incidents;
+use crate::ledger::Incidents;
 use crate::project::project_info;
 use crate::sync::{self, ListLocations};
 
@@ -67,7 +67,7 @@ impl<'a> Sources<'a> {
         let database = config.open_database()?;
         let ledger = config.ledger_root();
         let replay = Replay::read(&ledger, now, wants)?;
-        let all = incidents::all(&ledger)?.into_iter();
+        let all = Incidents::all(&ledger)?.into_known().into_iter();
         let mut told = HashMap::new();
         let all = all.filter_map(|file| {
             let incident = file.to_incident();

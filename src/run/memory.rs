@@ -29,7 +29,7 @@ impl IncidentMemory {
     /// As [`Incidents::load`].
     pub fn of_ledger(ledger: &Root, now: Timestamp) -> anyhow::Result<Self> {
         let known = Known {
-            incidents: Incidents::load(ledger, now)?.known().to_vec(),
+            incidents: Incidents::load(ledger, now)?.into_known(),
             is_saved: true,
         };
         Ok(Self {

@@ -104,6 +104,7 @@ pub(super) fn prepare<'a>(
     let mut messages = Messages::default();
     let ledger = SharedLedger::new(open_ledger(config, &hosts, started, &mut messages.notes)?);
     let incidents = Incidents::load(&folder, started)?;
+    messages.troubles.extend_from_slice(incidents.unreadable());
     let past = ledger::past_runs(&folder, started)?.known;
     let base = BaseRun::load(&folder, started)?;
     let of_day = |day| plan_options_of_run(options, day, &past);

@@ -441,7 +441,7 @@ fn a_redirect_rule_is_one_incident_with_its_target() {
 }
 
 #[test]
-fn a_damaged_incident_is_an_error_and_a_foreign_file_is_none() {
+fn a_foreign_file_is_no_incident_and_one_of_another_form_is_named() {
     let (site, sandbox) = watched();
     site.remove("/a");
     run(&sandbox, 1);
@@ -454,7 +454,7 @@ fn a_damaged_incident_is_an_error_and_a_foreign_file_is_none() {
         .unwrap();
     std::fs::write(file, "---\nkey: 0\n").unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
-    sandbox.exits(2, "run").complains(&["cannot use", name]);
+    sandbox.exits(2, "run").complains(&["is left out", name]);
 }
 
 #[test]
@@ -484,4 +484,66 @@ fn an_expired_certificate_is_named_with_its_dates() {
         "issuer": "The authority"
     });
     assert_eq!(incident["evidence"]["certificate"], certificate);
+}
+
+#[test]
+fn an_acknowledgement_needs_a_reason() {
+    let (site, sandbox) = watched();
+    site.remove("/a");
+    run(&sandbox, 1);
+    let before = sandbox.tree("status/incidents");
+    for empty in ["", "  "] {
+        let typed = [
+            "ack",
+            "http://example.test/a",
+            "--until",
+            "2999-01-01",
+            "--because",
+            empty,
+        ];
+        sandbox
+            .exits(2, &typed[..])
+            .complains("write why no reminder is needed");
+    }
+    assert_eq!(sandbox.tree("status/incidents"), before);
+}
+
+#[test]
+fn an_incident_that_cannot_be_read_stops_nothing() {
+    let (site, sandbox) = watched();
+    site.remove("/a");
+    let known = run(&sandbox, 1)["incidents"][0]["id"].clone();
+    let file = format!("status/incidents/{}.yaml", known.as_str().unwrap());
+    let damaged = sandbox
+        .read(&file)
+        .replace("event: opened", "event: exploded");
+    sandbox.write(&file, &damaged);
+    sandbox.take_mails();
+    site.remove("/b");
+    let says = format!("incident {} is left out, because", known.as_str().unwrap());
+    let ran = sandbox
+        .exits(2, "run --format json")
+        .complains([says.as_str(), "exploded", "restore the file with git"].as_slice());
+    // The URL of the other incident is one of its own, and both are told.
+    assert_eq!(shown(&ran.json()), ["opened example.test gone: +a +b"]);
+    assert_eq!(sandbox.take_mails().len(), 1);
+    sandbox.assert_file(&file, &damaged);
+    // Told once, and said again by each command that reads incidents.
+    let ran = sandbox.exits(2, "run --format json");
+    assert_eq!(shown(&ran.json()), ["unchanged example.test gone: a b"]);
+    assert_eq!(sandbox.take_mails().len(), 0);
+    sandbox.exits(1, "status").complains(&says);
+    sandbox.ok("log").complains(&says);
+    sandbox.ok("site build").complains(&says);
+    let ack = "ack http://example.test/b --until 2999-01-01 --because moving";
+    sandbox.ok(ack).complains(&says);
+    sandbox
+        .exits(2, "archive prune --older-than 1d --dry-run")
+        .complains(["nothing was removed", says.as_str()].as_slice());
+    site.serve("/a", Reply::ok("first"));
+    site.serve("/b", Reply::ok("second"));
+    let ran = sandbox.exits(2, "run --format json");
+    assert_eq!(shown(&ran.json()), ["closed example.test gone: -a -b"]);
+    sandbox.write(&file, damaged.replace("exploded", "opened"));
+    assert_eq!(shown(&run(&sandbox, 0)), ["closed example.test gone: -a"]);
 }

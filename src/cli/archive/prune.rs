@@ -11,7 +11,7 @@ use super::rewrite::{RewriteArgs, plan_and_carry_out};
 use super::{Context, ExitCode};
 use crate::ambient::Ambient;
 use crate::archive::{NeededCaptures, plan_removal};
-use crate::ledger::{Ledger, incidents};
+use crate::ledger::{Incidents, Ledger};
 
 /// Remove old captures that nothing needs
 ///
@@ -78,7 +78,12 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
             needed.captures.insert((capture.uri.clone(), timestamp));
         }
     }
-    let all = incidents::all(&context.ledger())?.into_iter();
+    let incidents = Incidents::all(&context.ledger())?;
+    // The captures that such an incident needs are not known.
+    if let Some(unreadable) = incidents.unreadable().first() {
+        anyhow::bail!("nothing was removed: {unreadable}");
+    }
+    let all = incidents.into_known().into_iter();
     let events = all.flat_map(|file| file.log.events);
     for event in events {
         needed

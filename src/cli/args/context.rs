@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use urldb_fetch::Mapping;
 use urldb_files::Root;
 use urldb_render::TerminalOptions;
@@ -14,6 +15,7 @@ use crate::cli::print::style;
 use crate::config::{self, Author, Config, ConfigError};
 use crate::database::aliases::referred_hosts;
 use crate::git::{GitEnv, Repository};
+use crate::ledger::Incidents;
 use crate::schedule::RepositoryLock;
 
 /// Options that go with every subcommand.
@@ -141,6 +143,18 @@ impl Context {
     /// The folder of the ledger.
     pub(crate) fn ledger(&self) -> Root {
         self.config.ledger_root()
+    }
+
+    /// The incidents that are open or closed a short time before `now`; all of them without a time. Warns of each file
+    /// that cannot be read.
+    pub(crate) fn incidents(&self, now: Option<Timestamp>) -> anyhow::Result<Incidents> {
+        let ledger = self.ledger();
+        let incidents = match now {
+            Some(now) => Incidents::load(&ledger, now)?,
+            None => Incidents::all(&ledger)?,
+        };
+        incidents.unreadable().iter().for_each(style::print_warning);
+        Ok(incidents)
     }
 
     /// The domain file of a host, or where it would be.

@@ -12,7 +12,7 @@ use crate::cli::args::open_incident;
 use crate::cli::print::output;
 use crate::cli::print::style::Format;
 use crate::exit::ExitCode;
-use crate::ledger::{IncidentFile, Incidents};
+use crate::ledger::IncidentFile;
 use crate::notify::{SectionExplanation, explain};
 
 /// The explanation as data.
@@ -31,7 +31,7 @@ struct Document<'a> {
 
 pub(super) fn run(target: &str, format: Format, context: &Context) -> anyhow::Result<ExitCode> {
     let now = (Ambient::SYSTEM.now)();
-    let known = Incidents::load(&context.ledger(), now)?;
+    let known = context.incidents(Some(now))?;
     let advice = "; `urldb status` shows what is believed of it";
     let file = open_incident(known.known(), target, advice)?;
     let url = target.contains("://").then_some(target);

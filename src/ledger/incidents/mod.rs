@@ -18,6 +18,7 @@ use urldb_files::{Root, RootFile};
 use urldb_protocol::{Incident, Shown};
 use urldb_verdict::incident::{MOST_DAYS, whole};
 
+use crate::explain::explain;
 use crate::limits;
 use yaml::to_text;
 
@@ -32,11 +33,12 @@ const FOLDER: &str = "incidents";
 /// The first key of a closed incident, since keys are sorted.
 const CLOSED: &[u8] = b"---\nclosed: '";
 
-/// The incidents of a ledger that are open, and those that closed a short time ago.
+/// The incidents of a ledger.
 #[derive(Debug)]
 pub struct Incidents {
     folder: Root,
     known: Vec<IncidentFile>,
+    unreadable: Vec<String>,
 }
 
 impl Incidents {
@@ -49,23 +51,58 @@ impl Incidents {
     /// before `now`.
     ///
     /// # Errors
-    /// When a file cannot be read, or has another form than this program writes: an unreadable incident
-    /// is not absent.
+    /// When the folder cannot be read.
     pub fn load(ledger: &Root, now: Timestamp) -> anyhow::Result<Self> {
+        Self::read(ledger, |file, id| read_if_recent(file, id, now))
+    }
+
+    /// Reads all incidents, open and closed.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn all(ledger: &Root) -> anyhow::Result<Self> {
+        Self::read(ledger, |file, id| read(file, id).map(Some))
+    }
+
+    fn read(
+        ledger: &Root,
+        read: impl Fn(&RootFile, &str) -> anyhow::Result<Option<IncidentFile>>,
+    ) -> anyhow::Result<Self> {
         let folder = Self::folder(ledger);
-        let mut known = vec![];
+        let (mut known, mut unreadable) = (vec![], vec![]);
         for file in files(&folder)? {
             let Some(id) = id_of(&file) else { continue };
-            let incident = read_if_recent(&file, id, now);
-            known.extend(incident.with_context(|| format!("cannot use {file}"))?);
+            match read(&file, id) {
+                Ok(incident) => known.extend(incident),
+                Err(error) => unreadable.push(format!(
+                    "incident {id} is left out, because {file} cannot be used: {}; restore the file with git, or \
+                     remove it: what is broken still is an incident of its own then",
+                    explain(&error)
+                )),
+            }
         }
         known.sort_by(|a: &IncidentFile, b| a.log.id.cmp(&b.log.id));
-        Ok(Self { folder, known })
+        Ok(Self {
+            folder,
+            known,
+            unreadable,
+        })
     }
 
     /// These incidents, by id.
     pub fn known(&self) -> &[IncidentFile] {
         &self.known
+    }
+
+    /// These incidents, by id.
+    pub fn into_known(self) -> Vec<IncidentFile> {
+        self.known
+    }
+
+    /// A sentence about each file that cannot be read, or has another form than this program writes. Such a file
+    /// stays as it is, for a person or a newer program.
+    pub fn unreadable(&self) -> &[String] {
+        &self.unreadable
     }
 
     /// Whether there is an incident with this id, open or closed.
@@ -90,17 +127,17 @@ pub fn path_of(ledger: &Root, id: &str) -> PathBuf {
 }
 
 /// Changes an incident outside of a run: an acknowledgement, or a fact of a notifier such as the number of its
-/// issue. An incident without a file, which somebody removed, stays without one.
+/// issue. An incident without a file, which somebody removed, stays without one, and a file that cannot be read
+/// stays as it is.
 ///
 /// # Errors
-/// When `id` is no id, or the file cannot be read or written.
+/// When `id` is no id, or the file cannot be written.
 pub fn change(
     ledger: &Root,
     id: &str,
     change: impl FnOnce(&mut IncidentFile),
 ) -> anyhow::Result<()> {
-    let folder = Incidents::folder(ledger);
-    let Some(known) = find(&folder, id)? else {
+    let Some(known) = of_id(ledger, id)? else {
         return Ok(());
     };
     let mut incident = known.clone();
@@ -108,52 +145,17 @@ pub fn change(
     if incident == known {
         return Ok(());
     }
-    write(&folder, &incident)
+    write(&Incidents::folder(ledger), &incident)
 }
 
-/// All incidents, open and closed, by id.
+/// The incident with this id, open or closed; `None` without a file that can be read.
 ///
 /// # Errors
-/// As [`Incidents::load`].
-pub fn all(ledger: &Root) -> anyhow::Result<Vec<IncidentFile>> {
-    let mut incidents = vec![];
-    for file in files(&Incidents::folder(ledger))? {
-        let Some(id) = id_of(&file) else { continue };
-        let incident = read(&file, id);
-        incidents.push(incident.with_context(|| format!("cannot use {file}"))?);
-    }
-    incidents.sort_by(|a: &IncidentFile, b| a.log.id.cmp(&b.log.id));
-    Ok(incidents)
-}
-
-/// The incident with this id, open or closed; `None` if it has no file.
-///
-/// # Errors
-/// As [`change`].
+/// When `id` is no id.
 pub fn of_id(ledger: &Root, id: &str) -> anyhow::Result<Option<IncidentFile>> {
-    find(&Incidents::folder(ledger), id)
-}
-
-/// The memory of each notifier about an incident; empty if the incident has no file.
-///
-/// # Errors
-/// As [`change`].
-pub fn notified(ledger: &Root, id: &str) -> anyhow::Result<BTreeMap<String, Heard>> {
-    let incident = find(&Incidents::folder(ledger), id)?;
-    Ok(incident.map_or_else(BTreeMap::new, |incident| incident.notified))
-}
-
-/// The incident with this id, if it has a file.
-fn find(folder: &Root, id: &str) -> anyhow::Result<Option<IncidentFile>> {
     anyhow::ensure!(is_id(id), "{id:?} is no id of an incident");
-    let file = file_of(folder, id);
-    if file.kind().is_none() {
-        return Ok(None);
-    }
-    let incident = read(&file, id);
-    incident
-        .map(Some)
-        .with_context(|| format!("cannot use {file}"))
+    let file = file_of(&Incidents::folder(ledger), id);
+    Ok(read(&file, id).ok())
 }
 
 fn files(folder: &Root) -> anyhow::Result<Vec<RootFile>> {

@@ -52,7 +52,11 @@ const INTEGERS: [&str; 24] = [
     "warnings",
     "within-hours",
 ];
-const BOOLEANS: [&str; 4] = ["again", "single", "sure", "unconfirmed"];
+const BOOLEANS: [&str; 5] = ["again", "new", "single", "sure", "unconfirmed"];
+
+/// Keys that a file leaves out if their values are empty: only these, since the reader of a file knows them as
+/// empty. Of every other key, the type says when it is absent.
+const OMITTED_IF_EMPTY: [&str; 4] = ["detail", "host", "observed", "promised"];
 
 /// The key below which names are not ours.
 const NOTIFIED: &str = "notified";
@@ -246,16 +250,16 @@ fn to_mapping(value: &impl Serialize) -> anyhow::Result<Mapping> {
     Ok(to_yaml(fields.into_iter(), true))
 }
 
-/// `is_ours`: names are fields, which a file has in kebab case. Empty values are left out.
+/// `is_ours`: names are fields, which a file has in kebab case.
 fn to_yaml(fields: impl Iterator<Item = (String, Json)>, is_ours: bool) -> Mapping {
     let mut mapping = Mapping::new();
     for (key, value) in fields {
         let key = if is_ours { key.replace('_', "-") } else { key };
+        let is_omitted = is_ours && OMITTED_IF_EMPTY.contains(&key.as_str());
         let value = match value {
             Json::Null => continue,
-            Json::Object(fields) if fields.is_empty() && is_ours => continue,
-            Json::Array(items) if items.is_empty() => continue,
-            Json::String(text) if text.is_empty() => continue,
+            Json::Object(fields) if fields.is_empty() && is_omitted => continue,
+            Json::String(text) if text.is_empty() && is_omitted => continue,
             Json::Object(fields) => {
                 let is_named = is_ours && key != NOTIFIED;
                 Value::Map(to_yaml(fields.into_iter(), is_named))
@@ -312,6 +316,10 @@ fn to_json(mapping: &Mapping, is_ours: bool) -> Map<String, Json> {
     });
     fields.collect()
 }
+
+#[cfg(test)]
+#[path = "every_field_tests.rs"]
+mod every_field_tests;
 
 #[cfg(test)]
 mod tests {
