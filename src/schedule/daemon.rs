@@ -20,19 +20,20 @@ pub struct WatchOptions {
     pub directory: PathBuf,
     /// The time without an event after which a change counts.
     pub debounce: Duration,
-    /// Scan the files at this interval in place of file events, which network file systems lack.
-    pub polling: Option<Duration>,
+    /// The longest time between two scans of the files. Some changes have no event: those of linked files, of mapped
+    /// memory, and on network file systems.
+    pub rescan: Duration,
     /// The times of runs.
     pub schedules: Vec<Cron>,
 }
 
 impl WatchOptions {
-    /// For a folder, with a debounce time of half a second, file events, and no schedule.
+    /// For a folder, with a debounce time of half a second, a scan every minute, and no schedule.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
             debounce: Duration::from_millis(500),
-            polling: None,
+            rescan: Duration::from_mins(1),
             schedules: Vec::new(),
         }
     }
@@ -173,7 +174,7 @@ pub fn watch<C: Clock, H: Handlers>(
         .enable_all()
         .build()?;
     let (mut watcher, warning) =
-        Watcher::start(&settings.directory, settings.debounce, settings.polling)?;
+        Watcher::start(&settings.directory, settings.debounce, settings.rescan)?;
     let mut due_times = DueTimes::new(&settings.schedules, clock.now());
     if let Some(warning) = warning {
         handlers.log(&WatchEvent::Problem(warning));

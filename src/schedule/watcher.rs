@@ -1,7 +1,7 @@
 //! Follows the domain files, and lists those whose contents have changed.
 //!
 //! An event of the operating system only starts a scan, since events get lost,
-//! come twice, or report a touch; [`Contents`] decides.
+//! come twice, or report a touch; [`Contents`] decides. Changes without an event are found by a scan at intervals.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -38,6 +38,8 @@ pub(super) struct Watcher {
     follow: ChangeSource,
     next_poll: Instant,
     poll: Duration,
+    last_scan: Instant,
+    rescan: Duration,
     /// Why the folder could not be listed the last time.
     unlistable: Option<String>,
 }
@@ -51,7 +53,7 @@ pub(super) struct ScanResult {
 }
 
 impl Watcher {
-    /// Starts to follow the folder; `polling` asks for scans at this interval in place of events.
+    /// Starts to follow the folder, and scans it at least at the interval `rescan`.
     /// Also returns a warning when events are not available.
     ///
     /// # Errors
@@ -59,29 +61,28 @@ impl Watcher {
     pub(super) fn start(
         directory: &Path,
         debounce: Duration,
-        polling: Option<Duration>,
+        rescan: Duration,
     ) -> std::io::Result<(Self, Option<String>)> {
         let signal = Arc::<EventSignal>::default();
-        let (follow, warning) = match polling {
-            Some(_) => (ChangeSource::Polling, None),
-            None => {
-                match ChangeSource::events(directory, debounce.clamp(SHORTEST, LONGEST), &signal) {
-                    Ok(follow) => (follow, None),
-                    Err(error) => (ChangeSource::Polling, Some(no_events(&error))),
-                }
-            }
+        let events = ChangeSource::events(directory, debounce.clamp(SHORTEST, LONGEST), &signal);
+        let (follow, warning) = match events {
+            Ok(follow) => (follow, None),
+            Err(error) => (ChangeSource::Polling, Some(no_events(&error))),
         };
         let mut contents = Contents::default();
         // The scan comes after the start of events, so that no change is lost in between.
         contents.rescan(directory)?;
-        let poll = polling.unwrap_or(POLL).clamp(SHORTEST, LONGEST);
+        let rescan = rescan.clamp(SHORTEST, LONGEST);
+        let (now, poll) = (Instant::now(), POLL.min(rescan));
         let watcher = Self {
             directory: directory.to_owned(),
             contents,
             signal,
             follow,
-            next_poll: Instant::now() + poll,
+            next_poll: now + poll,
             poll,
+            last_scan: now,
+            rescan,
             unlistable: None,
         };
         Ok((watcher, warning))
@@ -111,6 +112,7 @@ impl Watcher {
             result.problems.push(no_events(&error));
         }
         if actions.scan || actions.rearm {
+            self.last_scan = Instant::now();
             let before = self.unlistable.take();
             match self.contents.rescan(&self.directory) {
                 Ok(changed) => result.changed = changed,
@@ -133,7 +135,8 @@ impl Watcher {
         let now = Instant::now();
         if now >= self.next_poll {
             self.next_poll = now + self.poll;
-            actions.scan |= matches!(self.follow, ChangeSource::Polling);
+            actions.scan |= matches!(self.follow, ChangeSource::Polling)
+                || now.duration_since(self.last_scan) >= self.rescan;
             actions.rearm |= self.follow.folder_was_replaced();
         }
         actions

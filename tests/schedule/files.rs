@@ -52,7 +52,12 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(polling: Option<Duration>, gated: bool) -> Self {
+    fn start(gated: bool) -> Self {
+        Self::scanning(LONG, gated)
+    }
+
+    /// As [`Self::start`], with a scan at this interval.
+    fn scanning(rescan: Duration, gated: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("repository").join("urldb");
         fill(&directory);
@@ -66,7 +71,7 @@ impl Watched {
         };
         let settings = WatchOptions {
             debounce: DEBOUNCE,
-            polling,
+            rescan,
             ..WatchOptions::new(&directory)
         };
         let stop = Stop::new();
@@ -139,8 +144,8 @@ fn replace(path: &Path, text: &str) {
 
 #[test]
 fn edits_additions_and_removals_are_told() {
-    for polling in [None, Some(DEBOUNCE)] {
-        let watched = Watched::start(polling, false);
+    for rescan in [LONG, DEBOUNCE] {
+        let watched = Watched::scanning(rescan, false);
         replace(&watched.path("a.yaml"), "other");
         watched.expect(&["a.yaml"]);
         replace(&watched.path("b.yaml"), "other");
@@ -154,21 +159,21 @@ fn edits_additions_and_removals_are_told() {
 
 #[test]
 fn a_file_written_in_place_is_told_at_last() {
-    let watched = Watched::start(None, false);
+    let watched = Watched::start(false);
     fs::write(watched.path("a.yaml"), "other").unwrap();
     watched.expect(&["a.yaml"]);
 }
 
 #[test]
 fn a_renamed_file_is_two_changes() {
-    let watched = Watched::start(None, false);
+    let watched = Watched::start(false);
     fs::rename(watched.path("a.yaml"), watched.path("z.yaml")).unwrap();
     watched.expect(&["a.yaml", "z.yaml"]);
 }
 
 #[test]
 fn the_same_contents_are_no_change() {
-    let watched = Watched::start(None, false);
+    let watched = Watched::start(false);
     replace(&watched.path("a.yaml"), "a");
     replace(&watched.path("b.yaml"), "b");
     fs::File::open(watched.path("a.yaml"))
@@ -180,7 +185,7 @@ fn the_same_contents_are_no_change() {
 
 #[test]
 fn what_is_no_domain_file_is_no_change() {
-    let watched = Watched::start(None, false);
+    let watched = Watched::start(false);
     for name in [
         ".a.yaml.swp",
         "a.yaml~",
@@ -198,7 +203,7 @@ fn what_is_no_domain_file_is_no_change() {
 
 #[test]
 fn a_folder_made_anew_is_taken_up_again() {
-    let watched = Watched::start(None, false);
+    let watched = Watched::start(false);
     fs::remove_dir_all(&watched.directory).unwrap();
     watched.expect_all(&["a.yaml", "b.yaml"]);
     fill(&watched.directory);
@@ -209,7 +214,7 @@ fn a_folder_made_anew_is_taken_up_again() {
 
 #[test]
 fn a_folder_further_up_may_be_replaced() {
-    let watched = Watched::start(None, false);
+    let watched = Watched::start(false);
     let above = watched.directory.parent().unwrap();
     let beside = above.with_extension("beside");
     fill(&beside.join("urldb"));
@@ -224,7 +229,7 @@ fn a_folder_further_up_may_be_replaced() {
 
 #[test]
 fn a_folder_put_in_its_place_is_followed() {
-    let watched = Watched::start(None, false);
+    let watched = Watched::start(false);
     let beside = watched.directory.with_file_name("beside");
     fill(&beside);
     fs::write(beside.join("b.yaml"), "other").unwrap();
@@ -246,7 +251,7 @@ fn a_folder_put_in_its_place_is_followed() {
 
 #[test]
 fn changes_during_a_run_come_in_one_call_afterwards() {
-    let watched = Watched::start(None, true);
+    let watched = Watched::start(true);
     replace(&watched.path("a.yaml"), "1");
     watched.expect(&["a.yaml"]);
     replace(&watched.path("a.yaml"), "2");
@@ -257,4 +262,26 @@ fn changes_during_a_run_come_in_one_call_afterwards() {
     assert!(watched.changes.try_recv().is_err());
     watched.open.send(()).unwrap();
     watched.expect(&["a.yaml", "b.yaml"]);
+}
+
+/// As a volume of Kubernetes is updated: `..data` is a link, which is replaced; the files are links through it.
+#[cfg(unix)]
+#[test]
+fn changes_of_linked_files_are_told_by_the_next_scan() {
+    use std::os::unix::fs::symlink;
+    let watched = Watched::scanning(DEBOUNCE * 2, false);
+    let volume = |name: &str, text: &str| {
+        fs::create_dir(watched.path(name)).unwrap();
+        fs::write(watched.path(name).join("c.yaml"), text).unwrap();
+        symlink(name, watched.path("..data_tmp")).unwrap();
+        fs::rename(watched.path("..data_tmp"), watched.path("..data")).unwrap();
+    };
+    volume("..2026_1", "one");
+    symlink("..data/c.yaml", watched.path("c.yaml")).unwrap();
+    watched.expect(&["c.yaml"]);
+    volume("..2026_2", "two");
+    watched.expect(&["c.yaml"]);
+    // The file behind the links is written in place, in a folder that has no events.
+    fs::write(watched.path("..2026_2").join("c.yaml"), "three").unwrap();
+    watched.expect(&["c.yaml"]);
 }
