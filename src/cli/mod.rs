@@ -142,6 +142,11 @@ pub fn main() -> std::process::ExitCode {
 
 fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     let context = || Context::new(&cli.global);
+    let with_ledger = || {
+        let context = context()?;
+        context.restore_ledger()?;
+        Ok::<_, anyhow::Error>(context)
+    };
     match &cli.command {
         Command::Init(args) => init::run(args, &cli.global),
         Command::Add(args) => add::run(args, &mut context()?),
@@ -162,18 +167,18 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Push(push::Args {}) => push::run(&context()?),
-        Command::Get(args) => get::run(args, &context()?),
-        Command::Find(args) => find::run(args, &context()?),
-        Command::Accept(args) => accept::run(args, &mut context()?),
-        Command::Status(args) => status::run(args, &context()?),
-        Command::Log(args) => log::run(args, &context()?),
+        Command::Get(args) => get::run(args, &with_ledger()?),
+        Command::Find(args) => find::run(args, &with_ledger()?),
+        Command::Accept(args) => accept::run(args, &mut with_ledger()?),
+        Command::Status(args) => status::run(args, &with_ledger()?),
+        Command::Log(args) => log::run(args, &with_ledger()?),
         Command::Archive(args) => archive::run(args, &context()?),
         Command::Hook(args) => hook::run(args, &cli.global),
         Command::Doctor(args) => doctor::run(args, &cli.global),
         Command::Watch(args) => watch::run(args, &cli.global),
         Command::Ack(args) => ack::run(args, &context()?),
         Command::Notify(args) => notify::run(args, &context()?),
-        Command::Site(args) => site::run(args, &context()?),
+        Command::Site(args) => site::run(args, &with_ledger()?),
         Command::Demo(args) => demo::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions(args) => completions::run(args),

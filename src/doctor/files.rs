@@ -15,7 +15,8 @@ use super::{Check, Outcome, ProjectSetup};
 use crate::config::ConfigError;
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
-use crate::ledger::{Incidents, PastRun, PastRuns, past_runs};
+use crate::explain::explain;
+use crate::ledger::{Incidents, PastRun, PastRuns, damage, past_runs};
 use crate::notify::Outbox;
 use crate::run::{Overdue, overdue};
 use crate::schedule::RepositoryLock;
@@ -203,6 +204,9 @@ impl ProjectSetup<'_> {
     }
 
     fn try_ledger(&self, folder: &Path, workflows: &[Workflow]) -> anyhow::Result<Check> {
+        if let Some(damage) = self.damage() {
+            return Ok(damage);
+        }
         let PastRuns {
             known: runs,
             future,
@@ -213,6 +217,43 @@ impl ProjectSetup<'_> {
             check.sentence = format!("{}; {}", check.sentence, wrong_clock(future));
         }
         Ok(check)
+    }
+
+    /// The fault of files of the ledger that no run can use. Files with conflicts have a check of their own.
+    fn damage(&self) -> Option<Check> {
+        let repository = self.repository.as_ref();
+        if repository.is_some_and(|it| it.work_tree().is_ok() && it.ensure_idle().is_err()) {
+            return None;
+        }
+        let damaged = damage::damaged(&self.config.ledger_root(), |file| {
+            let repository = repository?;
+            let path = repository.relative(&file.path()).ok()?;
+            let blob = repository.blob_at("HEAD", &path).ok()??;
+            repository.read_blob(&blob).ok()
+        });
+        let first = damaged.first()?;
+        let files: Vec<PathBuf> = damaged.iter().map(|it| it.file.path()).collect();
+        let sentence = format!(
+            "{} of the ledger: {} ({})",
+            count(files.len() as u64, "damaged file"),
+            names(files.iter().map(|file| self.name(file))),
+            explain(&first.why)
+        );
+        let is_tracked = |file: &PathBuf| {
+            repository.is_some_and(|repository| repository.is_tracked(file).unwrap_or(false))
+        };
+        let (purpose, words) = if files.iter().all(is_tracked) {
+            (
+                "to restore them from the last commit",
+                &["git", "checkout", "HEAD", "--"][..],
+            )
+        } else {
+            ("to begin them anew", &["rm", "--"][..])
+        };
+        let arguments: Vec<String> = files.iter().map(|file| self.argument(file)).collect();
+        let arguments = arguments.iter().map(String::as_str);
+        let words: Vec<&str> = words.iter().copied().chain(arguments).collect();
+        Some(Check::fault("ledger", sentence).mended_by(purpose, &words))
     }
 
     /// The check of the ledger after these runs.

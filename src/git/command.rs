@@ -1,13 +1,18 @@
 //! Running the `git` executable.
 #![expect(clippy::disallowed_methods, reason = "the only starts of git")]
 
-use std::io::{ErrorKind, Seek, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
+use urldb_process::run_apart;
 
 use super::env::LOCAL;
+use crate::stop::to_the_end;
+
+const CANNOT_RUN: &str = "cannot run `git`; is it installed and on PATH?";
 
 /// A `git` command for the repository of `dir`, without the variables that a
 /// surrounding hook sets for its own repository.
@@ -38,21 +43,21 @@ pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    CommandResult::from_output(feed(git, input))
+    let output = feed(git, input).context(CANNOT_RUN)?;
+    Ok(CommandResult::from_output(output))
 }
 
 impl CommandResult {
-    fn from_output(output: std::io::Result<Output>) -> Result<Self> {
-        let output = output.context("cannot run `git`; is it installed and on PATH?")?;
+    fn from_output(output: Output) -> Self {
         if output.status.success() {
-            return Ok(Self::Success(output.stdout));
+            return Self::Success(output.stdout);
         }
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Ok(Self::Failure(if complaint.is_empty() {
+        Self::Failure(if complaint.is_empty() {
             output.status.to_string()
         } else {
             complaint
-        }))
+        })
     }
 
     /// The output; the failure of `git` is an error.
@@ -69,19 +74,44 @@ pub(super) fn output(git: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     run(git, input)?.into_output(git)
 }
 
-/// Runs `git` to its end: Ctrl-C in the terminal does not reach git, and if this process is killed, git
-/// still has the whole input, since the input is in a file.
+/// Runs a `git` that writes the index, the work tree or the configuration, as [`run_whole`] does.
 pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
-    let mut file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
-    file.write_all(input)
-        .and_then(|()| file.rewind())
-        .context("cannot write a temporary file")?;
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(git, 0);
-    git.env("LC_ALL", "C").stdin(file);
-    CommandResult::from_output(git.output())?
+    git.env("LC_ALL", "C");
+    CommandResult::from_output(run_whole(git, input)?)
         .into_output(git)
         .map(drop)
+}
+
+/// Runs `git` to its end: an interrupted one leaves half a work tree. A signal waits for git, and Ctrl-C in the
+/// terminal does not reach it. If this process is killed, git goes on: its input and output are files.
+pub(super) fn run_whole(git: &mut Command, input: &[u8]) -> Result<Output> {
+    let mut run = || {
+        let [mut stdin, mut stdout, mut stderr] = temporary_files()?;
+        stdin.write_all(input)?;
+        stdin.rewind()?;
+        git.stdin(stdin)
+            .stdout(stdout.try_clone()?)
+            .stderr(stderr.try_clone()?);
+        let status = to_the_end(|| run_apart(git))?;
+        Ok::<_, io::Error>(Output {
+            status,
+            stdout: whole(&mut stdout)?,
+            stderr: whole(&mut stderr)?,
+        })
+    };
+    run().context(CANNOT_RUN)
+}
+
+fn temporary_files() -> io::Result<[File; 3]> {
+    let [one, two, three] = [(); 3].map(|()| urldb_files::unnamed_file());
+    Ok([one?, two?, three?])
+}
+
+fn whole(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn shown(git: &Command) -> String {
@@ -90,7 +120,7 @@ fn shown(git: &Command) -> String {
 }
 
 /// Writes the input while reading the output, so that no full pipe stops both.
-fn feed(git: &mut Command, input: &[u8]) -> std::io::Result<Output> {
+fn feed(git: &mut Command, input: &[u8]) -> io::Result<Output> {
     let mut child = git.spawn()?;
     let stdin = child.stdin.take();
     std::thread::scope(|scope| {

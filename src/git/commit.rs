@@ -1,13 +1,12 @@
 //! Commits files of the work tree, as a user would: with the user's hooks and signing.
 
 use std::collections::BTreeSet;
-use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::command::{CommandResult, command, output, run};
+use super::command::{CommandResult, command, complete, output, run, run_whole};
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -177,14 +176,14 @@ impl Repository {
             let mut add = self.user_command()?;
             add.args(["add", "--intent-to-add"]);
             add.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            output(&mut add, &literal_patterns(&changes.patterns))?;
+            complete(&mut add, &literal_patterns(&changes.patterns))?;
         }
         let committed = self.commit_patterns(&changes.patterns, message);
         if committed.is_err() && !changes.new.is_empty() {
             let mut forget = self.git();
             forget.args(["update-index", "--force-remove", "-z", "--stdin"]);
             // The user needs the error of the commit, not that of the repair.
-            let _ = output(&mut forget, &nul_separated(&changes.new));
+            let _ = complete(&mut forget, &nul_separated(&changes.new));
         }
         committed.map(|printed| {
             Some(NewCommit {
@@ -200,13 +199,7 @@ impl Repository {
         let mut git = self.user_command()?;
         git.args(["commit", "--quiet", "--only", "--message", message]);
         git.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-        let mut input = urldb_files::unnamed_file().context("cannot make a temporary file")?;
-        input
-            .write_all(&literal_patterns(patterns))
-            .and_then(|()| input.rewind())
-            .context("cannot write a temporary file")?;
-        let done = git.stdin(Stdio::from(input)).output();
-        let done = done.context("cannot run `git`; is it installed and on PATH?")?;
+        let done = run_whole(&mut git, &literal_patterns(patterns))?;
         let printed = [done.stdout, done.stderr].concat();
         let printed = String::from_utf8_lossy(&printed).trim_end().to_owned();
         if done.status.success() {

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail};
@@ -41,6 +42,9 @@ pub enum LockUse {
 
 /// The lock of urldb itself, which stays in the `.git` folder.
 const OWN_LOCK: &str = "urldb.lock";
+
+/// The longest wait for another git.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The deepest level of folders in which a reference is looked for.
 const DEEPEST: usize = 64;
@@ -150,15 +154,19 @@ impl Repository {
             .collect()
     }
 
+    /// Waits while another git writes the work tree and the index: a killed urldb leaves its git at work. A lock
+    /// that is older than ten seconds belongs to a person, or to nobody.
+    pub fn wait_for_writer(&self) {
+        let lock = self.git_dir().join("index.lock");
+        while !self.env().is_of_hook() && age(&lock).is_some_and(|age| age < PATIENCE) {
+            sleep(Duration::from_millis(20));
+        }
+    }
+
     fn lock(&self, path: PathBuf) -> Option<GitLock> {
-        let written = fs::symlink_metadata(&path).ok()?.modified().ok()?;
-        let age = SystemTime::now().duration_since(written);
+        let age = age(&path)?;
         let used_by = self.use_of(&path);
-        Some(GitLock {
-            path,
-            age: age.unwrap_or_default(),
-            used_by,
-        })
+        Some(GitLock { path, age, used_by })
     }
 
     /// Looks for a process that has the lock open, or else for a git that works in this repository: git
@@ -194,6 +202,13 @@ impl Repository {
         // A git of this process answers questions only.
         is_here && name.trim_end() == "git" && !is_child(process)
     }
+}
+
+/// The time since the file was written; `None` without one.
+fn age(file: &Path) -> Option<Duration> {
+    let written = fs::symlink_metadata(file).ok()?.modified().ok()?;
+    let age = SystemTime::now().duration_since(written);
+    Some(age.unwrap_or_default())
 }
 
 /// Collects the lock files of git in a folder, and so many levels below. A folder that cannot be read has

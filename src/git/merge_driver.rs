@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::command::{CommandResult, output, run};
+use super::command::{CommandResult, complete, output, run};
 use super::patterns::{self, add_lines, attribute_line, remove_lines};
 use super::repository::{Repository, line};
 
@@ -97,7 +97,7 @@ impl Repository {
             .any(|(key, value)| self.config(key).as_deref() != Some(*value))
         {
             for (key, value) in keys {
-                output(self.git().args(["config", "--local", &key, value]), b"")?;
+                complete(self.git().args(["config", "--local", &key, value]), b"")?;
             }
             changed.push(self.common_dir().join("config"));
         }
@@ -121,7 +121,7 @@ impl Repository {
         if self.config(&format!("{section}.driver")).is_some() && !self.has_driver_lines()? {
             let mut git = self.git();
             git.args(["config", "--local", "--remove-section", &section]);
-            output(&mut git, b"")?;
+            complete(&mut git, b"")?;
             changed.push(self.common_dir().join("config"));
         }
         Ok(changed)

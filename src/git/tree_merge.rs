@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use git2::{Delta, Index, IndexEntry, IndexTime, Oid, Tree};
 
 use super::ancestors::Ancestor;
-use super::command::{CommandResult, output, run};
+use super::command::{CommandResult, complete, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -163,7 +163,7 @@ impl Repository {
     pub fn fast_forward(&self, commit: &str) -> Result<()> {
         let mut git = self.user_command()?;
         git.args(["merge", "--quiet", "--ff-only", "--no-autostash", commit]);
-        output(&mut git, b"").map(drop)
+        complete(&mut git, b"")
     }
 }
 

@@ -286,8 +286,11 @@ impl Repository {
         }
     }
 
-    /// Writes blobs to their files in the work tree, as git would check them out.
-    fn write_work_tree(&self, files: &[(&Path, String)]) -> Result<()> {
+    /// Writes blobs to their files (relative to the work tree), as git would check them out.
+    ///
+    /// # Errors
+    /// When git fails, or a file cannot be written.
+    pub fn write_work_tree(&self, files: &[(&Path, String)]) -> Result<()> {
         if files.is_empty() {
             return Ok(());
         }
@@ -305,7 +308,7 @@ impl Repository {
             .env("GIT_INDEX_FILE", &index)
             .args(["checkout-index", "--all", "--quiet"])
             .arg(prefix);
-        output(&mut smudge, b"")?;
+        complete(&mut smudge, b"")?;
         for (path, _) in files {
             let write = || {
                 let bytes = urldb_files::read(&copies.join(path), limits::LEDGER)?;

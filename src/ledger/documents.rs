@@ -1,6 +1,6 @@
 //! The documents of the files of a domain: their entries, and the contents of these.
 
-use std::io;
+use std::io::{self, Read};
 
 use anyhow::Context;
 use urldb_files::RootFile;
@@ -70,10 +70,12 @@ pub(super) fn documents(
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error).with_context(|| format!("cannot read {file}")),
     };
-    let parts = open
-        .into_iter()
-        .flat_map(|file| read_documents_from(file, &SCHEMA));
-    Ok(parts.flat_map(|part| {
+    Ok(open.into_iter().flat_map(documents_in))
+}
+
+/// The documents of a stream.
+pub(super) fn documents_in<R: Read>(source: R) -> impl Iterator<Item = anyhow::Result<Document>> {
+    read_documents_from(source, &SCHEMA).flat_map(|part| {
         let read = part.map_err(anyhow::Error::from);
         let read = read.and_then(|(documents, findings)| match findings.first() {
             Some(finding) => anyhow::bail!("line {}: {}", finding.line, finding.message),
@@ -84,7 +86,7 @@ pub(super) fn documents(
             Err(error) => (vec![], Some(Err(error))),
         };
         documents.into_iter().map(Ok).chain(error)
-    }))
+    })
 }
 
 fn parse(text: &str) -> anyhow::Result<Vec<Document>> {

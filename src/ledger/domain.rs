@@ -1,5 +1,7 @@
 //! The ledger of one domain in memory.
 
+use std::path::Path;
+
 use urldb_files::{Root, RootFile};
 use urldb_format::Mapping;
 use urldb_protocol::CertificateDates;
@@ -50,8 +52,8 @@ pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
 }
 
 /// The domain whose statuses are in a file of this name.
-pub(super) fn domain_of(file: &RootFile) -> Option<String> {
-    let domain = file.name().to_str()?.strip_suffix(".yaml")?;
+pub(super) fn domain_of(name: &Path) -> Option<String> {
+    let domain = name.to_str()?.strip_suffix(".yaml")?;
     let is_moved = domain
         .strip_prefix('+')
         .filter(|name| ARCHIVE_FILE.starts_with(name));

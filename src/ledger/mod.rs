@@ -12,6 +12,7 @@
 //! archive.
 
 mod captures;
+pub mod damage;
 mod documents;
 mod domain;
 mod entry;
@@ -462,7 +463,7 @@ pub fn domains(ledger: &Root, is_wanted: impl Fn(&str) -> bool) -> anyhow::Resul
         files => files.with_context(|| format!("cannot read {}", ledger.path().display()))?,
     };
     let wanted = files.into_iter().filter_map(|file| {
-        let domain = domain::domain_of(&file).filter(|domain| is_wanted(domain))?;
+        let domain = domain::domain_of(file.name()).filter(|domain| is_wanted(domain))?;
         is_ours(&file).then_some(domain)
     });
     Ok(wanted.collect())

@@ -204,6 +204,123 @@ fn commits_are_pushed_without_a_run() {
         .complains("the branch follows no branch");
 }
 
+/// A machine whose git takes a second to write each file of the ledger, and has news of the other machine to write.
+#[cfg(unix)]
+fn slow_machine() -> (Site, Repository) {
+    let (site, repository) = two_machines();
+    repository.run_on(MACHINES[0]).code(0);
+    repository.run_on(MACHINES[1]).code(0);
+    site.remove("/a");
+    repository.run_on(MACHINES[0]).code(1);
+    let attributes = repository.path("../other/.git/info/attributes");
+    fs::write(attributes, "status/** filter=slow\n").unwrap();
+    let smudge = "touch ../writes; sleep 1; cat";
+    for (key, value) in [("smudge", smudge), ("clean", "cat")] {
+        let key = format!("filter.slow.{key}");
+        repository.git(&["-C", MACHINES[1], "config", &key, value]);
+    }
+    (site, repository)
+}
+
+/// Starts a run of the second machine in its own process group, and waits until its git writes the ledger.
+#[cfg(unix)]
+fn interrupted(repository: &Repository, signal: &str, target: &str) -> std::process::ExitStatus {
+    use std::os::unix::process::CommandExt as _;
+
+    let mut command = repository.urldb_command(&format!("-C {} {RUN}", MACHINES[1]));
+    command.process_group(0).stdout(Stdio::null());
+    let mut running = command.stderr(Stdio::null()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while !repository.path("../writes").exists() {
+        assert!(
+            begun.elapsed() < crate::sandbox::PATIENCE,
+            "git writes nothing"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let target = format!("{target}{}", running.id());
+    let sent = std::process::Command::new("kill")
+        .args([signal, "--", &target])
+        .status();
+    assert!(sent.unwrap().success());
+    running.wait().unwrap()
+}
+
+/// As Ctrl-C in a terminal, `timeout` and a service manager send their signals, and as a lack of memory ends a program.
+#[cfg(unix)]
+#[test]
+fn a_signal_while_git_writes_the_ledger_leaves_no_half() {
+    for (signal, target) in [("-INT", "-"), ("-TERM", "-"), ("-TERM", ""), ("-KILL", "")] {
+        let _case = Case(&format!("{signal} {target}"));
+        let (_site, repository) = slow_machine();
+        let added = |machine: &str| {
+            let text = repository.read(&format!("{machine}/status/example.test.yaml"));
+            let lines = text.lines().filter(|line| line.starts_with("added:"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let before = added(MACHINES[0]);
+        let status = interrupted(&repository, signal, target);
+        if signal != "-KILL" {
+            assert_eq!(status.code(), Some(130));
+            assert_eq!(
+                repository.git(&["-C", MACHINES[1], "status", "--porcelain"]),
+                ""
+            );
+        }
+        repository.run_on(MACHINES[1]).code(1);
+        assert_eq!(added(MACHINES[1]), before);
+        assert_eq!(repository.mails_of(MACHINES[1]), 0, "news is told again");
+        assert_eq!(
+            repository.git("--git-dir=../remote rev-parse main^{tree}"),
+            repository.tree_of(MACHINES[1])
+        );
+    }
+}
+
+#[test]
+fn a_damaged_ledger_is_restored_and_never_committed() {
+    let (site, repository) = two_machines();
+    site.remove("/a");
+    repository.run_on(MACHINES[0]).code(1);
+    repository.mails_of(MACHINES[0]);
+    let files: Vec<String> = repository
+        .git("ls-files status")
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    assert!(files.len() > 3, "{files:?}");
+    let damages: [fn(&str) -> &str; 2] = [|_| "", |text| &text[..text.len() / 2]];
+    for file in &files {
+        for damage in damages {
+            let _case = Case(&format!("{file}, {} bytes", damage("ab").len()));
+            let whole = repository.read(file);
+            repository.write(file, damage(&whole));
+            repository
+                .exits(1, "doctor")
+                .says(&["damaged file of the ledger", file]);
+            repository
+                .exits(1, "status")
+                .complains(&[file, "restored from the last commit"]);
+            repository.assert_file(file, &whole);
+            repository.write(file, damage(&whole));
+            repository
+                .ok("push")
+                .complains(&[file, "restored from the last commit"]);
+            repository.assert_file(file, &whole);
+        }
+    }
+    for file in &files {
+        repository.write(file, "");
+    }
+    repository
+        .run_on(MACHINES[0])
+        .code(1)
+        .complains("restored from the last commit");
+    assert_eq!(repository.mails_of(MACHINES[0]), 0, "news is told again");
+    let ledger = repository.git("diff --stat HEAD^ -- status");
+    assert_has(&ledger, "1 file changed, 1 insertion(+)");
+}
+
 /// Merges of both sides in both orders give two common ancestors.
 #[test]
 fn after_a_criss_cross_merge_the_base_is_the_merge_of_both() {

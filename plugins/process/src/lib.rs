@@ -1,4 +1,5 @@
-//! A program of the user's own, in a process group with all processes that it starts: they end together.
+//! A program in a process group with all processes that it starts: they end together, or come to their end whatever
+//! signal the terminal sends.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
@@ -91,6 +92,60 @@ impl ProcessGroup {
 
     #[cfg(not(unix))]
     fn kill_group(&mut self) {}
+}
+
+/// Runs a command as the leader of its own process group to its end. Ctrl-C in the terminal reaches none of its
+/// processes, and they cannot read from the terminal.
+///
+/// # Errors
+/// When the program cannot be started, and when one of its processes reads from the terminal: the system stops the
+/// group for ever, so it is ended.
+pub fn run_apart(command: &mut std::process::Command) -> io::Result<std::process::ExitStatus> {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    let mut child = command.spawn()?;
+    #[cfg(unix)]
+    if wants_terminal(&child) {
+        child.wait()?;
+        let text = "a hook, or the program that signs commits, reads from the terminal";
+        return Err(io::Error::other(text));
+    }
+    child.wait()
+}
+
+/// Waits for the end of a group, and ends it if it stops to read from the terminal. Returns whether it did. The exit
+/// status is left to be read.
+#[cfg(unix)]
+fn wants_terminal(child: &std::process::Child) -> bool {
+    use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+    let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+        return false;
+    };
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    loop {
+        match waitid(WaitId::Pid(leader), ended | WaitIdOptions::STOPPED) {
+            Ok(Some(status)) if status.stopped() => {
+                let signal = status.stopping_signal().unwrap_or_default();
+                if [Signal::TTIN, Signal::TTOU]
+                    .map(Signal::as_raw)
+                    .contains(&signal)
+                {
+                    // git removes its lock files at SIGTERM.
+                    let _ = kill_process_group(leader, Signal::TERM);
+                    let _ = kill_process_group(leader, Signal::CONT);
+                    return true;
+                }
+                // Each stop is told once, if it is not left to be read.
+                let _ = waitid(
+                    WaitId::Pid(leader),
+                    WaitIdOptions::STOPPED | WaitIdOptions::NOHANG,
+                );
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => return false,
+        }
+    }
 }
 
 impl Drop for ProcessGroup {

@@ -176,13 +176,15 @@ impl Context {
         }
     }
 
-    /// Makes this process the only urldb that writes to the repository.
+    /// Makes this process the only urldb that writes to the repository, with a ledger that can be read.
     pub(crate) fn lock_repository(&self) -> anyhow::Result<RepositoryLock> {
         let repository = Repository::discover(&self.config.root, GitEnv::from_process())?;
         let folder = repository
             .as_ref()
             .map_or(self.config.root.as_path(), Repository::common_dir);
-        Ok(RepositoryLock::acquire(&folder.join("urldb.lock"))?)
+        let lock = RepositoryLock::acquire(&folder.join("urldb.lock"))?;
+        self.restore_ledger()?;
+        Ok(lock)
     }
 }
 

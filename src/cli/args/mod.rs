@@ -5,6 +5,7 @@ mod commit;
 mod context;
 mod incident;
 mod request;
+mod restored;
 mod search;
 mod select;
 mod uncommitted;

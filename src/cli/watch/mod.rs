@@ -192,8 +192,9 @@ impl Handlers for Worker<'_> {
             .event(&format!("scheduled run ({})", schedule.cron));
         let id = run_id((Ambient::SYSTEM.random)());
         self.ping(Signal::Start, &id, "");
-        // A pull may have left conflicts in the ledger.
-        if let Err(error) = resolve_ledger(self.context()) {
+        // A pull may have left conflicts in the ledger, and a killed git half of a file.
+        let usable = resolve_ledger(self.context());
+        if let Err(error) = usable.and_then(|()| self.context().restore_ledger()) {
             self.log.error(&error);
         }
         if let Err(error) = sync::before_run(self.context(), self.context().config.git.commit) {

@@ -1,0 +1,103 @@
+//! Damaged files of the ledger, which get back the content that the last commit has.
+
+use std::path::{Path, PathBuf};
+
+use super::repository_of;
+use crate::cli::Context;
+use crate::cli::print::style::print_warning;
+use crate::explain::explain;
+use crate::git::Repository;
+use crate::ledger::damage;
+
+/// A damaged file.
+struct Damaged {
+    /// Relative to the work tree.
+    path: PathBuf,
+    why: anyhow::Error,
+    /// The blob of the last commit; `None` if the file is new.
+    committed: Option<String>,
+}
+
+impl Context {
+    /// Restores the files of the ledger that are empty, cut off or unreadable, and whole in the last commit; an empty
+    /// file that no commit has is removed. Each is told. While a person merges, the files are theirs.
+    ///
+    /// # Errors
+    /// When git refuses the repository, or a file cannot be written.
+    pub(crate) fn restore_ledger(&self) -> anyhow::Result<()> {
+        let ledger = self.ledger();
+        let Some(repository) = repository_of(ledger.path())? else {
+            return Ok(());
+        };
+        if repository.work_tree().is_err() || !urldb_files::is_folder(ledger.path()) {
+            return Ok(());
+        }
+        repository.wait_for_writer();
+        if repository.ensure_idle().is_err() {
+            return Ok(());
+        }
+        let damaged = match self.damaged(&repository) {
+            Ok(damaged) => damaged,
+            Err(error) => {
+                let error = error.context("damage of the ledger is not looked for");
+                print_warning(explain(&error));
+                return Ok(());
+            }
+        };
+        let committed = damaged.iter();
+        let committed: Vec<(&Path, String)> = committed
+            .filter_map(|file| Some((file.path.as_path(), file.committed.clone()?)))
+            .collect();
+        repository.write_work_tree(&committed)?;
+        let top = repository.work_tree()?;
+        for Damaged {
+            path,
+            why,
+            committed,
+        } in &damaged
+        {
+            let path = top.join(path);
+            let done = if committed.is_some() {
+                "restored from the last commit"
+            } else {
+                urldb_files::remove(&path)?;
+                "removed"
+            };
+            print_warning(format!("{}: {why:#}; {done}", self.shown(&path)));
+        }
+        Ok(())
+    }
+
+    /// The damaged files that can be restored or removed.
+    fn damaged(&self, repository: &Repository) -> anyhow::Result<Vec<Damaged>> {
+        let ledger = self.ledger();
+        let folder = repository.relative(ledger.path())?;
+        let files = repository.uncommitted_below(&[ledger.path().to_owned()], |_| true)?;
+        let mut damaged = vec![];
+        for path in files.paths() {
+            let Ok(name) = path.strip_prefix(&folder) else {
+                continue;
+            };
+            let file = ledger.file(name);
+            if !file.is_file() {
+                continue;
+            }
+            let committed = repository.blob_at("HEAD", path)?;
+            let whole = || repository.read_blob(committed.as_ref()?).ok();
+            let Err(why) = damage::check_file(name, &file, whole) else {
+                continue;
+            };
+            let can_be_mended = match whole() {
+                Some(whole) => damage::check(name, &whole[..]).is_ok(),
+                None => committed.is_none() && file.metadata()?.len() == 0,
+            };
+            let path = path.to_owned();
+            damaged.extend(can_be_mended.then_some(Damaged {
+                path,
+                why,
+                committed,
+            }));
+        }
+        Ok(damaged)
+    }
+}
