@@ -10,7 +10,7 @@ use urldb_verdict::{NamedRecord, Selection};
 
 use crate::config::Config;
 use crate::environment;
-use crate::git::{GitEnv, Repository};
+use crate::git::Repository;
 
 /// Most characters of a name that is not configured.
 const MOST_NAME: usize = 100;
@@ -39,7 +39,7 @@ pub(crate) struct Checkout {
 impl Checkout {
     /// The repository that `root` belongs to; empty if there is none, or if git refuses it.
     pub(crate) fn discover(root: &Path) -> Self {
-        let found = Repository::discover(root, GitEnv::from_process());
+        let found = Repository::of_project(root);
         let repository = found.ok().flatten();
         let repository = repository.as_ref();
         let origin = repository.and_then(Repository::origin);

@@ -17,7 +17,7 @@ use super::args::SelectArgs;
 use super::print::style;
 use crate::config::parse_base;
 use crate::exit::ExitCode;
-use crate::git::{GitEnv, Repository};
+use crate::git::Repository;
 
 /// Write the URLs of the database as a list for other programs
 #[derive(Debug, clap::Args)]
@@ -139,7 +139,7 @@ fn each(
 ) -> anyhow::Result<u64> {
     let selection = args.select.resolve(context)?;
     // A repository that git refuses has no commit dates for us.
-    let repository = Repository::discover(&context.config.root, GitEnv::from_process());
+    let repository = Repository::of_project(&context.config.root);
     let repository = repository.ok().flatten();
     let mut left_out = 0;
     let database = context.config.open_database()?;

@@ -59,13 +59,21 @@ fn parse_hook(name: &str) -> Result<Hook, String> {
 
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let env = GitEnv::from_process();
-    let directory = match &args.command {
+    let (directory, repository) = match &args.command {
         // Git tells a hook its repository relative to the folder where the hook starts.
-        Command::Run { .. } if env.is_of_hook() => std::env::current_dir()?,
-        _ => global.directory()?,
+        Command::Run { .. } if env.is_of_hook() => {
+            let directory = std::env::current_dir()?;
+            let repository = Repository::discover(&directory, env)?;
+            (directory, repository)
+        }
+        _ => {
+            let directory = global.directory()?;
+            let repository = Repository::of_project(&directory)?;
+            (directory, repository)
+        }
     };
-    let repository = Repository::discover(&directory, env)?
-        .ok_or_else(|| anyhow::anyhow!("{} is in no git repository", directory.display()))?;
+    let repository =
+        repository.with_context(|| format!("{} is in no git repository", directory.display()))?;
     match &args.command {
         Command::Install => install(&repository, &Context::new(global)?),
         Command::Uninstall => uninstall(&repository, &Context::new(global)?),

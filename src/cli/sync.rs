@@ -16,7 +16,7 @@ use super::print::output;
 use super::print::style::{BAD, count, paint, sum};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::git::{GitEnv, Repository};
+use crate::git::Repository;
 use crate::sync::{FollowOptions, ListLocations, Plan, follow_sources, locations};
 
 /// Bring the records into step with the lists that `[source.NAME]` in urldb.toml names
@@ -233,8 +233,7 @@ fn changed(plan: &Plan) -> ChangedUrls {
 
 /// Refuses to commit records of lists that are not committed.
 pub(super) fn ensure_committed(lists: &BTreeSet<PathBuf>, context: &Context) -> anyhow::Result<()> {
-    let Some(repository) = Repository::discover(&context.config.root, GitEnv::from_process())?
-    else {
+    let Some(repository) = Repository::of_project(&context.config.root)? else {
         return Ok(());
     };
     let comparison = repository.comparison(None, false)?;

@@ -24,7 +24,7 @@ use urldb_text::sanitize;
 
 use crate::config::{Config, ConfigError};
 use crate::explain::explain;
-use crate::git::{GitEnv, Repository};
+use crate::git::Repository;
 
 pub use repository::merge_attributes;
 
@@ -150,7 +150,7 @@ pub fn examine(
             (config, Some(error))
         }
     };
-    let repository = Repository::discover(&config.root, GitEnv::from_process())?;
+    let repository = Repository::of_project(&config.root)?;
     let setup = ProjectSetup {
         directory,
         config,

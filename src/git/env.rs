@@ -65,6 +65,14 @@ impl GitEnv {
         self
     }
 
+    /// Those of the variables that hold for every repository.
+    #[must_use]
+    pub(super) fn without_local(mut self) -> Self {
+        self.0
+            .retain(|name, _| !LOCAL.iter().any(|local| name == local));
+        self
+    }
+
     /// The value of one variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)

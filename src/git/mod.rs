@@ -13,6 +13,7 @@
 //! - [`env`](mod@env): the variables by which git tells a hook where it is.
 //! - `command`: runs the executable; `paths`: paths for git and for people.
 //! - `index_file`: the entries of folders in the index, and its cached trees.
+//! - `location`: finds a repository by a folder and variables, and drops variables of another one.
 //! - [`repository`]: the folders of a repository, and its blobs.
 //! - [`staged`]: the files that the next commit would change.
 //! - [`changed`]: the files that differ between two states.
@@ -40,6 +41,7 @@ mod hook_files;
 mod index_file;
 pub mod inspection;
 pub mod install;
+mod location;
 pub mod log;
 pub mod managers;
 pub mod merge_driver;

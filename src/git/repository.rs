@@ -5,10 +5,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use git2::{ObjectType, Oid, RepositoryOpenFlags};
+use git2::{ObjectType, Oid};
 
 use super::command::{CommandResult, command, output, run};
 use super::env::GitEnv;
+use super::location::{RepositoryPaths, held_by, locate, open};
 use super::paths;
 use super::trees::{TreeFolder, Trees, parse_entry, tree_id};
 
@@ -25,6 +26,15 @@ pub struct Repository {
 }
 
 impl Repository {
+    /// The repository that a project in `dir` belongs to; `None` when there is none. Variables that name another
+    /// repository have no effect: one of its hooks or aliases has started this process.
+    ///
+    /// # Errors
+    /// As [`Self::discover`].
+    pub fn of_project(dir: &Path) -> Result<Option<Self>> {
+        Self::discover(dir, held_by(GitEnv::from_process(), dir)?)
+    }
+
     /// The repository that `dir` belongs to, or the one that `env` names;
     /// `None` when there is none.
     ///
@@ -33,27 +43,22 @@ impl Repository {
     pub fn discover(dir: &Path, env: GitEnv) -> Result<Option<Self>> {
         let dir = paths::resolve(dir)?;
         let lib = open(&dir, &env);
-        let found = if let Some(lib) = &lib {
-            Some(RepositoryPaths {
-                git_dir: lib.path().to_owned(),
-                common_dir: lib.commondir().to_owned(),
-                work_tree: lib.workdir().map(Path::to_owned),
-            })
-        } else {
-            locate_with_git(&dir, &env)?
-        };
-        let Some(found) = found else {
+        let Some(found) = locate(&dir, &env, lib.as_ref())? else {
             return Ok(None);
         };
-        let work_tree = found.work_tree.as_deref().map(paths::resolve).transpose()?;
+        let RepositoryPaths {
+            git_dir,
+            common_dir,
+            work_tree,
+        } = found;
         let prefix = match (env.get("GIT_PREFIX"), &work_tree) {
             (Some(prefix), _) => PathBuf::from(prefix),
             (None, Some(top)) => dir.strip_prefix(top).unwrap_or(Path::new("")).to_owned(),
             (None, None) => PathBuf::new(),
         };
         Ok(Some(Self {
-            git_dir: paths::resolve(&found.git_dir)?,
-            common_dir: paths::resolve(&found.common_dir)?,
+            git_dir,
+            common_dir,
             work_tree,
             prefix,
             env,
@@ -258,59 +263,6 @@ impl Repository {
         }
         git
     }
-}
-
-struct RepositoryPaths {
-    git_dir: PathBuf,
-    common_dir: PathBuf,
-    work_tree: Option<PathBuf>,
-}
-
-fn open(dir: &Path, env: &GitEnv) -> Option<git2::Repository> {
-    if env.redirects() {
-        return None;
-    }
-    let no_ceilings: [&Path; 0] = [];
-    // The reason of a refusal does not matter: git is next, and gives its own.
-    git2::Repository::open_ext(dir, RepositoryOpenFlags::empty(), no_ceilings).ok()
-}
-
-/// Asks git where the repository is, one path per process: a folder name may
-/// hold a line feed.
-fn locate_with_git(dir: &Path, env: &GitEnv) -> Result<Option<RepositoryPaths>> {
-    let rev_parse = |question: &str| {
-        let mut git = command(dir);
-        git.envs(env.iter()).args(["rev-parse", question]);
-        run(&mut git, b"")
-    };
-    let path = |answer: Vec<u8>| {
-        let answer = answer.strip_suffix(b"\n").unwrap_or(&answer);
-        dir.join(paths::from_bytes(answer))
-    };
-    let git_dir = match rev_parse("--absolute-git-dir")? {
-        CommandResult::Success(answer) => path(answer),
-        CommandResult::Failure(complaint) if complaint.contains("not a git repository") => {
-            return Ok(None);
-        }
-        CommandResult::Failure(complaint) => {
-            bail!("git refuses {}: {complaint}", paths::shown(dir))
-        }
-    };
-    let common_dir = match rev_parse("--git-common-dir")? {
-        CommandResult::Success(answer) => path(answer),
-        CommandResult::Failure(complaint) => {
-            bail!("git refuses {}: {complaint}", paths::shown(dir))
-        }
-    };
-    let work_tree = match rev_parse("--show-toplevel")? {
-        CommandResult::Success(answer) => Some(path(answer)),
-        CommandResult::Failure(_) => None,
-    };
-    Ok(Some(RepositoryPaths {
-        git_dir,
-        common_dir,
-        work_tree,
-    }))
 }
 
 /// The only line that git printed.

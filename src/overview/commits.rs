@@ -15,7 +15,7 @@ use urldb_text::sanitize;
 use super::file_lines::{Edited, FileLines};
 use crate::config::Config;
 use crate::database::moves;
-use crate::git::{GitEnv, LogPart, LoggedCommit, Repository};
+use crate::git::{LogPart, LoggedCommit, Repository};
 
 /// The most names of a host whose commits are read. A longer chain is cut.
 const MOST_NAMES: usize = 16;
@@ -96,7 +96,7 @@ impl Commits {
     /// When git fails.
     pub fn read(config: &Config, host: Option<&str>) -> Result<Result<Self, UnknownCommits>> {
         let folder = config.root.join(&config.database.path);
-        let Some(repository) = Repository::discover(&folder, GitEnv::from_process())? else {
+        let Some(repository) = Repository::of_project(&folder)? else {
             return Ok(Err(UnknownCommits::NoRepository));
         };
         if repository.lacks_history()? {

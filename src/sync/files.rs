@@ -12,7 +12,7 @@ use ignore::{DirEntry, WalkBuilder};
 use urldb_files::Root;
 
 use crate::config::{Config, Format, ListSource};
-use crate::git::{GitEnv, Repository};
+use crate::git::Repository;
 
 /// The files of a source, relative to the root.
 #[derive(Debug, Default)]
@@ -212,7 +212,7 @@ pub(crate) struct MergeState {
 impl MergeState {
     /// The unmerged files of the repository around `root`, if there is one.
     pub(crate) fn of(root: &Path) -> anyhow::Result<Self> {
-        let repository = Repository::discover(root, GitEnv::from_process())?;
+        let repository = Repository::of_project(root)?;
         let unmerged = match &repository {
             Some(repository) => repository.unmerged(&repository.relative(root)?)?,
             None => vec![],

@@ -11,7 +11,7 @@ use urldb_interchange::own_file;
 
 use super::files::fixed_part;
 use crate::config::{self, Author, Config, Database, FILE_NAME, ListSource};
-use crate::git::{Commit, FileVersion, GitEnv, Repository};
+use crate::git::{Commit, FileVersion, Repository};
 
 /// Sources by name.
 type Sources = BTreeMap<String, ListSource>;
@@ -26,7 +26,7 @@ pub(crate) fn at_revision(
     revision: &str,
     choose: impl FnOnce(Sources) -> Sources,
 ) -> anyhow::Result<(Config, TempDir)> {
-    let repository = Repository::discover(&config.root, GitEnv::from_process())?;
+    let repository = Repository::of_project(&config.root)?;
     let repository = repository.with_context(|| {
         let folder = config.root.display();
         format!("--changed-since {revision}: {folder} is in no git repository")

@@ -131,6 +131,7 @@ mod moving;
 mod notifiers;
 mod one_shard;
 mod origins;
+mod other_repository;
 mod outbox;
 mod own_files;
 mod pace;

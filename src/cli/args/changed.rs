@@ -10,7 +10,7 @@ use urldb_verdict::ChangedRecords;
 
 use crate::cli::Context;
 use crate::config::{self, ChangedKeys};
-use crate::git::{Comparison, FileVersion, GitEnv, Repository};
+use crate::git::{Comparison, FileVersion, Repository};
 use crate::limits;
 
 /// `--changed-since`.
@@ -45,7 +45,7 @@ impl ChangedArgs {
         let Some(revision) = &self.revision else {
             return Ok(None);
         };
-        let repository = Repository::discover(&context.config.root, GitEnv::from_process())?;
+        let repository = Repository::of_project(&context.config.root)?;
         let Some(repository) = repository else {
             return Ok(None);
         };
@@ -69,7 +69,7 @@ pub(crate) struct ChangedFiles {
 impl ChangedFiles {
     fn since(revision: &str, context: &Context) -> anyhow::Result<Self> {
         let database = context.database();
-        let repository = Repository::discover(&database, GitEnv::from_process())?;
+        let repository = Repository::of_project(&database)?;
         let repository = repository.ok_or_else(|| {
             let folder = database.display();
             anyhow::anyhow!("--changed-since {revision}: {folder} is in no git repository")

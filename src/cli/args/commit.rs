@@ -13,7 +13,7 @@ use super::UncommittedChanges;
 use crate::cli::Context;
 use crate::cli::print::{output, style};
 use crate::exit::ExitCode;
-use crate::git::{GitEnv, NewCommit, Repository};
+use crate::git::{NewCommit, Repository};
 
 /// Longest URL in a message that urldb writes, in characters.
 const LONGEST_URL: usize = 60;
@@ -69,7 +69,7 @@ pub(in crate::cli) fn repository_of(folder: &Path) -> anyhow::Result<Option<Repo
         .ancestors()
         .find(|folder| urldb_files::is_folder(folder));
     match existing {
-        Some(existing) => Repository::discover(existing, GitEnv::from_process()),
+        Some(existing) => Repository::of_project(existing),
         None => Ok(None),
     }
 }

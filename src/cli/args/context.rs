@@ -14,7 +14,7 @@ use urldb_text::{nearest, sanitize};
 use crate::cli::print::style;
 use crate::config::{self, Author, Config, ConfigError};
 use crate::database::aliases::referred_hosts;
-use crate::git::{GitEnv, Repository};
+use crate::git::Repository;
 use crate::ledger::Incidents;
 use crate::schedule::RepositoryLock;
 
@@ -178,7 +178,7 @@ impl Context {
 
     /// Makes this process the only urldb that writes to the repository, with a ledger that can be read.
     pub(crate) fn lock_repository(&self) -> anyhow::Result<RepositoryLock> {
-        let repository = Repository::discover(&self.config.root, GitEnv::from_process())?;
+        let repository = Repository::of_project(&self.config.root)?;
         let folder = repository
             .as_ref()
             .map_or(self.config.root.as_path(), Repository::common_dir);

@@ -23,7 +23,7 @@ use super::Context;
 use super::print::output;
 use crate::cli::args::{changed_settings, domain_file_name};
 use crate::exit::ExitCode;
-use crate::git::{ChangedFile, Comparison, GitEnv, Repository};
+use crate::git::{ChangedFile, Comparison, Repository};
 
 /// Show which records were added, removed and changed between two states of the database
 ///
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         "--stat is for people: it has no other --format"
     );
     let database = context.database();
-    let repository = Repository::discover(&database, GitEnv::from_process())?;
+    let repository = Repository::of_project(&database)?;
     let repository = repository.ok_or_else(|| {
         let folder = context.shown(&database);
         anyhow::anyhow!("{folder} is in no git repository, so there is nothing to compare it with")

@@ -19,7 +19,7 @@ use super::print::style;
 use crate::cli::print::output;
 use crate::config::{self, Config, FILE_NAME, NotifierKind};
 use crate::exit::ExitCode;
-use crate::git::{GitEnv, Repository, add_lines, attribute_line, ignore_line};
+use crate::git::{Repository, add_lines, attribute_line, ignore_line};
 use crate::limits;
 
 /// Set up a repository: urldb.toml, the database folder, and settings for git
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     };
     let mut out = output::stdout();
     write_config(&mut out, &root)?;
-    let repository = Repository::discover(&root, GitEnv::from_process())?;
+    let repository = Repository::of_project(&root)?;
     let repository = repository.filter(|repository| repository.work_tree().is_ok());
     let config = add_notifiers(&mut out, args, &root.join(FILE_NAME), repository.as_ref())?;
     let database = root.join(&config.database.path);

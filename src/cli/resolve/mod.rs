@@ -22,7 +22,7 @@ use super::{Context, GlobalArgs};
 use crate::database::across;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::git::{Base, GitEnv, MARKER_SIZE, Repository, Resolution, TextStyle, UnmergedFile};
+use crate::git::{Base, MARKER_SIZE, Repository, Resolution, TextStyle, UnmergedFile};
 
 /// Resolve conflicts that git left in domain files and the ledger
 ///
@@ -172,7 +172,7 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
             .ancestors()
             .find(|folder| urldb_files::is_folder(folder));
         let existing = existing.unwrap_or(&context.directory);
-        let Some(repository) = Repository::discover(existing, GitEnv::from_process())? else {
+        let Some(repository) = Repository::of_project(existing)? else {
             continue;
         };
         let top = repository.work_tree()?;
