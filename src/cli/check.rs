@@ -18,6 +18,7 @@ use super::run_commit::{PlannedRunCommit, catch_up, push, upstream_of};
 use super::shard::{self, ShardArgs};
 use crate::config::{FILE_NAME, parse_base};
 use crate::exit::ExitCode;
+use crate::explain::explain;
 use crate::run::{self, CheckedLists, Outcome, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
 
@@ -166,6 +167,8 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         return shard::run(part, &folder, &args.targets, context);
     }
     let from = args.shard.folders(context);
+    let stop = Stop::new();
+    stop_on_signals(&stop)?;
     let _lock = context.lock_repository()?;
     let commit = PlannedRunCommit::begin(&args.commit, context)?;
     let upstream = match &commit {
@@ -173,12 +176,15 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
             let upstream = upstream_of(commit.repository()).context("--push")?;
             // Bundles belong to the files as they are.
             if from.is_empty() {
-                catch_up(commit.repository(), &upstream, context);
+                catch_up(commit.repository(), &upstream, context, &stop);
             }
             Some(upstream)
         }
         _ => None,
     };
+    if stop.is_set() {
+        return Ok(ExitCode::Interrupted);
+    }
     let stopped = args
         .github
         .then(|| CommandsStopped::around_text(args.format));
@@ -208,9 +214,9 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let committed = commit.map_or(Ok(()), |commit| {
         commit.finish(&outcome.envelope, exit(&outcome, interrupted), context)?;
         match upstream {
-            Some(upstream) => push(commit.repository(), &upstream, context, &stop)
+            Some(upstream) if !interrupted => push(commit.repository(), &upstream, context, &stop)
                 .context("the commits are not pushed; the next run tries again"),
-            None => Ok(()),
+            _ => Ok(()),
         }
     });
     drop(stopped);
@@ -218,8 +224,12 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         github::write(&outcome, Scope::Run, standings, args.format)?;
     }
     delivered?;
+    if stop.is_set() {
+        committed.unwrap_or_else(|error| style::print_warning(explain(&error)));
+        return Ok(ExitCode::Interrupted);
+    }
     committed?;
-    Ok(exit(&outcome, interrupted))
+    Ok(outcome.exit_code)
 }
 
 /// Runs `work` on the targets, and prints the outcome.

@@ -102,6 +102,31 @@ pub(super) fn run_whole(git: &mut Command, input: &[u8]) -> Result<Output> {
     run().context(CANNOT_RUN)
 }
 
+/// The same command, which ends with all processes of its group when its standard input ends without a line: a killed
+/// process leaves no command behind. Systems without process groups get the command itself.
+pub(super) fn guarded(git: &Command) -> Command {
+    const SCRIPT: &str =
+        "exec 3<&0; { read -r _ || kill -TERM 0; } <&3 & exec \"$@\" 3<&- </dev/null";
+    let mut guarded = if cfg!(unix) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", SCRIPT, "sh"]).arg(git.get_program());
+        shell
+    } else {
+        Command::new(git.get_program())
+    };
+    guarded.args(git.get_args());
+    if let Some(dir) = git.get_current_dir() {
+        guarded.current_dir(dir);
+    }
+    for (name, value) in git.get_envs() {
+        match value {
+            Some(value) => guarded.env(name, value),
+            None => guarded.env_remove(name),
+        };
+    }
+    guarded
+}
+
 fn temporary_files() -> io::Result<[File; 3]> {
     let [one, two, three] = [(); 3].map(|()| urldb_files::unnamed_file());
     Ok([one?, two?, three?])

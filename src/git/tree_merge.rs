@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use git2::{Delta, Index, IndexEntry, IndexTime, Oid, Tree};
 
 use super::ancestors::Ancestor;
@@ -39,7 +39,8 @@ impl Repository {
     /// side's; `merge` gets one that both changed, and `merge_ancestors` one of several common ancestors.
     ///
     /// # Errors
-    /// When libgit2 refuses the repository, git makes no commit, or `merge` or `merge_ancestors` fails.
+    /// When libgit2 refuses the repository, the commits have no common ancestor, git makes no commit, or `merge` or
+    /// `merge_ancestors` fails. A shallow clone may lack the ancestor.
     pub fn merge_commits(
         &self,
         [ours, theirs]: [&str; 2],
@@ -48,8 +49,11 @@ impl Repository {
         merge_ancestors: MergeFile<'_>,
     ) -> Result<String> {
         let lib = self.lib().context("libgit2 cannot read this repository")?;
-        // A shallow clone may lack the ancestor.
         let ancestor = self.common_ancestor(&[ours.to_owned(), theirs.to_owned()], &mut 0)?;
+        ensure!(
+            ancestor.is_some() || self.is_shallow(),
+            "the histories are unrelated; `git pull --no-rebase --allow-unrelated-histories` joins them on purpose"
+        );
         let base = ancestor.map(|it| self.tree_of(lib, &it, merge_ancestors));
         let base = base.transpose()?;
         let sides = [tree_of_commit(lib, ours)?, tree_of_commit(lib, theirs)?];

@@ -204,6 +204,183 @@ fn commits_are_pushed_without_a_run() {
         .complains("the branch follows no branch");
 }
 
+/// Rewrites of a branch whose last commit adds `secret.txt`.
+const REWRITES: [&str; 4] = [
+    "git checkout -q --orphan new && git rm -q -f secret.txt && git commit -q -m new",
+    "git rm -q secret.txt && git commit -q --amend --allow-empty -m amended",
+    "git reset -q --hard HEAD^",
+    "git rebase -q --root --exec 'git rm -q --ignore-unmatch secret.txt && git commit -q --amend --allow-empty -m x'",
+];
+
+/// Two machines whose branch had a secret, and has been rewritten by somebody else.
+fn rewritten(script: &str) -> (Site, Repository) {
+    let (site, repository) = two_machines();
+    repository.write("secret.txt", "secret\n");
+    repository.git("add secret.txt");
+    repository.git("commit -q -m secret");
+    repository.git("push -q");
+    repository.git("-C ../other pull -q");
+    repository.git("clone -q ../remote ../rewriter");
+    for (key, value) in [("user.name", "Other"), ("user.email", "o@example.test")] {
+        repository.git(&["-C", "../rewriter", "config", key, value]);
+    }
+    let script = format!("cd ../rewriter && {script} && git push -q --force origin HEAD:main");
+    shell(&repository, &script);
+    assert_lacks(&remote_files(&repository), "secret.txt");
+    (site, repository)
+}
+
+#[track_caller]
+fn shell(repository: &Repository, script: &str) {
+    let done = repository
+        .command("sh")
+        .args(["-c", script])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{script}: {done:?}");
+}
+
+fn remote_files(repository: &Repository) -> String {
+    repository.git("--git-dir=../remote ls-tree -r --name-only main")
+}
+
+#[test]
+fn a_rewritten_history_is_not_brought_back() {
+    for script in REWRITES {
+        let _case = Case(script);
+        for has_fetched in [false, true] {
+            let (_site, repository) = rewritten(script);
+            if has_fetched {
+                repository.git("fetch -q");
+            }
+            let before = repository.git("--git-dir=../remote rev-parse main");
+            // With and without commits of its own, and again: the first attempt is no excuse.
+            for command in ["push", RUN, RUN, "push"] {
+                let ran = repository.urldb(command).code(2);
+                ran.complains(&[
+                    "somebody has rewritten the branch main",
+                    "To take the rewritten history",
+                    "To put the former commits back",
+                ]);
+                assert_eq!(repository.git("--git-dir=../remote rev-parse main"), before);
+            }
+            assert!(repository.path("secret.txt").exists());
+        }
+    }
+}
+
+/// The commands of a message, each in its backticks.
+fn commands(message: &str, purpose: &str) -> String {
+    let line = message.lines().find(|line| line.contains(purpose)).unwrap();
+    line.split('`').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn both_ways_on_after_a_rewrite_work() {
+    for script in REWRITES {
+        for (purpose, has_secret) in [("To take", false), ("To put", true)] {
+            let _case = Case(&format!("{purpose}, {script}"));
+            let (_site, repository) = rewritten(script);
+            repository.write("own.txt", "mine\n");
+            repository.git("add own.txt");
+            repository.git("commit -q -m own");
+            let ran = repository.urldb("push").code(2);
+            let command = commands(&ran.err, purpose);
+            shell(&repository, &command);
+            repository.ok("push").says(" to main");
+            let files = remote_files(&repository);
+            assert_eq!(files.contains("secret.txt"), has_secret, "{files}");
+            assert_has(&files, "own.txt");
+        }
+    }
+}
+
+#[test]
+fn a_removed_branch_is_not_made_again() {
+    let (_site, repository) = two_machines();
+    repository.git("--git-dir=../remote branch -m main old");
+    let ran = repository.urldb("push").code(2);
+    ran.complains(&[
+        "somebody has removed the branch main",
+        "`git push origin HEAD:main`",
+    ]);
+    // A branch that was never there is made.
+    repository.git("checkout -q -b fresh");
+    repository.git("config branch.fresh.remote origin");
+    repository.git("config branch.fresh.merge refs/heads/fresh");
+    repository.ok("push").says(" to fresh");
+    repository.git("--git-dir=../remote rev-parse fresh");
+}
+
+#[test]
+fn unrelated_histories_are_not_joined() {
+    let (_site, repository) = two_machines();
+    repository.git("init -q -b main ../new");
+    repository.write("../new/secret.txt", "secret\n");
+    repository.git("-C ../new add .");
+    repository.git("-C ../new commit -q -m new");
+    repository.git("-C ../new push -q --force ../remote main");
+    // git remembers nothing of a remote repository without a name.
+    repository.git("config branch.main.remote ../remote");
+    let ran = repository.urldb("push").code(2);
+    ran.complains("the histories are unrelated");
+    assert_eq!(remote_files(&repository), "secret.txt\n");
+}
+
+/// A remote repository that takes connections and says nothing. Sends each connection.
+fn silent_remote() -> (String, std::sync::mpsc::Receiver<std::net::TcpStream>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("git://{}/silent", listener.local_addr().unwrap());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            if sender.send(stream).is_err() {
+                break;
+            }
+        }
+    });
+    (address, receiver)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_silent_remote_repository_does_not_hold_a_signal_up() {
+    use std::io::Read as _;
+
+    for (command, key) in [("push", "url"), (RUN, "url"), (RUN, "pushurl")] {
+        for signal in ["-INT", "-TERM", "-KILL"] {
+            let _case = Case(&format!("{signal} {command} {key}"));
+            let (_site, repository) = two_machines();
+            let (address, connections) = silent_remote();
+            repository.git(&["config", &format!("remote.origin.{key}"), &address]);
+            let mut command = repository.urldb_command(command);
+            let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut running = command.spawn().unwrap();
+            let mut connection = connections.recv_timeout(crate::sandbox::PATIENCE).unwrap();
+            let begun = std::time::Instant::now();
+            let id = running.id().to_string();
+            std::process::Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .unwrap();
+            let status = running.wait().unwrap();
+            if signal != "-KILL" {
+                assert_eq!(status.code(), Some(130));
+            }
+            // git is gone too.
+            let limit = Some(Duration::from_secs(60));
+            connection.set_read_timeout(limit).unwrap();
+            connection.read_to_end(&mut vec![]).unwrap();
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "{:?}",
+                begun.elapsed()
+            );
+            assert!(!repository.path(".git/index.lock").exists());
+        }
+    }
+}
+
 /// A machine whose git takes a second to write each file of the ledger, and has news of the other machine to write.
 #[cfg(unix)]
 fn slow_machine() -> (Site, Repository) {

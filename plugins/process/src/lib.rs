@@ -65,6 +65,18 @@ impl ProcessGroup {
         let _ = child.wait().await;
     }
 
+    /// Asks all processes of the group to end (SIGTERM; elsewhere, kills the program), and kills those that have not ended
+    /// after this time.
+    pub async fn end(&mut self, child: &mut Child, patience: Duration) {
+        #[cfg(unix)]
+        if let Some(leader) = self.leader {
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::TERM);
+            let _ = tokio::time::timeout(patience, self.ended(child)).await;
+        }
+        let _ = patience;
+        self.kill(child);
+    }
+
     /// Kills all processes of the group. Must come before the exit status is read.
     pub fn kill(&mut self, child: &mut Child) {
         let _ = child.start_kill();
