@@ -1,13 +1,15 @@
 //! `urldb mv`.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use urldb_format::{DomainFile, HELD_URIS, RecordEntry};
+use urldb_files::is_there;
+use urldb_format::{DomainFile, HELD_URIS, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 
 use super::Context;
-use super::args::CommitArgs;
+use super::args::{CommitArgs, PlannedCommit};
 use super::print::style::{self, count};
 use super::sync::ListedRecords;
 use crate::cli::print::output;
@@ -56,6 +58,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     } else {
         Some(Edit::begin(&context.database())?)
     };
+    if let Some(commit) = &commit
+        && let Some(moved) = moved_already(args, commit, context)?
+    {
+        if !context.quiet {
+            print("moved already:", args, &moved, &[], context)?;
+        }
+        let files = vec![context.domain_file(&args.old), moved.path().to_owned()];
+        return finish(args, commit, files, context);
+    }
     let moved = moved_file(args, context)?;
     let redirecting = if args.redirects {
         redirecting_files(args, &moved, context)?
@@ -72,13 +83,64 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         written = edit.commit()?;
     }
     if !context.quiet {
-        print(args, &moved, &redirecting, context)?;
+        let done = if args.dry_run { "would move" } else { "moved" };
+        print(done, args, &moved, &redirecting, context)?;
     }
-    if let Some(commit) = commit {
-        let subject = || format!("Move {} to {}", args.old, args.new);
-        commit.finish(&written, subject, ExitCode::Success, context)?;
+    match &commit {
+        Some(commit) => finish(args, commit, written, context),
+        None => Ok(ExitCode::Success),
     }
+}
+
+/// Commits the files, and those with redirects that an earlier call has changed.
+fn finish(
+    args: &Args,
+    commit: &PlannedCommit,
+    mut files: Vec<PathBuf>,
+    context: &Context,
+) -> anyhow::Result<ExitCode> {
+    if args.redirects {
+        for file in commit.uncommitted(context).domain_files()? {
+            let hosts = [&args.old, &args.new];
+            let is_other = !hosts.contains(&&file.host);
+            if is_other && redirect(&mut file.committed(&commit.repository)?, args)? > 0 {
+                files.push(file.path);
+            }
+        }
+    }
+    let subject = || format!("Move {} to {}", args.old, args.new);
+    commit.finish(&files, subject, ExitCode::Success, context)?;
     Ok(ExitCode::Success)
+}
+
+/// The file of the new host, if an earlier call was killed before the commit: the last commit has only the file of the
+/// old host, all of whose records the new one has.
+fn moved_already(
+    args: &Args,
+    commit: &PlannedCommit,
+    context: &Context,
+) -> anyhow::Result<Option<DomainFile>> {
+    let (source, target) = (
+        context.domain_file(&args.old),
+        context.domain_file(&args.new),
+    );
+    if is_there(&source) || !is_there(&target) {
+        return Ok(None);
+    }
+    let repository = &commit.repository;
+    let in_head = |path: &Path| repository.blob_at("HEAD", &repository.relative(path)?);
+    let (Some(blob), None) = (in_head(&source)?, in_head(&target)?) else {
+        return Ok(None);
+    };
+    let before = DomainFile::parse(&source, &repository.read_blob(&blob)?).file;
+    let moved = DomainFile::read(&target)?.file;
+    let identities = |file: &DomainFile| -> HashSet<RecordIdentity> {
+        let records = file.records().map(RecordEntry::record);
+        let identities = records.map(|record| file.metadata().exact_identity_of(record));
+        identities.collect()
+    };
+    let is_moved = identities(&before).is_subset(&identities(&moved));
+    Ok(is_moved.then_some(moved))
 }
 
 /// The file of the new host, not yet written.
@@ -186,13 +248,13 @@ fn with_host(url: &str, old: &str, new: &str) -> Option<String> {
 }
 
 fn print(
+    done: &str,
     args: &Args,
     moved: &DomainFile,
     redirecting: &[(DomainFile, usize)],
     context: &Context,
 ) -> io::Result<()> {
     let mut out = output::stdout();
-    let done = if args.dry_run { "would move" } else { "moved" };
     let records = count(moved.records().count() as u64, "record");
     let file = context.shown(moved.path());
     let done = style::paint(style::GOOD, done);

@@ -85,24 +85,30 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let Some(edit) = edit.filter(|_| plan.gone.is_empty()) else {
         return Ok(code);
     };
-    write(&plan, edit, commit, code, context)?;
+    write(edit, commit, code, context)?;
     Ok(code)
 }
 
 /// Writes the prepared files, and commits them if wanted.
 fn write(
-    plan: &Plan,
     edit: Edit,
     commit: Option<PlannedCommit>,
     code: ExitCode,
     context: &Context,
 ) -> anyhow::Result<()> {
-    let changed = changed(plan);
-    let written = edit.commit()?;
+    let mut written = edit.commit()?;
+    let Some(commit) = commit else {
+        return Ok(());
+    };
+    // A killed call has left its files; what this one has written differs from the last commit too.
+    let mut uncommitted = commit.uncommitted(context);
+    let mut changed = ChangedUrls::default();
+    for (host, path) in uncommitted.of_lists()? {
+        changed.add(&host, || format!("{host}{path}"));
+    }
+    written.extend(uncommitted.into_files());
     let subject = || format!("Follow the lists: {}", changed.phrase());
-    commit.map_or(Ok(()), |commit| {
-        commit.finish(&written, subject, code, context)
-    })
+    commit.finish(&written, subject, code, context)
 }
 
 /// Follows the lists before a scheduled run, and commits the records if `commits`. The run itself tells what is wrong in
@@ -119,13 +125,13 @@ pub(super) fn before_run(context: &Context, commits: bool) -> anyhow::Result<()>
     context.config.database_root().make()?;
     let mut edit = Edit::begin(&context.database())?;
     let plan = follow_sources(&context.config, FollowOptions::default(), Some(&mut edit))?;
-    if !plan.gone.is_empty() || plan.files.is_empty() {
+    if !plan.gone.is_empty() || (plan.files.is_empty() && commit.is_none()) {
         return Ok(());
     }
     if commit.is_some() {
         ensure_committed(&plan.lists, context)?;
     }
-    write(&plan, edit, commit, ExitCode::Success, context)
+    write(edit, commit, ExitCode::Success, context)
 }
 
 /// Prints mistakes, changes and counts.
@@ -218,17 +224,6 @@ fn write_counts(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
         )?;
     }
     Ok(())
-}
-
-/// The URLs that change, for the subject of a commit.
-fn changed(plan: &Plan) -> ChangedUrls {
-    let mut changed = ChangedUrls::default();
-    for file in &plan.files {
-        for path in &file.paths {
-            changed.add(&file.host, || format!("{}{path}", file.host));
-        }
-    }
-    changed
 }
 
 /// Refuses to commit records of lists that are not committed.

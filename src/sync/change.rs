@@ -7,13 +7,10 @@ use urldb_text::{Code, Finding};
 
 /// The changes of one domain file.
 pub(crate) struct FileChange {
-    pub(crate) host: String,
     pub(crate) path: PathBuf,
     pub(crate) added: u64,
     pub(crate) updated: u64,
     pub(crate) removed: u64,
-    /// The paths of the records that change.
-    pub(crate) paths: Vec<String>,
 }
 
 impl FileChange {

@@ -474,14 +474,10 @@ impl<'a> Reading<'a> {
             return Ok(of_sources);
         }
         let changes = &merged.changes;
-        let put = changes.put().map(|record| record.path.clone());
-        let removed = changes.remove.iter().map(|it| it.path.clone());
         plan.files.push(FileChange {
-            host: merged.host.clone(),
             added: changes.count(Outcome::Added),
             updated: changes.count(Outcome::Updated),
             removed: changes.remove.len() as u64,
-            paths: put.chain(removed).collect(),
             path: merged.path.clone(),
         });
         if let Some(edit) = self.edit.as_deref_mut() {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::hook::Repository;
-use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::sandbox::{Case, Sandbox, assert_has, assert_lacks};
 use crate::site::{FILE, Site, promises};
 use crate::support::Reply;
 
@@ -198,6 +198,49 @@ fn aliases_and_redirects_change_as_asked() {
     sandbox
         .ok("diff HEAD~1..HEAD")
         .says("urldb/new.test.yaml (moved from old.test)");
+}
+
+/// A killed `mv --commit` leaves all new files, with the former one or without.
+#[test]
+fn a_move_without_its_commit_is_committed_by_the_same_command() {
+    for (options, keeps_former) in [
+        ("", false),
+        ("", true),
+        (" --redirects --keep-alias", false),
+        (" --redirects", true),
+    ] {
+        let _case = Case(&format!("{options}, {keeps_former}"));
+        let repository = Repository::without_hook();
+        let text = promises(&[("/", "x"), ("/a", "x")]);
+        repository.write("urldb/old.test.yaml", &text);
+        let other = "---\n---\n_path: /away\nredirects-to: http://old.test/a\n";
+        repository.write("urldb/third.test.yaml", other);
+        repository.git("config user.name A");
+        repository.git("config user.email a@example.test");
+        repository.git("add --all .");
+        repository.git(&["commit", "-q", "-m", "base"]);
+        repository.ok(&format!("mv old.test new.test{options}"));
+        if keeps_former {
+            repository.git("checkout -q urldb/old.test.yaml");
+        }
+        repository.write("urldb/own.test.yaml", "---\n---\n_path: /own\n");
+        let command = format!("mv old.test new.test{options} --commit");
+        let words = if keeps_former {
+            "moved 2"
+        } else {
+            "moved already: 2"
+        };
+        let ran = repository.ok(&command);
+        ran.says(words).complains("Move old.test to new.test");
+        assert_eq!(
+            repository.git("status --porcelain"),
+            "?? urldb/own.test.yaml\n"
+        );
+        // After its commit, the move is over.
+        repository
+            .exits(2, &command)
+            .complains("urldb/old.test.yaml does not exist");
+    }
 }
 
 #[test]

@@ -389,6 +389,33 @@ fn a_synced_list_is_committed_only_if_the_list_is() {
     sandbox.ok("sync");
 }
 
+/// A killed `sync --commit` leaves what `sync` leaves.
+#[test]
+fn what_an_earlier_call_has_written_is_committed() {
+    let sandbox = Repository::of(Sandbox::new(SUMS));
+    sandbox.git("config user.name ada");
+    sandbox.git("config user.email ada@example.test");
+    let commit_list = |names: &[&str]| {
+        sandbox.write("SHA256SUMS", sums(names));
+        sandbox.git("add SHA256SUMS urldb.toml");
+        sandbox.git("commit -q -m lists");
+        sandbox.ok("sync");
+        sandbox.write("urldb/own.test.yaml", "---\n---\n_path: /own\n");
+        sandbox.ok("sync --commit").says("1 unchanged");
+        assert_eq!(
+            sandbox.git("status --porcelain --untracked-files=all urldb"),
+            "?? urldb/own.test.yaml\n"
+        );
+        sandbox.git("log -1 --format=%s")
+    };
+    assert_eq!(commit_list(&["a"]), "Follow the lists: data.test/a\n");
+    let subject = "Follow the lists: 2 URLs of data.test\n";
+    assert_eq!(commit_list(&["b"]), subject);
+    let head = sandbox.git("rev-parse HEAD");
+    sandbox.ok("sync --commit").complains("nothing to commit");
+    assert_eq!(sandbox.git("rev-parse HEAD"), head);
+}
+
 #[test]
 fn findings_name_the_list_and_records_that_differ_from_it() {
     let site = Site::with(&[("/a", "a"), ("/b", "changed")]);

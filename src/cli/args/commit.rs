@@ -96,7 +96,7 @@ impl PlannedCommit {
     /// # Errors
     /// When git is in the middle of a merge or the like, or git or a hook refuses. The files stay written.
     pub(crate) fn finish(
-        self,
+        &self,
         files: &[PathBuf],
         subject: impl FnOnce() -> String,
         exit: ExitCode,

@@ -32,6 +32,31 @@ struct UncommittedRecords {
     /// Of URLs, in the file on disk.
     scheme: Option<Scheme>,
     records: BTreeMap<RecordIdentity, UncommittedRecord>,
+    /// Those of the records that a list owns, or owned.
+    listed: BTreeSet<RecordIdentity>,
+}
+
+/// A domain file that may differ from the last commit.
+pub(crate) struct UncommittedFile {
+    /// The host.
+    pub(crate) host: String,
+    /// The file on disk.
+    pub(crate) path: PathBuf,
+    before: FileVersion,
+}
+
+impl UncommittedFile {
+    /// The file as the last commit has it; without records if it is new.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub(crate) fn committed(&self, repository: &Repository) -> anyhow::Result<DomainFile> {
+        let bytes = match &self.before {
+            FileVersion::Blob(id) => repository.read_blob(id)?,
+            _ => vec![],
+        };
+        Ok(DomainFile::parse(&self.path, &bytes).file)
+    }
 }
 
 /// Looks up which records differ from the last commit, and collects their files. Reads a domain file when
@@ -90,7 +115,9 @@ impl<'a> UncommittedChanges<'a> {
             .filter(|host| selection.wants_domain(host))
         {
             let before = removed.len();
-            let UncommittedRecords { scheme, records } = self.of_host(&host)?;
+            let UncommittedRecords {
+                scheme, records, ..
+            } = self.of_host(&host)?;
             for record in records.values() {
                 if let UncommittedRecord::Removed(record) = record
                     && selection.wants_record(&host, record)
@@ -130,6 +157,39 @@ impl<'a> UncommittedChanges<'a> {
         }))
     }
 
+    /// The paths of records of lists that differ, each with its host. Their files become part of the commit.
+    ///
+    /// # Errors
+    /// As [`Self::of_record`].
+    pub(crate) fn of_lists(&mut self) -> anyhow::Result<Vec<(String, String)>> {
+        let hosts: Vec<String> = self.changed()?.keys().cloned().collect();
+        let mut found = vec![];
+        for host in hosts {
+            let listed = self.of_host(&host)?.listed.iter();
+            let listed: Vec<_> = listed.map(|it| (host.clone(), it.path.clone())).collect();
+            if !listed.is_empty() {
+                self.files.insert(self.context.domain_file(&host));
+            }
+            found.extend(listed);
+        }
+        Ok(found)
+    }
+
+    /// The domain files on disk that may differ.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub(crate) fn domain_files(mut self) -> anyhow::Result<Vec<UncommittedFile>> {
+        let context = self.context;
+        let files = self.changed()?.iter();
+        let files = files.map(|(host, before)| UncommittedFile {
+            host: host.clone(),
+            path: context.domain_file(host),
+            before: before.clone(),
+        });
+        Ok(files.collect())
+    }
+
     /// The files to commit, beside those that the command has written.
     pub(crate) fn into_files(self) -> impl Iterator<Item = PathBuf> {
         self.files.into_iter()
@@ -163,31 +223,40 @@ impl<'a> UncommittedChanges<'a> {
     }
 
     fn compare(&self, host: &str, before: &FileVersion) -> anyhow::Result<UncommittedRecords> {
-        let path = self.context.domain_file(host);
-        let before = match before {
-            FileVersion::Blob(id) => self.repository.read_blob(id)?,
-            _ => vec![],
+        let file = UncommittedFile {
+            host: host.to_owned(),
+            path: self.context.domain_file(host),
+            before: before.clone(),
         };
-        let before = DomainFile::parse(&path, &before).file;
-        let now = DomainFile::read(&path)?.file;
+        let before = file.committed(self.repository)?;
+        let now = DomainFile::read(&file.path)?.file;
         let identity_of = |record: &Record| now.metadata().exact_identity_of(record);
         let mut earlier: HashMap<RecordIdentity, &Record> = before
             .records()
             .map(|entry| (identity_of(entry.record()), entry.record()))
             .collect();
-        let mut records = BTreeMap::new();
+        let (mut records, mut listed) = (BTreeMap::new(), BTreeSet::new());
+        let mut note = |identity: &RecordIdentity, record: &Record| {
+            if !record.source.is_empty() {
+                listed.insert(identity.clone());
+            }
+        };
         for entry in now.records() {
             let record = entry.record();
             let identity = identity_of(record);
-            match earlier.remove(&identity) {
-                None => records.insert(identity, UncommittedRecord::Added),
+            let change = match earlier.remove(&identity) {
+                None => UncommittedRecord::Added,
                 Some(earlier) if earlier != record => {
-                    records.insert(identity, UncommittedRecord::Updated)
+                    note(&identity, earlier);
+                    UncommittedRecord::Updated
                 }
-                Some(_) => None,
+                Some(_) => continue,
             };
+            note(&identity, record);
+            records.insert(identity, change);
         }
         for (identity, record) in earlier {
+            note(&identity, record);
             if let Entry::Vacant(place) = records.entry(identity) {
                 place.insert(UncommittedRecord::Removed(Box::new(record.clone())));
             }
@@ -195,6 +264,7 @@ impl<'a> UncommittedChanges<'a> {
         Ok(UncommittedRecords {
             scheme: Some(now.metadata().scheme()),
             records,
+            listed,
         })
     }
 }
