@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tempfile::TempDir;
+use urldb_files::RootFile;
 use urldb_format::{Linter, RecordIdentity, fold};
 use urldb_interchange::Notice;
 use urldb_protocol::{Mistake, Shown};
@@ -78,7 +79,7 @@ impl ListDatabase {
         let (config, folder) = with_empty_database(&context.config)?;
         for path in context.config.open_database()?.files() {
             let name = path.file_name().unwrap_or_default();
-            let bytes = urldb_files::read(path, limits::DOMAIN_FILE)?;
+            let bytes = RootFile::at(path, "the database").read(limits::DOMAIN_FILE)?;
             config.database_root().file(name).replace(&bytes)?;
         }
         let before = std::mem::replace(&mut context.config, config);

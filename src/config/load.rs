@@ -15,7 +15,7 @@ use super::check::{check, network};
 use super::find;
 use super::notify;
 use super::owners::owners;
-use super::roots::{ensure_database_inside, repository};
+use super::roots::repository;
 use super::section::{Problems, Section};
 use super::source;
 use super::untrusted::{line_of, remove_untrusted};
@@ -56,12 +56,14 @@ impl fmt::Display for ProblemList {
     }
 }
 
-/// The people who wrote a configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The people who wrote a configuration, and the files of its repository.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Author {
     /// The maintainers: every key has its effect.
+    #[default]
     Maintainer,
-    /// Anybody: only [`TRUSTED_KEYS`](super::TRUSTED_KEYS) have an effect.
+    /// Anybody: only [`TRUSTED_KEYS`](super::TRUSTED_KEYS) have an effect, no link is followed, and lists are files that
+    /// git tracks.
     Stranger,
 }
 
@@ -77,6 +79,7 @@ pub fn discover_by(directory: &Path, author: Author) -> Result<Config, ConfigErr
     let Some(path) = find(directory) else {
         let config = Config {
             root: default_root(directory),
+            author,
             ..Config::default()
         };
         config.ensure_inside()?;
@@ -104,8 +107,13 @@ pub fn database_folder(directory: &Path, file: Option<&Path>) -> Result<PathBuf,
             root_of(&file).to_owned()
         }
     };
-    ensure_database_inside(&root, &path)?;
-    Ok(root.join(path))
+    let config = Config {
+        root,
+        database: Database { path },
+        ..Config::default()
+    };
+    config.rules_root().check()?;
+    Ok(config.database_root().path().to_owned())
 }
 
 /// The nearest urldb.toml upwards, of any kind: reading refuses all but regular files.
@@ -145,7 +153,7 @@ pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
     // A message about a mistake shows text of the file.
     let text = match author {
         Author::Maintainer => read(path),
-        Author::Stranger => repository(root)
+        Author::Stranger => repository(root, author)
             .file(path.file_name().unwrap_or_default())
             .read_to_string(limits::SETTINGS),
     };
@@ -197,6 +205,7 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
     let config = Config {
         root: root.to_owned(),
         file: PathBuf::new(),
+        author,
         project: top.section("project").map(project).unwrap_or_default(),
         database: top.section("database").map(database).unwrap_or_default(),
         lint: top.section("lint").map(lint).unwrap_or_default(),

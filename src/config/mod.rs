@@ -57,6 +57,8 @@ pub struct Config {
     pub root: PathBuf,
     /// The file that was read, for errors; empty if there is none.
     pub file: PathBuf,
+    /// The people who wrote the file, and the files of the repository.
+    pub author: Author,
     /// `[project]`.
     pub project: Project,
     /// `[database]`.

@@ -2,25 +2,26 @@
 //!
 //! The repository is one boundary, since anybody's commit may bring a link: a folder at a path in it is a
 //! part of it. A folder that urldb.toml itself places elsewhere is a boundary of its own, and so are the
-//! archive and the folder of messages, which are often on another disk.
+//! archive and the folder of messages, which are often on another disk. If strangers wrote the files, no link in the
+//! repository is followed: it could lead to `.git/config`.
 
 use std::path::{Component, Path};
 
 use urldb_files::{Outside, Root};
 
-use super::{Config, NotifierKind};
+use super::{Author, Config, NotifierKind};
 use crate::database::site_rules;
 use crate::ledger;
 
 impl Config {
     /// The folder of urldb.toml.
     pub fn repository_root(&self) -> Root {
-        repository(&self.root)
+        repository(&self.root, self.author)
     }
 
     /// The folder of domain files.
     pub fn database_root(&self) -> Root {
-        placed(&self.root, &self.database.path, "the database")
+        self.placed(&self.database.path, "the database")
     }
 
     /// The folder of site rules.
@@ -30,7 +31,7 @@ impl Config {
 
     /// The folder of the ledger.
     pub fn ledger_root(&self) -> Root {
-        placed(&self.root, &self.ledger.path, "the ledger")
+        self.placed(&self.ledger.path, "the ledger")
     }
 
     /// The folder of the archive.
@@ -40,7 +41,7 @@ impl Config {
 
     /// The folder of a site, at the path that a notifier or a command names.
     pub fn site_root(&self, path: &Path) -> Root {
-        placed(&self.root, path, "the site")
+        self.placed(path, "the site")
     }
 
     /// The folder to which a notifier writes its messages.
@@ -68,32 +69,30 @@ impl Config {
     /// # Errors
     /// [`Outside`] names the first such folder.
     pub fn ensure_inside(&self) -> Result<(), Outside> {
-        ensure_database_inside(&self.root, &self.database.path)?;
+        self.rules_root().check()?;
         let ledger = self.ledger_root();
         for part in ledger::FOLDERS {
             ledger.folder(part).check()?;
         }
         self.output_roots().try_for_each(|root| root.check())
     }
-}
 
-/// Refuses links that lead the database at `path`, or its site rules, out of the repository at `root`.
-pub(super) fn ensure_database_inside(root: &Path, path: &Path) -> Result<(), Outside> {
-    let database = placed(root, path, "the database");
-    database.folder(site_rules::FOLDER).check()
+    /// The folder at `path` in the repository; or elsewhere, as a boundary of its own.
+    fn placed(&self, path: &Path, name: &'static str) -> Root {
+        let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        if path.components().all(is_below) {
+            self.repository_root().folder(path)
+        } else {
+            Root::new(self.root.join(path), name)
+        }
+    }
 }
 
 /// The repository whose urldb.toml is in `root`.
-pub(super) fn repository(root: &Path) -> Root {
-    Root::new(root, "the repository")
-}
-
-/// The folder at `path` in the repository; or elsewhere, as a boundary of its own.
-fn placed(root: &Path, path: &Path, name: &'static str) -> Root {
-    let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-    if path.components().all(is_below) {
-        repository(root).folder(path)
-    } else {
-        Root::new(root.join(path), name)
+pub(super) fn repository(root: &Path, author: Author) -> Root {
+    let repository = Root::new(root, "the repository");
+    match author {
+        Author::Maintainer => repository,
+        Author::Stranger => repository.without_links(),
     }
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, bail};
 
 use super::command::{CommandResult, command, output, run};
+use super::paths;
 use super::repository::{Repository, line};
 
 use crate::limits;
@@ -128,6 +129,21 @@ impl Repository {
                 &path
             });
         Ok(!output(&mut git, b"")?.is_empty())
+    }
+
+    /// The files that git tracks, links and submodules included, by their paths without links.
+    ///
+    /// # Errors
+    /// When git fails, or the repository has no work tree.
+    pub fn tracked_files(&self) -> Result<BTreeSet<PathBuf>> {
+        let top = self.work_tree()?;
+        let mut git = self.git();
+        git.args(["ls-files", "--cached", "-z"]);
+        let listed = output(&mut git, b"")?;
+        let names = listed.split(|byte| *byte == 0).filter(|it| !it.is_empty());
+        Ok(names
+            .map(|name| top.join(paths::from_bytes(name)))
+            .collect())
     }
 
     /// Whether a remote repository has a branch of this name, as far as this clone knows.

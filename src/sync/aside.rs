@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use tempfile::TempDir;
+use urldb_files::RootFile;
 
 use crate::config::{Config, Database};
 use crate::limits;
@@ -21,9 +22,8 @@ pub(crate) fn with_empty_database(config: &Config) -> anyhow::Result<(Config, Te
     for file in rules.files().unwrap_or_default() {
         let copy = config.rules_root();
         copy.make()?;
-        let rules = file
-            .read(limits::SITE_RULES)
-            .context("cannot read site rules")?;
+        let rules = RootFile::at(&file.path(), "the site rules").read(limits::SITE_RULES);
+        let rules = rules.context("cannot read site rules")?;
         copy.file(file.name()).replace(&rules)?;
     }
     Ok((config, folder))

@@ -11,7 +11,7 @@ use globset::GlobBuilder;
 use ignore::{DirEntry, WalkBuilder};
 use urldb_files::Root;
 
-use crate::config::{Config, Format, ListSource};
+use crate::config::{Author, Config, Format, ListSource};
 use crate::git::Repository;
 
 /// The files of a source, relative to the root.
@@ -20,6 +20,26 @@ pub(crate) struct SourceFiles {
     pub(crate) files: BTreeSet<PathBuf>,
     /// Repositories in the folders, such as submodules, whose files may be absent: they are not entered.
     pub(crate) submodules: BTreeSet<PathBuf>,
+}
+
+/// The folder of urldb.toml. If strangers wrote its files, lists are files that git tracks: others may hold secrets, such
+/// as `.git/config` and those that git ignores. Without a repository, all files are theirs.
+///
+/// # Errors
+/// When git fails.
+pub(crate) fn root_of(config: &Config) -> anyhow::Result<Root> {
+    let root = config.repository_root();
+    let repository = match config.author {
+        Author::Maintainer => None,
+        Author::Stranger => Repository::of_project(&config.root)?,
+    };
+    Ok(match repository {
+        Some(repository) => root.only(
+            repository.tracked_files()?,
+            "a file that git tracks, and --untrusted reads no other list",
+        ),
+        None => root,
+    })
 }
 
 /// Finds the files of a source.
@@ -31,11 +51,13 @@ pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<Sourc
     for pattern in &source.path {
         find(root, pattern, source.format, &mut found)?;
     }
-    anyhow::ensure!(
-        !found.files.is_empty(),
-        "there is no file {}",
-        source.path.join(" or ")
-    );
+    if found.files.is_empty() {
+        let paths = source.path.join(" or ");
+        match root.wanted() {
+            None => anyhow::bail!("there is no file {paths}"),
+            Some(wanted) => anyhow::bail!("nothing at {paths} is {wanted}"),
+        }
+    }
     Ok(found)
 }
 
@@ -121,7 +143,7 @@ fn walk(
             .unwrap_or(entry.path());
         let is_read =
             |kind: fs::FileType| kind.is_file() || kind.is_symlink() && format == Format::Files;
-        if kind.is_some_and(is_read) && wants(name) {
+        if kind.is_some_and(is_read) && wants(name) && !root.file(name).is_left_out() {
             found.files.insert(name.to_owned());
         }
     }
@@ -160,11 +182,11 @@ pub(crate) fn files_in(
 /// # Errors
 /// When a link leads out of the repository, or the file is not there.
 pub(crate) fn ensure_inside(root: &Root, file: &Path, format: Format) -> anyhow::Result<()> {
-    let is_link = format == Format::Files && urldb_files::is_link(&root.path().join(file));
-    if let Some(folder) = file.parent().filter(|_| is_link) {
-        return Ok(root.folder(folder).check()?);
+    let file = root.file(file);
+    if format == Format::Files && urldb_files::is_link(&file.path()) {
+        return Ok(file.check_link()?);
     }
-    root.file(file).metadata()?;
+    file.metadata()?;
     Ok(())
 }
 

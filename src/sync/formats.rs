@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use urldb_files::Root;
 use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::own_file::Published;
@@ -31,12 +32,22 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) index: &'a [String],
     /// The folder that `base` is the URL of, for formats whose files are read together.
     pub(crate) top: &'a Path,
+    /// The folder that no file of a list is outside of; without one, the folder of each list.
+    pub(crate) root: Option<&'a Root>,
 }
 
 impl ReadOptions<'_> {
     fn needed_base(&self) -> anyhow::Result<&str> {
         let base = self.base;
         base.context("--base URL is needed: it says where the files are served")
+    }
+
+    /// The folder at an absolute path, whose files a list may name.
+    fn folder(&self, path: &Path) -> Root {
+        match self.root {
+            Some(root) => root.folder(path),
+            None => Root::new(path, "the folder of the list"),
+        }
     }
 }
 
@@ -212,7 +223,11 @@ fn read_one(
     match options.format {
         Format::Ssd3 => ssd3::read(source.plain(shown)?, shown, sink)?,
         Format::List => list::read(source.unpacked(shown)?, shown, sink)?,
-        Format::Sitemap => sitemap::read(source.path("a sitemap")?, shown, sink)?,
+        Format::Sitemap => {
+            let path = source.path("a sitemap")?;
+            let folder = options.folder(path.parent().unwrap_or(path));
+            sitemap::read(source.unpacked(shown)?, &folder, shown, sink)?;
+        }
         Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
         Format::Table
         | Format::Sums
@@ -236,7 +251,10 @@ fn read_one(
         }
         Format::Annex => annex::read(source.unpacked(shown)?, shown, sink)?,
         Format::Schemastore => schemastore::read(source.unpacked(shown)?, shown, sink)?,
-        Format::Bagit => bag::read(source.path("a bag")?, shown, options.base, sink)?,
+        Format::Bagit => {
+            let folder = options.folder(source.path("a bag")?);
+            bag::read(&folder, shown, options.base, sink)?;
+        }
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
         Format::Cdxj => {
             let path = source.path("an index")?;
@@ -246,7 +264,8 @@ fn read_one(
                 (Some(name), Some(archive)) if name == INDEX_DIRECTORY => archive,
                 _ => folder,
             };
-            archive::read_cdxj(source.unpacked(shown)?, folder, shown, sink)?;
+            let folder = options.folder(folder);
+            archive::read_cdxj(source.unpacked(shown)?, &folder, shown, sink)?;
         }
         Format::Links => read_links(options, source, shown, sink)?,
         Format::Lychee => lychee::read(source.unpacked(shown)?, shown, sink)?,
@@ -314,11 +333,16 @@ fn read_links(
             path.file_name().map(PathBuf::from).unwrap_or_default(),
         )
     };
-    let root = root.unwrap_or(Path::new(""));
+    let root = Root::new(root.unwrap_or(Path::new("")), "the folder of the documents");
+    let is_local = |below: &str| {
+        let file = root.file(below);
+        let is_inside = is_below(Path::new(below)) && file.check_link().is_ok();
+        is_inside && urldb_files::is_there(&file.path())
+    };
     let document = DocumentOptions {
         base: options.base,
         path: &name.to_string_lossy(),
-        is_local: &|below| is_below(Path::new(below)) && urldb_files::is_there(&root.join(below)),
+        is_local: &is_local,
     };
     documents::read(source.plain(shown)?, kind, shown, &document, sink)?;
     Ok(())

@@ -52,6 +52,8 @@ pub(crate) fn at_revision(
     };
     let config = Config {
         root: folder.path().to_owned(),
+        // The folder has files of the commit alone, and no link.
+        author: Author::Maintainer,
         database,
         sources,
         ..config.clone()

@@ -9,13 +9,14 @@ use anyhow::Context as _;
 use globset::GlobSet;
 use urldb_canon::kind_of_held;
 use urldb_canon::rules::SiteRules;
+use urldb_files::Root;
 use urldb_format::RecordIdentity;
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
 use urldb_text::{Code, Finding};
 
 use super::change::FileChange;
 use super::domain::{Domain, MergedDomain, domains};
-use super::files::{MergeState, ensure_inside, files_of, is_output, top_of};
+use super::files::{MergeState, ensure_inside, files_of, is_output, root_of, top_of};
 use super::first::First;
 use super::follow::{FollowOptions, SourceRule, finding};
 use super::formats::{self, ListFile, ReadOptions};
@@ -158,6 +159,7 @@ pub(crate) fn read_items(
 /// The lists as they are read.
 struct Reading<'a> {
     config: &'a Config,
+    root: Root,
     edit: Option<&'a mut Edit>,
     rules: SiteRules,
     spool: Spool,
@@ -179,6 +181,7 @@ impl<'a> Reading<'a> {
         };
         Ok(Self {
             config,
+            root: root_of(config)?,
             edit,
             rules,
             spool: Spool::new()?,
@@ -210,7 +213,7 @@ impl<'a> Reading<'a> {
         source: &'a ListSource,
         mut watch: Option<&mut Watch<'_>>,
     ) -> anyhow::Result<()> {
-        let root = self.config.repository_root();
+        let root = self.root.clone();
         let found = files_of(&root, source)?;
         self.plan.submodules.extend(found.submodules);
         let excluded = excluded(source)?;
@@ -221,6 +224,7 @@ impl<'a> Reading<'a> {
             columns: &source.columns,
             index: &source.index,
             top: &top,
+            root: Some(&root),
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
         let (mut items, wrong_before) = (0, wrong(&self.plan));

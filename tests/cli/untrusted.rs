@@ -263,3 +263,185 @@ fn a_pull_request_reads_what_is_wrong_with_its_records() {
         .code(0)
         .says("All good: this pull request adds no URL.");
 }
+
+/// A repository with a secret in each file that git does not track, and one page.
+fn with_secrets() -> (Site, Repository) {
+    let site = Site::with(&[("/a", "x")]);
+    let repository = Repository::of(Sandbox::empty());
+    repository.write(FILE, promises(&[("/a", "x")]));
+    repository.write(".gitignore", "ignored*\n");
+    repository.write("good.txt", "http://example.test/a\n");
+    repository.git("add .");
+    repository.git("commit -q -m base");
+    for file in [
+        "ignored.txt",
+        "untracked.txt",
+        "ignored/list.txt",
+        "../outside.txt",
+    ] {
+        repository.write(file, format!("{SECRET}\nhttp://example.test/{SECRET}\n"));
+    }
+    repository.write(
+        "ignored.xml",
+        sitemap("urlset", "url", &format!("/{SECRET}")),
+    );
+    repository.write("ignored.md", format!("<http://example.test/{SECRET}>\n"));
+    repository.write("ignored/example.test.yaml", format!("{SECRET}\n"));
+    let header = format!("http.http://example.test/{SECRET}.extraheader");
+    repository.git(&["config", &header, SECRET]);
+    (site, repository)
+}
+
+/// A word that only files have that git does not track.
+const SECRET: &str = "canary-of-the-runner";
+
+fn sitemap(root: &str, entry: &str, path: &str) -> String {
+    format!("<{root}><{entry}><loc>http://example.test{path}</loc></{entry}></{root}>\n")
+}
+
+/// The pull request has only what git tracks: all else in the work tree is the runner's.
+#[test]
+fn lists_of_strangers_are_files_that_git_tracks() {
+    use std::os::unix::fs::symlink;
+    let (site, repository) = with_secrets();
+    for (target, link) in [
+        (".git/config", "config"),
+        (".git", "git"),
+        ("ignored.txt", "to-ignored"),
+        ("ignored", "folder"),
+        ("../outside.txt", "to-outside"),
+        ("ignored.xml", "linked.xml"),
+        ("good.txt", "to-good"),
+        ("ignored.md", "linked.md"),
+    ] {
+        symlink(target, repository.path(link)).unwrap();
+    }
+    let index = |path| sitemap("sitemapindex", "sitemap", path);
+    repository.write("index.xml", index("/ignored.xml"));
+    repository.write("index2.xml", index("/linked.xml"));
+    let line = r#"test,example)/a 20260101000000 {"url": "http://example.test/a", "filename": "ignored.warc", "offset": "0"}"#;
+    repository.write("index.cdxj", format!("{line}\n"));
+    repository.write("ignored.warc", SECRET);
+    repository.git("add .");
+    repository.git("reset -q untracked.txt");
+    let map = site.map("example.test");
+    let tracks = "git tracks";
+    for (format, path, said) in [
+        ("list", ".git/config", tracks),
+        ("list", ".git/*", tracks),
+        ("list", "git/config", tracks),
+        ("list", "config", tracks),
+        ("list", "./ignored.txt", tracks),
+        ("list", "untracked.txt", tracks),
+        ("list", "*ed.txt", tracks),
+        ("list", "to-ignored", tracks),
+        ("list", "folder/list.txt", tracks),
+        ("list", "folder/*.txt", tracks),
+        ("list", "ignored/list.txt", tracks),
+        ("list", "to-outside", "out of the repository"),
+        ("links", "linked.md", tracks),
+        (
+            "sitemap",
+            "index.xml",
+            "ignored.xml is not a file that git tracks",
+        ),
+        (
+            "sitemap",
+            "index2.xml",
+            "linked.xml leads to ignored.xml, which is not a file that git tracks",
+        ),
+        ("cdxj", "index.cdxj", ""),
+        ("files", "ignored", tracks),
+    ] {
+        let source = format!(
+            "[source.x]\nformat = \"{format}\"\npath = [\"{path}\"]\nbase = \"http://example.test/\"\n"
+        );
+        repository.write("urldb.toml", source);
+        let since = [
+            "check",
+            "--untrusted",
+            "--map",
+            &map,
+            "--changed-since",
+            "HEAD",
+        ];
+        let list = format!("{format}:{path}");
+        let named = [
+            "check",
+            "--untrusted",
+            "--map",
+            &map,
+            "--list",
+            &list,
+            "--base",
+            "http://example.test/",
+        ];
+        let is_named = !path.contains('*');
+        let commands: [&[&str]; 3] = [&["check", "--untrusted", "--map", &map], &since, &named];
+        for command in commands.iter().take(2 + usize::from(is_named)) {
+            let ran = repository.urldb(command);
+            let all = format!("{}{}", ran.out, ran.err);
+            let words: Vec<_> = all.split_whitespace().collect();
+            let all = words.join(" ");
+            assert_lacks(&all, SECRET);
+            assert!(all.contains(said), "{command:?} {path}: {ran:?}");
+        }
+    }
+    let paths: Vec<_> = site.requests().iter().map(|it| it.target.clone()).collect();
+    assert!(
+        paths
+            .iter()
+            .all(|path| path == "/a" || path == "/robots.txt"),
+        "{paths:?}"
+    );
+    // A link to a file that git tracks is one, and so is a list that is only staged.
+    for path in ["good.txt", "to-good", "goo*"] {
+        let source = format!("[source.x]\nformat = \"list\"\npath = [\"{path}\"]\n");
+        repository.write("urldb.toml", source);
+        let ran = repository.ok(&["check", "--untrusted", "--map", &map]);
+        assert_lacks(&ran.err, "cannot be followed");
+    }
+}
+
+/// Mistakes show lines of a file.
+#[test]
+fn no_link_of_strangers_is_followed() {
+    use std::os::unix::fs::symlink;
+    let (site, repository) = with_secrets();
+    let map = site.map("example.test");
+    repository.ok(&["run", "--map", &map]);
+    for (link, target, said) in [
+        ("urldb.toml", ".git/config", "urldb.toml is a link"),
+        ("urldb", "ignored", "urldb is a link"),
+        ("urldb/rules", "../ignored", "rules is a link"),
+        ("status", "ignored", "status is a link"),
+        ("status/captures", "../ignored", "status/captures is a link"),
+        ("status/example.test.yaml", "../.git/config", "a link"),
+    ] {
+        let (path, aside) = (repository.path(link), repository.path("../aside"));
+        let is_there = std::fs::rename(&path, &aside).is_ok();
+        symlink(target, &path).unwrap();
+        for command in [
+            "lint --untrusted",
+            "check --untrusted",
+            "check --untrusted --changed-since HEAD",
+        ] {
+            let mut words: Vec<&str> = command.split(' ').collect();
+            if words[0] == "check" {
+                words.extend(["--map", &map]);
+            }
+            let ran = repository.urldb(&words[..]);
+            let all = format!("{}{}", ran.out, ran.err);
+            assert_lacks(&all, SECRET);
+            // A status that cannot be read stops no check.
+            let is_told = ran.code > 0 && all.contains(said);
+            let is_status = link == "status/example.test.yaml";
+            assert_eq!(is_told, !is_status, "{link} {command}: {ran:?}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        if is_there {
+            std::fs::rename(&aside, &path).unwrap();
+        }
+    }
+    repository.ok(&["check", "--untrusted", "--map", &map]);
+}

@@ -1,9 +1,11 @@
 //! Folders whose files are read and written without leaving them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::atomic::{
@@ -25,6 +27,18 @@ pub struct Root {
     name: &'static str,
     /// The folder of the files, in the boundary.
     folder: PathBuf,
+    access: Access,
+}
+
+/// The files within the boundary that a [`Root`] opens.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    /// All of them.
+    All,
+    /// Those that no link leads to.
+    WithoutLinks,
+    /// Those among these, by their real paths. The text says to people what they are.
+    Only(Arc<BTreeSet<PathBuf>>, &'static str),
 }
 
 /// A file in a [`Root`], which need not exist. A path with `..`, and an absolute one, is refused when the file
@@ -36,23 +50,48 @@ pub struct RootFile {
     name: PathBuf,
 }
 
-/// A path that leaves a [`Root`]: it has a symbolic link out of it or to nothing, has `..`, or is absolute.
+/// A path that leaves a [`Root`]: it has a symbolic link out of it or to nothing, has `..`, or is absolute. Or a
+/// path to a file that the root does not open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outside {
     /// The link, relative to the boundary; else the path.
     path: PathBuf,
     /// The root for people.
     name: &'static str,
-    /// The kind that is wanted in the place of a link.
-    wanted: Option<&'static str>,
+    refusal: Refusal,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Refusal {
+    /// The path is absolute, or has `..`.
+    Path,
+    /// A link out of the boundary, or to nothing. This kind is wanted in its place.
+    LinkOut(&'static str),
+    /// A link where none is followed.
+    Link(&'static str),
+    /// The file, behind links, is none of the only ones.
+    Other(PathBuf, &'static str),
 }
 
 impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, name) = (self.path.display(), self.name);
-        match self.wanted {
-            Some(kind) => write!(f, "{path} is a link out of {name}: replace it by a {kind}"),
-            None => write!(f, "{path} is no path in {name}"),
+        match &self.refusal {
+            Refusal::Path => write!(f, "{path} is no path in {name}"),
+            Refusal::LinkOut(kind) => {
+                write!(f, "{path} is a link out of {name}: replace it by a {kind}")
+            }
+            Refusal::Link(kind) => write!(f, "{path} is a link: replace it by a {kind}"),
+            Refusal::Other(real, wanted) if *real == self.path => {
+                write!(f, "{path} is not {wanted}")
+            }
+            Refusal::Other(real, wanted) => {
+                write!(
+                    f,
+                    "{path} leads to {}, which is not {wanted}",
+                    real.display()
+                )
+            }
         }
     }
 }
@@ -75,6 +114,26 @@ impl Root {
             boundary,
             name,
             folder,
+            access: Access::All,
+        }
+    }
+
+    /// The same folder, in which no link is followed.
+    #[must_use]
+    pub fn without_links(self) -> Self {
+        Self {
+            access: Access::WithoutLinks,
+            ..self
+        }
+    }
+
+    /// The same folder, of which only these files are opened. They are real paths: a link leads to one of them, or
+    /// is refused. `wanted` says what they are, such as `a file that git tracks`.
+    #[must_use]
+    pub fn only(self, files: BTreeSet<PathBuf>, wanted: &'static str) -> Self {
+        Self {
+            access: Access::Only(Arc::new(files), wanted),
+            ..self
         }
     }
 
@@ -84,6 +143,14 @@ impl Root {
         Self {
             folder: self.folder.join(path),
             ..self.clone()
+        }
+    }
+
+    /// The files that alone are opened, for people, if there are such: [`Self::only`].
+    pub fn wanted(&self) -> Option<&'static str> {
+        match self.access {
+            Access::Only(_, wanted) => Some(wanted),
+            _ => None,
         }
     }
 
@@ -191,26 +258,41 @@ impl Root {
 
     /// Refuses a path that leaves the boundary. `is_folder` tells the kind that is wanted.
     fn check_path(&self, path: &Path, is_folder: bool) -> Result<(), Outside> {
-        let outside = |path: &Path, wanted| Outside {
+        let outside = |path: &Path, refusal| Outside {
             path: path.strip_prefix(&self.boundary).unwrap_or(path).into(),
             name: self.name,
-            wanted,
+            refusal,
         };
         let below = path.strip_prefix(&self.boundary);
-        let below = below.map_err(|_| outside(path, None))?;
+        let below = below.map_err(|_| outside(path, Refusal::Path))?;
         let mut part = self.boundary.clone();
         for name in below.components() {
             if name == Component::ParentDir {
-                return Err(outside(path, None));
+                return Err(outside(path, Refusal::Path));
             }
             part.push(name);
-            if part.is_symlink() && !self.leads_inside(&part) {
-                let is_folder = is_folder || part != path;
-                let wanted = if is_folder { "folder" } else { "file" };
-                return Err(outside(&part, Some(wanted)));
+            if !part.is_symlink() {
+                continue;
+            }
+            let is_folder = is_folder || part != path;
+            let wanted = if is_folder { "folder" } else { "file" };
+            if !self.leads_inside(&part) {
+                return Err(outside(&part, Refusal::LinkOut(wanted)));
+            }
+            if self.access == Access::WithoutLinks {
+                return Err(outside(&part, Refusal::Link(wanted)));
             }
         }
-        Ok(())
+        match (&self.access, fs::canonicalize(path)) {
+            (Access::Only(files, wanted), Ok(real)) if !is_folder && !files.contains(&real) => {
+                let boundary = fs::canonicalize(or_current(&self.boundary));
+                let below = boundary
+                    .ok()
+                    .and_then(|it| real.strip_prefix(it).ok().map(PathBuf::from));
+                Err(outside(path, Refusal::Other(below.unwrap_or(real), wanted)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn leads_inside(&self, link: &Path) -> bool {
@@ -253,6 +335,38 @@ impl RootFile {
     /// The kind of the file; `None` if nothing is there, or only a link out of the boundary.
     pub fn kind(&self) -> Option<Kind> {
         Kind::at(&self.inside().ok()?)
+    }
+
+    /// Whether [`Root::only`] leaves the file out. A link counts as a file of its own.
+    pub fn is_left_out(&self) -> bool {
+        let Access::Only(files, _) = &self.root.access else {
+            return false;
+        };
+        let path = self.path();
+        let folder = path
+            .parent()
+            .and_then(|it| fs::canonicalize(or_current(it)).ok());
+        let real = folder
+            .zip(path.file_name())
+            .map(|(folder, name)| folder.join(name));
+        real.is_none_or(|real| !files.contains(&real))
+    }
+
+    /// Refuses a link that is read itself, if its folder is outside of the boundary, or [`Self::is_left_out`].
+    ///
+    /// # Errors
+    /// [`Outside`] names the folder or the link.
+    pub fn check_link(&self) -> Result<(), Outside> {
+        let folder = self.name.parent().unwrap_or(Path::new(""));
+        self.root.folder(folder).check()?;
+        match self.root.wanted() {
+            Some(wanted) if self.is_left_out() => Err(Outside {
+                path: self.name.clone(),
+                name: self.root.name,
+                refusal: Refusal::Other(self.name.clone(), wanted),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Whether this is a regular file within the boundary.

@@ -202,7 +202,7 @@ fn sha256(digest: &Digest) -> Option<String> {
 /// it. Otherwise the digest of the line counts, if it is a SHA-256.
 pub fn read_cdxj(
     input: impl BufRead,
-    folder: &Path,
+    folder: &Root,
     file: &Arc<str>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
@@ -223,7 +223,7 @@ pub fn read_cdxj(
     Ok(())
 }
 
-fn parse_line(text: &str, folder: &Path, location: Location) -> Option<ReadEvent> {
+fn parse_line(text: &str, folder: &Root, location: Location) -> Option<ReadEvent> {
     let mut parts = text.splitn(3, ' ').skip(1);
     let (moment, object) = (
         parts.next().unwrap_or_default(),
@@ -263,13 +263,13 @@ fn parse_line(text: &str, folder: &Path, location: Location) -> Option<ReadEvent
 
 /// The capture that a line names, if its file is in the folder of the index.
 fn read_stored(
-    folder: &Path,
+    folder: &Root,
     fields: &Map<String, Json>,
     location: &Location,
 ) -> Option<io::Result<Option<ReadEvent>>> {
     let name = fields.get("filename")?.as_str()?;
     let offset = fields.get("offset")?.as_str()?.parse().ok()?;
-    let file = Root::new(folder, "the folder of the index").file(name);
+    let file = folder.file(name);
     // A name, not a way to somewhere else.
     if Path::new(name).file_name()? != name || !file.is_file() {
         return None;

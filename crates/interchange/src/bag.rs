@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 use std::sync::Arc;
 
+use urldb_files::Root;
 use urldb_format::Algorithm;
 
 use crate::digest;
@@ -22,7 +22,7 @@ const FETCH: &str = "fetch.txt";
 /// Reads a bag. A file in `fetch.txt` becomes an item with the URL there. Every other file becomes an
 /// item below the base URL, if there is one.
 pub fn read(
-    folder: &Path,
+    folder: &Root,
     shown: &str,
     base: Option<&str>,
     sink: &mut Sink<'_>,
@@ -30,7 +30,7 @@ pub fn read(
     let fetch: Arc<str> = format!("{shown}/{FETCH}").into();
     let manifest: Arc<str> = format!("{shown}/{MANIFEST}").into();
     let mut items = BTreeMap::new();
-    match input::open(&folder.join(FETCH)) {
+    match input::open(&folder.file(FETCH)) {
         Ok(input) => {
             for_each_line(input, &fetch, &mut |number, text| {
                 let location = Location::line(&fetch, number);
@@ -44,7 +44,7 @@ pub fn read(
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(ReadError::input(&fetch)(error)),
     }
-    let input = input::open(&folder.join(MANIFEST)).map_err(|error| explain(error, &manifest))?;
+    let input = input::open(&folder.file(MANIFEST)).map_err(|error| explain(error, &manifest))?;
     let mut without_url = 0u64;
     for_each_line(input, &manifest, &mut |number, text| {
         let location = Location::line(&manifest, number);

@@ -2,11 +2,11 @@
 //! limits.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
 use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
+use urldb_files::RootFile;
 
 use crate::model::{Location, ReadError};
 
@@ -22,9 +22,9 @@ pub const MAX_LINE: usize = 1 << 20;
 /// Opens a regular file, and decompresses it if it is gzip or xz.
 ///
 /// # Errors
-/// If `path` is not a regular file or cannot be read. Reading fails beyond [`MAX_UNPACKED`].
-pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    unpacked(BufReader::new(urldb_files::open(path)?))
+/// If the file is not a regular file or cannot be read. Reading fails beyond [`MAX_UNPACKED`].
+pub fn open(file: &RootFile) -> io::Result<Box<dyn BufRead>> {
+    unpacked(BufReader::new(file.open()?))
 }
 
 /// Decompresses `input` if it is gzip or xz.

@@ -7,12 +7,13 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use urldb_canon::identify;
+use urldb_files::{Kind, Root, RootFile};
 
 use crate::input::{self, LimitedReader};
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
@@ -41,13 +42,14 @@ pub enum LocTarget {
 /// Called for each `loc`, with its kind, its location and its text.
 pub type OnLoc<'a> = dyn FnMut(LocTarget, Location, &str) -> Result<(), ReadError> + 'a;
 
-/// Reads a sitemap, or an index and the sitemaps beside it.
-pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+/// Reads a sitemap, or an index and the sitemaps beside it, which are in `folder`.
+pub fn read(
+    input: impl BufRead,
+    folder: &Root,
+    shown: &Arc<str>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
     let mut children = Vec::new();
-    // The user may name a pipe; the files that an index names must be regular.
-    let input =
-        urldb_files::open_input(path).and_then(|file| input::unpacked(BufReader::new(file)));
-    let input = input.map_err(ReadError::input(shown))?;
     parse(input, shown, &mut |kind, location, loc| match kind {
         LocTarget::Url => Ok(sink(ListItem::new(location, loc).into())?),
         LocTarget::Sitemap => {
@@ -55,25 +57,24 @@ pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), Re
             Ok(())
         }
     })?;
-    let folder = path.parent().unwrap_or(Path::new(""));
     let mut seen = HashSet::new();
     for (location, loc) in children {
-        let Some(child) = find(folder, &loc) else {
+        let Some(child) = find(folder, &loc).map_err(ReadError::input(shown))? else {
             let message =
                 format!("the sitemap {loc} was not found beside the index; nothing is fetched");
             sink(Notice::refused(location, "sitemap-not-found", message).into())?;
             continue;
         };
-        if seen.insert(child.clone()) {
+        if seen.insert(child.path()) {
             read_child(&child, sink)?;
         }
     }
     Ok(())
 }
 
-fn read_child(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let shown: Arc<str> = path.display().to_string().into();
-    let input = input::open(path).map_err(ReadError::input(&shown))?;
+fn read_child(file: &RootFile, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let shown: Arc<str> = file.to_string().into();
+    let input = input::open(file).map_err(ReadError::input(&shown))?;
     parse(input, &shown, &mut |kind, location, loc| {
         let found = match kind {
             LocTarget::Url => ListItem::new(location, loc).into(),
@@ -86,25 +87,45 @@ fn read_child(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     })
 }
 
-/// The file below `folder` with the sitemap of the URL `loc`, if there is one.
-fn find(folder: &Path, loc: &str) -> Option<PathBuf> {
-    let identity = identify(loc).ok()?;
+/// The file in `folder` with the sitemap of the URL `loc`, if there is one.
+///
+/// # Errors
+/// When the file is none to be read, such as a link out of the folder.
+fn find(folder: &Root, loc: &str) -> io::Result<Option<RootFile>> {
+    let Ok(identity) = identify(loc) else {
+        return Ok(None);
+    };
     let path = identity.path.split('?').next().unwrap_or_default();
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+    let Some(last) = names.last() else {
+        return Ok(None);
+    };
     // A canonical path has no dot segments, and escapes are not decoded here.
     let whole: PathBuf = [identity.host.as_str()].iter().chain(&names).collect();
-    let candidates = [whole, names.iter().collect(), names.last()?.into()];
+    let candidates = [whole, names.iter().collect(), last.into()];
     let candidates = candidates.iter().flat_map(|name| {
         let text = name.to_string_lossy();
         let other = match text.strip_suffix(".gz") {
             Some(unpacked) => unpacked.to_owned(),
             None => format!("{text}.gz"),
         };
-        [folder.join(name), folder.join(other)]
+        [folder.file(name), folder.file(other)]
     });
-    candidates
-        .into_iter()
-        .find(|path| urldb_files::is_file(path))
+    let mut refused = None;
+    for file in candidates.filter(|file| file.kind() != Some(Kind::Folder)) {
+        match file.metadata() {
+            Ok(_) => return Ok(Some(file)),
+            Err(error) if is_absent(&error) => {}
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    refused.map_or(Ok(None), Err)
+}
+
+/// Whether no file can have the path.
+fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
 /// Parses one sitemap or index, and calls `on_loc` for each `loc`.

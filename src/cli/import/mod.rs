@@ -135,6 +135,7 @@ fn read(
         columns: args.order.as_ref().unwrap_or(&with_header),
         index: &[],
         top: &common_folder(paths),
+        root: None,
     };
     formats::read(&args.files, &options, &context.directory, &mut |found| {
         match found {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use urldb_files::Root;
 use urldb_interchange::archive::{read_cdxj, read_warc};
 use urldb_interchange::{ListItem, NoticeSeverity, ReadError};
 
@@ -229,8 +230,8 @@ fn an_index_is_read_with_or_without_its_files() {
         "nonsense\n".to_owned(),
     ]
     .concat();
-    let taken =
-        Taken::of(|sink| read_cdxj(text.as_bytes(), folder.path(), &"index.cdxj".into(), sink));
+    let root = Root::new(folder.path(), "the folder");
+    let taken = Taken::of(|sink| read_cdxj(text.as_bytes(), &root, &"index.cdxj".into(), sink));
     assert_eq!(
         taken.urls(),
         [

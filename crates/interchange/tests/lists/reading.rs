@@ -7,6 +7,7 @@ use std::io::Write;
 use data_encoding::HEXLOWER;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use urldb_files::{Root, RootFile};
 use urldb_format::{Metadata, Record, Value};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
@@ -226,7 +227,8 @@ fn a_bag_says_where_its_files_are_fetched_from() {
         format!("{a}  data/one%0Atwo\n{b} data/here 1.txt\n"),
     )
     .unwrap();
-    let read = |base| Taken::of(|sink| bag::read(folder.path(), "bag", base, sink));
+    let bag = Root::new(folder.path(), "the bag");
+    let read = |base| Taken::of(|sink| bag::read(&bag, "bag", base, sink));
     let taken = read(None);
     assert_eq!(taken.urls(), ["http://a.test/1", "http://a.test/2"]);
     assert_eq!(
@@ -250,7 +252,8 @@ fn a_bag_says_where_its_files_are_fetched_from() {
         "http://b.test/bag/data/here%201.txt"
     );
     let empty = tempfile::tempdir().unwrap();
-    let (_, result) = Taken::with_result(|sink| bag::read(empty.path(), "bag", None, sink));
+    let bag = Root::new(empty.path(), "the bag");
+    let (_, result) = Taken::with_result(|sink| bag::read(&bag, "bag", None, sink));
     assert!(result.unwrap_err().to_string().contains("SHA-256 manifest"));
 }
 
@@ -265,11 +268,12 @@ fn what_is_gzip_is_unpacked() {
         encoder.finish().unwrap();
     }
     fs::write(&path, &packed).unwrap();
-    let taken = Taken::of(|sink| list::read(input::open(&path).unwrap(), &"urls.gz".into(), sink));
+    let open = || input::open(&RootFile::at(&path, "the folder"));
+    let taken = Taken::of(|sink| list::read(open().unwrap(), &"urls.gz".into(), sink));
     assert_eq!(taken.items.len(), 2);
     fs::write(&path, &packed[..packed.len() - 9]).unwrap();
     let (_, result) =
-        Taken::with_result(|sink| list::read(input::open(&path).unwrap(), &"urls.gz".into(), sink));
+        Taken::with_result(|sink| list::read(open().unwrap(), &"urls.gz".into(), sink));
     assert!(matches!(result, Err(ReadError::Input { .. })));
 }
 

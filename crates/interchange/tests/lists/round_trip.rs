@@ -197,8 +197,8 @@ proptest! {
             }
         }
         if let (Some(line), Some(url)) = (archive::cdxj_line(&domain_record, "20261121103000"), own_url(&domain_record)) {
-            let nowhere = std::path::Path::new("");
-            let taken = Taken::of(|sink| archive::read_cdxj(line.as_bytes(), nowhere, &"i".into(), sink));
+            let nowhere = urldb_files::Root::new("", "nowhere");
+            let taken = Taken::of(|sink| archive::read_cdxj(line.as_bytes(), &nowhere, &"i".into(), sink));
             prop_assert_eq!(taken.urls(), [url]);
             prop_assert_eq!(taken.items[0].record.content_length, record.content_length);
         }

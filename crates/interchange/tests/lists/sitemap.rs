@@ -7,7 +7,8 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
-use urldb_interchange::sitemap;
+use urldb_files::Root;
+use urldb_interchange::{input, sitemap};
 
 use crate::common::Taken;
 
@@ -23,6 +24,13 @@ fn document(root: &str, entry: &str, locs: &[&str]) -> String {
 
 fn urlset(locs: &[&str]) -> String {
     document("urlset", "url", locs)
+}
+
+/// What is found in a sitemap of the folder.
+fn read(folder: &Path, name: &str) -> Taken {
+    let root = Root::new(folder, "the folder");
+    let input = input::open(&root.file(name)).unwrap();
+    Taken::of(|sink| sitemap::read(input, &root, &name.into(), sink))
 }
 
 /// What is found, or the message of the error.
@@ -105,7 +113,7 @@ fn a_loc_without_end_is_refused_as_a_url() {
         urlset(&[&format!("http://a.test/{}", "a&amp;".repeat(100_000))]),
     )
     .unwrap();
-    let taken = Taken::of(|sink| sitemap::read(&path, &"s.xml".into(), sink));
+    let taken = read(folder.path(), "s.xml");
     assert_eq!(taken.refused(), ["s.xml:3 control-character"]);
 }
 
@@ -133,7 +141,7 @@ fn an_index_leads_to_the_sitemaps_beside_it() {
     write_gzip(&at("one.xml.gz"), &urlset(&["http://a.test/1"]));
     write_gzip(&at("b.test/maps/one.xml.gz"), &urlset(&["http://b.test/1"]));
     write_gzip(&at("packed.xml.gz"), &urlset(&["http://a.test/2"]));
-    let taken = Taken::of(|sink| sitemap::read(&at("index.xml"), &"index.xml".into(), sink));
+    let taken = read(folder.path(), "index.xml");
     assert_eq!(
         taken.urls(),
         ["http://a.test/1", "http://b.test/1", "http://a.test/2"]
@@ -147,6 +155,43 @@ fn an_index_leads_to_the_sitemaps_beside_it() {
         ]
     );
     assert!(refused[2].ends_with(":3 index-in-index"), "{refused:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_leads_to_no_sitemap_behind_a_link_out_of_the_folder() {
+    use std::os::unix::fs::symlink;
+    let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = |name: &str| folder.path().join(name);
+    fs::write(
+        outside.path().join("s.xml"),
+        urlset(&["http://a.test/secret"]),
+    )
+    .unwrap();
+    fs::write(at("here.xml"), urlset(&["http://a.test/here"])).unwrap();
+    symlink(outside.path().join("s.xml"), at("file.xml")).unwrap();
+    symlink(outside.path(), at("maps")).unwrap();
+    symlink("here.xml", at("inside.xml")).unwrap();
+    let read = |loc| {
+        fs::write(at("index.xml"), document("sitemapindex", "sitemap", &[loc])).unwrap();
+        let root = Root::new(folder.path(), "the folder");
+        let input = input::open(&root.file("index.xml")).unwrap();
+        Taken::with_result(|sink| sitemap::read(input, &root, &"index.xml".into(), sink))
+    };
+    for (loc, link) in [
+        ("https://a.test/file.xml", "file.xml"),
+        ("https://a.test/maps/s.xml", "maps"),
+        // Links out are refused alike, whether something is there or not.
+        ("https://a.test/maps/absent.xml", "maps"),
+    ] {
+        let (taken, result) = read(loc);
+        let message = result.unwrap_err().to_string();
+        assert!(taken.items.is_empty());
+        let said = format!("{link} is a link out of the folder");
+        assert!(message.contains(&said), "{message}");
+    }
+    let (taken, _) = read("https://a.test/inside.xml");
+    assert_eq!(taken.urls(), ["http://a.test/here"]);
 }
 
 proptest! {
