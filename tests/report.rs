@@ -42,6 +42,7 @@ fn job(url: &str, line: usize) -> Job {
             method: "GET".into(),
             headers: vec![],
             body: None,
+            within: None,
         }),
         body: BodyUse::Skip,
         muted: false,

@@ -162,7 +162,7 @@ fn ask(findings: &mut [Finding], context: &Context, stop: &Stop) -> anyhow::Resu
     let catalogue = captures(context);
     let mut sources: Vec<(usize, Source)> = vec![];
     for (number, finding) in findings.iter_mut().enumerate() {
-        let own = sources_of(&finding.copies, finding.own.as_ref(), &context.config);
+        let own = sources_of(&finding.copies, finding.own.as_ref(), &context.config)?;
         sources.extend(own.into_iter().map(|source| (number, source)));
     }
     let asker = Asker::new(

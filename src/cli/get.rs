@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut ledger = Ledger::new(&context.ledger());
     let mut found = find_copies(&context.config, &mut ledger, vec![sought.bytes]);
     let copies = found.pop().context("a content was sought")?;
-    let sources = sources_of(&copies, sought.own.as_ref(), &context.config);
+    let sources = sources_of(&copies, sought.own.as_ref(), &context.config)?;
     let mut getting = Getting {
         asker: Asker::new(&context.config, sources.iter(), &stop)?,
         stop: &stop,

@@ -1,6 +1,6 @@
 //! The environment variables of secrets that urldb.toml names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use urldb_fetch::HeaderSource;
@@ -28,6 +28,8 @@ impl Config {
         let requests = self.check.fetch.secret_variables().chain(proxy);
         let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
         names.extend(self.watch.secret_variable().map(str::to_owned));
+        let places = self.find.values();
+        names.extend(places.flat_map(|place| header_variables(&place.headers)));
         names.extend(self.notifiers.values().flat_map(Notify::secret_variables));
         let stores = self.archive.stores.iter();
         let is_bucket = |store: &&ArchiveStore| matches!(store.location, Location::Bucket(_));
@@ -63,6 +65,14 @@ impl Config {
     }
 }
 
+/// The environment variables with the values of headers.
+fn header_variables(headers: &BTreeMap<String, HeaderSource>) -> impl Iterator<Item = String> {
+    headers.values().filter_map(|source| match source {
+        HeaderSource::Env(name) => Some(name.clone()),
+        HeaderSource::Text(_) => None,
+    })
+}
+
 impl Notify {
     /// The environment variables that hold the secrets of the notifier.
     pub fn secret_variables(&self) -> BTreeSet<String> {
@@ -81,10 +91,7 @@ impl Notify {
 
 impl NotifyWebhook {
     fn secret_variables(&self) -> impl Iterator<Item = String> {
-        let headers = self.headers.values().filter_map(|source| match source {
-            HeaderSource::Env(name) => Some(name.clone()),
-            HeaderSource::Text(_) => None,
-        });
+        let headers = header_variables(&self.headers);
         let texts = self.variables.values().chain([&self.url]);
         let texts = texts.filter_map(|source| match source {
             TextSource::Env(name) => Some(name.clone()),

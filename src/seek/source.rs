@@ -1,6 +1,5 @@
 //! The URLs that may serve sought bytes: the promised ones, and those of places.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,13 +64,15 @@ impl Source {
     fn of_place(
         name: &str,
         place: &FindPlace,
+        headers: &[(String, String)],
         content: &Content,
         url: Option<&str>,
     ) -> Option<Self> {
+        let has_headers = !headers.is_empty();
         let digits = |algorithm| content.digest(algorithm).map(Digest::hex);
         let text = place
             .url
-            .fill(digits, content.strongest()?.algorithm(), url)?;
+            .fill(digits, content.strongest()?.algorithm(), url, has_headers)?;
         let url = RequestUrl::from_text(&text)?;
         let is_https = url.as_str().starts_with("https:");
         let scheme = if is_https {
@@ -90,7 +91,12 @@ impl Source {
                 scheme,
             },
             url,
-            request: Request::of(&urldb_format::Record::default()),
+            request: Arc::new(Request {
+                method: "GET".to_owned(),
+                headers: headers.to_vec(),
+                body: None,
+                within: Some(place.url.within().to_owned()),
+            }),
         })
     }
 
@@ -134,7 +140,14 @@ impl Source {
 
 /// The sources of a content in the order in which they are asked: the URL, its copies, and the places. `url` is the
 /// promised URL, if one was named.
-pub fn sources_of(copies: &Copies, url: Option<&JobKey>, config: &Config) -> Vec<Source> {
+///
+/// # Errors
+/// When a header of a place cannot be sent, such as one whose environment variable is not set.
+pub fn sources_of(
+    copies: &Copies,
+    url: Option<&JobKey>,
+    config: &Config,
+) -> anyhow::Result<Vec<Source>> {
     let is_own = |copy: &&RecordCopy| url == Some(&copy.key);
     let own = copies.records.iter().find(is_own);
     let others = copies.records.iter().filter(|copy| !is_own(copy));
@@ -144,13 +157,20 @@ pub fn sources_of(copies: &Copies, url: Option<&JobKey>, config: &Config) -> Vec
         .collect();
     sources.extend(others.map(|copy| Source::of_record(SourceKind::Copy, copy)));
     let named = own.or(copies.records.first()).map(|copy| copy.url.as_str());
-    sources.extend(
-        config
-            .find
-            .iter()
-            .filter_map(|(name, place)| Source::of_place(name, place, &copies.content, named)),
-    );
-    sources
+    for (name, place) in &config.find {
+        let headers = urldb_fetch::header_values(&place.headers).map_err(|(key, message)| {
+            let section = config.place(&format!("find.{name}"), key);
+            anyhow::anyhow!("{section}: {message}")
+        })?;
+        sources.extend(Source::of_place(
+            name,
+            place,
+            &headers,
+            &copies.content,
+            named,
+        ));
+    }
+    Ok(sources)
 }
 
 /// The options of a run with those of the places of these sources: a second between requests, one at a time.
@@ -163,22 +183,14 @@ pub(super) fn options<'s>(
     patient(&mut options.default_host);
     options.hosts.values_mut().for_each(patient);
     for source in sources {
-        let SourceKind::Place(name) = &source.kind else {
+        if !matches!(source.kind, SourceKind::Place(_)) {
             continue;
-        };
-        let Some(place) = config.find.get(name) else {
-            continue;
-        };
-        let known = options.hosts.get(source.url.host());
-        // The headers of promised URLs are not for strangers.
-        let mut host = known.cloned().unwrap_or_else(|| HostOptions {
-            headers: BTreeMap::new(),
-            ..options.default_host.clone()
-        });
+        }
+        let default = options.default_host.clone();
+        let name = source.url.host().to_owned();
+        let host = options.hosts.entry(name).or_insert(default);
         host.host_interval = host.host_interval.max(INTERVAL);
         host.host_concurrency = 1;
-        host.headers.extend(place.headers.clone());
-        options.hosts.insert(source.url.host().to_owned(), host);
     }
     options
 }

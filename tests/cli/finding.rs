@@ -243,3 +243,82 @@ fn a_coding_that_nobody_asked_for_is_undone() {
         .ok("find http://a.test/a.test.csv")
         .says("verified  url");
 }
+
+/// The token of a place is no business of another port, of a redirect, or of a record on its host.
+#[test]
+fn headers_of_a_place_stay_in_it() {
+    let digest = sha256(BODY);
+    let place = |request: &Request| match &*request.target {
+        "/raw/away" => Reply::redirect(302, "/api/admin"),
+        target if target.starts_with("/raw/http") => Reply::redirect(302, "/raw/away"),
+        _ => Reply::new("404 Not Found", &[], "nothing here\n"),
+    };
+    let (first, second) = (Server::new(place), Server::new(place));
+    let hosts = ["a.test", "b.test"];
+    let config = network(first.address(), &hosts);
+    let [one, two] = [&first, &second].map(|server| format!("http://127.0.0.1:{}", server.port()));
+    let places = format!(
+        "allow = [\"127.0.0.1/32\"]\n[check]\nheaders = {{ X-All = \"all\" }}\n\
+         [find.one]\nurl = \"{one}/raw/{{url}}\"\nheaders-env = {{ Authorization = \"ONE\" }}\n\
+         [find.two]\nurl = \"{two}/raw/{{url}}\"\nheaders-env = {{ X-Two = \"TWO\" }}\n\
+         [find.query]\nurl = \"{two}/query?u={{url}}\"\nheaders-env = {{ X-Query = \"TWO\" }}\n"
+    );
+    let sandbox = Sandbox::new(&format!("{config}{places}"));
+    let records = [
+        "/../../api/admin?delete=1",
+        "/..%2f..%2fapi/admin",
+        "/a?b=/../../../../api/admin",
+        "/plain.csv",
+    ];
+    let env = [("ONE", "token-one"), ("TWO", "token-two")];
+    for path in records {
+        let record = format!("---\n_path: '{path}'\ncontent-sha256: {digest}\n");
+        sandbox.write("urldb/a.test.yaml", format!("---\n{record}"));
+        // A record on the host of the places, at another port.
+        sandbox.write("urldb/b.test.yaml", format!("---\n{record}"));
+        let url = format!("http://a.test{path}");
+        let commands = if path == "/plain.csv" { 0..2 } else { 0..1 };
+        for command in &["get", "find"][commands] {
+            let ran = sandbox.urldb_with_env(&[*command, &url], &env);
+            assert_eq!(ran.code, 1, "{path}: {ran:?}");
+        }
+    }
+    let requests = [first.requests(), second.requests()].concat();
+    let mut asked = BTreeSet::new();
+    for request in &requests {
+        let of_place = request.target.starts_with("/raw/http")
+            || request.target.starts_with("/query?u=http%3A%2F%2F");
+        let is_place = request.header("host").unwrap().starts_with("127.0.0.1");
+        // The first redirect stays in the place, the second one leaves it.
+        let is_within = is_place && (of_place || request.target == "/raw/away");
+        let tokens = ["authorization", "x-two", "x-query"].iter();
+        let tokens: Vec<_> = tokens.filter_map(|name| request.header(name)).collect();
+        assert_eq!(tokens.len(), usize::from(is_within), "{request:?}");
+        assert_eq!(request.header("x-all").is_some(), !is_place, "{request:?}");
+        assert!(
+            !is_place
+                || !request.target.contains("delete=1")
+                || request.target.contains("%3Fdelete"),
+            "{request:?}"
+        );
+        if is_within && of_place {
+            asked.insert(request.target.clone());
+        }
+    }
+    assert!(asked.contains("/raw/http://a.test/plain.csv"), "{asked:?}");
+    assert!(
+        asked.contains("/raw/http://a.test/api/admin%3Fdelete=1"),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn a_place_whose_token_is_not_set_is_named() {
+    let server = server(|_, _| None);
+    let place = "[find.own]\nurl = \"http://place.test/{sha256}\"\nheaders-env = { X-Key = \"URLDB_ABSENT\" }\n";
+    let sandbox = sandbox(&server, place);
+    for command in ["get", "find"] {
+        let ran = sandbox.exits(2, &format!("{command} http://a.test/a.test.csv"));
+        ran.complains_in_words(&["[find.own]: the header \"X-Key\" should be in the environment variable URLDB_ABSENT, which is not set"]);
+    }
+}

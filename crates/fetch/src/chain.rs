@@ -56,7 +56,7 @@ enum Response {
 impl Chain {
     /// A fetch that starts now; `fresh` means new connections and no caches.
     pub(crate) fn new(context: &FetchContext, job: &Job, fresh: bool) -> Result<Self, Failure> {
-        let next = NextRequest::first(&job.request.method, job.url.as_str())?;
+        let next = NextRequest::first(&job.request, job.url.as_str())?;
         let host = next.url.host_str().unwrap_or_default();
         Ok(Self {
             started: Timestamp::now(),

@@ -97,7 +97,8 @@ impl RequestHeaders {
             headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
         }
         if next.is_same_origin {
-            for (name, value) in &self.configured {
+            let configured = self.configured.iter();
+            for (name, value) in configured.filter(|_| request.within.is_none()) {
                 headers.insert(name.clone(), value.clone());
             }
             let record_headers = record_headers(request, next.with_body)?;
@@ -195,6 +196,20 @@ fn configured(
         Ok((known, value))
     };
     headers.iter().map(read).collect()
+}
+
+/// The names and the values of configured headers, for [`Request::headers`].
+///
+/// # Errors
+/// The key that is wrong, and a sentence about its mistake, without secrets.
+pub fn header_values(
+    headers: &BTreeMap<String, HeaderSource>,
+) -> Result<Vec<(String, String)>, (&'static str, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let values = configured(headers)?.into_iter();
+    Ok(values
+        .map(|(name, value)| (name.to_string(), text(&value)))
+        .collect())
 }
 
 fn record_headers(

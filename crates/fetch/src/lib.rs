@@ -77,7 +77,7 @@ pub use client::LARGEST_CA_FILE;
 pub use decode::gunzip;
 pub use fetcher::Fetcher;
 pub use hasher::DigestHasher;
-pub use headers::REDACTED;
+pub use headers::{REDACTED, header_values};
 pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions, PromisedTargets};
 pub use policy::{AddressPolicy, ForbiddenAddress};
 pub use proxy::{InvalidMapping, Mapping, Proxy, ProxyAddress};

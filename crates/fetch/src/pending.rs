@@ -59,6 +59,7 @@ pub(crate) fn control_job(url: &str) -> Option<Job> {
             method: "GET".to_owned(),
             headers: vec![],
             body: None,
+            within: None,
         }),
         body: BodyUse::Skip,
         muted: false,

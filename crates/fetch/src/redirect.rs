@@ -3,7 +3,7 @@
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
 use url::{Position, Url};
-use urldb_verdict::{Failure, FailureKind, becomes_get, location_text};
+use urldb_verdict::{Failure, FailureKind, Request, becomes_get, location_text};
 
 /// One request of a fetch: the first one, or the target of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,19 +13,21 @@ pub(crate) struct NextRequest {
     pub(crate) url: Url,
     /// Whether the request has the job's request body.
     pub(crate) with_body: bool,
-    /// Whether no redirect has left the origin of the job's URL; only then the request has the
-    /// headers of the record and of the configuration.
+    /// Whether no redirect has left the origin of the job's URL, nor [`Request::within`]; only then the request has
+    /// the headers of the job and of the configuration.
     pub(crate) is_same_origin: bool,
+    within: Option<String>,
 }
 
 impl NextRequest {
     /// The first request of a job.
-    pub(crate) fn first(method: &str, url: &str) -> Result<Self, Failure> {
+    pub(crate) fn first(request: &Request, url: &str) -> Result<Self, Failure> {
         let refuse = |detail| Failure {
             kind: FailureKind::Refused,
             detail,
             certificate: None,
         };
+        let Request { method, within, .. } = request;
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| refuse(format!("{method:?} is not a method")))?;
         if url.contains(char::is_control) {
@@ -40,9 +42,10 @@ impl NextRequest {
         url.set_fragment(None);
         Ok(Self {
             method,
-            url,
             with_body: true,
-            is_same_origin: true,
+            is_same_origin: is_within(&url, within.as_deref()),
+            within: within.clone(),
+            url,
         })
     }
 
@@ -82,7 +85,10 @@ impl NextRequest {
                 self.method.clone()
             },
             with_body: self.with_body && !to_get,
-            is_same_origin: self.is_same_origin && url.origin() == self.url.origin(),
+            is_same_origin: self.is_same_origin
+                && url.origin() == self.url.origin()
+                && is_within(&url, self.within.as_deref()),
+            within: self.within.clone(),
             url,
         }))
     }
@@ -138,6 +144,11 @@ fn invalid(detail: String) -> Failure {
     }
 }
 
+/// Whether a URL begins with `start`, if there is one.
+fn is_within(url: &Url, start: Option<&str>) -> bool {
+    start.is_none_or(|start| url.as_str().starts_with(start))
+}
+
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
@@ -174,8 +185,18 @@ mod tests {
 
     use super::*;
 
+    fn first(method: &str, url: &str) -> Result<NextRequest, Failure> {
+        let request = Request {
+            method: method.to_owned(),
+            headers: vec![],
+            body: None,
+            within: None,
+        };
+        NextRequest::first(&request, url)
+    }
+
     fn request(method: &str, url: &str) -> NextRequest {
-        NextRequest::first(method, url).expect("a valid URL")
+        first(method, url).expect("a valid URL")
     }
 
     fn step(
@@ -245,6 +266,36 @@ mod tests {
     }
 
     #[test]
+    fn a_left_place_is_left_for_good() {
+        let request = Request {
+            method: "GET".to_owned(),
+            headers: vec![],
+            body: None,
+            within: Some("http://a.test/raw/".to_owned()),
+        };
+        let place = NextRequest::first(&request, "http://a.test/raw/x").unwrap();
+        assert!(place.is_same_origin);
+        for elsewhere in [
+            "/api",
+            "/raw",
+            "/raw/../api",
+            "//a.test:81/raw/x",
+            "https://a.test/raw/x",
+        ] {
+            let away = step(&place, 302, elsewhere).unwrap().unwrap();
+            assert!(!away.is_same_origin, "{elsewhere}");
+            let back = step(&away, 302, "http://a.test/raw/y").unwrap().unwrap();
+            assert!(!back.is_same_origin, "{elsewhere}");
+        }
+        assert!(step(&place, 302, "y").unwrap().unwrap().is_same_origin);
+        assert!(
+            !NextRequest::first(&request, "http://a.test/raw/%2e%2e/x")
+                .unwrap()
+                .is_same_origin
+        );
+    }
+
+    #[test]
     fn what_cannot_be_followed_is_said_without_secrets() {
         let from = request("GET", "http://a.test/");
         for location in [
@@ -266,7 +317,7 @@ mod tests {
             assert_eq!(failure.kind, FailureKind::RedirectInvalid, "{location}");
             assert!(!failure.detail.contains("hunter2"), "{}", failure.detail);
         }
-        let first = NextRequest::first("GET", "http://user:hunter2@a.test/").unwrap_err();
+        let first = first("GET", "http://user:hunter2@a.test/").unwrap_err();
         assert_eq!(first.kind, FailureKind::Refused);
         assert!(!first.detail.contains("hunter2"), "{}", first.detail);
     }
@@ -279,7 +330,7 @@ mod tests {
             "http://a\t.test/",
             "http://a.test/\0",
         ] {
-            let failure = NextRequest::first("GET", url).unwrap_err();
+            let failure = first("GET", url).unwrap_err();
             assert_eq!(failure.kind, FailureKind::Refused, "{url:?}");
         }
     }

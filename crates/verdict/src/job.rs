@@ -243,6 +243,7 @@ static PLAIN_GET: LazyLock<Arc<Request>> = LazyLock::new(|| {
         method: "GET".to_owned(),
         headers: vec![],
         body: None,
+        within: None,
     })
 });
 
@@ -255,6 +256,10 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body, if any.
     pub body: Option<String>,
+    /// The start of the URLs that alone get the headers. Without one, these are all URLs of the origin, which get the
+    /// configured headers of their host too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
 }
 
 impl Request {
@@ -278,6 +283,7 @@ impl Request {
             method: record.method.clone().unwrap_or_else(|| "GET".to_owned()),
             headers,
             body: record.request_body.clone(),
+            within: None,
         })
     }
 

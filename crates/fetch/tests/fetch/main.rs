@@ -104,6 +104,7 @@ fn job(url: &str) -> Job {
             method: "GET".to_owned(),
             headers: Vec::new(),
             body: None,
+            within: None,
         }),
         body: BodyUse::Hash {
             at_most: 1 << 20,

@@ -164,6 +164,7 @@ fn job(promise: &Promise, path: &str) -> Job {
             method: "GET".into(),
             headers: vec![],
             body: None,
+            within: None,
         }),
         body: BodyUse::Skip,
         muted: false,
