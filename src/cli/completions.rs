@@ -1,11 +1,12 @@
 //! `urldb completions`.
 
-use std::io;
+use std::io::Write as _;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Cli;
+use super::print::output;
 use crate::exit::ExitCode;
 
 /// Print a completion script for a shell
@@ -20,6 +21,6 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "urldb", &mut script);
-    io::Write::write_all(&mut io::stdout(), &script)?;
+    output::write_bytes(|out| Ok(out.write_all(&script)?))?;
     Ok(ExitCode::Success)
 }

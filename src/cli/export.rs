@@ -1,7 +1,7 @@
 //! `urldb export`.
 
 use std::collections::HashSet;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -14,6 +14,7 @@ use urldb_interchange::{DomainRecord, archive, jsonl, list, metalink, sitemap, s
 
 use super::Context;
 use super::args::SelectArgs;
+use super::print::output::{self, ByteOutput};
 use super::print::style;
 use crate::config::parse_base;
 use crate::exit::ExitCode;
@@ -67,54 +68,7 @@ enum Format {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let out = BufWriter::new(std::io::stdout().lock());
-    let left_out = match args.format {
-        Format::Ssd3 => catalogue(args, context, out)?,
-        Format::List => lines(args, context, out, |out, listed| {
-            let is_url = is_url(listed);
-            if is_url {
-                list::write(out, listed)?;
-            }
-            Ok(is_url)
-        })?,
-        Format::Jsonl => lines(args, context, out, |out, listed| {
-            jsonl::write(out, listed)?;
-            Ok(true)
-        })?,
-        Format::Sums => lines(args, context, out, |out, listed| {
-            let base = args
-                .base
-                .clone()
-                .unwrap_or_else(|| format!("{}://", listed.scheme()));
-            Ok(listed.is_plain() && sums::write(out, &base, args.algorithm, listed)?)
-        })?,
-        Format::Sitemap => {
-            let mut writer = sitemap::Writer::new(out)?;
-            let left_out = each(args, context, |listed, _| {
-                Ok(is_url(listed) && writer.write(listed)?)
-            })?;
-            writer.finish()?;
-            left_out
-        }
-        Format::Metalink => {
-            let mut writer = metalink::Writer::default();
-            let left_out = each(args, context, |listed, _| {
-                Ok(is_url(listed) && writer.add(listed))
-            })?;
-            writer.finish(out)?;
-            left_out
-        }
-        Format::Table => {
-            let mut writer = table::Writer::new(out)?;
-            let left_out = each(args, context, |listed, _| {
-                writer.write(listed)?;
-                Ok(true)
-            })?;
-            writer.finish()?;
-            left_out
-        }
-        Format::Cdxj => index(args, context, out)?,
-    };
+    let left_out = output::write_bytes(|out| write(args, context, out))?;
     if left_out > 0 {
         let records = style::count(left_out, "record");
         style::print_warning(format!(
@@ -123,6 +77,57 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         ));
     }
     Ok(ExitCode::Success)
+}
+
+/// Writes the list, and returns how many records it leaves out.
+fn write(args: &Args, context: &Context, out: &mut ByteOutput) -> anyhow::Result<u64> {
+    match args.format {
+        Format::Ssd3 => catalogue(args, context, out),
+        Format::List => lines(args, context, out, |out, listed| {
+            let is_url = is_url(listed);
+            if is_url {
+                list::write(out, listed)?;
+            }
+            Ok(is_url)
+        }),
+        Format::Jsonl => lines(args, context, out, |out, listed| {
+            jsonl::write(out, listed)?;
+            Ok(true)
+        }),
+        Format::Sums => lines(args, context, out, |out, listed| {
+            let base = args
+                .base
+                .clone()
+                .unwrap_or_else(|| format!("{}://", listed.scheme()));
+            Ok(listed.is_plain() && sums::write(out, &base, args.algorithm, listed)?)
+        }),
+        Format::Sitemap => {
+            let mut writer = sitemap::Writer::new(out)?;
+            let left_out = each(args, context, |listed, _| {
+                Ok(is_url(listed) && writer.write(listed)?)
+            })?;
+            writer.finish()?;
+            Ok(left_out)
+        }
+        Format::Metalink => {
+            let mut writer = metalink::Writer::default();
+            let left_out = each(args, context, |listed, _| {
+                Ok(is_url(listed) && writer.add(listed))
+            })?;
+            writer.finish(out)?;
+            Ok(left_out)
+        }
+        Format::Table => {
+            let mut writer = table::Writer::new(out)?;
+            let left_out = each(args, context, |listed, _| {
+                writer.write(listed)?;
+                Ok(true)
+            })?;
+            writer.finish()?;
+            Ok(left_out)
+        }
+        Format::Cdxj => index(args, context, out),
+    }
 }
 
 /// Whether the record is a plain GET of a valid URL.
@@ -169,9 +174,7 @@ fn lines<W: Write>(
     mut out: W,
     mut write: impl FnMut(&mut W, &DomainRecord<'_>) -> anyhow::Result<bool>,
 ) -> anyhow::Result<u64> {
-    let left_out = each(args, context, |listed, _| write(&mut out, listed))?;
-    out.flush()?;
-    Ok(left_out)
+    each(args, context, |listed, _| write(&mut out, listed))
 }
 
 /// Holds all records in memory, since their order differs from the database's.
@@ -205,7 +208,6 @@ fn index(args: &Args, context: &Context, mut out: impl Write) -> anyhow::Result<
         Ok(is_written)
     })?;
     archive::write_cdxj(&mut out, lines)?;
-    out.flush()?;
     Ok(left_out)
 }
 

@@ -231,7 +231,7 @@ impl Getting<'_> {
         let from = self.get(&mut file)?;
         if from.is_some() {
             file.seek(SeekFrom::Start(0))?;
-            io::copy(&mut BufReader::new(file), &mut output::stdout())?;
+            output::write_bytes(|out| Ok(io::copy(&mut BufReader::new(file), out)?))?;
         }
         Ok(from)
     }

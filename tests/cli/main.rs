@@ -12,6 +12,7 @@
 //! - `limits`: files that are too large.
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `pipes`: what is no regular file, where one is expected.
+//! - `byte_output`: files and lists on standard output.
 //! - `changed`: `--changed-since`.
 //! - `commands`: the commands of envelopes, each with its effect.
 //! - `commit`: `--commit`, and what it leaves alone.
@@ -96,6 +97,7 @@ mod archive_wacz;
 mod archive_ways;
 mod archive_writers;
 mod boundary;
+mod byte_output;
 mod changed;
 mod chapters;
 mod check;

@@ -285,8 +285,6 @@ fn write_file(
 fn write_out(payload: &Payload<'_>, args: &Args) -> anyhow::Result<()> {
     let copied = payload.from_good_copy(|| copy(payload, args, &mut io::sink()))?;
     print_findings(&copied);
-    let mut out = BufWriter::new(io::stdout().lock());
-    copy(payload, args, &mut out)?;
-    out.flush()?;
+    output::write_bytes(|out| copy(payload, args, out))?;
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Standard output and standard error for people: the boundary that all text of urldb passes on its
-//! way to a terminal or to the log of a runner.
+//! way to a terminal or to the log of a runner. And standard output for bytes, which pass it as they are.
 //!
 //! Values from outside are sanitized where they enter a message. [`SafeOutput`] holds where that was
 //! forgotten: no line of urldb can control a terminal, give a command to GitHub's runner, or show a
 //! registered secret.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
@@ -22,6 +22,41 @@ pub(crate) fn stdout() -> SafeOutput<impl Write> {
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(crate) fn stderr() -> SafeOutput<impl Write> {
     SafeOutput::new(anstream::stderr())
+}
+
+/// The buffer of [`ByteOutput`], large enough that nothing waits for the kernel.
+const BUFFER: usize = 256 << 10;
+
+/// Standard output for bytes: promised files, lists and scripts for other programs. Nothing is replaced.
+pub(crate) struct ByteOutput(BufWriter<StdoutLock<'static>>);
+
+/// Writes bytes to standard output, and all of them: an error is told, also one of the last byte.
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+pub(crate) fn write_bytes<T>(
+    write: impl FnOnce(&mut ByteOutput) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut out = ByteOutput(BufWriter::with_capacity(BUFFER, io::stdout().lock()));
+    let written = write(&mut out)?;
+    out.flush()?;
+    Ok(written)
+}
+
+impl Write for ByteOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(named)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(named)
+    }
+}
+
+/// The error with the name of the output. A closed pipe stays one.
+fn named(error: io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!("standard output cannot be written: {error}"),
+    )
 }
 
 /// Writes lines of text, in which only colours and tabs remain of all control characters. A line

@@ -1,12 +1,13 @@
 //! A line of answer for each URL, so that lists can be laid side by side.
 
 use std::fmt::Display;
-use std::io::{self, BufRead, BufReader, BufWriter, StdoutLock, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::str;
 
 use anyhow::Context as _;
 use urldb_text::sanitize;
 
+use crate::cli::print::output::{self, ByteOutput};
 use crate::cli::print::style;
 use crate::exit::ExitCode;
 
@@ -26,29 +27,30 @@ pub(super) fn answer_each<T: Display, E: Display>(
     urls: &[String],
     answer: impl Fn(&str) -> Result<T, E>,
 ) -> anyhow::Result<ExitCode> {
-    let mut answers = AnswerWriter {
-        out: BufWriter::with_capacity(BUFFER, io::stdout().lock()),
-        exit: ExitCode::Success,
-        answer,
-    };
-    if urls.is_empty() {
-        answers.answer_lines(BufReader::with_capacity(BUFFER, io::stdin().lock()))?;
-    } else {
-        for (number, url) in (1..).zip(urls) {
-            answers.answer_one(&format_args!("argument {number}"), Ok(url.as_str()))?;
+    output::write_bytes(|out| {
+        let mut answers = AnswerWriter {
+            out,
+            exit: ExitCode::Success,
+            answer,
+        };
+        if urls.is_empty() {
+            answers.answer_lines(BufReader::with_capacity(BUFFER, io::stdin().lock()))?;
+        } else {
+            for (number, url) in (1..).zip(urls) {
+                answers.answer_one(&format_args!("argument {number}"), Ok(url.as_str()))?;
+            }
         }
-    }
-    answers.out.flush()?;
-    Ok(answers.exit)
+        Ok(answers.exit)
+    })
 }
 
-struct AnswerWriter<F> {
-    out: BufWriter<StdoutLock<'static>>,
+struct AnswerWriter<'a, F> {
+    out: &'a mut ByteOutput,
     exit: ExitCode,
     answer: F,
 }
 
-impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> AnswerWriter<F> {
+impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> AnswerWriter<'_, F> {
     fn answer_lines<R: io::Read>(&mut self, mut input: BufReader<R>) -> anyhow::Result<()> {
         let mut line = Vec::new();
         for number in 1u64.. {

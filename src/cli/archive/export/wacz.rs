@@ -34,10 +34,7 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
         created: Ambient::SYSTEM.now_in_seconds(),
     };
     let contents = if target.as_os_str() == "-" {
-        let out = BufWriter::new(io::stdout().lock());
-        let (mut out, contents) = export.write(&about, &titles, out)?;
-        out.flush()?;
-        contents
+        output::write_bytes(|out| Ok(export.write(&about, &titles, out)?.1))?
     } else {
         let mut contents = WaczContents::default();
         let path = context.directory.join(target);
