@@ -163,10 +163,11 @@ def process(*command, log, **options):
 
 
 class Site:
-    """A web server for any number of hosts: `files` maps (host, path) to bytes."""
+    """A web server for any number of hosts: `files` maps (host, path) to bytes, and `codes` to a status other than 200."""
 
     def __init__(self):
         self.files = {}
+        self.codes = {}
         self.requests = []
         site = self
 
@@ -175,7 +176,7 @@ class Site:
                 key = (self.headers["Host"].split(":")[0], self.path)
                 site.requests.append(key)
                 body = site.files.get(key)
-                self.send_response(404 if body is None else 200)
+                self.send_response(site.codes.get(key, 404 if body is None else 200))
                 self.send_header("Content-Type", "text/plain")
                 self.send_header("Content-Length", str(len(body or b"")))
                 self.end_headers()

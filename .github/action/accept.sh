@@ -63,6 +63,11 @@ names() { # PULL COMMIT
   [ -n "$1" ] && jq --exit-status --arg commit "$2" 'any(.commits[]; . == $commit)' <<<"$1" >/dev/null
 }
 
+# The changes of a commit. Its tree may also have the ledger, which each run changes.
+promises() { # COMMIT
+  git diff-tree -r --no-commit-id "$1"
+}
+
 mark() { # COMMIT
   printf '<!-- urldb: commit=%s -->\n' "$1"
 }
@@ -112,7 +117,7 @@ accept() { # INCIDENT
   pull=$(pull_of "$1")
   number=$(jq 'select(.state == "open") | .number' <<<"$pull")
   head=$(head_of "$branch")
-  if [ -n "$head" ] && [ "$(git rev-parse "$head^{tree}")" = "$(git rev-parse "$new^{tree}")" ]; then
+  if [ -n "$head" ] && [ "$(promises "$head")" = "$(promises "$new")" ]; then
     new=$head
     if [ -n "$number" ]; then
       # More than one commit: an earlier run was killed before it could write the new text.

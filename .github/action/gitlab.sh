@@ -37,9 +37,8 @@ TOKEN=$token bash "$here/sync.sh" | sed 's/^::[a-z]*:://'
 code=0
 # Lines for the runner of GitHub mean nothing here.
 (
-  [ -z "$STATE_BRANCH" ] || commit=--commit
   TOKEN='' source "$here/git.sh"
-  cd -- "$WORKING_DIRECTORY" && "$urldb" run --github ${commit:+"$commit"}
+  cd -- "$WORKING_DIRECTORY" && "$urldb" run --github --commit
 ) | sed '/^::/d' || code=${PIPESTATUS[0]}
 TOKEN=$token bash "$here/push-ledger.sh"
 news=$(sed -n 's/^news=//p' "$GITHUB_OUTPUT")

@@ -12,7 +12,7 @@ source "$GITHUB_ACTION_PATH/.github/action/environment.sh"
 
 # The commit tells what happened; a later step pushes it. A shard has no ledger to commit.
 commit=()
-if [ -n "$STATE_BRANCH" ] && [ "$COMMIT_LEDGER" = true ]; then
+if [ "$COMMIT_LEDGER" = true ]; then
   case ${ARGS:-} in
     *--shard* | *--commit*) ;;
     *) commit=(--commit) ;;

@@ -10,7 +10,7 @@ use urldb_render::numbers::{count, share_with, size};
 use urldb_render::wrong_clock;
 use urldb_text::Finding;
 
-use super::schedule::Workflow;
+use super::schedule::{StoredLedger, Workflow};
 use super::{Check, Outcome, ProjectSetup};
 use crate::config::ConfigError;
 use crate::database::across::{AcrossFiles, is_on_disk};
@@ -53,6 +53,15 @@ struct DatabaseCounts {
     mistaken: u64,
     /// Files that `urldb fmt` would change.
     not_canonical: u64,
+}
+
+/// The check of a ledger that a workflow stores nowhere.
+fn forgotten(name: &str, workflow: &str) -> Check {
+    let sentence = format!(
+        "{name}: {workflow} does not push it, so each of its runs sees every failure for the first time; \
+         `urldb run --commit --push` does"
+    );
+    Check::advice("ledger", sentence).edited("to edit it", workflow)
 }
 
 /// Git's treatment of a folder of the project.
@@ -264,7 +273,11 @@ impl ProjectSetup<'_> {
         workflows: &[Workflow],
     ) -> anyhow::Result<Check> {
         let name = self.folder_name(folder);
-        let is_on_branch = workflows.iter().any(|workflow| workflow.keeps_ledger);
+        let stored = |place| workflows.iter().find(move |it| it.ledger == place);
+        if let Some(workflow) = stored(StoredLedger::Nowhere) {
+            return Ok(forgotten(&name, &workflow.file));
+        }
+        let is_on_branch = stored(StoredLedger::Branch).is_some();
         let has_branch = self
             .repository
             .as_ref()

@@ -115,6 +115,14 @@ impl Check {
         self
     }
 
+    /// Adds the command that edits a file.
+    fn edited(self, purpose: &'static str, file: &str) -> Self {
+        match urldb_render::command_line(&[file]) {
+            Some(file) => self.mended_by_script(purpose, &format!("\"${{EDITOR:-vi}}\" {file}")),
+            None => self,
+        }
+    }
+
     fn minor(mut self) -> Self {
         self.is_minor = true;
         self

@@ -43,14 +43,24 @@ const REGULAR_RUNS: usize = 4;
 /// The time in which they must have begun, in days.
 const REGULAR_DAYS: i64 = 30;
 
+/// The place where a workflow stores the ledger between its runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoredLedger {
+    /// The branch of the action.
+    Branch,
+    /// The branch that is checked out, or a place of the workflow's own.
+    Elsewhere,
+    /// No place: each run sees every failure for the first time.
+    Nowhere,
+}
+
 /// A workflow of a server that runs urldb.
 pub(super) struct Workflow {
     /// Relative to the top of the work tree.
     pub(super) file: String,
     /// The text without comments.
     pub(super) text: String,
-    /// Whether the workflow uses the action, which keeps the ledger on a branch.
-    pub(super) keeps_ledger: bool,
+    pub(super) ledger: StoredLedger,
     /// The cron expressions, in UTC.
     crons: Vec<String>,
 }
@@ -72,11 +82,11 @@ impl Workflow {
             Some(line.trim().trim_matches(['"', '\'']).to_owned())
         });
         let crons = crons.collect();
-        let keeps_ledger = uses_action && !text.contains("state-branch: \"\"");
+        let ledger = stored_ledger(&text, uses_action);
         Some(Self {
             file,
             text,
-            keeps_ledger,
+            ledger,
             crons,
         })
     }
@@ -208,6 +218,41 @@ impl ProjectSetup<'_> {
             service.lines().any(runs_urldb) && names_folder(&service, root)
         });
         timer.map(|timer| timer.display().to_string())
+    }
+}
+
+/// The place of the ledger, by the inputs of the action, or by the words of a workflow of its own.
+fn stored_ledger(text: &str, uses_action: bool) -> StoredLedger {
+    // A shard has no ledger to store; the job that collects the shards has.
+    let steps = text
+        .lines()
+        .filter(|line| line.contains("uses:") && line.contains("urldb"));
+    let without = text.lines().map(str::trim_start).filter(|line| {
+        let value = line.strip_prefix("commit-ledger:").map(str::trim);
+        value.is_some_and(|value| value.trim_matches(['"', '\'']) == "false")
+    });
+    if uses_action && without.count() < steps.count().max(1) {
+        let mut lines = text.lines().map(str::trim_start);
+        let branch = lines.find_map(|line| line.strip_prefix("state-branch:"));
+        return match branch.map(|branch| branch.trim().trim_matches(['"', '\''])) {
+            Some("") => StoredLedger::Elsewhere,
+            _ => StoredLedger::Branch,
+        };
+    }
+    let words = [
+        "--push",
+        "git push",
+        "urldb push",
+        "auto-commit",
+        "add-and-commit",
+        "create-pull-request",
+        "cache",
+        "-artifact",
+    ];
+    if words.iter().any(|word| text.contains(word)) {
+        StoredLedger::Elsewhere
+    } else {
+        StoredLedger::Nowhere
     }
 }
 

@@ -483,6 +483,41 @@ fn written_mails_should_be_ignored() {
     ignored.mend();
 }
 
+/// A workflow that forgets what it saw tells nobody of a failure that a second run must confirm.
+#[test]
+fn a_workflow_that_stores_no_ledger_is_named() {
+    let (_site, repository) = complete();
+    let workflow = repository.read(WORKFLOW);
+    let with = |inputs: &str| {
+        let inputs = format!("        with:\n{inputs}");
+        repository.write(WORKFLOW, workflow.replace("        with:\n", &inputs));
+        repository.check("ledger")
+    };
+    let in_checkout = "          state-branch: ''\n";
+    with(in_checkout).is("ok", 0);
+    let forgetful = format!("{in_checkout}          commit-ledger: \"false\"\n");
+    let lost = ".github/workflows/urldb.yml does not push it";
+    let ledger = with(&forgetful).is("advice", 1).says(lost);
+    let [editor, ..] = &ledger.value["remedies"].as_array().unwrap()[..] else {
+        panic!("{ledger:?}");
+    };
+    assert!(editor["command"].as_str().unwrap().ends_with(WORKFLOW));
+    let own = |run: &str| {
+        let steps = format!(
+            "on:\n  push:\n  schedule:\n    - cron: 1 4 * * *\njobs:\n  a:\n    steps:\n      - run: {run}\n"
+        );
+        repository.write(WORKFLOW, steps);
+        repository.check("ledger")
+    };
+    own("urldb run --github").is("advice", 1).says(lost);
+    own("urldb run --commit --push").is("ok", 0);
+    own("urldb run --commit && git push").is("ok", 0);
+    // A shard stores nothing, and the job that collects does.
+    let shards = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/github/urldb-shards.yml");
+    repository.write(WORKFLOW, fs::read(shards).unwrap());
+    repository.check("ledger").is("ok", 0);
+}
+
 /// Without a workflow, other files say what runs urldb.
 #[test]
 fn a_schedule_is_found() {

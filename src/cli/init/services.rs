@@ -104,7 +104,10 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         folder => format!("{folder}/{path}"),
     };
     let working = if folder.is_empty() { "." } else { &folder };
-    let variables = yaml("WORKING_DIRECTORY", working) + &yaml("LEDGER", &project.ledger()?);
+    let mut variables = yaml("WORKING_DIRECTORY", working) + &yaml("LEDGER", &project.ledger()?);
+    if project.tracks_ledger()? {
+        variables += &yaml("STATE_BRANCH", "");
+    }
     let quoted = |path: String| format!("'{}'", path.replace('\'', "''"));
     let site = project.site()?.map(|site| quoted(in_folder(site)));
     let pages = site.as_ref().map_or_else(String::new, |site| {
