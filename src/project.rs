@@ -145,7 +145,11 @@ pub(crate) fn selection_text(selection: &Selection) -> Option<String> {
         records,
         changed,
     } = selection;
-    let domains = domains.iter().map(|domain| format!("-d {domain}"));
+    let more_domains = domains.len().saturating_sub(MOST_RECORDS);
+    let more_domains = (more_domains > 0).then(|| format!("and {more_domains} more domains"));
+    let domains = domains.iter().take(MOST_RECORDS);
+    let domains = domains.map(|domain| format!("-d {domain}"));
+    let domains = domains.chain(more_domains);
     let categories = categories.iter().map(|category| format!("-c {category}"));
     let prefix = path_prefix.iter();
     let prefix = prefix.map(|prefix| format!("--path-prefix {prefix}"));

@@ -177,6 +177,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
             // Bundles belong to the files as they are.
             if from.is_empty() {
                 catch_up(commit.repository(), &upstream, context, &stop);
+                context.restore_ledger()?;
             }
             Some(upstream)
         }

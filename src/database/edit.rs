@@ -13,6 +13,8 @@ use anyhow::Context as _;
 use urldb_files::PendingWrite;
 use urldb_format::DomainFile;
 
+use super::left_out::left_out;
+
 /// The longest wait for another process. No edit waits for the network or a person under the lock, so a
 /// longer wait means that a process hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -72,10 +74,23 @@ impl Edit {
     }
 
     /// Writes a file under a temporary name; [`Self::commit`] renames it.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or a sparse checkout leaves it out: the new file would lack its records.
     pub(crate) fn prepare(&mut self, file: &DomainFile) -> anyhow::Result<()> {
+        let path = file.path();
+        if !urldb_files::is_there(path)
+            && let Some(folder) = path.parent()
+            && left_out(folder).contains(path)
+        {
+            anyhow::bail!(
+                "the sparse checkout leaves out {}; `git sparse-checkout add` brings it. Nothing was changed",
+                path.display()
+            );
+        }
         let write = PendingWrite::with(file.path(), |out| file.write_to(out));
         let failed = || {
-            let path = file.path().display();
+            let path = path.display();
             format!("cannot write {path}; nothing was changed")
         };
         self.pending.push(write.with_context(failed)?);

@@ -5,6 +5,7 @@ pub(crate) mod across;
 pub(crate) mod aliases;
 pub(crate) mod edit;
 pub(crate) mod held;
+pub(crate) mod left_out;
 pub(crate) mod lookup;
 pub(crate) mod mistakes;
 pub(crate) mod moves;

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::command::{CommandResult, command, complete, output, run, run_whole};
+use super::inspection::version;
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -17,6 +18,9 @@ const PATHSPECS: [&str; 4] = [
     "GIT_NOGLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
 ];
+
+/// The first version of git that adds files outside of a sparse checkout only with `--sparse`.
+const ADDS_OUTSIDE: [u32; 3] = [2, 34, 0];
 
 /// A commit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,15 +177,19 @@ impl Repository {
         self.ensure_idle()?;
         if !changes.new.is_empty() {
             // A commit of named files takes only files that the index knows.
-            let mut add = self.user_command()?;
+            let mut add = self.command_of_commits()?;
             add.args(["add", "--intent-to-add"]);
+            // A new file may be where a sparse checkout leaves out files.
+            if self.is_sparse() && version()? >= ADDS_OUTSIDE {
+                add.arg("--sparse");
+            }
             add.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
             complete(&mut add, &literal_patterns(&changes.patterns))?;
         }
         let committed = self.commit_patterns(&changes.patterns, message);
         if committed.is_err() && !changes.new.is_empty() {
-            let mut forget = self.git();
-            forget.args(["update-index", "--force-remove", "-z", "--stdin"]);
+            let mut forget = self.git_update_index();
+            forget.args(["--force-remove", "-z", "--stdin"]);
             // The user needs the error of the commit, not that of the repair.
             let _ = complete(&mut forget, &nul_separated(&changes.new));
         }
@@ -196,7 +204,7 @@ impl Repository {
 
     /// Runs `git commit`, and returns its output.
     fn commit_patterns(&self, patterns: &BTreeSet<PathBuf>, message: &str) -> Result<String> {
-        let mut git = self.user_command()?;
+        let mut git = self.command_of_commits()?;
         git.args(["commit", "--quiet", "--only", "--message", message]);
         git.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
         let done = run_whole(&mut git, &literal_patterns(patterns))?;
@@ -209,6 +217,20 @@ impl Repository {
             bail!("`git commit` ended with {}", done.status);
         }
         bail!("`git commit` refused:\n{printed}")
+    }
+
+    /// A command as [`Self::user_command`], with all files in the index: git (seen with 2.47) crashes when it adds or
+    /// commits files outside of a sparse checkout with a sparse index.
+    fn command_of_commits(&self) -> Result<Command> {
+        let mut git = self.user_command()?;
+        if self.is_sparse() {
+            git.args(["-c", "index.sparse=false"]);
+        }
+        Ok(git)
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.config("core.sparseCheckout").as_deref() == Some("true")
     }
 
     /// A `git` command as the user would type it at the top of the work tree: hooks get the

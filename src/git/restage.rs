@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use urldb_files::{PendingWrite, write_atomically};
@@ -84,12 +85,20 @@ impl Repository {
     }
 
     fn write_index(&self, index: &Path, update: &IndexUpdate) -> Result<()> {
-        let mut git = self.git();
+        let mut git = self.git_update_index();
         git.env("GIT_INDEX_FILE", index)
-            .args(["update-index", "-z"])
+            .arg("-z")
             .args(&update.options)
             .arg("--index-info");
         complete(&mut git, &update.lines)
+    }
+
+    /// A `git update-index` for this repository and index. In a sparse index, which has folders in place of their files,
+    /// it would add a file beside its folder.
+    pub(super) fn git_update_index(&self) -> Command {
+        let mut git = self.git();
+        git.args(["-c", "index.sparse=false", "update-index"]);
+        git
     }
 
     pub(super) fn update_index(&self, index: &Path, lines: &[u8]) -> Result<()> {

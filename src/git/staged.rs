@@ -55,6 +55,13 @@ impl StagedFile {
     }
 }
 
+/// A regular file of the index.
+struct IndexedFile {
+    path: PathBuf,
+    id: String,
+    skips_work_tree: bool,
+}
+
 impl Repository {
     /// The staged files directly in the folders `dirs` (relative to the work
     /// tree) that differ from the base, by folder and path. A renamed file counts
@@ -78,6 +85,23 @@ impl Repository {
     /// The regular files of the index below the folder `dir` (relative to the work tree), each with the id
     /// of its blob.
     pub fn indexed(&self, dir: &Path) -> Result<Vec<(PathBuf, String)>> {
+        let files = self.files_of_index(dir)?.into_iter();
+        Ok(files.map(|file| (file.path, file.id)).collect())
+    }
+
+    /// Those of [`Self::indexed`] that are not in the work tree, since a sparse checkout leaves them out.
+    ///
+    /// # Errors
+    /// When git fails, or the repository is bare.
+    pub fn left_out(&self, dir: &Path) -> Result<Vec<(PathBuf, String)>> {
+        let top = self.work_tree()?;
+        let files = self.files_of_index(dir)?.into_iter();
+        let left_out = files
+            .filter(|file| file.skips_work_tree && !urldb_files::is_there(&top.join(&file.path)));
+        Ok(left_out.map(|file| (file.path, file.id)).collect())
+    }
+
+    fn files_of_index(&self, dir: &Path) -> Result<Vec<IndexedFile>> {
         let dir = paths::to_bytes(dir);
         let prefix = if dir.is_empty() {
             vec![]
@@ -90,7 +114,11 @@ impl Repository {
             index.each_below(&prefix, |entry| {
                 let is_file = entry.mode & 0o170_000 == 0o100_000;
                 if is_file && !entry.is_unmerged() && !entry.is_intended() {
-                    files.push((paths::from_bytes(entry.path), entry.id.to_string()));
+                    files.push(IndexedFile {
+                        path: paths::from_bytes(entry.path),
+                        id: entry.id.to_string(),
+                        skips_work_tree: entry.skips_work_tree(),
+                    });
                 }
             })
         });
@@ -99,7 +127,7 @@ impl Repository {
         }
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-files", "--stage", "-z", "--"])
+            .args(["ls-files", "-v", "--stage", "-z", "--"])
             .arg(pathspec(&dir));
         let listed = output(&mut git, b"")?;
         let entries = listed.split(|byte| *byte == 0);
@@ -109,11 +137,15 @@ impl Repository {
                 .ok()?
                 .split(' ')
                 .collect();
-            let [mode, id, "0"] = words[..] else {
+            let [tag, mode, id, "0"] = words[..] else {
                 return None;
             };
             let is_file = mode.starts_with("100");
-            is_file.then(|| (paths::from_bytes(&entry[tab + 1..]), id.to_owned()))
+            is_file.then(|| IndexedFile {
+                path: paths::from_bytes(&entry[tab + 1..]),
+                id: id.to_owned(),
+                skips_work_tree: tag.eq_ignore_ascii_case("s"),
+            })
         });
         Ok(entries.collect())
     }

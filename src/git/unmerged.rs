@@ -272,8 +272,8 @@ impl Repository {
             "the files are merged in the work tree but not staged; do it again to complete it",
         )?;
         // `git merge --abort` refuses a file whose state in the work tree the index does not know.
-        let mut refresh = self.git();
-        refresh.args(["update-index", "-q", "--unmerged", "--refresh"]);
+        let mut refresh = self.git_update_index();
+        refresh.args(["-q", "--unmerged", "--refresh"]);
         complete(&mut refresh, b"")
     }
 

@@ -18,6 +18,7 @@ use super::shared_ledger::SharedLedger;
 use crate::ambient::in_seconds;
 use crate::archive::{self, Archive, LostCaptures, Provenance};
 use crate::config::Config;
+use crate::database::left_out::left_out;
 use crate::environment;
 use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, RunPoint};
 use crate::notify::{Notifiers, Outbox};
@@ -165,7 +166,15 @@ fn follow_moves(config: &Config, ledger: &mut Ledger) -> anyhow::Result<Vec<Stri
     if new.is_empty() {
         return Ok(vec![]);
     }
-    let gone = ledger::domains(&folder, |host| !files.contains_key(host))?;
+    let mut gone = ledger::domains(&folder, |host| !files.contains_key(host))?;
+    if !gone.is_empty() {
+        let left_out = left_out(config.database_root().path());
+        gone.retain(|host| {
+            !left_out
+                .iter()
+                .any(|file| urldb_format::host_of(file) == *host)
+        });
+    }
     if gone.is_empty() {
         return Ok(vec![]);
     }

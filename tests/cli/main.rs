@@ -154,6 +154,7 @@ mod setup;
 mod shards;
 mod shelf;
 mod site;
+mod sparse;
 mod static_urls;
 mod status;
 mod stories;

@@ -20,7 +20,7 @@ pub(crate) use incident::open_incident;
 pub(crate) use request::{AnsweredArgs, RecordArgs};
 pub(crate) use search::{Rank, SearchArgs};
 pub(crate) use select::{
-    SelectArgs, TargetArgs, find_records, find_records_for_edit, resolve_domains,
+    SelectArgs, TargetArgs, find_records, find_records_for_edit, present_hosts, resolve_domains,
 };
 pub(crate) use uncommitted::{UncommittedChanges, UncommittedRecord};
 pub(crate) use url_or_host::UrlOrHost;

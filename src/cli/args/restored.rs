@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use urldb_render::numbers::counted;
+
 use super::repository_of;
 use crate::cli::Context;
-use crate::cli::print::style::print_warning;
+use crate::cli::print::style::{print_note, print_warning};
 use crate::explain::explain;
 use crate::git::Repository;
 use crate::ledger::damage;
@@ -23,17 +25,21 @@ impl Context {
     /// file that no commit has is removed. Each is told. While a person merges, the files are theirs.
     ///
     /// # Errors
-    /// When git refuses the repository, or a file cannot be written.
+    /// When a file cannot be written.
     pub(crate) fn restore_ledger(&self) -> anyhow::Result<()> {
         let ledger = self.ledger();
-        let Some(repository) = repository_of(ledger.path())? else {
+        let Ok(Some(repository)) = repository_of(ledger.path()) else {
             return Ok(());
         };
-        if repository.work_tree().is_err() || !urldb_files::is_folder(ledger.path()) {
+        if repository.work_tree().is_err() {
             return Ok(());
         }
         repository.wait_for_writer();
         if repository.ensure_idle().is_err() {
+            return Ok(());
+        }
+        self.write_left_out(&repository)?;
+        if !urldb_files::is_folder(ledger.path()) {
             return Ok(());
         }
         let damaged = match self.damaged(&repository) {
@@ -64,6 +70,25 @@ impl Context {
                 "removed"
             };
             print_warning(format!("{}: {why:#}; {done}", self.shown(&path)));
+        }
+        Ok(())
+    }
+
+    /// Writes the files of the ledger that a sparse checkout leaves out: without them, all news would be told again.
+    fn write_left_out(&self, repository: &Repository) -> anyhow::Result<()> {
+        let folder = repository.relative(self.ledger().path())?;
+        let left_out = repository.left_out(&folder)?;
+        let files: Vec<(&Path, String)> = left_out
+            .iter()
+            .map(|(path, id)| (path.as_path(), id.clone()))
+            .collect();
+        repository.write_work_tree(&files)?;
+        if !files.is_empty() {
+            let number = counted(files.len() as u64, "file");
+            let folder = self.shown(self.ledger().path());
+            print_note(&format!(
+                "{folder}: wrote {number} of the ledger that the sparse checkout leaves out"
+            ));
         }
         Ok(())
     }

@@ -8,13 +8,16 @@ use clap::Args;
 use urldb_canon::rules::SiteRules;
 use urldb_canon::{Identity, RequestUrl, kind_of_held};
 use urldb_format::{Database, DomainFile, HELD_URIS};
+use urldb_render::numbers::counted;
 use urldb_text::nearest;
 use urldb_verdict::{NamedRecord, Selection};
 
 use super::context::MapArgs;
 use crate::cli::Context;
+use crate::cli::print::style::print_note;
 use crate::config::Config;
 use crate::database::aliases::Aliases;
+use crate::database::left_out::left_out;
 use crate::database::lookup::DomainIndex;
 use crate::database::site_rules;
 
@@ -68,12 +71,28 @@ impl SelectArgs {
 impl TargetArgs {
     /// The selection, if every URL in it is in the database, and runs ask for it.
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
-        let selection = self.select.resolve(context)?;
-        Ok(Selection {
-            records: find_records(context, &self.urls)?,
-            ..selection
-        })
+        let mut selection = self.select.resolve(context)?;
+        selection.records = find_records(context, &self.urls)?;
+        if selection.domains.is_empty() && selection.records.is_empty() {
+            selection.domains = present_hosts(&context.config)?;
+        }
+        Ok(selection)
     }
+}
+
+/// The hosts of all domain files on disk, if a sparse checkout leaves out others, which is told: what is left out is not
+/// gone. None without one.
+pub(crate) fn present_hosts(config: &Config) -> anyhow::Result<Vec<String>> {
+    let left_out = left_out(config.database_root().path());
+    if left_out.is_empty() {
+        return Ok(vec![]);
+    }
+    let files = counted(left_out.len() as u64, "domain file");
+    print_note(&format!(
+        "the sparse checkout leaves out {files}: their URLs are not checked"
+    ));
+    let database = config.open_database()?;
+    Ok(database.all_files().map(urldb_format::host_of).collect())
 }
 
 /// The hosts of the files that have these domains, which may be cnames.

@@ -18,7 +18,7 @@ use self::log::{DaemonLog, LogFormat};
 use self::metrics::LastExit;
 use self::ping::{Monitor, Signal, run_id};
 use self::service::ServiceManager;
-use super::args::{MapArgs, resolve_domains};
+use super::args::{MapArgs, present_hosts, resolve_domains};
 use super::execute::execute;
 use super::print::outcome;
 use super::print::upload::upload_and_check;
@@ -370,8 +370,12 @@ impl Worker<'_> {
 
 fn selection_of(schedule: &Schedule, config: &Config) -> anyhow::Result<Selection> {
     let domains: Vec<String> = schedule.domain.iter().cloned().collect();
+    let domains = match &domains[..] {
+        [] => present_hosts(config)?,
+        domains => resolve_domains(config, domains)?,
+    };
     Ok(Selection {
-        domains: resolve_domains(config, &domains)?,
+        domains,
         categories: schedule.category.iter().cloned().collect(),
         ..Selection::default()
     })
