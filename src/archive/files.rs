@@ -53,7 +53,7 @@ impl ArchiveFiles {
     /// The archive of a repository.
     ///
     /// # Errors
-    /// When there is none (the message says what makes one), or when its store cannot be used.
+    /// When there is none (the message says what makes one), or when no place says what it has.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
         match RemoteStore::open(config)? {
             None => Self::on_this_machine(config),
@@ -88,7 +88,7 @@ impl ArchiveFiles {
         self.root.path()
     }
 
-    /// Why the first store cannot be asked, and as who knows it the archive is, for people.
+    /// Why the first store does not count, and as who knows it the archive is, for people.
     pub fn offline(&self) -> Option<&str> {
         self.remote.as_ref()?.offline.as_deref()
     }

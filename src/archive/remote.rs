@@ -44,6 +44,22 @@ pub fn open_stores(config: &Config) -> anyhow::Result<Vec<Store>> {
     stores.map(|place| open_store(place, config)).collect()
 }
 
+/// The places of a repository's archive for commands that only read. One that cannot be set up, such as a bucket without
+/// credentials, fails when it is asked: another one may have what is read.
+///
+/// # Errors
+/// When the configuration cannot be used.
+pub(super) fn stores_to_read(config: &Config) -> anyhow::Result<Vec<Store>> {
+    let stores = config.archive.stores.iter();
+    let opened = stores.map(|place| {
+        open_store(place, config).or_else(|error| {
+            let why: StoreError = error.downcast()?;
+            Ok(Store::unusable(place.location.clone(), why))
+        })
+    });
+    opened.collect()
+}
+
 /// The bytes of all files in the last manifest on this machine; 0 without one.
 pub fn stored_bytes(config: &Config) -> u64 {
     let manifest = FileCache::of(config).last_manifest().ok().flatten();
@@ -124,14 +140,13 @@ pub(super) enum RemoteInput {
 }
 
 impl RemoteStore {
-    /// Asks the first store what the archive has. Without a connection, the latest manifest of another place
-    /// counts, or that which this machine has read last.
+    /// Asks the first store what the archive has. If it cannot be reached, or refuses, the latest manifest of another
+    /// place counts, or that which this machine has read last.
     ///
     /// # Errors
-    /// When there are no credentials, when the store refuses them, or when it cannot be reached and no other
-    /// manifest is known.
+    /// When the first store cannot be reached, or refuses, and no other manifest is known.
     pub(super) fn open(config: &Config) -> anyhow::Result<Option<Self>> {
-        let mut stores = open_stores(config)?;
+        let mut stores = stores_to_read(config)?;
         let Some(first) = stores.first() else {
             return Ok(None);
         };
@@ -145,8 +160,7 @@ impl RemoteStore {
             Ok(ManifestState::Good(manifest)) => (Some(manifest), Some(Problem::Older)),
             Ok(ManifestState::Absent) => (None, None),
             Ok(ManifestState::Damaged(why)) => (None, Some(Problem::Damaged(why))),
-            Err(error) if error.is_transient() => (None, Some(Problem::Away(error))),
-            Err(error) => return Err(error.into()),
+            Err(error) => (None, Some(Problem::Away(error))),
         };
         let (manifest, offline) = match (own, problem) {
             (Some(manifest), None) => (manifest, None),
@@ -161,7 +175,7 @@ impl RemoteStore {
                     Some(Problem::Damaged(why)) if known.is_none() => {
                         anyhow::bail!(Fact::manifest_damaged(&place, &why))
                     }
-                    Some(Problem::Away(error)) => error.to_string(),
+                    Some(Problem::Away(error)) => Fact::away(&place, &error).to_string(),
                     Some(Problem::Damaged(why)) => Fact::manifest_damaged(&place, &why).to_string(),
                     Some(Problem::Older) => {
                         let whose = "this machine has seen";

@@ -188,8 +188,16 @@ fn ask(findings: &mut [Finding], context: &Context, stop: &Stop) -> anyhow::Resu
             answer: answer.unwrap_or_else(|| Answer::Other("was not asked".to_owned())),
         });
     }
-    let Some(catalogue) = catalogue else {
-        return Ok(());
+    let catalogue = match catalogue {
+        Ok(Some(catalogue)) => catalogue,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            let why = format!("cannot be read: {error:#}");
+            for finding in findings {
+                finding.add_archived(Err(anyhow::anyhow!(why.clone())));
+            }
+            return Ok(());
+        }
     };
     let sought: Vec<&Copies> = findings.iter().map(|finding| &finding.copies).collect();
     let archived = archived(&catalogue, &sought);

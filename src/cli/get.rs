@@ -13,11 +13,12 @@ use urldb_text::sanitize;
 use urldb_verdict::JobKey;
 
 use super::Context;
+use super::archive::archive_files;
 use super::args::find_records;
 use super::print::output;
 use super::print::progress::ProgressLine;
 use super::print::style::{count, print_note};
-use crate::archive::{ArchiveFiles, Catalogue, Payload};
+use crate::archive::{Catalogue, Payload};
 use crate::copies::{Content, Copies, Hasher, find_copies};
 use crate::exit::ExitCode;
 use crate::ledger::Ledger;
@@ -57,6 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         copies: &copies,
         sources: &sources,
         done: HashSet::new(),
+        is_archive_unread: false,
     };
     let output = args.output.as_deref();
     let output = output.filter(|it| it.as_os_str() != "-");
@@ -67,9 +69,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(!stop.is_set(), "interrupted; nothing was written");
     let Some(from) = from else {
         let urls = count(sources.len() as u64, "URL");
-        print_note(&format!(
-            "{urls} and the archive do not have these bytes; `urldb find` says why"
-        ));
+        let archive = if getting.is_archive_unread {
+            "do not have these bytes, and the archive cannot be read"
+        } else {
+            "and the archive do not have these bytes"
+        };
+        print_note(&format!("{urls} {archive}; `urldb find` says why"));
         return Ok(ExitCode::Findings);
     };
     if let Some(output) = output.filter(|_| !context.quiet) {
@@ -189,10 +194,16 @@ pub(super) fn archived<'a>(
     found
 }
 
-/// The captures of the repository; `None` without an archive.
-pub(super) fn captures(context: &Context) -> Option<Catalogue> {
-    let files = ArchiveFiles::open(&context.config).ok()?;
-    Catalogue::open(files).ok()
+/// The captures of the repository; `None` without an archive. Warns if the first place of the archive cannot be asked.
+///
+/// # Errors
+/// When no place of the archive can be asked, or the archive cannot be read.
+pub(super) fn captures(context: &Context) -> anyhow::Result<Option<Catalogue>> {
+    let config = &context.config;
+    if config.archive.stores.is_empty() && !config.archive_root().is_folder() {
+        return Ok(None);
+    }
+    Catalogue::open(archive_files(context)?).map(Some)
 }
 
 /// The sources of one content, one after another.
@@ -204,6 +215,8 @@ struct Getting<'a> {
     sources: &'a [Source],
     /// Hosts that did not answer, or refuse requests.
     done: HashSet<String>,
+    /// Whether the archive may have the bytes, and could not be read.
+    is_archive_unread: bool,
 }
 
 impl Getting<'_> {
@@ -282,14 +295,19 @@ impl Getting<'_> {
         Ok(None)
     }
 
-    fn ask_archive(&self, file: &mut File, bar: &ProgressLine) -> anyhow::Result<Option<String>> {
+    fn ask_archive(
+        &mut self,
+        file: &mut File,
+        bar: &ProgressLine,
+    ) -> anyhow::Result<Option<String>> {
         let copies = self.copies;
-        let Some(catalogue) = captures(self.context) else {
-            return Ok(None);
-        };
-        let found = archived(&catalogue, &[copies]).pop().unwrap_or(Ok(None));
-        let found = found.and_then(|found| {
-            let Some(payload) = found else {
+        let catalogue = bar.suspend(|| captures(self.context));
+        let found = catalogue.and_then(|catalogue| {
+            let Some(catalogue) = catalogue else {
+                return Ok(None);
+            };
+            let found = archived(&catalogue, &[copies]).pop().unwrap_or(Ok(None));
+            let Some(payload) = found? else {
                 return Ok(None);
             };
             payload.from_good_copy(|| {
@@ -312,6 +330,7 @@ impl Getting<'_> {
             Ok(found) => Ok(found),
             Err(error) => {
                 bar.suspend(|| self.note(&format!("the archive: {error:#}")));
+                self.is_archive_unread = true;
                 file.set_len(0)?;
                 file.seek(SeekFrom::Start(0))?;
                 Ok(None)

@@ -40,6 +40,7 @@
 //! - `archive_memento`: the captures of a URL for programs that look for former contents.
 //! - `archive_observed`: what a run reports as observed is archived, over random sites and settings.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
+//! - `archive_refusals`: a place that refuses, and another that has the files.
 //! - `archive_requests`: the same for answers to other requests than GET.
 //! - `archive_trouble`: what is said when something is not as it should be.
 //! - `archive_wacz`: captures as a file for players in a browser.
@@ -88,6 +89,7 @@ mod archive_histories;
 mod archive_memento;
 mod archive_observed;
 mod archive_reading;
+mod archive_refusals;
 mod archive_requests;
 mod archive_segments;
 mod archive_skip_lengths;

@@ -39,6 +39,7 @@ mod restore;
 mod store;
 mod stored_input;
 mod transfer;
+mod unusable;
 
 pub use budgets::Budgets;
 pub use credentials::{Credentials, Environment};

@@ -19,6 +19,7 @@ use crate::manifest::{
     check_name, former_name,
 };
 use crate::objects::{Objects, Session};
+use crate::unusable::Unusable;
 
 /// The region where none is configured.
 const DEFAULT_REGION: &str = "us-east-1";
@@ -77,6 +78,15 @@ impl Store {
         Self {
             objects: Box::new(Folder::new(path)),
             location: Location::Folder(path.to_owned()),
+            budgets: Budgets::default(),
+        }
+    }
+
+    /// A store that cannot be set up: each request fails for this reason.
+    pub fn unusable(location: Location, why: StoreError) -> Self {
+        Self {
+            objects: Box::new(Unusable(why)),
+            location,
             budgets: Budgets::default(),
         }
     }

@@ -109,7 +109,7 @@ impl Fact {
     }
 
     /// A place does not answer, or refuses.
-    pub(super) fn away(place: &str, error: &StoreError) -> Self {
+    pub(in crate::archive) fn away(place: &str, error: &StoreError) -> Self {
         let fact = Self::new(
             FindingCode::PlaceAway,
             format!("{place} cannot be asked: {error}"),

@@ -29,7 +29,7 @@ pub(super) use unnamed::adopt_unnamed;
 
 use super::files::{is_copy, local_names};
 use super::fixity::{PlaceCheck, PlaceChecks};
-use super::remote::{FileCache, open_stores};
+use super::remote::{FileCache, open_stores, stores_to_read};
 use crate::config::Config;
 
 /// An object that no manifest has named for longer is that of a process which does not run any more.
@@ -52,10 +52,10 @@ pub(super) fn survey<'a>(
 /// are read too.
 ///
 /// # Errors
-/// When a place has no credentials or cannot be set up, or the folder of the archive, its index or the ledger
-/// cannot be read.
+/// When the configuration of a place cannot be used, or the folder of the archive, its index or the ledger cannot be
+/// read.
 pub fn facts(config: &Config, reads: bool) -> anyhow::Result<Vec<Fact>> {
-    let stores = open_stores(config)?;
+    let stores = stores_to_read(config)?;
     if stores.is_empty() {
         let lost = files_that_were_here(config)?;
         return Ok(if lost.is_empty() {

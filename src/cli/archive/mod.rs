@@ -23,6 +23,7 @@ use crate::archive::{
     VariantChoice, date, has_headers, variant_with,
 };
 use crate::cli::args::AnsweredArgs;
+use crate::cli::print::output;
 use crate::cli::print::style::print_warning;
 use crate::exit::ExitCode;
 
@@ -48,13 +49,7 @@ enum Command {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let done = dispatch(&args.command, context);
-    done.map_err(|error| match error.chain().next() {
-        Some(bare) if bare.is::<std::io::Error>() => {
-            error.context("cannot write to standard output")
-        }
-        _ => error,
-    })
+    dispatch(&args.command, context).map_err(output::named)
 }
 
 fn dispatch(command: &Command, context: &Context) -> anyhow::Result<ExitCode> {
@@ -90,8 +85,8 @@ fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
     Catalogue::open(archive_files(context)?)
 }
 
-/// The files of the repository's archive. Warns if its store cannot be asked.
-fn archive_files(context: &Context) -> anyhow::Result<ArchiveFiles> {
+/// The files of the repository's archive. Warns if its first place cannot be asked.
+pub(super) fn archive_files(context: &Context) -> anyhow::Result<ArchiveFiles> {
     let files = ArchiveFiles::open(&context.config)?;
     if let Some(offline) = files.offline() {
         print_warning(offline);

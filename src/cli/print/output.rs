@@ -36,27 +36,34 @@ pub(crate) fn write_bytes<T>(
     write: impl FnOnce(&mut ByteOutput) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut out = ByteOutput(BufWriter::with_capacity(BUFFER, io::stdout().lock()));
-    let written = write(&mut out)?;
-    out.flush()?;
-    Ok(written)
+    let written = write(&mut out);
+    let written = written.and_then(|written| {
+        out.flush()?;
+        Ok(written)
+    });
+    written.map_err(named)
+}
+
+/// The error with the name of the output, if it is an error of writing alone: other files have names already.
+pub(crate) fn named(error: anyhow::Error) -> anyhow::Error {
+    if error
+        .chain()
+        .next()
+        .is_some_and(|bare| bare.is::<io::Error>())
+    {
+        return error.context("cannot write to standard output");
+    }
+    error
 }
 
 impl Write for ByteOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(named)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(named)
+        self.0.flush()
     }
-}
-
-/// The error with the name of the output. A closed pipe stays one.
-fn named(error: io::Error) -> io::Error {
-    io::Error::new(
-        error.kind(),
-        format!("standard output cannot be written: {error}"),
-    )
 }
 
 /// Writes lines of text, in which only colours and tabs remain of all control characters. A line
