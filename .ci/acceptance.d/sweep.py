@@ -2,8 +2,8 @@
 its main thread that touches a file of the repository. On one processor, as here, no other thread does.
 
 A point is a system call: the n-th `write`, say. The calls are counted in a run that is left alone;
-whether an injection fired is asserted each time, so that a sweep which hits nothing fails. A case whose attempts take
-long gets every n-th point; SWEEP=all gives it every one (`.ci/long faults`)."""
+whether an injection fired is asserted each time, so that a sweep which hits nothing fails. A case gets every third point,
+or fewer if its attempts take long; SWEEP=all gives it every one (`.ci/long faults`)."""
 
 import os
 import re
@@ -75,7 +75,7 @@ class Case:
     # Whether a fault may miss: in a command with threads of its own, another call may have the number.
     may_miss = False
 
-    def __init__(self, name, prepared, command, again, judge, step=1):
+    def __init__(self, name, prepared, command, again, judge, step=3):
         self.name, self.prepared, self.command, self.again, self.judge = name, prepared, command, again, judge
         self.step = 1 if os.environ.get("SWEEP") == "all" else step
         self.work = Path("work").absolute()
