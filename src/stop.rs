@@ -19,7 +19,7 @@ struct SignalState {
     listens: bool,
     /// The flags that the first signal sets.
     stops: Vec<Stop>,
-    /// How much work is under way that the first signal does not end.
+    /// The number of works under way that the first signal does not end.
     unfinished: usize,
     is_signalled: bool,
 }

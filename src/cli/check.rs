@@ -19,6 +19,7 @@ use super::shard::{self, ShardArgs};
 use crate::config::{FILE_NAME, parse_base};
 use crate::exit::ExitCode;
 use crate::explain::explain;
+use crate::git::Upstream;
 use crate::run::{self, CheckedLists, Outcome, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
 
@@ -171,18 +172,10 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     stop_on_signals(&stop)?;
     let _lock = context.lock_repository()?;
     let commit = PlannedRunCommit::begin(&args.commit, context)?;
-    let upstream = match &commit {
-        Some(commit) if args.push => {
-            let upstream = upstream_of(commit.repository()).context("--push")?;
-            // Bundles belong to the files as they are.
-            if from.is_empty() {
-                catch_up(commit.repository(), &upstream, context, &stop);
-                context.restore_ledger()?;
-            }
-            Some(upstream)
-        }
-        _ => None,
-    };
+    let upstream = commit.as_ref().filter(|_| args.push);
+    // Bundles belong to the files as they are.
+    let upstream = upstream.map(|commit| follow(commit, from.is_empty(), context, &stop));
+    let upstream = upstream.transpose()?;
     if stop.is_set() {
         return Ok(ExitCode::Interrupted);
     }
@@ -231,6 +224,21 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     }
     committed?;
     Ok(outcome.exit_code)
+}
+
+/// The branch to which a run pushes. Before a run that `catches_up`, the current branch moves to what others have pushed.
+fn follow(
+    commit: &PlannedRunCommit,
+    catches_up: bool,
+    context: &Context,
+    stop: &Stop,
+) -> anyhow::Result<Upstream> {
+    let upstream = upstream_of(commit.repository()).context("--push")?;
+    if catches_up {
+        catch_up(commit.repository(), &upstream, context, stop);
+        context.restore_ledger()?;
+    }
+    Ok(upstream)
 }
 
 /// Runs `work` on the targets, and prints the outcome.

@@ -125,8 +125,17 @@ pub(super) fn before_run(context: &Context, commits: bool) -> anyhow::Result<()>
     context.config.database_root().make()?;
     let mut edit = Edit::begin(&context.database())?;
     let plan = follow_sources(&context.config, FollowOptions::default(), Some(&mut edit))?;
-    if !plan.gone.is_empty() || (plan.files.is_empty() && commit.is_none()) {
+    if !plan.gone.is_empty() {
         return Ok(());
+    }
+    if plan.files.is_empty() {
+        // A killed run has left its files.
+        let left = commit
+            .as_ref()
+            .map(|commit| commit.uncommitted(context).of_lists());
+        if left.transpose()?.is_none_or(|left| left.is_empty()) {
+            return Ok(());
+        }
     }
     if commit.is_some() {
         ensure_committed(&plan.lists, context)?;

@@ -154,7 +154,7 @@ impl Repository {
             "--",
         ]);
         let mut former = read(&mut git)?;
-        // What the reference was before its first entry, and what it is without any.
+        // The commit before the first entry, and the one without any entry.
         for number in [former.lines().count(), 0] {
             let entry = if number == 0 {
                 name.clone()
@@ -239,7 +239,7 @@ fn within(command: Command, limit: Duration, stop: &Stop) -> io::Result<Option<E
             if let Some(mut guard) = child.stdin.take() {
                 let _ = guard.write_all(b"\n").await;
             }
-            // What git has left, such as a cache of credentials, stays.
+            // Other processes that git has left, such as a cache of credentials, stay.
             group.release();
             return child.wait().await.map(Some);
         }

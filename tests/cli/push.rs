@@ -368,7 +368,7 @@ fn a_silent_remote_repository_does_not_hold_a_signal_up() {
                 assert_eq!(status.code(), Some(130));
             }
             // git is gone too.
-            let limit = Some(Duration::from_secs(60));
+            let limit = Some(Duration::from_mins(1));
             connection.set_read_timeout(limit).unwrap();
             connection.read_to_end(&mut vec![]).unwrap();
             assert!(

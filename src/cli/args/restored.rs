@@ -108,14 +108,15 @@ impl Context {
                 continue;
             }
             let committed = repository.blob_at("HEAD", path)?;
+            if committed.is_none() && file.metadata()?.len() > 0 {
+                continue;
+            }
             let whole = || repository.read_blob(committed.as_ref()?).ok();
             let Err(why) = damage::check_file(name, &file, whole) else {
                 continue;
             };
-            let can_be_mended = match whole() {
-                Some(whole) => damage::check(name, &whole[..]).is_ok(),
-                None => committed.is_none() && file.metadata()?.len() == 0,
-            };
+            let is_whole = |whole: Vec<u8>| damage::check(name, &whole[..]).is_ok();
+            let can_be_mended = committed.is_none() || whole().is_some_and(is_whole);
             let path = path.to_owned();
             damaged.extend(can_be_mended.then_some(Damaged {
                 path,
