@@ -1,16 +1,67 @@
 //! Signals that end the program: Ctrl-C and SIGTERM set a [`Stop`], and wait for work that must not end half-way.
 
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use urldb_fetch::Stop;
 
 use crate::exit::ExitCode;
 
+/// The error of work that a set [`Stop`] ended. The exit code of the command is [`ExitCode::Interrupted`]. The text says
+/// what became of the work.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; {0}")]
+pub struct Interrupted(pub &'static str);
+
+impl Interrupted {
+    /// An error with this text if `stop` is set.
+    ///
+    /// # Errors
+    /// As said.
+    pub fn unless_goes_on(stop: &Stop, text: &'static str) -> Result<(), Self> {
+        if stop.is_set() {
+            Err(Self(text))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A reader that fails with [`Interrupted`] once its [`Stop`] is set.
+#[derive(Debug)]
+pub struct StoppableReader<R> {
+    input: R,
+    stop: Stop,
+}
+
+impl<R> StoppableReader<R> {
+    /// A reader of `input`.
+    pub fn new(input: R, stop: &Stop) -> Self {
+        let stop = stop.clone();
+        Self { input, stop }
+    }
+}
+
+impl<R: Read> Read for StoppableReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let goes_on = Interrupted::unless_goes_on(&self.stop, "the file was not read to its end");
+        goes_on.map_err(io::Error::other)?;
+        self.input.read(buffer)
+    }
+}
+
+impl<R: Seek> Seek for StoppableReader<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.input.seek(to)
+    }
+}
+
 /// The response of this process to signals.
 static SIGNALS: Mutex<SignalState> = Mutex::new(SignalState {
     listens: false,
     stops: vec![],
     unfinished: 0,
+    is_asking: false,
     is_signalled: false,
 });
 
@@ -21,6 +72,8 @@ struct SignalState {
     stops: Vec<Stop>,
     /// The number of works under way that the first signal does not end.
     unfinished: usize,
+    /// Whether the program waits for the answer of a person.
+    is_asking: bool,
     is_signalled: bool,
 }
 
@@ -30,7 +83,7 @@ impl SignalState {
     }
 
     /// Starts the threads that wait for SIGINT and SIGTERM, unless they are there.
-    fn listen(&mut self) -> std::io::Result<()> {
+    fn listen(&mut self) -> io::Result<()> {
         if !self.listens {
             listen(Signals::interrupt)?;
             #[cfg(unix)]
@@ -56,9 +109,10 @@ impl SignalState {
         self.exit_if_done();
     }
 
-    /// Ends the process after a signal for which no flag waits.
+    /// Ends the process after a signal for which no flag waits, and in a question: it does not look at the flags.
     fn exit_if_done(&self) {
-        if self.is_signalled && self.stops.is_empty() && self.unfinished == 0 {
+        let is_free = self.stops.is_empty() || self.is_asking;
+        if self.is_signalled && is_free && self.unfinished == 0 {
             exit();
         }
     }
@@ -68,6 +122,17 @@ fn exit() -> ! {
     std::process::exit(i32::from(ExitCode::Interrupted.code()));
 }
 
+/// Waits for the answer of a person, in which a first signal ends the process at once, with 130.
+pub fn while_asking<T>(ask: impl FnOnce() -> T) -> T {
+    let mut state = SignalState::lock();
+    state.is_asking = true;
+    state.exit_if_done();
+    drop(state);
+    let answer = ask();
+    SignalState::lock().is_asking = false;
+    answer
+}
+
 /// Sets `stop` at the first SIGINT or SIGTERM (on Windows: Ctrl-C). At the second signal the
 /// process exits at once with 130.
 ///
@@ -75,7 +140,7 @@ fn exit() -> ! {
 ///
 /// # Errors
 /// When the handlers cannot be installed.
-pub fn stop_on_signals(stop: &Stop) -> std::io::Result<()> {
+pub fn stop_on_signals(stop: &Stop) -> io::Result<()> {
     let mut state = SignalState::lock();
     state.listen()?;
     state.add(stop);
@@ -87,7 +152,7 @@ pub fn stop_on_signals(stop: &Stop) -> std::io::Result<()> {
 ///
 /// # Errors
 /// When the handlers cannot be installed.
-pub fn stop_on_signals_and_hangup(stop: &Stop) -> std::io::Result<()> {
+pub fn stop_on_signals_and_hangup(stop: &Stop) -> io::Result<()> {
     stop_on_signals(stop)?;
     #[cfg(unix)]
     listen(Signals::hangup)?;
@@ -99,7 +164,7 @@ pub fn stop_on_signals_and_hangup(stop: &Stop) -> std::io::Result<()> {
 ///
 /// # Errors
 /// When the handlers cannot be installed, and those of the work.
-pub fn to_the_end<T>(work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
+pub fn to_the_end<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut state = SignalState::lock();
     state.listen()?;
     state.unfinished += 1;
@@ -112,7 +177,7 @@ pub fn to_the_end<T>(work: impl FnOnce() -> std::io::Result<T>) -> std::io::Resu
 }
 
 /// Starts a thread that waits for one kind of signal.
-fn listen(install: fn() -> std::io::Result<Signals>) -> std::io::Result<()> {
+fn listen(install: fn() -> io::Result<Signals>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -136,19 +201,19 @@ struct Signals(tokio::signal::unix::Signal);
 
 #[cfg(unix)]
 impl Signals {
-    fn interrupt() -> std::io::Result<Self> {
+    fn interrupt() -> io::Result<Self> {
         Self::of(tokio::signal::unix::SignalKind::interrupt())
     }
 
-    fn terminate() -> std::io::Result<Self> {
+    fn terminate() -> io::Result<Self> {
         Self::of(tokio::signal::unix::SignalKind::terminate())
     }
 
-    fn hangup() -> std::io::Result<Self> {
+    fn hangup() -> io::Result<Self> {
         Self::of(tokio::signal::unix::SignalKind::hangup())
     }
 
-    fn of(kind: tokio::signal::unix::SignalKind) -> std::io::Result<Self> {
+    fn of(kind: tokio::signal::unix::SignalKind) -> io::Result<Self> {
         tokio::signal::unix::signal(kind).map(Self)
     }
 
@@ -162,7 +227,7 @@ struct Signals(tokio::signal::windows::CtrlC);
 
 #[cfg(windows)]
 impl Signals {
-    fn interrupt() -> std::io::Result<Self> {
+    fn interrupt() -> io::Result<Self> {
         tokio::signal::windows::ctrl_c().map(Self)
     }
 

@@ -33,7 +33,7 @@ use crate::database::page_redirect::PromisedRedirect;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::run::{self, Progress, Results, RunOptions};
-use crate::stop::{Stop, stop_on_signals};
+use crate::stop::{Interrupted, Stop, stop_on_signals};
 use crate::sync::AcceptedRecord;
 
 /// Make what is served now the new promise, where it has changed on purpose
@@ -69,15 +69,25 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         "there is no terminal to ask on; --yes accepts without asking"
     );
     args.targets.map.apply(context, &[])?;
+    let stop = Stop::new();
+    stop_on_signals(&stop)?;
     let commit = args.commit.begin(&context.database())?;
     let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
     let (mut changed, mut written) = (ChangedUrls::default(), vec![]);
     let mut counts = AcceptCounts::default();
-    let mut acceptable = acceptable(args, context, &mut uncommitted, &mut counts, &mut changed)?;
+    let fetched = fetch(args, context, &stop)?;
+    let mut acceptable = acceptable(
+        fetched,
+        args,
+        context,
+        &mut uncommitted,
+        &mut counts,
+        &mut changed,
+    )?;
     counts.refused += refuse_same_content(&mut acceptable, args.force);
     let listed = take_listed(&mut acceptable, context)?;
     let shows = !args.yes || !context.quiet;
-    for (result, identity) in &acceptable {
+    for (result, identity) in acceptable.iter().take_while(|_| !stop.is_set()) {
         if shows {
             show_both(result)?;
         }
@@ -90,10 +100,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             counts.declined += 1;
         }
     }
-    if !listed.is_empty() {
+    if !listed.is_empty() && !stop.is_set() {
         let how = ListedOptions {
             yes: args.yes,
             is_committed: commit.is_some(),
+            stop: &stop,
         };
         written.extend(listed::accept(
             listed,
@@ -106,7 +117,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     if !context.quiet {
         writeln!(output::stdout(), "{}", counts.line())?;
     }
-    let exit = counts.exit_code();
+    let exit = if stop.is_set() {
+        ExitCode::Interrupted
+    } else {
+        counts.exit_code()
+    };
     let found = uncommitted.map(UncommittedChanges::into_files);
     written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
@@ -119,6 +134,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
 
 /// The answers that may become promises; counts the other ones.
 fn acceptable(
+    fetched: Vec<FetchedRecord>,
     args: &Args,
     context: &Context,
     uncommitted: &mut Option<UncommittedChanges<'_>>,
@@ -132,7 +148,7 @@ fn acceptable(
         result,
         identity,
         doubt,
-    } in fetch(args, context)?
+    } in fetched
     {
         if result.state == State::Ok && (doubt.is_none() || args.force) {
             counts.kept += 1;
@@ -321,8 +337,11 @@ impl Progress for JudgedRecords {
     }
 }
 
+/// The end of an interrupted command.
+const NOTHING: &str = "nothing was accepted";
+
 /// Fetches each URL that is selected.
-fn fetch(args: &Args, context: &Context) -> anyhow::Result<Vec<FetchedRecord>> {
+fn fetch(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<Vec<FetchedRecord>> {
     let selection = args.targets.resolve(context)?;
     if let Some(named) = selection.records.iter().find(|it| it.alias.is_some()) {
         let NamedRecord {
@@ -336,15 +355,13 @@ fn fetch(args: &Args, context: &Context) -> anyhow::Result<Vec<FetchedRecord>> {
              accept the URL at {domain}"
         );
     }
-    let stop = Stop::new();
-    stop_on_signals(&stop)?;
     let bar = ProgressLine::new(0, context.quiet);
     let records = JudgedRecords::default();
     let options = RunOptions {
         config: &context.config,
         selection: &selection,
         ambient: Ambient::SYSTEM,
-        stop: &stop,
+        stop,
         progress: &(&bar, &records),
         results: Results::Kept,
         for_promise: true,
@@ -352,7 +369,7 @@ fn fetch(args: &Args, context: &Context) -> anyhow::Result<Vec<FetchedRecord>> {
     };
     let outcome = run::check(&options);
     bar.finish();
-    anyhow::ensure!(!stop.is_set(), "interrupted; nothing was accepted");
+    Interrupted::unless_goes_on(stop, NOTHING)?;
     let mut records = records.0.into_inner();
     let results = outcome?.results.unwrap_or_default().into_iter();
     results

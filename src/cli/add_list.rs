@@ -12,6 +12,7 @@ use super::print::output;
 use super::{Context, sync};
 use crate::config::{FILE_NAME, Format, ListSource, OnGone, is_source_name, parse_base};
 use crate::exit::ExitCode;
+use crate::stop::Stop;
 use crate::sync::{FollowOptions, follow_sources};
 
 /// Follow a list: add a `[source.NAME]` to urldb.toml
@@ -173,7 +174,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     );
     let table = table(&name, &source);
     sources.insert(name, source);
-    let plan = follow_sources(&context.config, FollowOptions::default(), None)?;
+    let plan = follow_sources(
+        &context.config,
+        FollowOptions::default(),
+        None,
+        &Stop::new(),
+    )?;
     let exit = sync::print(&plan, false, context)?;
     let mut out = output::stdout();
     writeln!(out, "\n{table}")?;

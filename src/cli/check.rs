@@ -96,7 +96,9 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
     if args.skip_targets {
         context.config.check.fetch.promised_targets = PromisedTargets::Skip;
     }
-    let (list, changed) = checked(args, context)?;
+    let stop = Stop::new();
+    stop_on_signals(&stop)?;
+    let (list, changed) = checked(args, context, &stop)?;
     let scope = match &changed {
         Some(changed) if args.trust.untrusted || args.github => Scope::PullRequest {
             only_adds: changed.are_new,
@@ -113,10 +115,11 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         let keys = settings.sentence(str::to_owned);
         style::print_note(&format!("{FILE_NAME} changes: {keys}"));
     }
-    let (mut outcome, stop) = execute_and_print(
+    let mut outcome = execute_and_print(
         &args.targets,
         changed,
         context,
+        &stop,
         args.format,
         scope,
         list.as_ref().map(|list| &list.lists),
@@ -135,11 +138,12 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
 fn checked(
     args: &CheckArgs,
     context: &mut Context,
+    stop: &Stop,
 ) -> anyhow::Result<(Option<ListDatabase>, Option<ChangedRecords>)> {
     let since = args.changed.revision();
     if let Some(list) = &args.list {
         let list = ListArg::new(list, args.base.as_deref());
-        let list = ListDatabase::new(&list, since, context)?;
+        let list = ListDatabase::new(&list, since, context, stop)?;
         let changed = list.changed.clone();
         return Ok((Some(list), changed));
     }
@@ -150,7 +154,8 @@ fn checked(
     if context.config.sources.is_empty() {
         return Ok((None, changed));
     }
-    match ListDatabase::of_sources(since, records.clone(), context) {
+    match ListDatabase::of_sources(since, records.clone(), context, stop) {
+        Err(error) if stop.is_set() => Err(error),
         Ok(lists) => {
             let changed = lists.changed.clone();
             Ok((Some(lists), changed))
@@ -183,10 +188,13 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         .github
         .then(|| CommandsStopped::around_text(args.format));
     let stopped = stopped.transpose()?.flatten();
-    let (mut outcome, stop) = execute_and_print(
+    let stop = Stop::new();
+    stop_on_signals(&stop)?;
+    let mut outcome = execute_and_print(
         &args.targets,
         None,
         context,
+        &stop,
         args.format,
         Scope::Run,
         None,
@@ -246,27 +254,26 @@ fn execute_and_print(
     targets: &TargetArgs,
     changed: Option<ChangedRecords>,
     context: &mut Context,
+    stop: &Stop,
     format: ReportFormat,
     scope: Scope<'_>,
     lists: Option<&CheckedLists>,
     work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<Outcome>,
-) -> anyhow::Result<(Outcome, Stop)> {
+) -> anyhow::Result<Outcome> {
     targets.map.apply(context, &[])?;
     let selection = Selection {
         changed,
         ..targets.resolve(context)?
     };
-    let stop = Stop::new();
-    stop_on_signals(&stop)?;
     let results = match format {
         ReportFormat::Json | ReportFormat::Junit => Results::Kept,
         ReportFormat::Jsonl => Results::Streamed,
         _ if matches!(scope, Scope::PullRequest { .. }) => Results::Kept,
         _ => Results::Dropped,
     };
-    let (outcome, attempts) = execute(context, &selection, &stop, results, lists, work)?;
+    let (outcome, attempts) = execute(context, &selection, stop, results, lists, work)?;
     outcome::print(&outcome, scope, &attempts, format, context)?;
-    Ok((outcome, stop))
+    Ok(outcome)
 }
 
 fn exit(outcome: &Outcome, interrupted: bool) -> ExitCode {

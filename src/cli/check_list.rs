@@ -19,6 +19,7 @@ use crate::database::edit::Edit;
 use crate::database::mistakes::mistakes;
 use crate::limits;
 use crate::run::CheckedLists;
+use crate::stop::Stop;
 use crate::sync::{
     FollowOptions, NewRecords, Plan, StatedItems, at_revision, follow_changes, follow_sources,
     past_items, with_empty_database,
@@ -40,6 +41,7 @@ impl ListDatabase {
         list: &ListArg,
         since: Option<&str>,
         context: &mut Context,
+        stop: &Stop,
     ) -> anyhow::Result<Self> {
         // The list need not be in the repository.
         let path = list.path(context)?;
@@ -50,7 +52,7 @@ impl ListDatabase {
         let (name, source) = list.source(context)?;
         let (config, folder) = with_empty_database(&context.config)?;
         let past = since.map(|revision| {
-            Past::read(&config, revision, |sources| {
+            Past::read(&config, revision, stop, |sources| {
                 let same = sources.into_values().find(|it| it.path == source.path);
                 let past = same.unwrap_or_else(|| source.clone());
                 [(name.clone(), past)].into()
@@ -61,7 +63,7 @@ impl ListDatabase {
             sources: [(name, source)].into(),
             ..config
         };
-        Self::follow(folder, past.as_ref(), vec![], context)
+        Self::follow(folder, past.as_ref(), vec![], context, stop)
     }
 
     /// Makes records of the lists of all sources, beside copies of the domain files, and compares the lists with those of
@@ -73,8 +75,9 @@ impl ListDatabase {
         since: &str,
         changed: ChangedRecords,
         context: &mut Context,
+        stop: &Stop,
     ) -> anyhow::Result<Self> {
-        let past = Past::read(&context.config, since, |sources| sources)?;
+        let past = Past::read(&context.config, since, stop, |sources| sources)?;
         let records = record_places(&context.config)?;
         let (config, folder) = with_empty_database(&context.config)?;
         for path in context.config.open_database()?.files() {
@@ -83,7 +86,7 @@ impl ListDatabase {
             config.database_root().file(name).replace(&bytes)?;
         }
         let before = std::mem::replace(&mut context.config, config);
-        let followed = Self::follow(folder, Some(&past), records, context);
+        let followed = Self::follow(folder, Some(&past), records, context, stop);
         if followed.is_err() {
             context.config = before;
         }
@@ -100,12 +103,13 @@ impl ListDatabase {
         past: Option<&Past>,
         records: Vec<RecordPlace>,
         context: &Context,
+        stop: &Stop,
     ) -> anyhow::Result<Self> {
         let mut edit = Edit::begin(folder.path())?;
         let config = &context.config;
         let plan = match past {
-            Some(past) => follow_changes(config, &past.items, Some(&mut edit)),
-            None => follow_sources(config, FollowOptions::default(), Some(&mut edit)),
+            Some(past) => follow_changes(config, &past.items, Some(&mut edit), stop),
+            None => follow_sources(config, FollowOptions::default(), Some(&mut edit), stop),
         }?;
         edit.commit()?;
         let left_out: Vec<String> = plan
@@ -176,10 +180,11 @@ impl Past {
     fn read(
         config: &Config,
         revision: &str,
+        stop: &Stop,
         choose: impl FnOnce(BTreeMap<String, ListSource>) -> BTreeMap<String, ListSource>,
     ) -> anyhow::Result<Self> {
         let (config, _folder) = at_revision(config, revision, choose)?;
-        let (items, plan) = past_items(&config)?;
+        let (items, plan) = past_items(&config, stop)?;
         Ok(Self {
             revision: revision.to_owned(),
             items,

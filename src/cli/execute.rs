@@ -36,7 +36,7 @@ pub(super) fn execute<T>(
     let attempts = AttemptLog::new(detail);
     let lines = ResultLines::new(&bar);
     let of_sources = match lists {
-        None => lists_of_sources(context),
+        None => lists_of_sources(context, stop)?,
         Some(_) => None,
     };
     let lists = lists.or(of_sources.as_ref());
@@ -58,34 +58,41 @@ pub(super) fn execute<T>(
 
 /// The places of the records in the lists that the database follows, and the mistakes about them. Lists that cannot be
 /// read do not stop a run: the database stands for them, and a mistake says so.
-fn lists_of_sources(context: &Context) -> Option<CheckedLists> {
+///
+/// # Errors
+/// [`Interrupted`](crate::stop::Interrupted).
+fn lists_of_sources(context: &Context, stop: &Stop) -> anyhow::Result<Option<CheckedLists>> {
     if context.config.sources.is_empty() {
-        return None;
+        return Ok(None);
     }
-    match follow_sources(&context.config, FollowOptions::default(), None) {
-        Ok(plan) => {
-            let root = &context.config.root;
-            let refusals: Vec<String> = plan.refusals().collect();
-            let differing = plan.files.iter().map(|file| {
-                let finding = file.not_synced(root);
-                if refusals.is_empty() {
-                    return finding;
-                }
-                let message = refusals.join(". ");
-                Finding { message, ..finding }
-            });
-            let differing: Vec<Mistake> = differing.flat_map(|it| of_finding(&it)).collect();
-            let mut lists = checked_lists(plan);
-            lists.mistakes.extend(differing);
-            Some(lists)
-        }
-        Err(error) => {
-            let message = format!("the lists cannot be followed: {}", explain(&error));
-            let mistake = Finding::new(Code::NotSynced, 1, message).in_file(Path::new(FILE_NAME));
-            Some(CheckedLists {
-                locations: ListLocations::new(),
-                mistakes: of_finding(&mistake),
-            })
-        }
-    }
+    Ok(
+        match follow_sources(&context.config, FollowOptions::default(), None, stop) {
+            Err(error) if stop.is_set() => return Err(error),
+            Ok(plan) => {
+                let root = &context.config.root;
+                let refusals: Vec<String> = plan.refusals().collect();
+                let differing = plan.files.iter().map(|file| {
+                    let finding = file.not_synced(root);
+                    if refusals.is_empty() {
+                        return finding;
+                    }
+                    let message = refusals.join(". ");
+                    Finding { message, ..finding }
+                });
+                let differing: Vec<Mistake> = differing.flat_map(|it| of_finding(&it)).collect();
+                let mut lists = checked_lists(plan);
+                lists.mistakes.extend(differing);
+                Some(lists)
+            }
+            Err(error) => {
+                let message = format!("the lists cannot be followed: {}", explain(&error));
+                let mistake =
+                    Finding::new(Code::NotSynced, 1, message).in_file(Path::new(FILE_NAME));
+                Some(CheckedLists {
+                    locations: ListLocations::new(),
+                    mistakes: of_finding(&mistake),
+                })
+            }
+        },
+    )
 }

@@ -18,7 +18,7 @@ use crate::copies::{Content, Copies, Hasher, find_copies};
 use crate::exit::ExitCode;
 use crate::ledger::Ledger;
 use crate::seek::{Answer, Asker, Source, sources_of};
-use crate::stop::{Stop, stop_on_signals};
+use crate::stop::{Interrupted, Stop, stop_on_signals};
 
 /// Look for promised bytes elsewhere; every hit is verified
 ///
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         })
         .collect();
     ask(&mut findings, context, &stop)?;
-    anyhow::ensure!(!stop.is_set(), "interrupted");
+    Interrupted::unless_goes_on(&stop, "not all sources were asked")?;
     let mut out = io::BufWriter::new(output::stdout());
     for finding in &findings {
         finding.print(args.format, &mut out)?;

@@ -23,7 +23,7 @@ use crate::copies::{Content, Copies, Hasher, find_copies};
 use crate::exit::ExitCode;
 use crate::ledger::Ledger;
 use crate::seek::{Asker, Source, SourceKind, sources_of};
-use crate::stop::{Stop, stop_on_signals};
+use crate::stop::{Interrupted, Stop, stop_on_signals};
 
 /// Fetch promised bytes from wherever they still are
 ///
@@ -66,8 +66,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Some(output) => getting.write_file(output)?,
         None => getting.write_out()?,
     };
-    anyhow::ensure!(!stop.is_set(), "interrupted; nothing was written");
     let Some(from) = from else {
+        Interrupted::unless_goes_on(&stop, "nothing was written")?;
         let urls = count(sources.len() as u64, "URL");
         let archive = if getting.is_archive_unread {
             "do not have these bytes, and the archive cannot be read"

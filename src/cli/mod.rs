@@ -53,6 +53,7 @@ use urldb_text::sanitize;
 use crate::config::ConfigError;
 use crate::environment;
 use crate::exit::ExitCode;
+use crate::stop::Interrupted;
 pub use args::{Context, GlobalArgs};
 use print::style;
 
@@ -131,6 +132,9 @@ pub fn main() -> std::process::ExitCode {
             return ExitCode::Success;
         }
         style::print_error(&error);
+        if error.chain().any(|cause| cause.is::<Interrupted>()) {
+            return ExitCode::Interrupted;
+        }
         match error.downcast_ref() {
             // The same as for a file that is such a link: `unreadable-file`.
             Some(ConfigError::Outside(_)) => ExitCode::Findings,

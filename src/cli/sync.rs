@@ -17,6 +17,7 @@ use super::print::style::{BAD, count, paint, sum};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::git::Repository;
+use crate::stop::Stop;
 use crate::sync::{FollowOptions, ListLocations, Plan, follow_sources, locations};
 
 /// Bring the records into step with the lists that `[source.NAME]` in urldb.toml names
@@ -73,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut edit = writes
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
-    let plan = follow_sources(&context.config, options, edit.as_mut());
+    let plan = follow_sources(&context.config, options, edit.as_mut(), &Stop::new());
     let plan = plan.context("nothing was written")?;
     if commit.is_some() {
         ensure_committed(&plan.lists, context)?;
@@ -116,7 +117,7 @@ fn write(
 ///
 /// # Errors
 /// When the records cannot be written or committed.
-pub(super) fn before_run(context: &Context, commits: bool) -> anyhow::Result<()> {
+pub(super) fn before_run(context: &Context, commits: bool, stop: &Stop) -> anyhow::Result<()> {
     if context.config.sources.is_empty() {
         return Ok(());
     }
@@ -124,7 +125,12 @@ pub(super) fn before_run(context: &Context, commits: bool) -> anyhow::Result<()>
     let commit = commit.transpose()?.flatten();
     context.config.database_root().make()?;
     let mut edit = Edit::begin(&context.database())?;
-    let plan = follow_sources(&context.config, FollowOptions::default(), Some(&mut edit))?;
+    let plan = follow_sources(
+        &context.config,
+        FollowOptions::default(),
+        Some(&mut edit),
+        stop,
+    )?;
     if !plan.gone.is_empty() {
         return Ok(());
     }

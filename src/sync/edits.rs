@@ -15,6 +15,7 @@ use super::groups::is_promise;
 use super::plan::{ReadItem, read_items};
 use crate::config::Config;
 use crate::database::aliases::Aliases;
+use crate::stop::Stop;
 
 /// A record of lists before and after an acceptance.
 pub(crate) struct AcceptedRecord {
@@ -67,6 +68,7 @@ type Promise = BTreeMap<String, String>;
 pub(crate) fn edits_of(
     config: &Config,
     accepted: &[AcceptedRecord],
+    stop: &Stop,
 ) -> anyhow::Result<Vec<RecordEdits>> {
     let aliases = Aliases::load(config)?;
     let wanted = Wanted::new(&aliases, accepted);
@@ -74,7 +76,7 @@ pub(crate) fn edits_of(
     let sources: BTreeSet<&str> = sources.map(String::as_str).collect();
     let mut edits: Vec<RecordEdits> = accepted.iter().map(|_| RecordEdits::default()).collect();
     let mut seen = vec![BTreeSet::new(); accepted.len()];
-    read_items(config, &sources, &mut |read| {
+    read_items(config, &sources, stop, &mut |read| {
         let Some(number) = wanted.find(read.item) else {
             return Ok(());
         };
@@ -92,7 +94,7 @@ pub(crate) fn edits_of(
             edits[number].refused.push(message);
         }
     }
-    add_sharing(config, &sources, &wanted, &mut edits)?;
+    add_sharing(config, &sources, stop, &wanted, &mut edits)?;
     Ok(edits)
 }
 
@@ -224,6 +226,7 @@ fn promise(record: &Record) -> Promise {
 fn add_sharing(
     config: &Config,
     sources: &BTreeSet<&str>,
+    stop: &Stop,
     wanted: &Wanted<'_>,
     edits: &mut [RecordEdits],
 ) -> anyhow::Result<()> {
@@ -232,7 +235,7 @@ fn add_sharing(
     if files.is_empty() {
         return Ok(());
     }
-    read_items(config, sources, &mut |read| {
+    read_items(config, sources, stop, &mut |read| {
         if !files.contains(read.path) {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use urldb_files::Root;
 
 use crate::config::{Author, Config, Format, ListSource};
 use crate::git::Repository;
+use crate::stop::{Interrupted, Stop, StoppableReader};
 
 /// The files of a source, relative to the root.
 #[derive(Debug, Default)]
@@ -45,11 +46,15 @@ pub(crate) fn root_of(config: &Config) -> anyhow::Result<Root> {
 /// Finds the files of a source.
 ///
 /// # Errors
-/// When a folder cannot be read, a path is a submodule, or no file is there.
-pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<SourceFiles> {
+/// When a folder cannot be read, a path is a submodule, or no file is there; and [`Interrupted`].
+pub(crate) fn files_of(
+    root: &Root,
+    source: &ListSource,
+    stop: &Stop,
+) -> anyhow::Result<SourceFiles> {
     let mut found = SourceFiles::default();
     for pattern in &source.path {
-        find(root, pattern, source.format, &mut found)?;
+        find(root, pattern, source.format, stop, &mut found)?;
     }
     if found.files.is_empty() {
         let paths = source.path.join(" or ");
@@ -62,7 +67,13 @@ pub(crate) fn files_of(root: &Root, source: &ListSource) -> anyhow::Result<Sourc
 }
 
 /// Adds the files of one pattern.
-fn find(root: &Root, pattern: &str, format: Format, found: &mut SourceFiles) -> anyhow::Result<()> {
+fn find(
+    root: &Root,
+    pattern: &str,
+    format: Format,
+    stop: &Stop,
+    found: &mut SourceFiles,
+) -> anyhow::Result<()> {
     let start = fixed_part(pattern);
     if start == Path::new(pattern) {
         let path = root.path().join(&start);
@@ -79,11 +90,12 @@ fn find(root: &Root, pattern: &str, format: Format, found: &mut SourceFiles) -> 
         let wants = format.of_folder().with_context(|| {
             format!("{pattern} is a folder; name the files in it, such as {pattern}/*.csv")
         })?;
-        return walk(root, &start, format, wants, found);
+        return walk(root, &start, format, wants, stop, found);
     }
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
     let matcher = glob.context("a path of the source")?.compile_matcher();
-    walk(root, &start, format, |path| matcher.is_match(path), found)
+    let is_match = |path: &Path| matcher.is_match(path);
+    walk(root, &start, format, is_match, stop, found)
 }
 
 /// Whether a file, relative to the root, may be a list of the source.
@@ -110,6 +122,7 @@ fn walk(
     start: &Path,
     format: Format,
     wants: impl Fn(&Path) -> bool,
+    stop: &Stop,
     found: &mut SourceFiles,
 ) -> anyhow::Result<()> {
     let folder = root.path().join(start);
@@ -135,6 +148,7 @@ fn walk(
         .filter_entry(is_inside)
         .build();
     for entry in walk {
+        Interrupted::unless_goes_on(stop, "the lists were not searched to their end")?;
         let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
         let kind = entry.file_type();
         let name = entry
@@ -167,7 +181,14 @@ pub(crate) fn files_in(
 ) -> anyhow::Result<Vec<PathBuf>> {
     let root = Root::new(folder, "the folder of lists");
     let mut found = SourceFiles::default();
-    walk(&root, Path::new(""), format, wants, &mut found)?;
+    walk(
+        &root,
+        Path::new(""),
+        format,
+        wants,
+        &Stop::new(),
+        &mut found,
+    )?;
     anyhow::ensure!(
         !found.files.is_empty(),
         "there is no file of this format in {}",
@@ -251,11 +272,20 @@ impl MergeState {
 
     /// # Errors
     /// For a file with a conflict. In a document, conflict markers are text.
-    pub(crate) fn check(&self, path: &Path, shown: &str, is_document: bool) -> anyhow::Result<()> {
+    pub(crate) fn check(
+        &self,
+        path: &Path,
+        shown: &str,
+        is_document: bool,
+        stop: &Stop,
+    ) -> anyhow::Result<()> {
         let is_unmerged = self.unmerged.contains(path);
         let has_markers = || -> io::Result<bool> {
-            Ok(!is_document
-                && has_conflict_markers(BufReader::new(urldb_files::open_input(path)?))?)
+            if is_document {
+                return Ok(false);
+            }
+            let input = StoppableReader::new(urldb_files::open_input(path)?, stop);
+            has_conflict_markers(BufReader::new(input))
         };
         anyhow::ensure!(
             !is_unmerged && !has_markers().with_context(|| format!("cannot read {shown}"))?,

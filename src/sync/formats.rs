@@ -21,6 +21,7 @@ use urldb_interchange::{
 use urldb_warc::index::INDEX_DIRECTORY;
 
 use crate::config::Format;
+use crate::stop::{Stop, StoppableReader};
 
 pub(crate) struct ReadOptions<'a> {
     pub(crate) format: Format,
@@ -34,6 +35,8 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) top: &'a Path,
     /// The folder that no file of a list is outside of; without one, the folder of each list.
     pub(crate) root: Option<&'a Root>,
+    /// Ends the reading.
+    pub(crate) stop: &'a Stop,
 }
 
 impl ReadOptions<'_> {
@@ -73,7 +76,7 @@ pub(crate) fn read(
     for file in files {
         let path = directory.join(file);
         if file.as_os_str() == "-" {
-            let stdin = spooled(io::stdin().lock())?;
+            let stdin = spooled(io::stdin().lock(), options.stop)?;
             read_one(options, &stdin, &"standard input".into(), sink)?;
             continue;
         }
@@ -113,7 +116,7 @@ pub(crate) fn read_files(
             read_own_file(options, file, &mut |event| sink(file, event))?;
             continue;
         }
-        let source = Source::File(&file.path);
+        let source = Source::of(&file.path, options.stop);
         read_one(options, &source, &file.shown, &mut |event| {
             sink(file, event)
         })?;
@@ -139,7 +142,17 @@ fn read_own_file(
         base: options.needed_base()?,
         index: options.index,
     };
-    Ok(own_file::read(&file.path, &file.shown, published, sink)?)
+    let open = |path: &Path| {
+        let input = urldb_files::open_input(path)?;
+        Ok(StoppableReader::new(input, options.stop))
+    };
+    Ok(own_file::read(
+        &file.path,
+        &file.shown,
+        published,
+        open,
+        sink,
+    )?)
 }
 
 /// Reads files whose rules depend on each other.
@@ -155,7 +168,7 @@ fn read_tree(
         let folder = file.path.parent().unwrap_or(&file.path);
         let folder = folder.strip_prefix(options.top).unwrap_or(folder);
         let parts = folder.iter().map(|part| part.to_string_lossy() + "/");
-        let input = Source::File(&file.path).plain(&file.shown)?;
+        let input = Source::of(&file.path, options.stop).plain(&file.shown)?;
         tree.add(input, &parts.collect::<String>(), &file.shown)?;
         by_name.insert(&*file.shown, file);
     }
@@ -167,42 +180,56 @@ fn read_tree(
 }
 
 /// The input of a list.
-enum Source<'a> {
+struct Source<'a> {
+    input: SourceInput<'a>,
+    stop: &'a Stop,
+}
+
+enum SourceInput<'a> {
     File(&'a Path),
     /// Standard input, since some formats are read twice.
     Spooled(File),
 }
 
-fn spooled(mut stdin: impl BufRead) -> anyhow::Result<Source<'static>> {
+fn spooled(mut stdin: impl BufRead, stop: &Stop) -> anyhow::Result<Source<'_>> {
     let mut file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
     io::copy(&mut stdin, &mut file).context("cannot read standard input")?;
     file.rewind()?;
-    Ok(Source::Spooled(file))
+    Ok(Source {
+        input: SourceInput::Spooled(file),
+        stop,
+    })
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    fn of(path: &'a Path, stop: &'a Stop) -> Self {
+        Self {
+            input: SourceInput::File(path),
+            stop,
+        }
+    }
+
     fn path(&self, format: &str) -> anyhow::Result<&Path> {
-        match self {
-            Self::File(path) => Ok(path),
-            Self::Spooled(_) => {
+        match &self.input {
+            SourceInput::File(path) => Ok(path),
+            SourceInput::Spooled(_) => {
                 anyhow::bail!("{format} cannot be read from standard input; name the file")
             }
         }
     }
 
-    fn plain(&self, shown: &str) -> anyhow::Result<BufReader<File>> {
-        let file = match self {
-            Self::File(path) => urldb_files::open_input(path),
-            Self::Spooled(file) => file.try_clone(),
+    fn plain(&self, shown: &str) -> anyhow::Result<BufReader<StoppableReader<File>>> {
+        let file = match &self.input {
+            SourceInput::File(path) => urldb_files::open_input(path),
+            SourceInput::Spooled(file) => file.try_clone(),
         };
-        Ok(BufReader::new(
-            file.with_context(|| format!("cannot read {shown}"))?,
-        ))
+        let file = file.with_context(|| format!("cannot read {shown}"))?;
+        Ok(BufReader::new(StoppableReader::new(file, self.stop)))
     }
 
     fn is_packed(&self, shown: &str) -> anyhow::Result<bool> {
         let is_packed = input::is_packed(&mut self.plain(shown)?);
-        if let Self::Spooled(file) = self {
+        if let SourceInput::Spooled(file) = &self.input {
             (&*file).rewind()?;
         }
         is_packed.with_context(|| format!("cannot read {shown}"))

@@ -31,6 +31,7 @@ use crate::config::{Config, Format, ListSource, OnGone};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
+use crate::stop::{Interrupted, Stop};
 
 /// Most records of a source that may be gone at once: a share of them, and a number.
 const MOST_GONE_PERCENT: u64 = 20;
@@ -75,13 +76,14 @@ impl Plan {
 /// Follows all sources: prepares the domain files that change in `edit`, if there is one.
 ///
 /// # Errors
-/// When a list or a domain file cannot be read, or has a merge conflict.
+/// When a list or a domain file cannot be read, or has a merge conflict; and [`Interrupted`].
 pub(crate) fn follow_sources(
     config: &Config,
     options: FollowOptions,
     edit: Option<&mut Edit>,
+    stop: &Stop,
 ) -> anyhow::Result<Plan> {
-    Ok(Reading::new(config, edit)?.follow_all(options)?.plan)
+    Ok(Reading::new(config, edit, stop)?.follow_all(options)?.plan)
 }
 
 /// As [`follow_sources`]; names the records with items that are not among `past`.
@@ -89,8 +91,9 @@ pub(crate) fn follow_changes(
     config: &Config,
     past: &StatedItems,
     edit: Option<&mut Edit>,
+    stop: &Stop,
 ) -> anyhow::Result<Plan> {
-    let mut reading = Reading::new(config, edit)?;
+    let mut reading = Reading::new(config, edit, stop)?;
     reading.past = Past::Known(past);
     let all = FollowOptions {
         force: true,
@@ -102,13 +105,14 @@ pub(crate) fn follow_changes(
 /// The items of all sources, and the mistakes in them. A source that cannot be read has no items.
 ///
 /// # Errors
-/// When a temporary file cannot be written.
-pub(crate) fn past_items(config: &Config) -> anyhow::Result<(StatedItems, Plan)> {
-    let mut reading = Reading::new(config, None)?;
+/// When a temporary file cannot be written; and [`Interrupted`].
+pub(crate) fn past_items(config: &Config, stop: &Stop) -> anyhow::Result<(StatedItems, Plan)> {
+    let mut reading = Reading::new(config, None, stop)?;
     reading.past = Past::Now(StatedItems::default());
     for (name, source) in &config.sources {
         // A list that cannot be read then is new now.
         let _ = reading.read(name, source, None);
+        reading.ensure_goes_on()?;
     }
     let followed = reading.follow(FollowOptions::default())?;
     match followed.past {
@@ -122,7 +126,7 @@ pub(crate) fn past_items(config: &Config) -> anyhow::Result<(StatedItems, Plan)>
 /// # Errors
 /// As [`follow_sources`].
 pub(crate) fn locations(config: &Config) -> anyhow::Result<ListLocations> {
-    let plan = follow_sources(config, FollowOptions::default(), None)?;
+    let plan = follow_sources(config, FollowOptions::default(), None, &Stop::new())?;
     Ok(plan.into_locations())
 }
 
@@ -141,13 +145,14 @@ pub(crate) type Watch<'a> = dyn FnMut(&ReadItem<'_>) -> anyhow::Result<()> + 'a;
 /// Passes the items of these sources to `watch`, as [`follow_sources`] takes them.
 ///
 /// # Errors
-/// When a list cannot be read, and those of `watch`.
+/// When a list cannot be read, and those of `watch`; and [`Interrupted`].
 pub(crate) fn read_items(
     config: &Config,
     names: &BTreeSet<&str>,
+    stop: &Stop,
     watch: &mut Watch<'_>,
 ) -> anyhow::Result<()> {
-    let mut reading = Reading::new(config, None)?;
+    let mut reading = Reading::new(config, None, stop)?;
     let sources = config.sources.iter();
     for (name, source) in sources.filter(|(name, _)| names.contains(name.as_str())) {
         let read = reading.read(name, source, Some(watch));
@@ -161,6 +166,7 @@ struct Reading<'a> {
     config: &'a Config,
     root: Root,
     edit: Option<&'a mut Edit>,
+    stop: &'a Stop,
     rules: SiteRules,
     spool: Spool,
     state: MergeState,
@@ -172,7 +178,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn new(config: &'a Config, edit: Option<&'a mut Edit>) -> anyhow::Result<Self> {
+    fn new(config: &'a Config, edit: Option<&'a mut Edit>, stop: &'a Stop) -> anyhow::Result<Self> {
         let database = config.database_root();
         // Without rules that have a mistake, many records would change.
         let rules = match edit {
@@ -183,6 +189,7 @@ impl<'a> Reading<'a> {
             config,
             root: root_of(config)?,
             edit,
+            stop,
             rules,
             spool: Spool::new()?,
             state: MergeState::of(&config.root)?,
@@ -206,6 +213,10 @@ impl<'a> Reading<'a> {
         })
     }
 
+    fn ensure_goes_on(&self) -> Result<(), Interrupted> {
+        Interrupted::unless_goes_on(self.stop, "the lists were not read to their end")
+    }
+
     /// Reads the files of a source. The items go to `watch`, or else to the spool.
     fn read(
         &mut self,
@@ -214,7 +225,7 @@ impl<'a> Reading<'a> {
         mut watch: Option<&mut Watch<'_>>,
     ) -> anyhow::Result<()> {
         let root = self.root.clone();
-        let found = files_of(&root, source)?;
+        let found = files_of(&root, source, self.stop)?;
         self.plan.submodules.extend(found.submodules);
         let excluded = excluded(source)?;
         let top = top_of(&root, source);
@@ -225,11 +236,13 @@ impl<'a> Reading<'a> {
             index: &source.index,
             top: &top,
             root: Some(&root),
+            stop: self.stop,
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
         let (mut items, wrong_before) = (0, wrong(&self.plan));
         let mut files = vec![];
         for file in found.files {
+            self.ensure_goes_on()?;
             let path = root.path().join(&file);
             let shown: Arc<str> = self.config.relative_name(&path).into();
             // A promise of what urldb writes would never hold.
@@ -239,8 +252,10 @@ impl<'a> Reading<'a> {
             }
             ensure_inside(&root, &file, source.format)
                 .with_context(|| format!("cannot read {shown}"))?;
-            self.state
-                .check(&path, &shown, source.format.may_have_markers())?;
+            let may_have_markers = source.format.may_have_markers();
+            let checked = self.state.check(&path, &shown, may_have_markers, self.stop);
+            self.ensure_goes_on()?;
+            checked?;
             if source.format.is_edited_by_hand() {
                 self.plan.locations.edited_by_hand(&shown);
             }
@@ -248,7 +263,8 @@ impl<'a> Reading<'a> {
             self.plan.lists.insert(path.clone());
             files.push(ListFile { path, shown });
         }
-        formats::read_files(&options, &files, &mut |file, event| {
+        let read = formats::read_files(&options, &files, &mut |file, event| {
+            self.ensure_goes_on()?;
             let Some(item) = self.take(event, name, source, &excluded) else {
                 return Ok(());
             };
@@ -263,7 +279,9 @@ impl<'a> Reading<'a> {
                 None => self.spool.push(&item)?,
             }
             Ok(())
-        })?;
+        });
+        self.ensure_goes_on()?;
+        read?;
         anyhow::ensure!(items > 0, "no URL is in {}", source.path.join(", "));
         let rule = SourceRule {
             keeps: source.on_gone == OnGone::Keep,
@@ -369,6 +387,7 @@ impl<'a> Reading<'a> {
         }
         let mut of_sources: BTreeMap<String, SourceCounts> = BTreeMap::new();
         for (domain, hosts) in domains {
+            self.ensure_goes_on()?;
             let items = self.spool.take(&hosts)?;
             for (name, counts) in self.follow_domain(&domain, items, options)? {
                 let all = of_sources.entry(name).or_default();
@@ -401,18 +420,21 @@ impl<'a> Reading<'a> {
             rules: &self.source_rules,
             adopt: options.adopt,
         };
+        self.ensure_goes_on()?;
         let file = Domain::open(self.config, domain, &items, policy)?;
-        let places: Vec<ItemPlace> = items
-            .iter()
-            .map(|item| ItemPlace {
+        let mut places = Vec::with_capacity(items.len());
+        for item in &items {
+            self.ensure_goes_on()?;
+            places.push(ItemPlace {
                 identity: file.metadata.identity_of(&item.record),
                 location: item.location.clone(),
                 written: item.written.clone(),
                 hashes: self.hashes(item),
-            })
-            .collect();
+            });
+        }
         let merged = file.merge(items, policy)?;
         for place in places {
+            self.ensure_goes_on()?;
             if !merged.changes.contradicted.contains(&place.identity) {
                 self.locate(domain, place);
             }

@@ -22,6 +22,7 @@
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
+//! - `interrupts`: signals end commands soon.
 //! - `incidents`: one root cause over several runs, and what is kept of it.
 //! - `mistakes`: domain files with mistakes: what is still checked, and who hears of it.
 //! - `messages`: the scenarios of messages, in every output.
@@ -123,6 +124,7 @@ mod hostile;
 mod http2;
 mod importing;
 mod incidents;
+mod interrupts;
 mod judging;
 mod limits;
 mod lost_evidence;

@@ -509,6 +509,14 @@ impl Running {
         assert!(sent.success());
     }
 
+    /// Whether the program has this file open.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn has_open(&self, file: &Path) -> bool {
+        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        let mut open = open.into_iter().flatten().flatten();
+        open.any(|entry| fs::read_link(entry.path()).is_ok_and(|it| it == file))
+    }
+
     /// Waits for its end.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let mut status = None;

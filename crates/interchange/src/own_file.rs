@@ -7,7 +7,7 @@
 //! | a link or a pointer of git-annex | the length and the digest of the key |
 //! | a link to something else | nothing: it is left out |
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -61,17 +61,18 @@ pub struct Published<'a> {
     pub index: &'a [String],
 }
 
-/// Reads a file, or a link. The body of any length is read once, in pieces.
+/// Reads a file, which `open` opens, or a link. The body of any length is read once, in pieces.
 ///
 /// Left out are links that are none of git-annex (`link`), keys of git-annex without a digest and a length (`annex`), and
 /// files whose names begin with `.git` or `.ht` (`of-server`).
 ///
 /// # Errors
 /// [`ReadError::Input`] if the file cannot be read.
-pub fn read(
+pub fn read<R: Read>(
     path: &Path,
     file: &Arc<str>,
     published: Published<'_>,
+    open: impl FnOnce(&Path) -> io::Result<R>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let location = Location::line(file, 1);
@@ -90,7 +91,7 @@ pub fn read(
             None => return Ok(sink(left_out("link", "the file is a link").into())?),
         }
     } else {
-        let opened = urldb_files::open_input(path).map_err(ReadError::input(file))?;
+        let opened = open(path).map_err(ReadError::input(file))?;
         content_of(opened).map_err(ReadError::input(file))?
     };
     if content.length.is_none() && content.digest.is_none() {
@@ -115,7 +116,7 @@ pub fn read(
 }
 
 /// The promise of a file's bytes, or of those that they point at.
-fn content_of(mut input: impl Read) -> std::io::Result<Content> {
+fn content_of(mut input: impl Read) -> io::Result<Content> {
     let mut start = Vec::with_capacity(MAX_POINTER + 1);
     let limit = MAX_POINTER as u64 + 1;
     input.by_ref().take(limit).read_to_end(&mut start)?;
@@ -218,18 +219,25 @@ mod tests {
             base: "https://a.example/x/",
             index,
         };
-        read(&folder.join(name), &name.into(), published, &mut |event| {
-            found.push(match event {
-                ReadEvent::Item(item) => {
-                    let url = item.url().unwrap();
-                    let length = item.record.content_length;
-                    let sha256 = item.record.content_sha256.clone().unwrap_or_default();
-                    format!("{} {length:?} {sha256}", url.as_str())
-                }
-                ReadEvent::Notice(notice) => notice.code,
-            });
-            Ok(())
-        })
+        let open = urldb_files::open_input;
+        read(
+            &folder.join(name),
+            &name.into(),
+            published,
+            open,
+            &mut |event| {
+                found.push(match event {
+                    ReadEvent::Item(item) => {
+                        let url = item.url().unwrap();
+                        let length = item.record.content_length;
+                        let sha256 = item.record.content_sha256.clone().unwrap_or_default();
+                        format!("{} {length:?} {sha256}", url.as_str())
+                    }
+                    ReadEvent::Notice(notice) => notice.code,
+                });
+                Ok(())
+            },
+        )
         .unwrap();
         found
     }

@@ -18,6 +18,7 @@ use crate::cli::print::output;
 use crate::cli::print::style::{self, BAD, GOOD, paint};
 use crate::cli::sync::ensure_committed;
 use crate::database::edit::Edit;
+use crate::stop::Stop;
 use crate::sync::{AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited};
 
 /// An answer that becomes the promise of a record of lists.
@@ -28,24 +29,26 @@ pub(super) struct ListedResult {
 
 /// The way in which a command accepts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ListedOptions {
+pub(super) struct ListedOptions<'a> {
     /// Without asking.
     pub(super) yes: bool,
     /// The written files become a commit.
     pub(super) is_committed: bool,
+    /// Ends the reading of lists.
+    pub(super) stop: &'a Stop,
 }
 
 /// Shows the edits of each record and asks; then writes all of them at once. Returns the written files.
 pub(super) fn accept(
     listed: Vec<ListedResult>,
-    how: ListedOptions,
+    how: ListedOptions<'_>,
     context: &Context,
     counts: &mut AcceptCounts,
     changed: &mut ChangedUrls,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let (results, records): (Vec<JobResult>, Vec<AcceptedRecord>) =
         listed.into_iter().map(|it| (it.result, it.record)).unzip();
-    let edits = edits_of(&context.config, &records)?;
+    let edits = edits_of(&context.config, &records, how.stop)?;
     let mut chosen = vec![];
     for ((result, record), edits) in results.iter().zip(records).zip(edits) {
         if !edits.refused.is_empty() {
@@ -102,7 +105,7 @@ type Chosen<'a> = (&'a JobResult, AcceptedRecord, RecordEdits);
 /// Writes the lists, and then the domain files.
 fn write(
     chosen: &[Chosen<'_>],
-    how: ListedOptions,
+    how: ListedOptions<'_>,
     context: &Context,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let mut edit = Edit::begin(&context.database())?;

@@ -10,6 +10,7 @@ use crate::cli::print::output;
 use crate::cli::{Context, GlobalArgs};
 use crate::exit::ExitCode;
 use crate::git::Repository;
+use crate::stop::Stop;
 use crate::sync::{FollowOptions, follow_sources, may_be_list};
 
 /// The part of `urldb sync --check` in the hook: stops a commit that touches a list or the database, if the files on
@@ -23,7 +24,7 @@ pub(super) fn check(repository: &Repository, global: &GlobalArgs) -> anyhow::Res
     if config.sources.is_empty() || !touches_lists(repository, &context)? {
         return Ok(ExitCode::Success);
     }
-    let plan = follow_sources(config, FollowOptions::default(), None);
+    let plan = follow_sources(config, FollowOptions::default(), None, &Stop::new());
     let plan = plan.context("the commit is stopped: the lists cannot be compared")?;
     let differing = plan.files.iter().map(|file| file.not_synced(&config.root));
     let mistakes = plan.mistakes.first.iter().cloned();

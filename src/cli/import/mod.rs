@@ -20,6 +20,7 @@ use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
+use crate::stop::Stop;
 use crate::sync::formats::{self, ReadOptions};
 use crate::sync::spool::Spool;
 use crate::sync::{
@@ -136,6 +137,7 @@ fn read(
         index: &[],
         top: &common_folder(paths),
         root: None,
+        stop: &Stop::new(),
     };
     formats::read(&args.files, &options, &context.directory, &mut |found| {
         match found {

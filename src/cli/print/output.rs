@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use urldb_text::{has_unsafe, is_unsafe, sanitize};
 
+use crate::stop::while_asking;
+
 /// Standard output. Colours are left out where there is no terminal.
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(crate) fn stdout() -> SafeOutput<impl Write> {
@@ -175,7 +177,7 @@ pub(crate) fn is_wanted(question: &str) -> io::Result<bool> {
     write!(out, "{question} [y/N] ")?;
     out.flush()?;
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
+    while_asking(|| io::stdin().read_line(&mut answer))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 

@@ -12,6 +12,7 @@ use crate::cli::print::style;
 use crate::database::edit::Edit;
 use crate::git::{MARKER_SIZE, Repository, Resolution, TextStyle};
 use crate::limits;
+use crate::stop::Stop;
 use crate::sync::{FollowOptions, follow_sources, with_empty_database};
 
 /// Merges the domain files with conflicts once more, as their lists have them. A list that cannot be read is named, and
@@ -66,7 +67,12 @@ fn follow(versions: Vec<(&Path, &mut Vec<u8>)>, context: &Context) -> anyhow::Re
         copy_of(path).replace(text)?;
     }
     let mut edit = Edit::begin(folder.path())?;
-    let plan = follow_sources(&config, FollowOptions::default(), Some(&mut edit))?;
+    let plan = follow_sources(
+        &config,
+        FollowOptions::default(),
+        Some(&mut edit),
+        &Stop::new(),
+    )?;
     if let Some((name, counts)) = plan.gone.first() {
         anyhow::bail!(
             "{name}: {} of {} records are gone from the list",

@@ -197,7 +197,9 @@ impl Handlers for Worker<'_> {
         if let Err(error) = usable.and_then(|()| self.context().restore_ledger()) {
             self.log.error(&error);
         }
-        if let Err(error) = sync::before_run(self.context(), self.context().config.git.commit) {
+        if let Err(error) =
+            sync::before_run(self.context(), self.context().config.git.commit, self.stop)
+        {
             self.log.error(&error.context("the lists are not followed"));
         }
         let commit = publish::begin(self.context());
