@@ -11,6 +11,7 @@ mod find;
 mod headers;
 mod list_format;
 mod load;
+mod mail;
 mod notify;
 mod owners;
 mod roots;
@@ -36,10 +37,8 @@ pub(crate) use list_format::{parse_base, parse_column};
 pub use load::{
     Author, ConfigError, ProblemList, database_folder, discover, discover_by, load, load_by,
 };
-pub use notify::{
-    Audience, DomainPattern, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml,
-    Occasion, SmtpSecurity,
-};
+pub use mail::{EmailTransport, NotifyEmail, NotifySmtp, SmtpSecurity};
+pub use notify::{Audience, DomainPattern, NotifierKind, Notify, NotifyHtml, Occasion};
 pub use owners::{OwnedPrefix, Owners};
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 pub(crate) use source::is_name as is_source_name;

@@ -8,11 +8,9 @@ use jiff::civil::Weekday;
 use urldb_protocol::State;
 use urldb_text::nearest;
 
+use super::mail::{self, EmailTransport, NotifyEmail};
 use super::section::Section;
 use super::services::{self, NotifyCommand, NotifyIssues, NotifyWebhook};
-
-/// The longest `timeout` of a mail server: a run gives up a report after two minutes.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
 
 /// The interval of reminders, unless a section has another: a week.
 const REMIND: Duration = Duration::from_hours(7 * 24);
@@ -205,61 +203,11 @@ impl NotifierKind {
             Self::Html(html) => Some(&html.path),
             Self::Email(email) => match &email.transport {
                 EmailTransport::Folder(folder) => Some(folder),
-                EmailTransport::Smtp { .. } | EmailTransport::Sendmail(_) => None,
+                EmailTransport::Smtp(_) | EmailTransport::Sendmail(_) => None,
             },
             Self::Webhook(_) | Self::Issues(_) | Self::Command(_) => None,
         }
     }
-}
-
-/// The keys of an email notifier.
-#[derive(Debug, Clone)]
-pub struct NotifyEmail {
-    /// The sender.
-    pub from: String,
-    /// The recipients.
-    pub to: Vec<String>,
-    /// The transport: an SMTP server, a program, or a folder of `.eml` files.
-    pub transport: EmailTransport,
-    /// A folder of templates that stand in for ours of the same name.
-    pub templates: Option<PathBuf>,
-}
-
-/// The transport of email.
-#[derive(Debug, Clone)]
-pub enum EmailTransport {
-    /// An SMTP server.
-    Smtp {
-        /// Its host.
-        server: String,
-        /// Its port; the usual one of `security` when absent.
-        port: Option<u16>,
-        /// The protection of the connection.
-        security: SmtpSecurity,
-        /// User name.
-        user: Option<String>,
-        /// The environment variable that holds the password.
-        password_env: Option<String>,
-        /// A PEM file of certificate authorities that are trusted beside those of the system.
-        ca_file: Option<PathBuf>,
-        /// Time limit for one mail.
-        timeout: Option<Duration>,
-    },
-    /// A program with the interface of sendmail, and its first arguments.
-    Sendmail(Vec<String>),
-    /// A folder that each message is written into.
-    Folder(PathBuf),
-}
-
-/// The protection of a connection to an SMTP server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SmtpSecurity {
-    /// No protection.
-    None,
-    /// TLS after a plain start.
-    Starttls,
-    /// TLS from the start.
-    Implicit,
 }
 
 /// The keys of an HTML notifier.
@@ -286,7 +234,7 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
             section.problem(format!("`type` is missing: {}", types()));
             return None;
         }
-        Some("email") => email(&section).map(NotifierKind::Email),
+        Some("email") => mail::email(&section).map(NotifierKind::Email),
         Some("html") => html(&section).map(NotifierKind::Html),
         Some("webhook") => Some(NotifierKind::Webhook(services::webhook(&section))),
         Some("issues") => services::issues(&section).map(NotifierKind::Issues),
@@ -403,90 +351,6 @@ fn unknown(what: &str, text: &str, known: &[&str]) -> String {
     match nearest(text, known.iter().copied()) {
         Some(near) => format!("unknown {what} \"{text}\"; did you mean \"{near}\"?"),
         None => format!("unknown {what} \"{text}\"; known are {}", known.join(", ")),
-    }
-}
-
-fn email(section: &Section<'_>) -> Option<NotifyEmail> {
-    let address = |text: &str| match urldb_email::check_address(text) {
-        Ok(()) => Ok(text.to_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    let from = section.checked("from", address);
-    let to = section.checked_list("to", address);
-    let has_both = section.has("from") && section.has("to");
-    let is_empty = to.as_ref().is_some_and(Vec::is_empty);
-    if !has_both || is_empty {
-        section.problem("`from` and `to` are needed, such as to = [\"me@example.org\"]");
-    }
-    let templates = section.text("templates").map(PathBuf::from);
-    let transport = email_transport(section);
-    Some(NotifyEmail {
-        from: from?,
-        to: to.filter(|to| !to.is_empty())?,
-        transport: transport?,
-        templates,
-    })
-}
-
-fn email_transport(section: &Section<'_>) -> Option<EmailTransport> {
-    let folder = section.text("folder").map(PathBuf::from);
-    let sendmail = section.words("sendmail");
-    let server = section.checked("server", |text| match url::Host::parse(text) {
-        Ok(_) => Ok(text.to_owned()),
-        // An IPv6 address has brackets in URLs only.
-        Err(_) if text.parse::<std::net::IpAddr>().is_ok() => Ok(text.to_owned()),
-        Err(_) => Err(format!(
-            "`server` should be a host, without a port: \"{text}\" is none"
-        )),
-    });
-    let ways = ["server", "sendmail", "folder"];
-    if ways.iter().filter(|key| section.has(key)).count() != 1 {
-        section.problem(
-            "one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed",
-        );
-    }
-    let security = section.choice(
-        "tls",
-        &[
-            ("none", SmtpSecurity::None),
-            ("starttls", SmtpSecurity::Starttls),
-            ("implicit", SmtpSecurity::Implicit),
-        ],
-    );
-    let port = section.port("port");
-    let user = section.text("user");
-    let password_env = section.variable("password-env");
-    let ca_file = section.text("ca-file").map(PathBuf::from);
-    let timeout = section.duration("timeout");
-    if timeout.is_some_and(|timeout| timeout.is_zero() || timeout > LONGEST_TIMEOUT) {
-        section.wrong("timeout", "`timeout` should be a time of at most \"100s\"");
-    }
-    if !section.has("server") {
-        for key in ["tls", "port", "user", "password-env", "ca-file", "timeout"] {
-            if section.has(key) {
-                section.wrong(
-                    key,
-                    format!("`{key}` is about a `server`, which is missing"),
-                );
-            }
-        }
-    }
-    if section.has("user") != section.has("password-env") {
-        section.problem("`user` and `password-env` go together");
-    }
-    match (folder, sendmail, server) {
-        (Some(folder), None, None) => Some(EmailTransport::Folder(folder)),
-        (None, Some(command), None) => Some(EmailTransport::Sendmail(command)),
-        (None, None, Some(server)) => Some(EmailTransport::Smtp {
-            server,
-            port,
-            security: security.unwrap_or(SmtpSecurity::Starttls),
-            user,
-            password_env,
-            ca_file,
-            timeout,
-        }),
-        _ => None,
     }
 }
 

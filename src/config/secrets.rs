@@ -7,7 +7,8 @@ use urldb_fetch::HeaderSource;
 use urldb_store::{Environment, Location};
 use urldb_text::secret_variable;
 
-use super::notify::{EmailTransport, NotifierKind, Notify};
+use super::mail::EmailTransport;
+use super::notify::{NotifierKind, Notify};
 use super::services::{NotifyWebhook, TextSource};
 use super::{ArchiveStore, Config};
 
@@ -78,7 +79,7 @@ impl Notify {
     pub fn secret_variables(&self) -> BTreeSet<String> {
         match &self.kind {
             NotifierKind::Email(email) => match &email.transport {
-                EmailTransport::Smtp { password_env, .. } => password_env.iter().cloned().collect(),
+                EmailTransport::Smtp(smtp) => smtp.password_env.iter().cloned().collect(),
                 EmailTransport::Sendmail(_) | EmailTransport::Folder(_) => BTreeSet::new(),
             },
             NotifierKind::Webhook(webhook) => webhook.secret_variables().collect(),

@@ -112,7 +112,7 @@ fn transport(
     section: &NotifierSection<'_>,
     transport: &EmailTransport,
 ) -> anyhow::Result<urldb_email::Transport> {
-    let (server, port, security, user, password_env, ca_file, timeout) = match transport {
+    let smtp = match transport {
         EmailTransport::Folder(folder) => {
             return Ok(urldb_email::Transport::Folder(
                 section.config.mail_root(folder),
@@ -124,22 +124,14 @@ fn transport(
                 timeout: MAIL_LIMIT,
             });
         }
-        EmailTransport::Smtp {
-            server,
-            port,
-            security,
-            user,
-            password_env,
-            ca_file,
-            timeout,
-        } => (server, port, security, user, password_env, ca_file, timeout),
+        EmailTransport::Smtp(smtp) => smtp,
     };
-    let (security, usual_port) = match security {
+    let (security, usual_port) = match smtp.security {
         SmtpSecurity::None => (urldb_email::Security::None, 25),
         SmtpSecurity::Starttls => (urldb_email::Security::Starttls, 587),
         SmtpSecurity::Implicit => (urldb_email::Security::Implicit, 465),
     };
-    let login = user.as_ref().zip(password_env.as_ref());
+    let login = smtp.user.as_ref().zip(smtp.password_env.as_ref());
     let credentials = login.map(|(user, variable)| {
         Ok::<_, anyhow::Error>(urldb_email::Credentials {
             user: user.clone(),
@@ -147,7 +139,7 @@ fn transport(
             source: variable.clone(),
         })
     });
-    let authorities = ca_file.as_ref().map(|path| {
+    let authorities = smtp.ca_file.as_ref().map(|path| {
         let path = section.path(path);
         let read = urldb_files::read(&path, urldb_fetch::LARGEST_CA_FILE);
         section.about(
@@ -156,12 +148,13 @@ fn transport(
         )
     });
     Ok(urldb_email::Transport::Smtp(urldb_email::SmtpServer {
-        host: server.clone(),
-        port: port.unwrap_or(usual_port),
+        host: smtp.server.clone(),
+        port: smtp.port.unwrap_or(usual_port),
         security,
+        hello: smtp.hello.clone(),
         credentials: credentials.transpose()?,
         authorities: authorities.transpose()?,
-        timeout: timeout.unwrap_or(MAIL_LIMIT),
+        timeout: smtp.timeout.unwrap_or(MAIL_LIMIT),
     }))
 }
 

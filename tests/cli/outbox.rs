@@ -622,7 +622,7 @@ fn every_mistake_of_a_notifier_is_named() {
         &sandbox,
         "to = [\"nobody\"]\nserver = \"mail.example.test:25\"\nport = 70000\ntls = \"ssl\"\n\
          user = \"me\"\non = [\"brokn\"]\nstates = [\"gon\"]\nremind = \"weekly\"\n\
-         domains = [\"http://x\"]\n[[schedule]]\ncron = \"17 25 * * *\"\n\
+         domains = [\"http://x\"]\nhello = \"my vm\"\n[[schedule]]\ncron = \"17 25 * * *\"\n\
          [[schedule]]\ncron = \"17 4 * * *\"\ntimezone = \"Europe/Berln\"\n\
          [notify.Mail_2]\ntype = \"emial\"\n",
     );

@@ -1,6 +1,7 @@
 //! Connects to a mail server: TCP, TLS, and the greeting.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use lettre::transport::smtp::Error as SmtpError;
@@ -16,6 +17,7 @@ use tokio_rustls::client::TlsStream;
 use urldb_tls::{Trust, UNKNOWN_AUTHORITY};
 
 use crate::guard::{GuardedStream, ReplyLog};
+use crate::race;
 use crate::settings::{self, Security};
 
 /// A mail server, and how to reach it.
@@ -23,6 +25,8 @@ pub(crate) struct MailServer {
     host: String,
     port: u16,
     security: Security,
+    /// The name in EHLO, if the settings have one.
+    hello: Option<String>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
@@ -44,6 +48,12 @@ pub(crate) enum SendError {
     /// A server that offers no TLS.
     #[error("it offers no STARTTLS")]
     NoStarttls,
+    /// A server that offers no login that this program knows.
+    #[error("it offers neither AUTH PLAIN nor AUTH LOGIN")]
+    NoLogin,
+    /// A server that asks for more than a user and a password.
+    #[error("it asks for more than a user and a password")]
+    EndlessLogin,
 }
 
 impl MailServer {
@@ -51,6 +61,7 @@ impl MailServer {
         host: String,
         port: u16,
         security: Security,
+        hello: Option<String>,
         authorities: Option<&[u8]>,
     ) -> Result<Self, settings::Error> {
         let tls = match security {
@@ -66,6 +77,7 @@ impl MailServer {
             host,
             port,
             security,
+            hello,
             tls,
         })
     }
@@ -73,13 +85,14 @@ impl MailServer {
     /// Connects, and exchanges greetings; the connection is protected as the settings demand.
     /// The replies of the server go into `log` too.
     pub(crate) async fn connect(&self, log: &ReplyLog) -> Result<AsyncSmtpConnection, SendError> {
-        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        let tcp = race::connect(&self.host, self.port).await?;
         let peer = tcp.peer_addr()?;
+        let name = self.own_name(tcp.local_addr()?.ip());
         let stream: Box<dyn AsyncTokioStream> = match self.security {
             Security::None => Box::new(GuardedStream::new(tcp, peer, log)),
             Security::Implicit => Box::new(GuardedStream::new(self.encrypt(tcp).await?, peer, log)),
             Security::Starttls => {
-                let tcp = start_tls(GuardedStream::new(tcp, peer, log)).await?;
+                let tcp = start_tls(GuardedStream::new(tcp, peer, log), &name).await?;
                 Box::new(GuardedStream::after_greeting(
                     self.encrypt(tcp).await?,
                     peer,
@@ -87,7 +100,19 @@ impl MailServer {
                 ))
             }
         };
-        Ok(AsyncSmtpConnection::connect_with_transport(stream, &ClientId::default()).await?)
+        Ok(AsyncSmtpConnection::connect_with_transport(stream, &name).await?)
+    }
+
+    /// The name of this machine in EHLO: a qualified name, or else the address of the connection (RFC 5321, section 4.1.4).
+    fn own_name(&self, address: IpAddr) -> ClientId {
+        if let Some(hello) = &self.hello {
+            return ClientId::Domain(hello.clone());
+        }
+        match (ClientId::default(), address.to_canonical()) {
+            (ClientId::Domain(name), _) if settings::is_qualified(&name) => ClientId::Domain(name),
+            (_, IpAddr::V4(address)) => ClientId::Ipv4(address),
+            (_, IpAddr::V6(address)) => ClientId::Ipv6(address),
+        }
     }
 
     async fn encrypt(&self, tcp: TcpStream) -> io::Result<TlsStream<TcpStream>> {
@@ -99,13 +124,12 @@ impl MailServer {
 }
 
 /// Asks the server for TLS; returns the connection, ready for the TLS handshake.
-async fn start_tls<S>(stream: GuardedStream<S>) -> Result<S, SendError>
+async fn start_tls<S>(stream: GuardedStream<S>, name: &ClientId) -> Result<S, SendError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let shared = Box::new(stream.share());
-    let mut connection =
-        AsyncSmtpConnection::connect_with_transport(shared, &ClientId::default()).await?;
+    let mut connection = AsyncSmtpConnection::connect_with_transport(shared, name).await?;
     if !connection.can_starttls() {
         connection.abort().await;
         return Err(SendError::NoStarttls);
@@ -177,6 +201,15 @@ mod tests {
         security: Security,
         injected: &'static str,
     ) -> (u16, Vec<u8>, JoinHandle<Vec<String>>) {
+        serve_offering(security, "250-mail\r\n250 STARTTLS", injected).await
+    }
+
+    /// The same, with an answer to EHLO before TLS.
+    async fn serve_offering(
+        security: Security,
+        offer: &'static str,
+        injected: &'static str,
+    ) -> (u16, Vec<u8>, JoinHandle<Vec<String>>) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         // Self-signed, and an authority, as `openssl req -x509` writes it.
@@ -199,7 +232,6 @@ mod tests {
             let (mut tcp, _) = listener.accept().await.unwrap();
             let mut commands = Vec::new();
             if security == Security::Starttls {
-                let offer = "250-mail\r\n250 STARTTLS";
                 commands = converse(&mut tcp, Some("220 hello"), offer, injected).await;
             }
             if let Ok(mut tls) = acceptor.accept(tcp).await {
@@ -251,7 +283,7 @@ mod tests {
     }
 
     fn server_at(port: u16, security: Security, authority: Option<&[u8]>) -> MailServer {
-        MailServer::new("localhost".to_owned(), port, security, authority).unwrap()
+        MailServer::new("localhost".to_owned(), port, security, None, authority).unwrap()
     }
 
     #[tokio::test]
@@ -274,6 +306,15 @@ mod tests {
             };
             assert_eq!(commands.await.unwrap(), expected);
         }
+    }
+
+    #[tokio::test]
+    async fn starttls_has_no_case() {
+        let (port, authority, commands) =
+            serve_offering(Security::Starttls, "250-mail\r\n250 starttls", "").await;
+        let server = server_at(port, Security::Starttls, Some(&authority));
+        drop(server.connect(&ReplyLog::default()).await.unwrap());
+        assert_eq!(commands.await.unwrap(), ["EHLO", "STARTTLS", "TLS EHLO"]);
     }
 
     #[tokio::test]

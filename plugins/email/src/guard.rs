@@ -1,8 +1,10 @@
 //! Guards the SMTP library against the mail server.
 //!
 //! lettre 0.11.23 reads a line of any length before lettre looks at the length, and panics on a
-//! blank line in the answer to EHLO (RUSTSEC-2026-0562). [`GuardedStream`] stands between the
-//! connection and lettre, behind TLS, and hands over one line at a time.
+//! blank line in the answer to EHLO (RUSTSEC-2026-0562). lettre fails on replies without a text, which is optional
+//! (RFC 5321, section 4.2), after the server has taken a mail too; and knows keywords of EHLO in upper case only (section
+//! 2.4). [`GuardedStream`] stands between the connection and lettre, behind TLS, and hands over one line at a time, in the
+//! form that lettre reads.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,6 +31,9 @@ const MOST_REPLIES: usize = 20;
 
 /// Bytes taken from the connection at once.
 const CHUNK: usize = 4 << 10;
+
+/// The text of a line that has none, for lettre. No keyword of EHLO has this name.
+const NO_TEXT: &str = "OK";
 
 /// A greeting for lettre, which expects one behind STARTTLS; RFC 3207 has none there.
 const NO_GREETING: &[u8] = b"220 TLS\r\n";
@@ -74,6 +79,8 @@ struct Guard<S> {
     total: usize,
     /// Lines received since the last command.
     lines: usize,
+    /// Whether the last command was EHLO.
+    is_hello: bool,
 }
 
 impl<S> GuardedStream<S> {
@@ -95,6 +102,7 @@ impl<S> GuardedStream<S> {
             line: (line.to_vec(), 0),
             total: 0,
             lines: 0,
+            is_hello: false,
         })))
     }
 
@@ -140,9 +148,11 @@ impl<S: AsyncRead + Unpin> Guard<S> {
                     let what = format!("it sent a reply of more than {MOST_LINES} lines");
                     return Poll::Ready(Err(bad_data(what)));
                 }
-                let line = harmless_line(&line)?;
+                if line.len() > LONGEST_LINE {
+                    return Poll::Ready(Err(too_long()));
+                }
                 self.log.add(&line);
-                self.line = (line, 0);
+                self.line = (plain_line(&line, self.is_hello), 0);
                 continue;
             }
             if self.received.len() > LONGEST_LINE {
@@ -166,20 +176,32 @@ impl<S: AsyncRead + Unpin> Guard<S> {
     }
 }
 
-/// A line without trailing blanks. A keyword of EHLO that is only blanks becomes an empty one,
-/// which lettre skips.
-fn harmless_line(line: &[u8]) -> io::Result<Vec<u8>> {
-    if line.len() > LONGEST_LINE {
-        return Err(too_long());
+/// A line of a reply in the form that lettre reads: the code, `-` or a space, and a text without blanks at its end. Keywords
+/// of EHLO become upper case, and `AUTH=PLAIN`, the form before RFC 2554, becomes `AUTH PLAIN`. Another line stays.
+fn plain_line(line: &[u8], is_hello: bool) -> Vec<u8> {
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim_end();
+    let Some((code, rest)) = line.split_at_checked(3) else {
+        return format!("{line}\r\n").into_bytes();
+    };
+    if !code.bytes().all(|byte| byte.is_ascii_digit()) {
+        return format!("{line}\r\n").into_bytes();
     }
-    let text = String::from_utf8_lossy(line);
-    let (code, words) = text.split_at(text.floor_char_boundary(4));
-    Ok(format!(
-        "{}{}\r\n",
-        code.trim_end_matches(['\r', '\n']),
-        words.trim_end()
-    )
-    .into_bytes())
+    let (mark, text) = match rest.strip_prefix('-') {
+        Some(text) => ('-', text),
+        None => (' ', rest),
+    };
+    let mut text = text.trim().to_owned();
+    if is_hello {
+        text.make_ascii_uppercase();
+        if let Some(mechanisms) = text.strip_prefix("AUTH=") {
+            text = format!("AUTH {mechanisms}");
+        }
+    }
+    if text.is_empty() {
+        NO_TEXT.clone_into(&mut text);
+    }
+    format!("{code}{mark}{text}\r\n").into_bytes()
 }
 
 fn too_long() -> io::Error {
@@ -207,6 +229,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.with(|guard| {
+            // The rest of a command that is written in parts is no other command.
+            let is_rest = guard.is_hello && guard.lines == 0;
+            guard.is_hello = is_rest || bytes.starts_with(b"EHLO");
             guard.lines = 0;
             Pin::new(&mut guard.connection).poll_write(context, bytes)
         })
@@ -238,20 +263,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_keeps_its_code_and_loses_trailing_blanks() {
+    fn a_line_keeps_its_code_and_has_a_text() {
         for (line, kept) in [
             ("250-SIZE 100\r\n", "250-SIZE 100\r\n"),
-            ("250-   \r\n", "250-\r\n"),
-            ("250-\u{a0}\u{2003}\n", "250-\r\n"),
-            ("250 HELP \t\n", "250 HELP\r\n"),
-            ("250\r\n", "250\r\n"),
-            ("250 \r\n", "250 \r\n"),
+            ("250-   \r\n", "250-OK\r\n"),
+            ("250-\u{a0}\u{2003}\n", "250-OK\r\n"),
+            ("250 Help \t\n", "250 Help\r\n"),
+            ("250\r\n", "250 OK\r\n"),
+            ("250 \r\n", "250 OK\r\n"),
+            ("250\tfine\n", "250 fine\r\n"),
             ("\n", "\r\n"),
+            ("25\r\n", "25\r\n"),
             ("€€\n", "€€\r\n"),
+            ("2€\n", "2€\r\n"),
         ] {
-            let got = harmless_line(line.as_bytes()).expect(line);
+            let got = plain_line(line.as_bytes(), false);
             assert_eq!(String::from_utf8_lossy(&got), kept, "{line:?}");
         }
-        assert!(harmless_line(&[b'a'; LONGEST_LINE + 1]).is_err());
+    }
+
+    #[test]
+    fn keywords_of_ehlo_are_upper_case() {
+        for (line, kept) in [
+            ("250-auth Plain login\r\n", "250-AUTH PLAIN LOGIN\r\n"),
+            ("250 starttls\r\n", "250 STARTTLS\r\n"),
+            ("250-AUTH=PLAIN LOGIN\r\n", "250-AUTH PLAIN LOGIN\r\n"),
+            ("250 auth=\r\n", "250 AUTH \r\n"),
+            ("250-\r\n", "250-OK\r\n"),
+        ] {
+            let got = plain_line(line.as_bytes(), true);
+            assert_eq!(String::from_utf8_lossy(&got), kept, "{line:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `settings` holds addresses and the mail server, `threads` says which mails a report needs, `message`
 //! composes one. `transport` delivers: `smtp`
-//! over a `connection`, whose incoming data `guard` bounds, or `sendmail`.
+//! over a `connection` to the address that wins a `race`, whose incoming data `guard` bounds, after a `login`, or `sendmail`.
 //! The same report always gives the same message, byte for byte. The Message-ID is the same too,
 //! so mail programs recognize a message that arrives twice.
 #![forbid(unsafe_code)]
@@ -11,7 +11,9 @@
 mod connection;
 mod guard;
 mod letter;
+mod login;
 mod message;
+mod race;
 mod sendmail;
 mod settings;
 mod smtp;
@@ -27,6 +29,7 @@ use lettre::Address;
 use message::Composer;
 pub use settings::{
     Credentials, Error, Security, Settings, SmtpServer, Templates, Transport, check_address,
+    is_hello,
 };
 use threads::Thread;
 use transport::MailTransport;

@@ -3,8 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use lettre::Address;
-use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
-use lettre::message::{Body, Mailbox, Message, MultiPart, SinglePart};
+use lettre::message::header::{
+    ContentTransferEncoding, ContentType, HeaderName, HeaderValue, Headers, To,
+};
+use lettre::message::{Body, Mailbox, Mailboxes, Message, MultiPart, SinglePart};
 use urldb_protocol::{Envelope, Remembered};
 use urldb_render::{MailBody, Renderer, Scope, mail_body, one_line, shorten};
 
@@ -132,9 +134,7 @@ impl Composer {
             let id = format!("<{}>", opening.message_id);
             builder = builder.in_reply_to(id.clone()).references(id);
         }
-        for to in &self.to {
-            builder = builder.to(to.clone());
-        }
+        builder = builder.raw_header(recipients(&self.to));
         // No encoded body can contain `=_`, so no body can contain its own boundary.
         let parts = MultiPart::alternative()
             .boundary(format!("=_{}", token(envelope.tells())))
@@ -182,6 +182,25 @@ fn quoted(mailbox: &Mailbox) -> Option<String> {
     let is_plain = |char: char| matches!(char, ' '..='~') && !matches!(char, '"' | '\\');
     let is_short = name.len() <= LONGEST_TOKEN;
     (is_short && name.chars().all(is_plain)).then(|| format!("\"{name}\" <{}>", mailbox.email))
+}
+
+/// The header `To`, with a line for each recipient: a line has at most 998 bytes (RFC 5322, section 2.1.1), and the library
+/// divides lines within names only.
+fn recipients(to: &[Mailbox]) -> HeaderValue {
+    let encoded = |mailbox: &Mailbox| {
+        let mut headers = Headers::new();
+        headers.set(To::from(Mailboxes::from(mailbox.clone())));
+        let header = headers.to_string();
+        header.trim_start_matches("To: ").trim_end().to_owned()
+    };
+    let lines: Vec<String> = to.iter().map(encoded).collect();
+    // The library reads its own form of the header, for the addresses.
+    let addresses: Vec<String> = to.iter().map(|to| to.email.to_string()).collect();
+    HeaderValue::dangerous_new_pre_encoded(
+        HeaderName::new_from_ascii_str("To"),
+        addresses.join(", "),
+        lines.join(",\r\n "),
+    )
 }
 
 fn raw_header(name: &'static str, value: String) -> HeaderValue {

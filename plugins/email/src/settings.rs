@@ -1,7 +1,7 @@
 //! The settings of the email notifier: addresses, mail server, templates.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use urldb_files::Root;
 
@@ -46,6 +46,9 @@ pub struct SmtpServer {
     pub port: u16,
     /// The protection of the connection.
     pub security: Security,
+    /// The name of this machine in EHLO: a domain name, or an address literal. If absent, the qualified name of the
+    /// machine, or else the address of the connection.
+    pub hello: Option<String>,
     /// User and password, if the server wants a login.
     pub credentials: Option<Credentials>,
     /// PEM of certificate authorities that are trusted in addition to those of the system.
@@ -163,10 +166,62 @@ pub(crate) fn mailbox(text: &str) -> Result<Mailbox, Error> {
     Ok(mailbox)
 }
 
+/// Whether EHLO can have the text: a domain name or an address literal, such as `[192.0.2.1]` or `[IPv6:2001:db8::1]`
+/// (RFC 5321, section 4.1.3).
+pub fn is_hello(text: &str) -> bool {
+    let Some(literal) = text.strip_prefix('[') else {
+        return is_domain(text);
+    };
+    let literal = literal.strip_suffix(']').unwrap_or_default();
+    match literal.strip_prefix("IPv6:") {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => literal.parse::<Ipv4Addr>().is_ok(),
+    }
+}
+
+/// Whether the whole Internet may look up the name, as far as its form tells.
+pub(crate) fn is_qualified(name: &str) -> bool {
+    const LOCAL: [&str; 5] = ["internal", "lan", "local", "localdomain", "localhost"];
+    let top = name.rsplit_once('.').map(|(_, top)| top);
+    is_domain(name) && top.is_some_and(|top| !LOCAL.contains(&top))
+}
+
+fn is_domain(name: &str) -> bool {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-';
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.chars().all(is_plain)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let mut labels = name.split('.');
+    name.len() <= 253 && labels.all(is_label) && name.parse::<Ipv4Addr>().is_err()
+}
+
 /// Whether connections to `server` stay on this machine.
 pub(crate) fn is_loopback(server: &str) -> bool {
     match server.parse::<IpAddr>() {
         Ok(address) => address.is_loopback(),
         Err(_) => server.eq_ignore_ascii_case("localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_without_a_public_domain_is_not_qualified() {
+        for (name, is_one) in [
+            ("watch.example.org", true),
+            ("vm", false),
+            ("vm.localdomain", false),
+            ("vm.local", false),
+            ("my_vm.example.org", false),
+            ("vm.", false),
+            ("127.0.0.1", false),
+        ] {
+            assert_eq!(is_qualified(name), is_one, "{name}");
+        }
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use lettre::transport::smtp::Error as SmtpError;
-use lettre::transport::smtp::authentication::{Credentials as LoginData, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
 use tokio::time::timeout;
@@ -16,6 +15,7 @@ use urldb_text::register_secret;
 use crate::connection::{self, MailServer, SendError};
 use crate::guard::ReplyLog;
 use crate::letter::{Letter, Recipient};
+use crate::login::log_in;
 use crate::settings::{Credentials, Error, Security, SmtpServer};
 
 /// Time for the goodbye, after the last message was taken.
@@ -30,7 +30,7 @@ const CLOSING: u16 = 421;
 
 pub(crate) struct Smtp {
     mail_server: MailServer,
-    credentials: Option<LoginData>,
+    credentials: Option<Credentials>,
     /// `server:port`, for messages.
     name: String,
     /// `server:port, STARTTLS, user NAME`, for people.
@@ -82,6 +82,7 @@ impl Smtp {
             host,
             port,
             security,
+            hello,
             credentials,
             authorities,
             timeout,
@@ -100,9 +101,8 @@ impl Smtp {
             login_advice: credentials.as_ref().map(advice),
             name,
             timeout,
-            mail_server: MailServer::new(host, port, security, authorities.as_deref())?,
-            credentials: credentials
-                .map(|Credentials { user, password, .. }| LoginData::new(user, password)),
+            mail_server: MailServer::new(host, port, security, hello, authorities.as_deref())?,
+            credentials,
         })
     }
 
@@ -228,8 +228,7 @@ impl Smtp {
         if session.connection.is_none() {
             let mut connection = self.mail_server.connect(&session.replies).await?;
             if let Some(credentials) = &self.credentials {
-                let login = connection.auth(DEFAULT_MECHANISMS, credentials).await;
-                login.map_err(SendError::Login)?;
+                log_in(&mut connection, credentials).await?;
             }
             session.connection = Some(connection);
         }
@@ -284,11 +283,11 @@ impl Smtp {
                 advice: self.login_advice.clone(),
                 ..retry(format!("{name} refused the login"))
             },
-            SendError::Login(error) if error.is_client() => Outage {
+            SendError::NoLogin | SendError::EndlessLogin => Outage {
                 failed: true,
                 advice: Some("check `server`, `port`, `tls` and `user`".to_owned()),
                 is_unsaid: true,
-                ..retry(format!("cannot log in to {name}: {}", words(error)))
+                ..retry(format!("cannot log in to {name}: {error}"))
             },
             SendError::Login(error) | SendError::Smtp(error) if error.is_transient() => Outage {
                 wait: Some(PUT_OFF),
@@ -296,13 +295,23 @@ impl Smtp {
             },
             SendError::Smtp(error) if error.is_permanent() => Outage {
                 failed: true,
-                advice: Some("check `server` and `port`".to_owned()),
+                advice: Some(refusal_advice(error).to_owned()),
                 ..retry(format!("{name} takes no mail: {}", words(error)))
             },
             SendError::Login(error) | SendError::Smtp(error) => {
                 retry(format!("cannot send through {name}: {}", words(error)))
             }
         }
+    }
+}
+
+/// Advice about the refusal of a session: 501 and 504 are about the name in EHLO.
+fn refusal_advice(error: &SmtpError) -> &'static str {
+    match error.status().map(u16::from) {
+        Some(501 | 504) => {
+            "set `hello` to the name of this machine that the server can look up, or to its address, such as [192.0.2.1]"
+        }
+        _ => "check `server` and `port`",
     }
 }
 

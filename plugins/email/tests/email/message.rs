@@ -128,6 +128,56 @@ async fn the_header_is_what_mail_programs_expect() {
     );
 }
 
+/// A line has at most 998 bytes, and better 78 (RFC 5322, section 2.1.1), whoever gets the mail.
+#[tokio::test]
+async fn no_line_of_a_header_is_long() {
+    let plain = |number: usize| format!("recipient-{number}@data.example.org");
+    for to in [
+        (1..=60).map(plain).collect::<Vec<_>>(),
+        (1..=1_000).map(plain).collect(),
+        (1..=60)
+            .map(|number| format!("Ada <{}>", plain(number)))
+            .collect(),
+        (1..=60)
+            .map(|number| format!("\"Ad\u{e4} S, Dr.\" <{}>", plain(number)))
+            .collect(),
+        vec![
+            format!("{} <{}>", "Ada ".repeat(300).trim(), plain(1)),
+            plain(2),
+        ],
+        vec![format!("{} <{}>", "\u{c4}d\u{e4}".repeat(300), plain(1))],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = Root::new(folder.path(), "the mail");
+        let with_names = Settings {
+            to: to.clone(),
+            from: to[0].clone(),
+            ..settings(Transport::Folder(folder.clone()))
+        };
+        let email = EmailNotifier::new(with_names, templates()).unwrap();
+        let results = deliver(&email, &envelope()).await;
+        assert_eq!(results.len(), to.len());
+        assert!(
+            results
+                .iter()
+                .all(|result| result.outcome == DeliveryOutcome::Delivered),
+            "{results:?}"
+        );
+        let mut files = fs::read_dir(folder.path()).unwrap();
+        let message = fs::read(files.next().unwrap().unwrap().path()).unwrap();
+        let mail = mail_of(&message);
+        let text = String::from_utf8(message).unwrap();
+        let (head, _) = text.split_once("\r\n\r\n").unwrap();
+        let longest = head.lines().max_by_key(|line| line.len()).unwrap();
+        // The library divides no line between a long name and its address.
+        let limit = if to.len() > 2 { 78 } else { 998 };
+        assert!(longest.len() <= limit, "{longest}");
+        assert!(head.lines().all(|line| !line.trim().is_empty()), "{head}");
+        let addresses = mail.header("To").matches("@data.example.org").count();
+        assert_eq!(addresses, to.len(), "{head}");
+    }
+}
+
 #[tokio::test]
 async fn the_same_report_is_the_same_message() {
     let first = raw_with(&envelope(), templates()).await;
@@ -366,6 +416,7 @@ fn a_password_never_travels_unencrypted_nor_is_it_printed() {
             host: server.to_owned(),
             port: 25,
             security,
+            hello: None,
             credentials: Some(Credentials {
                 user: "me".to_owned(),
                 password: "hunter2".to_owned(),

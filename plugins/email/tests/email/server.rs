@@ -19,6 +19,8 @@ pub(crate) struct SmtpReplies {
     pub(crate) greeting: &'static str,
     pub(crate) ehlo: &'static str,
     pub(crate) auth: &'static str,
+    /// The replies to the lines of a login behind the command.
+    pub(crate) lines: &'static [&'static str],
     pub(crate) mail: &'static str,
     pub(crate) rcpt: &'static str,
     /// The reply to `RCPT TO:<bob@…>`, if it differs.
@@ -34,6 +36,7 @@ impl Default for SmtpReplies {
             greeting: "220 mail.example.org ready",
             ehlo: "250 mail.example.org",
             auth: "235 welcome",
+            lines: &[],
             mail: "250 fine",
             rcpt: "250 fine",
             bob: None,
@@ -138,7 +141,20 @@ fn converse<S: Read + Write>(
         session.commands.push(command.clone());
         let reply = match word.as_str() {
             "EHLO" => replies.ehlo,
-            "AUTH" => replies.auth,
+            "AUTH" => {
+                let (last, prompts) = replies.lines.split_last().unwrap_or((&replies.auth, &[]));
+                for prompt in [replies.auth]
+                    .iter()
+                    .chain(prompts)
+                    .take(replies.lines.len())
+                {
+                    answer(&mut stream, handle, prompt)?;
+                    let mut line = String::new();
+                    stream.read_line(&mut line)?;
+                    session.commands.push(line.trim_end().to_owned());
+                }
+                last
+            }
             "MAIL" => {
                 recipients.clear();
                 replies.mail

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::{deliver, deliver_to, envelope, settings, templates};
 use crate::mime::mail_of;
 use crate::server::{CLOSE, Server, SmtpReplies};
-use urldb_email::{Credentials, EmailNotifier, Security, SmtpServer, Transport};
+use urldb_email::{Credentials, EmailNotifier, Security, SmtpServer, Transport, is_hello};
 use urldb_protocol::{Delivery, DeliveryOutcome, Notifier, Scope};
 
 /// A way to `port` of this machine, without TLS.
@@ -25,6 +25,7 @@ fn with(
         host: "127.0.0.1".to_owned(),
         port,
         security,
+        hello: None,
         credentials,
         authorities: None,
         timeout,
@@ -188,10 +189,9 @@ async fn nobody_listening_is_tried_again() {
 
 #[tokio::test]
 async fn nonsense_is_tried_again() {
-    for greeting in ["SSH-2.0-OpenSSH_9.9", "220", "999 \u{0}"] {
+    for greeting in ["SSH-2.0-OpenSSH_9.9", "22", "999 \u{0}"] {
         let server = Server::start(SmtpReplies {
             greeting,
-            ehlo: "250 ",
             ..SmtpReplies::default()
         });
         let report = send_to(&server, None).await;
@@ -225,6 +225,218 @@ async fn a_blank_line_in_the_answer_to_ehlo_does_no_harm() {
             report.message
         );
     }
+}
+
+/// The text of a reply is optional (RFC 5321, section 4.2). A mail that the server has taken is never sent again.
+#[tokio::test]
+async fn a_reply_needs_no_text() {
+    type Set = fn(&mut SmtpReplies);
+    let stages: [(&str, Set); 10] = [
+        ("greeting", |replies| replies.greeting = "220"),
+        ("greeting of two lines", |replies| {
+            replies.greeting = "220-\r\n220";
+        }),
+        ("EHLO", |replies| replies.ehlo = "250"),
+        ("EHLO of two lines", |replies| replies.ehlo = "250-\r\n250"),
+        ("MAIL", |replies| replies.mail = "250"),
+        ("RCPT", |replies| replies.rcpt = "250"),
+        ("DATA", |replies| replies.data = "354"),
+        ("the final dot", |replies| replies.end = "250"),
+        ("the final dot, in two lines", |replies| {
+            replies.end = "250-\r\n250";
+        }),
+        ("QUIT", |replies| replies.quit = "221"),
+    ];
+    let mut all = SmtpReplies::default();
+    for (stage, set) in stages {
+        let mut replies = SmtpReplies::default();
+        set(&mut replies);
+        set(&mut all);
+        let server = Server::start(replies);
+        let result = send_to(&server, None).await;
+        assert_eq!(
+            result.outcome,
+            DeliveryOutcome::Delivered,
+            "{stage}: {result:?}"
+        );
+        assert_eq!(server.received().accepted.len(), 1, "{stage}");
+        assert!(server.is_left_alone(), "{stage}");
+    }
+    let server = Server::start(all);
+    let result = send_to(&server, None).await;
+    assert_eq!(result.outcome, DeliveryOutcome::Delivered, "{result:?}");
+    // A refusal needs none either, and is one still.
+    for (reply, outcome) in [
+        ("550", DeliveryOutcome::Failed),
+        ("550-\r\n550", DeliveryOutcome::Failed),
+        ("450", DeliveryOutcome::Retry),
+    ] {
+        type Refuse = fn(&mut SmtpReplies, &'static str);
+        let stages: [Refuse; 4] = [
+            |replies, reply| replies.mail = reply,
+            |replies, reply| replies.rcpt = reply,
+            |replies, reply| replies.data = reply,
+            |replies, reply| replies.end = reply,
+        ];
+        for set in stages {
+            let mut replies = SmtpReplies::default();
+            set(&mut replies, reply);
+            let server = Server::start(replies);
+            let result = send_to(&server, None).await;
+            assert_eq!(result.outcome, outcome, "{reply}: {result:?}");
+            assert_eq!(result.scope, Scope::Delivery, "{reply}: {result:?}");
+            assert!(server.received().accepted.is_empty(), "{reply}");
+        }
+    }
+}
+
+/// Keywords of EHLO have no case (RFC 5321, section 2.4), and `AUTH=` is the form before RFC 2554.
+#[tokio::test]
+async fn a_login_is_recognized_in_each_spelling() {
+    const PROMPTS: [&str; 2] = ["334 VXNlcm5hbWU6", "334 UGFzc3dvcmQ6"];
+    let by_login = ["AUTH LOGIN", "bWU=", "aHVudGVyMg=="];
+    let plain = "AUTH PLAIN AG1lAGh1bnRlcjI=";
+    for (ehlo, auth, lines, commands) in [
+        ("250-mail\r\n250 auth plain", "235", &[][..], &[plain][..]),
+        ("250-mail\r\n250 AUTH=PLAIN", "235 fine", &[], &[plain]),
+        (
+            "250-mail\r\n250 AUTH=LOGIN PLAIN",
+            "235 fine",
+            &[],
+            &[plain],
+        ),
+        (
+            "250-AUTH=\r\n250 Auth Login",
+            PROMPTS[0],
+            &[PROMPTS[1], "235"],
+            &by_login,
+        ),
+        // Prompts of other servers: other words, no base64, nothing.
+        (
+            "250-mail\r\n250 AUTH LOGIN",
+            "334 dXNlcg==",
+            &["334 cGFzcw==", "235 fine"],
+            &by_login,
+        ),
+        (
+            "250-mail\r\n250 AUTH LOGIN",
+            "334 Who are you?",
+            &["334 \u{e4}", "235 fine"],
+            &by_login,
+        ),
+        (
+            "250-mail\r\n250 AUTH LOGIN",
+            "334",
+            &["334 ", "235"],
+            &by_login,
+        ),
+        // Without the response in the command.
+        (
+            "250-mail\r\n250 AUTH PLAIN",
+            "334",
+            &["235 fine"],
+            &[plain, "AG1lAGh1bnRlcjI="],
+        ),
+    ] {
+        let server = Server::start(SmtpReplies {
+            ehlo,
+            auth,
+            lines,
+            ..SmtpReplies::default()
+        });
+        let result = send_to(&server, Some(password())).await;
+        assert_eq!(
+            result.outcome,
+            DeliveryOutcome::Delivered,
+            "{ehlo:?}: {result:?}"
+        );
+        let sent = server.received().commands;
+        assert_eq!(sent[1..=commands.len()], *commands, "{ehlo:?}");
+    }
+    for (auth, lines, scope) in [
+        ("535", &[][..], "refused the login"),
+        ("334 ", &["535"], "refused the login"),
+        (
+            "334 ",
+            &["334 ", "334 "],
+            "asks for more than a user and a password",
+        ),
+    ] {
+        let server = Server::start(SmtpReplies {
+            ehlo: "250-mail\r\n250 AUTH LOGIN",
+            auth,
+            lines,
+            ..SmtpReplies::default()
+        });
+        let result = send_to(&server, Some(password())).await;
+        assert_eq!(result.outcome, DeliveryOutcome::Failed, "{result:?}");
+        assert!(result.message.contains(scope), "{result:?}");
+    }
+}
+
+/// The name in EHLO is one of the settings, or qualified, or an address (RFC 5321, section 4.1.4).
+#[tokio::test]
+async fn the_name_in_ehlo_is_complete() {
+    let hello = async |host: &str, listener: TcpListener, hello: Option<&str>| {
+        let server = Server::serve(listener, SmtpReplies::default(), Ok);
+        let transport = Transport::Smtp(SmtpServer {
+            host: host.to_owned(),
+            port: server.port,
+            security: Security::None,
+            hello: hello.map(str::to_owned),
+            credentials: None,
+            authorities: None,
+            timeout: Duration::from_secs(20),
+        });
+        let result = deliver_one(&email(transport)).await;
+        assert_eq!(result.outcome, DeliveryOutcome::Delivered, "{result:?}");
+        server.received().commands.remove(0)
+    };
+    let v4 = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = hello("127.0.0.1", v4(), None).await;
+    assert!(
+        own == "EHLO [127.0.0.1]" || own.contains('.') && !own.contains('['),
+        "{own}"
+    );
+    if let Ok(listener) = TcpListener::bind("[::1]:0") {
+        let own = hello("::1", listener, None).await;
+        assert!(
+            own == "EHLO [IPv6:::1]" || own.contains('.') && !own.contains('['),
+            "{own}"
+        );
+    }
+    for name in ["watch.example.org", "[192.0.2.1]", "[IPv6:2001:db8::1]"] {
+        assert_eq!(
+            hello("127.0.0.1", v4(), Some(name)).await,
+            format!("EHLO {name}")
+        );
+    }
+    for (text, is_one) in [
+        ("localhost", true),
+        ("a-1.Example.org", true),
+        ("[192.0.2.1]", true),
+        ("[IPv6:::1]", true),
+        ("", false),
+        ("a b", false),
+        ("a.b\r\nQUIT", false),
+        ("192.0.2.1", false),
+        ("[::1]", false),
+        ("[IPv6:192.0.2.1]", false),
+        ("[192.0.2.1", false),
+        ("-a.example.org", false),
+        ("a..b", false),
+        ("a_b.example.org", false),
+        ("b\u{fc}ro.example.org", false),
+    ] {
+        assert_eq!(is_hello(text), is_one, "{text:?}");
+    }
+    // A server that wants another name says so in a way that people can mend.
+    let server = Server::start(SmtpReplies {
+        ehlo: "504 need a fully-qualified hostname",
+        ..SmtpReplies::default()
+    });
+    let advice = send_to(&server, None).await.advice.unwrap();
+    assert!(advice.contains("`hello`"), "{advice}");
 }
 
 /// A server that sends `bytes` for ever, after its greeting and the first command if `polite`.
