@@ -88,9 +88,18 @@ fn move_link(from: &Path, to: &Path, _: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Removes the folder unless the user has put files there.
-pub(super) fn remove_if_empty(dir: &Path) {
-    // A folder that stays does no harm.
+/// Removes the folder [`BEFORE`], and the shim's links in it to the files beside it, unless a hook or a file of the user's is
+/// there.
+pub(super) fn remove_before(dir: &Path) {
+    let is_used = Hook::ALL.iter().any(|hook| exists(&dir.join(hook.name())));
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    for entry in entries.filter(|_| !is_used) {
+        let beside = Path::new("..").join(entry.file_name());
+        if fs::read_link(entry.path()).is_ok_and(|target| target == beside) {
+            // A link or a folder that stays does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
     let _ = fs::remove_dir(dir);
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::command::output;
 use super::hook::{Hook, MARK, split_project_lines};
 use super::hook_files::{
-    BEFORE, exists, find_hook, has_before, is_executable, move_hook, remove_hook, remove_if_empty,
+    BEFORE, exists, find_hook, has_before, is_executable, move_hook, remove_before, remove_hook,
     write_shim,
 };
 use super::managers::{HookManager, names_urldb};
@@ -109,7 +109,7 @@ impl Repository {
             } else if has_before(hook, &dir) {
                 let before = dir.join(BEFORE).join(hook.name());
                 move_hook(&before, &file).with_context(failed)?;
-                remove_if_empty(&dir.join(BEFORE));
+                remove_before(&dir.join(BEFORE));
             } else {
                 remove_hook(&file).with_context(failed)?;
             }
@@ -320,7 +320,7 @@ impl Plan {
             (Installation::Chained { hook, before }, Some(_)) => {
                 if exists(before) {
                     let moved = move_hook(before, hook);
-                    before.parent().map(remove_if_empty);
+                    before.parent().map(remove_before);
                     moved
                 } else {
                     Ok(())

@@ -127,6 +127,120 @@ fn a_hook_that_was_there_keeps_its_name() {
     assert!(!sandbox.top.join(".git/hooks/pre-merge-commit").exists());
 }
 
+/// Writes files beside a hook: the rules that it reads, and the commands that it runs.
+fn write_beside(sandbox: &Sandbox) {
+    sandbox.write_hook("pre-commit.d/10-secrets", "#!/bin/sh\ntest ! -e secret\n");
+    sandbox.write_hook("lib.sh", "judge() { test ! -e secret; }\n");
+    sandbox.write_hook("rules", "secret\n");
+}
+
+/// A hook that finds files beside itself stops what it stopped, in whatever way it finds them.
+#[test]
+fn a_hook_that_was_there_finds_the_files_beside_it() {
+    for (way, hook) in [
+        (
+            "$0.d",
+            "#!/bin/sh\nfor check in \"$0.d\"/*; do \"$check\" || exit 1; done\n",
+        ),
+        (
+            "options",
+            "#!/bin/sh -e\nfor check in \"$0.d\"/*; do \"$check\"; done\ntrue\n",
+        ),
+        (
+            "env",
+            "#!/usr/bin/env bash\nset -e\nrun-parts() { \"$1/10-secrets\"; }\nrun-parts \"$0.d\"\n",
+        ),
+        (
+            "dirname",
+            "#! /bin/sh\n. \"$(dirname \"$0\")/lib.sh\"\njudge\n",
+        ),
+        (
+            "folder",
+            "#!/bin/bash\ncd \"${0%/*}\" && source ./lib.sh && cd ../.. && judge\n",
+        ),
+        (
+            "above",
+            "#!/bin/sh\ncd \"$(dirname \"$0\")/../..\" && test ! -e secret\n",
+        ),
+        (
+            "BASH_SOURCE",
+            "#!/bin/bash\nmain() { source \"$(dirname \"${BASH_SOURCE[0]}\")/lib.sh\"; judge; }\n\
+             if [[ ${BASH_SOURCE[0]} == \"$0\" ]]; then main \"$@\"; fi\n",
+        ),
+        (
+            "another program",
+            "#!/usr/bin/env -S sh -e\nfor check in \"$0.d\"/*; do \"$check\"; done\n",
+        ),
+        (
+            "no interpreter",
+            "for check in \"$0.d\"/*; do \"$check\" || exit 1; done\n",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let committer = Committer::new(&sandbox);
+        write_beside(&sandbox);
+        sandbox.write_hook("pre-commit", hook);
+        let stops = || {
+            sandbox.write("secret", "");
+            let stopped = !committer.commit();
+            fs::remove_file(sandbox.top.join("secret")).unwrap();
+            stopped && committer.commit()
+        };
+        assert!(stops(), "{way}: the test itself");
+        let before = sandbox.read(".git/hooks/pre-commit");
+        install(&sandbox).unwrap();
+        assert!(stops(), "{way}");
+        // A file that comes later is found too.
+        fs::remove_file(sandbox.top.join(".git/hooks/pre-commit.d/10-secrets")).unwrap();
+        sandbox.write_hook("pre-commit.d/10-secrets", "#!/bin/sh\ntest ! -e secret\n");
+        assert!(stops(), "{way}");
+        sandbox.repository().uninstall_hooks(&sandbox.top).unwrap();
+        assert_eq!(sandbox.read(".git/hooks/pre-commit"), before, "{way}");
+        assert!(
+            !sandbox.top.join(".git/hooks/before-urldb").exists(),
+            "{way}"
+        );
+    }
+}
+
+/// A script sees the name that git called, its arguments, and its own exit code is the commit's.
+#[test]
+fn a_script_that_was_there_has_its_former_name() {
+    let sandbox = Sandbox::new();
+    let committer = Committer::new(&sandbox);
+    let script = "#!/bin/sh\necho \"$0 $# $*\" >> log\n";
+    sandbox.write_hook("pre-commit", script);
+    let alone = committer.logged();
+    assert_eq!(alone, ".git/hooks/pre-commit 0 \n");
+    install(&sandbox).unwrap();
+    assert_eq!(
+        committer.logged(),
+        format!("{alone}urldb -C . hook run pre-commit\n")
+    );
+    // A hook of another event stays out of the folder of former hooks, and a link resolves as before.
+    fs::create_dir_all(sandbox.top.join("scripts")).unwrap();
+    sandbox.write("scripts/rules", "");
+    sandbox.write(
+        "scripts/hook",
+        "#!/bin/sh\ncd \"$(dirname \"$(readlink -f \"$0\")\")\" && ls rules >> ../log\n",
+    );
+    make_executable(&sandbox.top.join("scripts/hook"));
+    sandbox.repository().uninstall_hooks(&sandbox.top).unwrap();
+    let hook = sandbox.top.join(".git/hooks/pre-commit");
+    fs::remove_file(&hook).unwrap();
+    std::os::unix::fs::symlink("../../scripts/hook", &hook).unwrap();
+    assert_eq!(committer.logged(), "rules\n");
+    install(&sandbox).unwrap();
+    assert_eq!(
+        committer.logged(),
+        "rules\nurldb -C . hook run pre-commit\n"
+    );
+    assert_eq!(
+        committer.logged(),
+        "rules\nurldb -C . hook run pre-commit\n"
+    );
+}
+
 /// Git runs hooks at the top.
 #[test]
 fn each_project_below_the_top_is_served() {
