@@ -122,6 +122,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     } else {
         counts.exit_code()
     };
+    if let Some(uncommitted) = &mut uncommitted {
+        uncommitted.add_lists();
+    }
     let found = uncommitted.map(UncommittedChanges::into_files);
     written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {

@@ -85,21 +85,30 @@ pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
 /// Runs `git` to its end: an interrupted one leaves half a work tree. A signal waits for git, and Ctrl-C in the
 /// terminal does not reach it. If this process is killed, git goes on: its input and output are files.
 pub(super) fn run_whole(git: &mut Command, input: &[u8]) -> Result<Output> {
-    let mut run = || {
-        let [mut stdin, mut stdout, mut stderr] = temporary_files()?;
-        stdin.write_all(input)?;
-        stdin.rewind()?;
-        git.stdin(stdin)
-            .stdout(stdout.try_clone()?)
-            .stderr(stderr.try_clone()?);
-        let status = to_the_end(|| run_apart(git))?;
-        Ok::<_, io::Error>(Output {
-            status,
-            stdout: whole(&mut stdout)?,
-            stderr: whole(&mut stderr)?,
+    let files = [(); 3].map(|()| urldb_files::unnamed_file());
+    let [stdin, stdout, stderr] = files.map(|file| file.context("cannot make a temporary file"));
+    let [mut stdin, mut stdout, mut stderr] = [stdin?, stdout?, stderr?];
+    stdin
+        .write_all(input)
+        .and_then(|()| stdin.rewind())
+        .context("cannot write a temporary file")?;
+    git.stdin(stdin)
+        .stdout(stdout.try_clone()?)
+        .stderr(stderr.try_clone()?);
+    let status = to_the_end(|| run_apart(git)).map_err(|error| {
+        let is_of_system = error.raw_os_error().is_some();
+        let error = anyhow::Error::from(error);
+        error.context(if is_of_system {
+            CANNOT_RUN
+        } else {
+            "`git` was ended"
         })
-    };
-    run().context(CANNOT_RUN)
+    })?;
+    Ok(Output {
+        status,
+        stdout: whole(&mut stdout)?,
+        stderr: whole(&mut stderr)?,
+    })
 }
 
 /// The same command, which ends with all processes of its group when its standard input ends without a line: a killed
@@ -125,11 +134,6 @@ pub(super) fn guarded(git: &Command) -> Command {
         };
     }
     guarded
-}
-
-fn temporary_files() -> io::Result<[File; 3]> {
-    let [one, two, three] = [(); 3].map(|()| urldb_files::unnamed_file());
-    Ok([one?, two?, three?])
 }
 
 fn whole(file: &mut File) -> io::Result<Vec<u8>> {

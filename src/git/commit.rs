@@ -229,8 +229,10 @@ impl Repository {
         Ok(git)
     }
 
-    fn is_sparse(&self) -> bool {
-        self.config("core.sparseCheckout").as_deref() == Some("true")
+    /// Whether the work tree is a sparse checkout.
+    pub(super) fn is_sparse(&self) -> bool {
+        urldb_files::is_file(&self.git_dir().join("info/sparse-checkout"))
+            && self.config("core.sparseCheckout").as_deref() == Some("true")
     }
 
     /// A `git` command as the user would type it at the top of the work tree: hooks get the

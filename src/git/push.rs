@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::io::AsyncWriteExt as _;
 use urldb_process::ProcessGroup;
 
@@ -194,6 +194,8 @@ impl Repository {
     /// Runs git without a terminal to ask for a password on. At the time limit, and when `stop` is set, git and its
     /// helpers are ended.
     fn talk(&self, words: &[&str], stop: &Stop) -> Result<()> {
+        let name = words.first().copied().unwrap_or_default();
+        ensure!(!stop.is_set(), "`git {name}` was not started: interrupted");
         let mut errors = urldb_files::unnamed_file().context("cannot make a temporary file")?;
         let mut git = self.user_command()?;
         git.args(words)

@@ -97,7 +97,10 @@ impl Repository {
     /// it would add a file beside its folder.
     pub(super) fn git_update_index(&self) -> Command {
         let mut git = self.git();
-        git.args(["-c", "index.sparse=false", "update-index"]);
+        if self.is_sparse() {
+            git.args(["-c", "index.sparse=false"]);
+        }
+        git.arg("update-index");
         git
     }
 

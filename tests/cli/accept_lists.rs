@@ -291,6 +291,12 @@ fn lists_are_committed_with_the_database() {
         fs::read_to_string(repository.path("SHA256SUMS")).unwrap(),
         list("second")
     );
+    // A killed `accept --commit` leaves what `accept` leaves.
+    site.serve("/x", Reply::ok("third"));
+    repository.ok("accept -y --all");
+    repository.ok("accept -y --all --commit");
+    assert_eq!(repository.git("status --porcelain"), "");
+    assert_eq!(repository.in_head("SHA256SUMS"), list("third"));
 }
 
 #[test]

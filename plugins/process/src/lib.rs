@@ -119,7 +119,8 @@ pub fn run_apart(command: &mut std::process::Command) -> io::Result<std::process
     #[cfg(unix)]
     if wants_terminal(&child) {
         child.wait()?;
-        let text = "a hook, or the program that signs commits, reads from the terminal";
+        let text =
+            "a program that it started, such as a hook, reads from the terminal; run it yourself";
         return Err(io::Error::other(text));
     }
     child.wait()

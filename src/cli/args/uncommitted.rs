@@ -14,6 +14,7 @@ use crate::cli::Context;
 use crate::database::aliases::Aliases;
 use crate::database::lookup::url_text;
 use crate::git::{FileVersion, Repository};
+use crate::sync::locations;
 
 /// The difference between a record on disk and the last commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,6 +174,24 @@ impl<'a> UncommittedChanges<'a> {
             found.extend(listed);
         }
         Ok(found)
+    }
+
+    /// Makes the lists that own found records part of the commit.
+    pub(crate) fn add_lists(&mut self) {
+        let of_lists = |records: &UncommittedRecords| !records.listed.is_empty();
+        if !self.read.values().any(of_lists) {
+            return;
+        }
+        // A list that cannot be read has no places.
+        let Ok(lists) = locations(&self.context.config) else {
+            return;
+        };
+        for (host, records) in &self.read {
+            let places = records.listed.iter().filter_map(|it| lists.of(host, it));
+            let root = &self.context.config.root;
+            self.files
+                .extend(places.map(|(file, _)| root.join(&**file)));
+        }
     }
 
     /// The domain files on disk that may differ.
