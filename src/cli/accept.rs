@@ -86,12 +86,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     )?;
     counts.refused += refuse_same_content(&mut acceptable, args.force);
     let listed = take_listed(&mut acceptable, context)?;
-    let shows = !args.yes || !context.quiet;
     for (result, identity) in acceptable.iter().take_while(|_| !stop.is_set()) {
-        if shows {
-            show_both(result)?;
-        }
-        if args.yes || output::is_wanted("accept?")? {
+        if is_wanted(result, args, context)? {
             written.extend(accept(result, identity, context)?);
             let host = urldb_format::host_of(Path::new(&result.file));
             changed.add(&host, || result.url.clone());
@@ -117,11 +113,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     if !context.quiet {
         writeln!(output::stdout(), "{}", counts.line())?;
     }
-    let exit = if stop.is_set() {
-        ExitCode::Interrupted
-    } else {
-        counts.exit_code()
-    };
+    let exit = counts.exit_code(&stop);
     if let Some(uncommitted) = &mut uncommitted {
         uncommitted.add_lists();
     }
@@ -133,6 +125,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         commit.finish(&written, subject, exit, context)?;
     }
     Ok(exit)
+}
+
+/// Shows an answer, and asks whether it becomes the promise.
+fn is_wanted(result: &JobResult, args: &Args, context: &Context) -> io::Result<bool> {
+    if !args.yes || !context.quiet {
+        show_both(result)?;
+    }
+    Ok(args.yes || output::is_wanted("accept?")?)
 }
 
 /// The answers that may become promises; counts the other ones.

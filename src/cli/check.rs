@@ -115,9 +115,9 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         let keys = settings.sentence(str::to_owned);
         style::print_note(&format!("{FILE_NAME} changes: {keys}"));
     }
+    let selection = selection(&args.targets, changed, context)?;
     let mut outcome = execute_and_print(
-        &args.targets,
-        changed,
+        &selection,
         context,
         &stop,
         args.format,
@@ -190,9 +190,9 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let stopped = stopped.transpose()?.flatten();
     let stop = Stop::new();
     stop_on_signals(&stop)?;
+    let selection = selection(&args.targets, None, context)?;
     let mut outcome = execute_and_print(
-        &args.targets,
-        None,
+        &selection,
         context,
         &stop,
         args.format,
@@ -249,29 +249,36 @@ fn follow(
     Ok(upstream)
 }
 
-/// Runs `work` on the targets, and prints the outcome.
-fn execute_and_print(
+/// The targets of a command among the changed records.
+fn selection(
     targets: &TargetArgs,
     changed: Option<ChangedRecords>,
     context: &mut Context,
+) -> anyhow::Result<Selection> {
+    targets.map.apply(context, &[])?;
+    Ok(Selection {
+        changed,
+        ..targets.resolve(context)?
+    })
+}
+
+/// Runs `work` on the selected records, and prints the outcome.
+fn execute_and_print(
+    selection: &Selection,
+    context: &Context,
     stop: &Stop,
     format: ReportFormat,
     scope: Scope<'_>,
     lists: Option<&CheckedLists>,
     work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
-    targets.map.apply(context, &[])?;
-    let selection = Selection {
-        changed,
-        ..targets.resolve(context)?
-    };
     let results = match format {
         ReportFormat::Json | ReportFormat::Junit => Results::Kept,
         ReportFormat::Jsonl => Results::Streamed,
         _ if matches!(scope, Scope::PullRequest { .. }) => Results::Kept,
         _ => Results::Dropped,
     };
-    let (outcome, attempts) = execute(context, &selection, stop, results, lists, work)?;
+    let (outcome, attempts) = execute(context, selection, stop, results, lists, work)?;
     outcome::print(&outcome, scope, &attempts, format, context)?;
     Ok(outcome)
 }

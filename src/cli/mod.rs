@@ -132,7 +132,7 @@ pub fn main() -> std::process::ExitCode {
             return ExitCode::Success;
         }
         style::print_error(&error);
-        if error.chain().any(|cause| cause.is::<Interrupted>()) {
+        if error.chain().any(<dyn Error>::is::<Interrupted>) {
             return ExitCode::Interrupted;
         }
         match error.downcast_ref() {

@@ -135,7 +135,7 @@ fn literal_start(text: &str) -> Result<String, String> {
         ));
     }
     let url = Url::parse(literal).map_err(|_| no_address())?;
-    if &url[Position::BeforeUsername..Position::BeforeHost] != "" {
+    if !url[Position::BeforeUsername..Position::BeforeHost].is_empty() {
         return Err(no_address());
     }
     Ok(url.into())

@@ -240,29 +240,7 @@ impl<'a> Reading<'a> {
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
         let (mut items, wrong_before) = (0, wrong(&self.plan));
-        let mut files = vec![];
-        for file in found.files {
-            self.ensure_goes_on()?;
-            let path = root.path().join(&file);
-            let shown: Arc<str> = self.config.relative_name(&path).into();
-            // A promise of what urldb writes would never hold.
-            if source.format == Format::Files && is_output(self.config, &path) {
-                self.leave_out("of-urldb".to_owned(), 1);
-                continue;
-            }
-            ensure_inside(&root, &file, source.format)
-                .with_context(|| format!("cannot read {shown}"))?;
-            let may_have_markers = source.format.may_have_markers();
-            let checked = self.state.check(&path, &shown, may_have_markers, self.stop);
-            self.ensure_goes_on()?;
-            checked?;
-            if source.format.is_edited_by_hand() {
-                self.plan.locations.edited_by_hand(&shown);
-            }
-            self.readers.entry(file).or_default().push(name);
-            self.plan.lists.insert(path.clone());
-            files.push(ListFile { path, shown });
-        }
+        let files = self.files(found.files, name, source.format)?;
         let read = formats::read_files(&options, &files, &mut |file, event| {
             self.ensure_goes_on()?;
             let Some(item) = self.take(event, name, source, &excluded) else {
@@ -290,6 +268,39 @@ impl<'a> Reading<'a> {
         };
         self.source_rules.insert(name.to_owned(), rule);
         Ok(())
+    }
+
+    /// The files of a source that can be read.
+    fn files(
+        &mut self,
+        found: BTreeSet<PathBuf>,
+        name: &'a str,
+        format: Format,
+    ) -> anyhow::Result<Vec<ListFile>> {
+        let mut files = vec![];
+        for file in found {
+            self.ensure_goes_on()?;
+            let path = self.root.path().join(&file);
+            let shown: Arc<str> = self.config.relative_name(&path).into();
+            // A promise of what urldb writes would never hold.
+            if format == Format::Files && is_output(self.config, &path) {
+                self.leave_out("of-urldb".to_owned(), 1);
+                continue;
+            }
+            ensure_inside(&self.root, &file, format)
+                .with_context(|| format!("cannot read {shown}"))?;
+            let may_have_markers = format.may_have_markers();
+            let checked = self.state.check(&path, &shown, may_have_markers, self.stop);
+            self.ensure_goes_on()?;
+            checked?;
+            if format.is_edited_by_hand() {
+                self.plan.locations.edited_by_hand(&shown);
+            }
+            self.readers.entry(file).or_default().push(name);
+            self.plan.lists.insert(path.clone());
+            files.push(ListFile { path, shown });
+        }
+        Ok(files)
     }
 
     /// The item of an event, unless it is left out.

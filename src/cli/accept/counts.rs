@@ -1,6 +1,7 @@
 //! The numbers of an acceptance.
 
 use crate::exit::ExitCode;
+use crate::stop::Stop;
 
 /// Numbers of URLs by their result.
 #[derive(Debug, Default)]
@@ -12,8 +13,10 @@ pub(super) struct AcceptCounts {
 }
 
 impl AcceptCounts {
-    pub(super) fn exit_code(&self) -> ExitCode {
-        if self.refused + self.declined > 0 {
+    pub(super) fn exit_code(&self, stop: &Stop) -> ExitCode {
+        if stop.is_set() {
+            ExitCode::Interrupted
+        } else if self.refused + self.declined > 0 {
             ExitCode::Findings
         } else {
             ExitCode::Success

@@ -73,7 +73,7 @@ pub(crate) fn print_delivered(
     standings: &[NotifierStatus],
     format: ReportFormat,
     context: &Context,
-) -> io::Result<()> {
+) -> anyhow::Result<()> {
     let message = complete_message(outcome, scope, standings);
     match format {
         ReportFormat::Human if !context.quiet => {
@@ -82,11 +82,11 @@ pub(crate) fn print_delivered(
         }
         ReportFormat::Markdown => {
             let text = super::github::settings(outcome) + &urldb_render::markdown(&message);
-            io::stdout().lock().write_all(text.as_bytes())?;
+            output::write_bytes(|out| Ok(out.write_all(text.as_bytes())?))?;
         }
         ReportFormat::Github => {
             let text = annotated(outcome, scope, standings);
-            io::stdout().lock().write_all(text.as_bytes())?;
+            output::write_bytes(|out| Ok(out.write_all(text.as_bytes())?))?;
         }
         _ => {}
     }

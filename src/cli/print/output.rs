@@ -51,7 +51,7 @@ pub(crate) fn named(error: anyhow::Error) -> anyhow::Error {
     if error
         .chain()
         .next()
-        .is_some_and(|bare| bare.is::<io::Error>())
+        .is_some_and(<dyn std::error::Error>::is::<io::Error>)
     {
         return error.context("cannot write to standard output");
     }
