@@ -80,3 +80,34 @@ fn interrupted_commands_say_so_by_their_exit_code() {
     assert!(!sandbox.path("out").exists());
     sandbox.assert_file(FILE, &record);
 }
+
+/// What a killed `get` has read is nobody's file.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_get_leaves_no_temporary_file() {
+    let body = "x".repeat(1 << 20);
+    let half = body.clone();
+    let server = Server::new(move |_| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 1 << 20);
+        Reply::raw(head).then(&half[..1 << 19]).hang()
+    });
+    let config = crate::site::network(server.address(), &["example.test"]);
+    let sandbox = Sandbox::new(&config);
+    let record = format!("---\n---\n_path: /a\ncontent-sha256: {}\n", sha256(&body));
+    sandbox.write(FILE, &record);
+    fs::create_dir(sandbox.path("out")).unwrap();
+    for old in [None, Some("old")] {
+        if let Some(old) = old {
+            sandbox.write("out/file", old);
+        }
+        let before = server.requests().len();
+        let mut running = sandbox.start("get http://example.test/a -o out/file");
+        eventually("the server is asked", || server.requests().len() > before);
+        std::thread::sleep(Duration::from_millis(500));
+        running.signal("-KILL");
+        running.end();
+        let names: Vec<_> = sandbox.tree("out").into_keys().collect();
+        assert_eq!(names.len(), usize::from(old.is_some()), "{names:?}");
+    }
+    sandbox.assert_file("out/file", "old");
+}

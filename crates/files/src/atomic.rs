@@ -1,13 +1,15 @@
 //! Replaces a file in one step: temporary file, fsync, rename, fsync of the directory.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use tempfile::{NamedTempFile, TempDir, TempPath};
 
+#[cfg(target_os = "linux")]
+use crate::nameless::{self, link};
 use crate::reading::ensure_regular;
 
 /// The prefix of the names of temporary files, by which [`remove_stray_files`] finds them.
@@ -36,7 +38,8 @@ pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     persisted.map_err(|error| error.error)
 }
 
-/// Writes to `path` like [`write_atomically`], with content that `write` produces piece by piece.
+/// Writes to `path` like [`write_atomically`], with content that `write` produces piece by piece. Meanwhile the file has
+/// no name, where the file system has such files.
 ///
 /// # Errors
 /// As [`write_atomically`], and the errors of `write`. The file at `path` is unchanged then.
@@ -44,7 +47,13 @@ pub fn write_atomically_with<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(), E> {
-    Ok(PendingWrite::with(path, write)?.commit()?)
+    let target = followed(path)?;
+    let permissions = permissions_of(&target)?;
+    let Some(mut file) = nameless_file(directory_of(&target), permissions.as_ref()) else {
+        return Ok(PendingWrite::with(path, write)?.commit()?);
+    };
+    write(&mut file)?;
+    Ok(publish(file, &target, permissions)?)
 }
 
 /// Writes a new file like [`write_atomically_with`]. Never replaces a file.
@@ -58,6 +67,10 @@ pub fn write_new_atomically_with<E: From<io::Error>>(
 ) -> Result<(), E> {
     if fs::symlink_metadata(path).is_ok() {
         return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+    }
+    if let Some(mut file) = nameless_file(directory_of(path), None) {
+        write(&mut file)?;
+        return Ok(publish_new(file, path)?);
     }
     let PendingWrite { temporary, target } = PendingWrite::with(path, write)?;
     let persisted = temporary.persist_noclobber(&target);
@@ -119,14 +132,7 @@ fn written<E: From<io::Error>>(
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(NamedTempFile, PathBuf), E> {
     let target = followed(path)?;
-    let permissions = match fs::metadata(&target) {
-        Ok(metadata) => {
-            ensure_regular(metadata.file_type())?;
-            Some(metadata.permissions())
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
-    };
+    let permissions = permissions_of(&target)?;
     let mut temporary = temporary_file(permissions.clone(), directory_of(&target))?;
     write(temporary.as_file_mut())?;
     if let Some(permissions) = permissions {
@@ -134,6 +140,88 @@ fn written<E: From<io::Error>>(
         temporary.as_file().set_permissions(permissions)?;
     }
     Ok((temporary, target))
+}
+
+/// The permissions of the file to replace, if there is one.
+fn permissions_of(target: &Path) -> io::Result<Option<Permissions>> {
+    match fs::metadata(target) {
+        Ok(metadata) => {
+            ensure_regular(metadata.file_type())?;
+            Ok(Some(metadata.permissions()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file that gets its name when it is complete, in the folder of that name.
+#[cfg(target_os = "linux")]
+fn nameless_file(directory: &Path, permissions: Option<&Permissions>) -> Option<File> {
+    nameless::create(directory, permissions)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless_file(_: &Path, _: Option<&Permissions>) -> Option<File> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Puts a complete file without a name in the place of the file at `target`, which has these permissions if it is there.
+fn publish(file: File, target: &Path, permissions: Option<Permissions>) -> io::Result<()> {
+    if permissions.is_none() && link_synced(&file, target).is_ok() {
+        return Ok(());
+    }
+    if let Some(permissions) = permissions.clone() {
+        file.set_permissions(permissions)?;
+    }
+    file.sync_all()?;
+    let directory = directory_of(target);
+    let mut builder = tempfile::Builder::new();
+    let linked = builder
+        .prefix(PREFIX)
+        .make_in(directory, |path| link(&file, path));
+    let persisted = match linked {
+        Ok(named) => named.into_temp_path().persist(target),
+        Err(_) => copy_of(file, permissions, directory)?.persist(target),
+    };
+    persisted.map_err(|error| error.error)?;
+    sync_directory(directory)
+}
+
+/// Gives a complete file without a name this one, where nothing may be.
+fn publish_new(file: File, target: &Path) -> io::Result<()> {
+    match link_synced(&file, target) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            let copy = copy_of(file, None, directory_of(target))?;
+            let persisted = copy.persist_noclobber(target);
+            persisted.map_err(|error| error.error)?;
+            sync_directory(directory_of(target))
+        }
+        linked => linked,
+    }
+}
+
+fn link_synced(file: &File, target: &Path) -> io::Result<()> {
+    file.sync_all()?;
+    link(file, target)?;
+    sync_directory(directory_of(target))
+}
+
+/// A copy with a name, for systems that give none to a file without.
+fn copy_of(
+    mut file: File,
+    permissions: Option<Permissions>,
+    directory: &Path,
+) -> io::Result<TempPath> {
+    let mut copy = temporary_file(permissions, directory)?;
+    file.seek(SeekFrom::Start(0))?;
+    io::copy(&mut file, copy.as_file_mut())?;
+    copy.as_file().sync_all()?;
+    Ok(copy.into_temp_path())
 }
 
 /// Makes a folder, and those above it.

@@ -20,6 +20,8 @@
 
 mod atomic;
 mod limit;
+#[cfg(target_os = "linux")]
+mod nameless;
 mod reading;
 mod root;
 mod spool;
