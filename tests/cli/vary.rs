@@ -223,6 +223,48 @@ fn a_redirect_of_a_variant_is_followed_in_the_archive() {
 }
 
 #[test]
+fn a_bag_has_the_bytes_of_each_variant() {
+    let world = World::new(VARY);
+    let sandbox = &world.sandbox;
+    sandbox.ok("run");
+    sandbox
+        .ok("archive export --bagit bag")
+        .says("exported 3 of 3 static records");
+    let mut bodies: Vec<String> = sandbox
+        .files("bag/data", "")
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    bodies.sort();
+    assert_eq!(bodies, ["page", "turtle", "xml"]);
+    let urls = sandbox.read("bag/urls.tsv");
+    assert!(urls.starts_with("url\tfile\tcaptured\theaders\n"), "{urls}");
+    for (body, headers) in [("page", ""), ("xml", XML), ("turtle", TURTLE)] {
+        let line = urls
+            .lines()
+            .find(|line| line.ends_with(&format!("\t{headers}")));
+        let file = line.unwrap().split('\t').nth(1).unwrap();
+        assert_eq!(sandbox.read(&format!("bag/{file}")), body);
+    }
+    // Promises of a length alone, and one that the archive never had.
+    let length_alone = |text: String| -> String {
+        let lines = text.split_inclusive('\n');
+        lines
+            .filter(|line| !line.starts_with("content-sha256"))
+            .collect()
+    };
+    sandbox.write(FILE, length_alone(file(VARY, "turtle")));
+    sandbox
+        .ok("archive export --bagit lengths")
+        .says("exported 3 of 3 static records");
+    sandbox.write(FILE, file(VARY, "other"));
+    sandbox
+        .exits(1, "archive export --bagit other")
+        .says("exported 2 of 3 static records")
+        .complains("ns/a (accept: text/turtle)");
+}
+
+#[test]
 fn captures_from_before_vary_are_found() {
     let world = World::new("");
     let turtle = record("turtle", &accept("text/turtle"));

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
-use urldb_canon::{RequestUrl, Scheme};
+use urldb_canon::RequestUrl;
 use urldb_fetch::DigestHasher;
-use urldb_format::{Algorithm, Record};
-use urldb_text::sanitize;
+use urldb_format::{Algorithm, Metadata, Record};
+use urldb_text::{sanitize, variant_suffix};
 use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::{CdxjLine, Digest, DigestAlgorithm};
 
@@ -24,6 +24,8 @@ struct PromisedFile {
     host: String,
     url: RequestUrl,
     path: String,
+    /// The request headers that tell it from other records of the URL: see [`VariantChoice`].
+    variant: Option<String>,
     length: Option<u64>,
     sha256: Option<[u8; 32]>,
     /// Further digests of the bytes.
@@ -60,7 +62,9 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
         .iter()
         .map(|it| (it.host.as_str(), it.path.as_str()));
     let names = bag::names(places);
-    let mut urls = "url\tfile\tcaptured\n".to_owned();
+    let has_variants = promised.iter().any(|it| it.variant.is_some());
+    let headers = if has_variants { "\theaders" } else { "" };
+    let mut urls = format!("url\tfile\tcaptured{headers}\n");
     let mut exported = 0;
     for (promised, name) in promised.iter().zip(&names) {
         let sources = sources(&catalogue, promised, &copies);
@@ -68,7 +72,13 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
             Ok(captured) => {
                 exported += 1;
                 // Writing to a string cannot fail.
-                let _ = writeln!(urls, "{}\tdata/{name}\t{captured}", promised.url);
+                let _ = write!(urls, "{}\tdata/{name}\t{captured}", promised.url);
+                if has_variants {
+                    let headers = promised.variant.as_deref().unwrap_or_default();
+                    let headers: Vec<&str> = headers.lines().collect();
+                    let _ = write!(urls, "\t{}", headers.join("; ").replace('\t', " "));
+                }
+                urls.push('\n');
             }
             Err(problem) => warn_of_missing(promised, problem.as_ref(), &copies),
         }
@@ -94,11 +104,12 @@ pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Resu
 
 impl PromisedFile {
     /// The promise of a record; `None` if the record has no valid URL.
-    fn new(host: &str, scheme: Scheme, record: &Record) -> Option<Self> {
+    fn new(host: &str, metadata: &Metadata, record: &Record) -> Option<Self> {
         Some(Self {
             host: host.to_owned(),
-            url: RequestUrl::new(scheme, host, &record.path)?,
+            url: RequestUrl::new(metadata.scheme_of(record), host, &record.path)?,
             path: record.path.clone(),
+            variant: metadata.variant_of(record),
             length: record.content_length,
             sha256: record.sha256(),
             digests: record
@@ -149,12 +160,10 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
             let record = entry.record();
             record.is_static()
                 && record.request_key().is_none()
-                && file.metadata().variant_of(record).is_none()
                 && selection.wants_record(host, record)
         });
         for entry in records {
-            let scheme = file.metadata().scheme_of(entry.record());
-            if let Some(file) = PromisedFile::new(host, scheme, entry.record()) {
+            if let Some(file) = PromisedFile::new(host, file.metadata(), entry.record()) {
                 promised.push(file);
             } else {
                 invalid += 1;
@@ -229,11 +238,12 @@ fn contents<'a>(
         Ok(captures) => captures,
         Err(error) => return Box::new(std::iter::once(Err(error))),
     };
+    let choice = VariantChoice::Like(promised.variant.as_deref());
     let last = move || {
         catalogue.find_payload(CaptureQuery {
             url: promised.url.as_str(),
             request: None,
-            variant: VariantChoice::Named(&[]),
+            variant: choice,
             at: None,
             sha256: None,
             any: false,
@@ -289,7 +299,9 @@ fn warn_of_missing(
     problem: Option<&anyhow::Error>,
     copies: &ArchivedResponses,
 ) {
-    let mut text = format!("not in the archive: {}", sanitize(promised.url.as_str()));
+    let variant = variant_suffix(promised.variant.as_deref());
+    let name = format!("{}{variant}", promised.url);
+    let mut text = format!("not in the archive: {}", sanitize(&name));
     if let Some(problem) = problem {
         let _ = write!(text, ": {}", sanitize(&explain(problem)));
     }
