@@ -268,3 +268,22 @@ fn a_damaged_file_is_not_converted() {
     assert!(sandbox.files("copy", ".warc.gz").is_empty());
     assert_eq!(sandbox.ok("archive repair").code, 0);
 }
+
+/// A kill between the repair and its report: the next repair tells what the first one did.
+#[test]
+fn the_report_of_a_killed_repair_is_told_by_the_next() {
+    let sandbox = archive();
+    damage(&sandbox, "20260102000000", 8);
+    let told = sandbox.ok("archive repair").out;
+    assert!(told.contains("set aside in"), "{told}");
+    // As a kill leaves it: the file is mended, and its lines have left the index.
+    sandbox.remove_index();
+    let next = sandbox.ok("archive repair");
+    next.says(&[
+        "an earlier repair has mended the file, and ended before it could tell",
+        "set aside in",
+    ]);
+    sandbox
+        .ok("archive repair")
+        .says("no damage was found; the index is new");
+}

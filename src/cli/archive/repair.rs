@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde::Serialize;
 use urldb_text::sanitize;
-use urldb_warc::repair::{RepairReport, repair};
+use urldb_warc::repair::{RepairReport, repair_telling};
 
 use super::index::rebuild_index;
 use super::{Context, ExitCode, archive_files};
@@ -102,14 +102,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let files = archive_files(context)?;
     // A repair that was killed has decided, and has not made the index of the places anew.
     is_index_new |= !config.archive.stores.is_empty() && !files.is_indexed().unwrap_or(false);
-    let done = repair(files.folder(), &Keys).context("cannot repair the archive")?;
+    // The files are told first: a kill afterwards leaves nothing to tell.
+    let mut told = Ok(());
+    let tell = |done: &RepairReport| told = write_files(&mut out, done, args, context);
+    let done = repair_telling(files.folder(), &Keys, tell).context("cannot repair the archive")?;
     if is_index_new {
         rebuild_index(&files)?;
     }
-    match args.format {
-        ListFormat::Human => write_human(&mut out, &done, context)?,
-        ListFormat::Jsonl => write_json_lines(&mut out, &done, context)?,
-    }
+    told?;
+    write_end(&mut out, &done, args, context)?;
     out.flush()?;
     let format = match args.format {
         ListFormat::Human => ReportFormat::Human,
@@ -193,6 +194,43 @@ fn print_note(out: &mut impl Write, args: &Args, line: &str) -> io::Result<()> {
     }
 }
 
+/// Tells the files that were not as they should be.
+fn write_files(
+    out: &mut impl Write,
+    done: &RepairReport,
+    args: &Args,
+    context: &Context,
+) -> io::Result<()> {
+    match args.format {
+        ListFormat::Human => write_human(out, done, context)?,
+        ListFormat::Jsonl => write_json_lines(out, done, context)?,
+    }
+    out.flush()
+}
+
+/// Tells what all of it comes to.
+fn write_end(
+    out: &mut impl Write,
+    done: &RepairReport,
+    args: &Args,
+    context: &Context,
+) -> io::Result<()> {
+    if args.format == ListFormat::Jsonl {
+        let summary = JsonLine::Summary {
+            recovered: done.recovered.len(),
+            repaired: done.repaired.len(),
+            left: done.left.len(),
+        };
+        return output::write_json_line(out, &summary);
+    }
+    if done.repaired.is_empty() && done.left.is_empty() && !context.quiet {
+        let was_damaged = done.recovered.iter().any(|file| file.damaged.is_some());
+        let other = if was_damaged { "other " } else { "" };
+        writeln!(out, "no {other}damage was found; the index is new")?;
+    }
+    Ok(())
+}
+
 fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
     for recovered in &done.recovered {
         writeln!(out, "{}", describe_recovered(recovered))?;
@@ -211,11 +249,6 @@ fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> 
         let what =
             "damaged, and left as it is: urldb writes no zstd; the index has its good records";
         writeln!(out, "{}: {}", context.shown(file), paint(BAD, what))?;
-    }
-    if done.repaired.is_empty() && done.left.is_empty() && !context.quiet {
-        let was_damaged = done.recovered.iter().any(|file| file.damaged.is_some());
-        let other = if was_damaged { "other " } else { "" };
-        writeln!(out, "no {other}damage was found; the index is new")?;
     }
     Ok(())
 }
@@ -247,10 +280,5 @@ fn write_json_lines(
     for file in &done.left {
         output::write_json_line(out, &JsonLine::Left { file: shown(file) })?;
     }
-    let summary = JsonLine::Summary {
-        recovered: done.recovered.len(),
-        repaired: done.repaired.len(),
-        left: done.left.len(),
-    };
-    output::write_json_line(out, &summary)
+    Ok(())
 }

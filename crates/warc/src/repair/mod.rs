@@ -6,10 +6,13 @@
 //! Nothing is deleted.
 //!
 //! A file's lines leave the index before the file changes. So after an interrupted repair the next run
-//! either finds the file not indexed and indexes it, or finds the damage and repairs it again.
+//! either finds the file not indexed and indexes it, or finds the damage and repairs it again. The report is told
+//! before the index has the files again, and before a file without readable records is removed. So the next repair
+//! tells what an interrupted one did not.
 
 pub(crate) mod recover;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -18,16 +21,17 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use self::recover::damaged_path;
+use self::recover::{DAMAGED_SUFFIX, damaged_path};
 pub use self::recover::{RecoverError, RecoveredFile, recover};
 use crate::cdxj::SortKeys;
 use crate::extent::Extent;
-use crate::files::archive_files;
+use crate::files::names::file_name_of;
+use crate::files::{archive_files, names_in};
 use crate::finding::FindingCode;
 use crate::fs::{
     DirectoryLock, FileError, at, copy_range, file, remove_if_there, replace, sync_directory_of,
 };
-use crate::index::{IndexError, forget_file, rebuild_index};
+use crate::index::{IndexError, forget_file, rebuild_index, unindexed_files};
 use crate::reader::{self, InflatedMembers, ReadError, Reader};
 use crate::replacement::finish_replacements;
 
@@ -69,8 +73,24 @@ pub enum RepairError {
     Io(#[from] FileError),
 }
 
+/// The fault of a file that an interrupted repair has mended.
+const MENDED_BEFORE: &str = "an earlier repair has mended the file, and ended before it could tell";
+
 /// Repairs the files in an archive's directory and rebuilds its index.
 pub fn repair(dir: &Path, keys: &impl SortKeys) -> Result<RepairReport, RepairError> {
+    repair_telling(dir, keys, |_| {})
+}
+
+/// The same. `tell` gets the report once the files are repaired; what a kill keeps it from telling, the next repair
+/// reports again.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_telling(
+    dir: &Path,
+    keys: &impl SortKeys,
+    tell: impl FnOnce(&RepairReport),
+) -> Result<RepairReport, RepairError> {
     let recovered = recover(dir)?;
     match finish_replacements(dir) {
         // The index is rebuilt below.
@@ -81,21 +101,53 @@ pub fn repair(dir: &Path, keys: &impl SortKeys) -> Result<RepairReport, RepairEr
         recovered,
         ..RepairReport::default()
     };
+    let mut unindexed: BTreeSet<PathBuf> = unindexed_files(dir).into_iter().flatten().collect();
+    for recovered in &report.recovered {
+        unindexed.retain(|path| recovered.file.as_ref() != Some(path));
+    }
     for path in archive_files(dir).map_err(at(dir))? {
         match repair_file(dir, &path).map_err(at(&path))? {
-            FileRepair::Sound => {}
+            FileRepair::Sound(records) => {
+                let damaged = damaged_parts(dir, &path).map_err(at(dir))?;
+                if !damaged.is_empty() && unindexed.contains(&path) {
+                    report.repaired.push(RepairedFile {
+                        file: path,
+                        records,
+                        damaged,
+                        faults: vec![MENDED_BEFORE.to_owned()],
+                    });
+                }
+            }
             FileRepair::Left => report.left.push(path),
             FileRepair::Done(file) => report.repaired.push(file),
         }
+    }
+    tell(&report);
+    for file in report.repaired.iter().filter(|file| file.records == 0) {
+        remove(dir, &file.file).map_err(at(&file.file))?;
     }
     rebuild_index(dir, keys)?;
     Ok(report)
 }
 
+fn remove(dir: &Path, path: &Path) -> io::Result<()> {
+    let _lock = DirectoryLock::acquire(dir)?;
+    remove_if_there(path)?;
+    sync_directory_of(path)
+}
+
+/// The parts of a file that a repair has set aside.
+fn damaged_parts(dir: &Path, path: &Path) -> io::Result<Vec<PathBuf>> {
+    let start = format!("{}.at-", file_name_of(path));
+    let names = names_in(dir)?.into_iter();
+    let parts = names.filter(|name| name.starts_with(&start) && name.ends_with(DAMAGED_SUFFIX));
+    Ok(parts.map(|name| dir.join(name)).collect())
+}
+
 /// The outcome for one file.
 enum FileRepair {
-    /// The file is not damaged.
-    Sound,
+    /// The file is not damaged, and has so many records.
+    Sound(u64),
     /// The file is damaged, and stays.
     Left,
     Done(RepairedFile),
@@ -104,7 +156,7 @@ enum FileRepair {
 fn repair_file(dir: &Path, path: &Path) -> io::Result<FileRepair> {
     let mut contents = FileContents::read(path)?;
     if contents.faults.is_empty() {
-        return Ok(FileRepair::Sound);
+        return Ok(FileRepair::Sound(contents.records));
     }
     if contents.is_zstd {
         return Ok(FileRepair::Left);
@@ -129,10 +181,7 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<FileRepair> {
             repaired.records = write_separately(path, &ranges, output)?;
             Ok(())
         })?;
-    } else if contents.readable.is_empty() {
-        remove_if_there(path)?;
-        sync_directory_of(path)?;
-    } else {
+    } else if !contents.readable.is_empty() {
         replace(path, |output| {
             let mut ranges = contents.readable.iter();
             ranges.try_for_each(|range| copy_range(path, range, output))

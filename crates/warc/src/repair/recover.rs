@@ -171,9 +171,12 @@ fn set_aside(mut file: &File, final_path: &Path, readable: u64) -> io::Result<Op
     Ok(Some(path))
 }
 
+/// The suffix of the damaged part of a file.
+pub(crate) const DAMAGED_SUFFIX: &str = ".damaged";
+
 /// The path for the damaged part of a file that begins at `offset`.
 pub(crate) fn damaged_path(path: &Path, offset: u64) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
-    path.push(format!(".at-{offset}.damaged"));
+    path.push(format!(".at-{offset}{DAMAGED_SUFFIX}"));
     path.into()
 }
