@@ -21,10 +21,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"; git worktree prune' EXIT
 status=$scratch/status.json body=$scratch/body.json description=$scratch/description.md tree=$scratch/tree
 
-# git has the token; urldb and its plugins need none.
 run() {
-  env -u TOKEN -u GIT_CONFIG_COUNT -u GIT_CONFIG_KEY_0 -u GIT_CONFIG_VALUE_0 -u GIT_CONFIG_KEY_1 -u GIT_CONFIG_VALUE_1 \
-    bash -c 'source "$GITHUB_ACTION_PATH/.github/action/environment.sh"; exec "$@"' run "$@"
+  bash -c 'source "$GITHUB_ACTION_PATH/.github/action/environment.sh"; exec "$@"' run "$@"
 }
 
 # The exit code 1 says that URLs are broken.
@@ -75,13 +73,13 @@ mark() { # COMMIT
 # The head of a branch, which is fetched; nothing if there is no branch.
 head_of() { # BRANCH
   local listed
-  listed=$(git ls-remote origin "$1") || exit 1
-  [ -z "$listed" ] || { git fetch --quiet --no-tags origin "$1" && git rev-parse FETCH_HEAD; }
+  listed=$(with_token git ls-remote origin "$1") || exit 1
+  [ -z "$listed" ] || { with_token git fetch --quiet --no-tags origin "$1" && git rev-parse FETCH_HEAD; }
 }
 
 # Pushes to a branch whose head is COMMIT, or that is not there if COMMIT is empty. Fails if somebody else was faster.
 push() { # BRANCH COMMIT SOURCE
-  git -C "$tree" push --quiet --force-with-lease="$1:$2" origin "$3:$1" && return
+  with_token git -C "$tree" push --quiet --force-with-lease="$1:$2" origin "$3:$1" && return
   [ "$(head_of "$1")" != "$2" ] || fail "$1 cannot be pushed"
   return 1
 }

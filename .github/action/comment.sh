@@ -1,6 +1,7 @@
 # Writes $summary as one comment on the pull request: a later push changes the same comment. The token of a
 # pull request from a fork may not write, so its summary stays in the job.
 set -euo pipefail
+export -n TOKEN
 
 [ "$HEAD_REPOSITORY" = "$GITHUB_REPOSITORY" ] ||
   { echo '::notice::a pull request from a fork gets no comment: the changes are in the job summary'; exit 0; }

@@ -1,6 +1,6 @@
 # Writes the records that a pull request changes into the job summary, and into one comment. A failure is
 # only a warning.
-set -euo pipefail
+source "$GITHUB_ACTION_PATH/.github/action/git.sh"
 [ "${GITHUB_EVENT_NAME:-}" = pull_request ] || { echo 'This is no pull request.'; exit 0; }
 
 cd -- "$WORKING_DIRECTORY"
@@ -10,11 +10,7 @@ base=$GITHUB_SHA^1
 fetch() {
   local depth=()
   [ "$(git rev-parse --is-shallow-repository)" = false ] || depth=(--depth=2)
-  # git gets the token in a shell of its own, so that urldb does not.
-  (
-    source "$GITHUB_ACTION_PATH/.github/action/git.sh"
-    git fetch --quiet --no-tags ${depth[@]+"${depth[@]}"} origin "$GITHUB_SHA"
-  )
+  with_token git fetch --quiet --no-tags ${depth[@]+"${depth[@]}"} origin "$GITHUB_SHA"
 }
 
 if { git rev-parse --quiet --verify "$base^{commit}" >/dev/null || fetch; } &&
@@ -22,7 +18,7 @@ if { git rev-parse --quiet --verify "$base^{commit}" >/dev/null || fetch; } &&
   # The check of the changes needs the base too, but no summary.
   [ "$DIFF" != none ] || exit 0
   printf '%s\n' "$summary" >>"$GITHUB_STEP_SUMMARY"
-  [ "$DIFF" != comment ] || summary=$summary bash "$GITHUB_ACTION_PATH/.github/action/comment.sh" ||
+  [ "$DIFF" != comment ] || TOKEN=${TOKEN:-} summary=$summary bash "$GITHUB_ACTION_PATH/.github/action/comment.sh" ||
     echo '::warning::the changes of the pull request could not be written as a comment'
 else
   echo '::warning::the changes of the pull request could not be summarized'

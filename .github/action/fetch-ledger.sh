@@ -14,12 +14,12 @@ if [ -z "$STATE_BRANCH" ]; then
   cd -- "$WORKING_DIRECTORY"
   # GitLab checks out a commit, and GitHub a tag or a branch.
   branch=$(git symbolic-ref --quiet --short HEAD) || branch=${GITHUB_REF_NAME:-}
-  git ls-remote --exit-code origin "refs/heads/$branch" >/dev/null ||
+  with_token git ls-remote --exit-code origin "refs/heads/$branch" >/dev/null ||
     fail 'the ledger is part of the checkout, and only a branch can get its commits: run on a branch, or set state-branch'
   git checkout --quiet -B "$branch"
   follow "$branch"
   # A run that waited for another has the commit of the time when it was asked for, and so a ledger without the other's news.
-  git fetch --quiet --no-tags origin "refs/heads/$branch"
+  with_token git fetch --quiet --no-tags origin "refs/heads/$branch"
   git merge --quiet --ff-only FETCH_HEAD || echo '::notice::the checkout has commits of its own, so the latest ledger is merged after the run'
   exit 0
 fi
@@ -35,8 +35,8 @@ cd -- "$WORKING_DIRECTORY"
   fail 'the ledger folder is in the checkout already: remove it there, or set state-branch to an empty text, so that the action pushes the ledger to the branch of the checkout'
 
 ref=refs/heads/$STATE_BRANCH
-if git ls-remote --exit-code origin "$ref" >/dev/null; then
-  git fetch --quiet --no-tags --depth=1 origin "$ref"
+if with_token git ls-remote --exit-code origin "$ref" >/dev/null; then
+  with_token git fetch --quiet --no-tags --depth=1 origin "$ref"
   start=$(git rev-parse FETCH_HEAD)
 elif [ $? -eq 2 ]; then
   echo 'There is no state branch yet: beginning one.'

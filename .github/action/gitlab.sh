@@ -37,7 +37,7 @@ TOKEN=$token bash "$here/sync.sh" | sed 's/^::[a-z]*:://'
 code=0
 # Lines for the runner of GitHub mean nothing here.
 (
-  TOKEN='' source "$here/git.sh"
+  source "$here/author.sh"
   cd -- "$WORKING_DIRECTORY" && "$urldb" run --github --commit
 ) | sed '/^::/d' || code=${PIPESTATUS[0]}
 TOKEN=$token bash "$here/push-ledger.sh"

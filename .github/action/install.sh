@@ -4,6 +4,7 @@
 # The commit of a release has the checksums of its archives beside this script. So whoever names the commit
 # has named the bytes of the binary, whatever a server answers. Other commits have no checksums, and build.
 set -euo pipefail
+export -n TOKEN # gh alone gets it
 
 fail() {
   echo "::error::$1"

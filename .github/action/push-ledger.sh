@@ -5,4 +5,4 @@ source "$GITHUB_ACTION_PATH/.github/action/git.sh"
 [ "$COMMIT_LEDGER" = true ] || { echo 'The ledger is not pushed.'; exit 0; }
 
 cd -- "$WORKING_DIRECTORY"
-"$RUNNER_TEMP/urldb/bin/urldb" push || fail 'the ledger could not be pushed, so the next run knows nothing of this one'
+with_token "$RUNNER_TEMP/urldb/bin/urldb" push || fail 'the ledger could not be pushed, so the next run knows nothing of this one'

@@ -42,11 +42,8 @@ if [ "${GITHUB_EVENT_NAME:-}" = pull_request ]; then
   echo kind=check >>"$GITHUB_OUTPUT"
   echo news=true >>"$GITHUB_OUTPUT"
 else
-  # urldb knows the author, and gets no token.
-  (
-    TOKEN='' source "$GITHUB_ACTION_PATH/.github/action/git.sh"
-    "$urldb" run --github ${commit[@]+"${commit[@]}"} ${args[@]+"${args[@]}"}
-  ) || code=$?
+  source "$GITHUB_ACTION_PATH/.github/action/author.sh"
+  "$urldb" run --github ${commit[@]+"${commit[@]}"} ${args[@]+"${args[@]}"} || code=$?
   echo kind=run >>"$GITHUB_OUTPUT"
   if [ "$SITE" != none ]; then
     if [ -f "$SITE_FOLDER/index.html" ]; then

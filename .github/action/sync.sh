@@ -1,6 +1,7 @@
 # Follows the lists of urldb.toml before a run, and pushes the records to the branch that was checked out. A refused
 # push is undone: the run then compares the lists with the records, and says that they differ. Nothing stops the run.
-set -euo pipefail
+source "$GITHUB_ACTION_PATH/.github/action/git.sh"
+source "$GITHUB_ACTION_PATH/.github/action/environment.sh"
 [ "${GITHUB_EVENT_NAME:-}" != pull_request ] || { echo 'A pull request is checked as it is.'; exit 0; }
 
 case ${ARGS:-} in
@@ -10,20 +11,10 @@ esac
 cd -- "$WORKING_DIRECTORY"
 urldb=$RUNNER_TEMP/urldb/bin/urldb
 before=$(git rev-parse --quiet --verify HEAD) || { echo 'There is no commit to build on.'; exit 0; }
-# urldb knows the author, and gets no token.
-(
-  TOKEN='' source "$GITHUB_ACTION_PATH/.github/action/git.sh"
-  "$urldb" sync --commit
-) || echo '::warning::not all records follow their lists'
+"$urldb" sync --commit || echo '::warning::not all records follow their lists'
 [ "$(git rev-parse HEAD)" != "$before" ] || exit 0
 
-push() {
-  (
-    source "$GITHUB_ACTION_PATH/.github/action/git.sh"
-    git push --quiet origin "HEAD:refs/heads/$GITHUB_REF_NAME"
-  )
-}
-push || {
+with_token git push --quiet origin "HEAD:refs/heads/$GITHUB_REF_NAME" || {
   echo "::warning::the records that follow the lists could not be pushed to $GITHUB_REF_NAME"
   git reset --quiet --hard "$before"
 }

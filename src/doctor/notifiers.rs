@@ -1,5 +1,6 @@
 //! Notifiers: their secrets, their settings, and the messages that wait.
 
+use urldb_render::command_line;
 use urldb_render::numbers::count;
 
 use super::files::names;
@@ -53,12 +54,26 @@ impl ProjectSetup<'_> {
         let checkout = Checkout::discover(&self.config.root);
         let url = Project::new(&self.config, "", checkout, |_| None).url;
         let is_on_github = url.is_some_and(|url| url.starts_with("https://github.com/"));
-        match workflow {
-            Some(file) if is_on_github && file.starts_with(".github/") => {
-                check.mended_by("to add issues", &["urldb", "init", "--github"])
-            }
-            _ => check.mended_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
+        let first = workflows
+            .first()
+            .filter(|it| it.file.starts_with(".github/"));
+        match first
+            .filter(|_| is_on_github)
+            .and_then(|it| self.with_issues(it))
+        {
+            Some(script) => check.mended_by_script("to add issues", &script),
+            None => check.mended_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
         }
+    }
+
+    /// The commands that add issues, and write the workflow anew, with the right to open them.
+    fn with_issues(&self, workflow: &Workflow) -> Option<String> {
+        let top = self.repository.as_ref()?.work_tree().ok()?;
+        let file = self.argument(&top.join(&workflow.file));
+        let action = workflow.action.as_deref()?;
+        let remove = command_line(&["rm", "--", &file])?;
+        let init = command_line(&["urldb", "init", "--github", "--action", action])?;
+        Some(format!("{remove} && {init}"))
     }
 
     /// A check of the filters, if they miss something.

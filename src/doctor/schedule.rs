@@ -23,6 +23,9 @@ const WORKFLOWS: [&str; 3] = [
 /// The pipeline of GitLab.
 const PIPELINE: &str = ".gitlab-ci.yml";
 
+/// The script of the action that the pipeline of `urldb init --gitlab` runs.
+const GITLAB: &str = "/.github/action/gitlab.sh";
+
 /// The tables of cron that everybody may read.
 const CRON_FILES: [&str; 1] = ["/etc/crontab"];
 const CRON_FOLDERS: [&str; 5] = [
@@ -58,6 +61,8 @@ pub(super) enum StoredLedger {
 pub(super) struct Workflow {
     /// Relative to the top of the work tree.
     pub(super) file: String,
+    /// The action of urldb that the workflow names.
+    pub(super) action: Option<String>,
     /// The text without comments.
     pub(super) text: String,
     pub(super) ledger: StoredLedger,
@@ -67,24 +72,32 @@ pub(super) struct Workflow {
 
 impl Workflow {
     fn read(top: &Path, file: String) -> Option<Self> {
-        let text = without_comments(&read(&top.join(&file))?);
-        let uses_action = text.lines().any(|line| {
-            let line = line.trim_start().trim_start_matches("- ");
-            line.strip_prefix("uses:")
-                .is_some_and(|action| action.contains("urldb"))
-                || line.trim_end() == "id: urldb"
+        // A shell joins lines that end with a backslash.
+        let text = without_comments(&read(&top.join(&file))?).replace("\\\n", " ");
+        let steps = text
+            .lines()
+            .map(|line| line.trim_start().trim_start_matches("- "));
+        let actions = steps.clone().filter_map(|line| {
+            let action = line.strip_prefix("uses:")?.split_whitespace().next()?;
+            action.contains("urldb").then_some(action)
         });
+        let uses_action =
+            actions.clone().count() > 0 || steps.clone().any(|line| line.trim_end() == "id: urldb");
         if is_for_pull_requests(&text) || !uses_action && !text.lines().any(runs_urldb) {
             return None;
         }
+        let action = actions.clone().next().filter(|action| action.contains('@'));
+        let action = action.filter(|action| !action.contains(".yml@"));
+        let action = action.map(str::to_owned);
         let crons = text.lines().filter_map(|line| {
             let line = line.trim_start().strip_prefix("- cron:")?;
             Some(line.trim().trim_matches(['"', '\'']).to_owned())
         });
         let crons = crons.collect();
-        let ledger = stored_ledger(&text, uses_action);
+        let ledger = stored_ledger(&text, uses_action.then_some(actions.count().max(1)));
         Some(Self {
             file,
+            action,
             text,
             ledger,
             crons,
@@ -221,20 +234,19 @@ impl ProjectSetup<'_> {
     }
 }
 
-/// The place of the ledger, by the inputs of the action, or by the words of a workflow of its own.
-fn stored_ledger(text: &str, uses_action: bool) -> StoredLedger {
+/// The place of the ledger, by the settings of the action, or by the words of a workflow of its own. `steps` is the number of
+/// steps with the action, if there are any.
+fn stored_ledger(text: &str, steps: Option<usize>) -> StoredLedger {
+    let values = |key: &'static str| {
+        let lines = text.lines().map(str::trim_start);
+        let values = lines.filter_map(move |line| line.strip_prefix(key)?.strip_prefix(':'));
+        values.map(|value| value.trim().trim_matches(['"', '\'']))
+    };
     // A shard has no ledger to store; the job that collects the shards has.
-    let steps = text
-        .lines()
-        .filter(|line| line.contains("uses:") && line.contains("urldb"));
-    let without = text.lines().map(str::trim_start).filter(|line| {
-        let value = line.strip_prefix("commit-ledger:").map(str::trim);
-        value.is_some_and(|value| value.trim_matches(['"', '\'']) == "false")
-    });
-    if uses_action && without.count() < steps.count().max(1) {
-        let mut lines = text.lines().map(str::trim_start);
-        let branch = lines.find_map(|line| line.strip_prefix("state-branch:"));
-        return match branch.map(|branch| branch.trim().trim_matches(['"', '\''])) {
+    let without = values("commit-ledger").filter(|value| *value == "false");
+    if steps.is_some_and(|steps| without.count() < steps) || text.contains(GITLAB) {
+        let mut branches = values("state-branch").chain(values("STATE_BRANCH"));
+        return match branches.next() {
             Some("") => StoredLedger::Elsewhere,
             _ => StoredLedger::Branch,
         };

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::hook::Repository;
 use crate::run::mailing;
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::setup::ACTION;
 use crate::site::{FILE, Site, promise, promises};
 use crate::words::stable;
 
@@ -26,7 +27,8 @@ fn complete() -> (Site, Repository) {
     let sandbox = Sandbox::new(&format!("{}{CHAT}", mailing(&site)));
     sandbox.write(FILE, promises(&pages));
     let repository = Repository::of(sandbox);
-    for command in ["init --github", "hook install", "run -q"] {
+    repository.ok(&["init", "--github", "--action", ACTION]);
+    for command in ["hook install", "run -q"] {
         repository.ok(command);
     }
     // This project commits its ledger, whatever the workflow does.
@@ -611,7 +613,7 @@ fn a_project_below_the_top_is_examined() {
         let arguments = arguments.split(' ').collect();
         repository.ok(&[vec!["-C", project], arguments].concat())
     };
-    urldb("init --github");
+    urldb(&format!("init --github --action {ACTION}"));
     urldb("add --no-fetch http://example.test/a");
     urldb("hook install");
     let ran = urldb("doctor");

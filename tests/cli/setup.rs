@@ -7,15 +7,23 @@ use insta::{Settings, assert_snapshot};
 
 use crate::hook::Repository;
 use crate::sandbox::{Sandbox, assert_has, assert_lacks};
+use crate::site::{FILE, Site, promises};
 
-const ALL: [&str; 6] = [
+/// A copy of urldb's action.
+pub(crate) const ACTION: &str = "ada/urldb@0123456789abcdef0123456789abcdef01234567";
+
+const ALL: [&str; 8] = [
     "init",
     "--github",
+    "--action",
+    ACTION,
     "--gitlab",
     "--cron",
     "--systemd",
     "--pre-commit",
 ];
+
+const WORKFLOW: &str = ".github/workflows/urldb.yml";
 
 /// A repository with a remote.
 fn with_remote(sandbox: Sandbox, remote: &str) -> Repository {
@@ -117,7 +125,7 @@ fn an_existing_project_is_followed() {
 fn a_variable_that_no_service_can_set_is_refused_before_a_file_is_written() {
     let sandbox = Sandbox::new("[check]\nheaders-env = { X-A = \"A B; touch x\" }\n");
     sandbox
-        .exits(2, "init --github --systemd")
+        .exits(2, &["init", "--github", "--action", ACTION, "--systemd"])
         .complains("urldb.toml names the variable \"A B; touch x\"");
     assert!(!sandbox.path(".github").exists() && !sandbox.path("systemd").exists());
 }
@@ -136,7 +144,10 @@ fn the_example_is_current() {
         let text = fs::read(example.join(file)).unwrap();
         sandbox.write(&format!("repository/{file}"), text);
     }
-    sandbox.ok("-C repository init --github --pre-commit");
+    // A place for the reader's own copy.
+    let action = ACTION.replace("ada/", "OWNER/");
+    let init = ["-C", "repository", "init", "--github", "--action", &action];
+    sandbox.ok(&[&init[..], &["--pre-commit"]].concat());
     for file in [
         ".github/workflows/urldb.yml",
         ".github/workflows/urldb-pull-request.yml",
@@ -156,13 +167,94 @@ fn the_example_is_current() {
     }
 }
 
-/// Files that name a release name this one.
+/// A name that nobody owns yet would run the code of whoever takes it, and a linter that is silenced would not say so.
 #[test]
-fn the_reusable_workflow_names_this_version() {
+fn no_workflow_names_an_action_that_nobody_owns() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in [
+        ".github/workflows/urldb.yml",
+        "examples/repository/.github/workflows/urldb.yml",
+        "examples/repository/.github/workflows/urldb-pull-request.yml",
+        "examples/github/urldb-shards.yml",
+    ] {
+        let workflow = fs::read_to_string(root.join(file)).unwrap();
+        assert_lacks(&workflow, &["urldb/urldb@", "zizmor:"]);
+    }
+    // The action of the same commit.
     let workflow = fs::read_to_string(root.join(".github/workflows/urldb.yml")).unwrap();
-    let action = format!("uses: urldb/urldb@v{} ", env!("CARGO_PKG_VERSION"));
-    assert!(workflow.contains(&action), "{action}");
+    assert_eq!(workflow.matches("uses: $/\n").count(), 2);
+}
+
+/// Until there is a release, `--github` needs a copy of the action, says why, and writes nothing before.
+#[test]
+fn the_action_is_named_by_the_user() {
+    let sandbox = Sandbox::empty();
+    let before = sandbox.tree("");
+    for arguments in [
+        "init --github",
+        "init --github --gitlab",
+        "init --github --cron",
+    ] {
+        sandbox.exits(2, arguments).complains_in_words(&[
+            "urldb/urldb@v0.1.0 is not released",
+            "Whoever takes that name could write to your repository",
+            "--action OWNER/REPO@COMMIT",
+        ]);
+        assert_eq!(sandbox.tree(""), before, "{arguments}");
+    }
+}
+
+/// The rights of the workflow are those that urldb.toml has use for.
+#[test]
+fn a_workflow_has_the_rights_that_the_project_needs() {
+    let issues = "[notify.i]\ntype = \"issues\"\nrepository = \"ada/sky-urls\"\n";
+    let on_github = format!("{issues}service = \"github\"\n");
+    let site = "[notify.page]\ntype = \"html\"\npath = \"site\"\n";
+    let chat = "[notify.chat]\ntype = \"command\"\ncommand = [\"true\"]\n";
+    let own = format!("{on_github}token-env = \"GITHUB_TOKEN\"\n");
+    let other = format!("{on_github}token-env = \"PERSONAL_TOKEN\"\n");
+    let elsewhere = format!("{issues}service = \"gitlab\"\ntoken-env = \"GITLAB_TOKEN\"\n");
+    for (config, opens_issues, has_site) in [
+        (chat.to_owned(), false, false),
+        (own.clone(), true, false),
+        (other, false, false),
+        (elsewhere, false, false),
+        (format!("{chat}{site}"), false, true),
+        (format!("{own}{site}"), true, true),
+    ] {
+        let repository = Repository::of(Sandbox::empty());
+        repository.write("urldb.toml", &config);
+        repository.ok(&["init", "--github", "--action", ACTION]);
+        let workflow = repository.read(".github/workflows/urldb.yml");
+        let has = |text: &str| workflow.contains(text);
+        assert_eq!(has("issues: write"), opens_issues, "{config}\n{workflow}");
+        assert_eq!(has("GITHUB_TOKEN"), opens_issues, "{config}\n{workflow}");
+        for part in [
+            "pages: write",
+            "id-token: write",
+            "publish:",
+            "outputs:",
+            "deploy-pages",
+        ] {
+            assert_eq!(has(part), has_site, "{part}: {config}\n{workflow}");
+        }
+        assert_has(
+            &workflow,
+            "contents: write # pushes the ledger to the branch urldb-status\n",
+        );
+    }
+    let repository = Repository::of(Sandbox::empty());
+    repository.write("status/history/2026-01.jsonl", "");
+    repository.git("add .");
+    repository.ok(&["init", "--github", "--action", ACTION]);
+    let workflow = repository.read(".github/workflows/urldb.yml");
+    assert_has(
+        &workflow,
+        &[
+            "to the branch that is checked out\n",
+            "state-branch: \"\"\n",
+        ],
+    );
 }
 
 const ORIGIN: &str = "git@github.com:ada/sky-urls.git";
@@ -196,12 +288,20 @@ fn somebody_is_told_in_the_end() {
         ] {
             let repository = Repository::of(Sandbox::empty());
             fs::remove_file(repository.path("urldb.toml")).ok();
+            let mut arguments = vec!["init", option];
+            if option == "--github" {
+                arguments.extend(["--action", ACTION]);
+            }
             let mut before = String::new();
             for step in order.split(", ") {
                 match step {
-                    "remote" => add_remote(&repository, remote),
+                    "remote" => {
+                        add_remote(&repository, remote);
+                        // As the note of the first `init` says.
+                        fs::remove_file(repository.path(WORKFLOW)).ok();
+                    }
                     "init" => drop(repository.ok("init")),
-                    _ => drop(repository.ok(&["init", option])),
+                    _ => drop(repository.ok(&arguments)),
                 }
                 let after = fs::read_to_string(repository.path("urldb.toml")).unwrap_or_default();
                 assert!(
@@ -218,13 +318,17 @@ fn somebody_is_told_in_the_end() {
                 assert_eq!(before.matches(part).count(), 1, "{order}: {part}\n{before}");
             }
             if option == "--github" {
-                let workflow = repository.read(".github/workflows/urldb.yml");
-                for line in ["site: pages\n", "GITHUB_TOKEN: ${{ github.token }}\n"] {
+                let workflow = repository.read(WORKFLOW);
+                for line in [
+                    "site: pages\n",
+                    "GITHUB_TOKEN: ${{ github.token }}\n",
+                    "issues: write",
+                ] {
                     assert!(workflow.contains(line), "{order}: {workflow}");
                 }
             }
             let tree = repository.tree("");
-            let again = repository.ok(&["init", option]);
+            let again = repository.ok(&arguments);
             assert!(!again.out.contains("added to"), "{order}: {}", again.out);
             assert_eq!(repository.tree(""), tree, "{order}");
         }
@@ -251,10 +355,12 @@ fn lines_are_added_behind_everything_else() {
     ] {
         let repository = with_remote(Sandbox::empty(), ORIGIN);
         repository.write("urldb.toml", before);
-        repository.ok("init --github").says(&[
-            "added to urldb.toml:\n    # ",
-            "\n    repository = \"ada/sky-urls\"\n",
-        ]);
+        repository
+            .ok(&["init", "--github", "--action", ACTION])
+            .says(&[
+                "added to urldb.toml:\n    # ",
+                "\n    repository = \"ada/sky-urls\"\n",
+            ]);
         let after = repository.read("urldb.toml");
         assert!(
             after.starts_with(before) && after.contains(wanted),
@@ -272,7 +378,7 @@ fn lines_are_added_behind_everything_else() {
     let inline = "notify = { a = { type = \"html\", path = \"b\" } }\n";
     repository.write("urldb.toml", inline);
     repository
-        .exits(2, "init --github")
+        .exits(2, &["init", "--github", "--action", ACTION])
         .complains(&["add these settings yourself", "[notify.issues]"]);
     repository.assert_file("urldb.toml", &inline);
 }
@@ -283,7 +389,7 @@ fn a_project_that_tells_people_is_left_alone() {
     let repository = with_remote(Sandbox::empty(), ORIGIN);
     let config = "[notify.chat]\ntype = \"command\"\ncommand = [\"true\"]\n";
     repository.write("urldb.toml", config);
-    let ran = repository.ok("init --github --gitlab");
+    let ran = repository.ok(&["init", "--github", "--action", ACTION, "--gitlab"]);
     repository.assert_file("urldb.toml", &config);
     assert_has(&ran.out, "3. on GitHub: start the workflow URLs\n");
     let workflow = repository.read(".github/workflows/urldb.yml");
@@ -303,26 +409,29 @@ fn somebody_who_is_missing_is_named() {
     for (repository, reason) in [
         (
             without_remote,
-            "once the repository on GitHub is the remote origin, this adds an issue for each incident:\n      urldb init --github\n",
+            format!(
+                "once the repository on GitHub is the remote origin, this adds an issue for each incident:\n      \
+                 rm {WORKFLOW} && urldb init --github --action {ACTION}\n"
+            ),
         ),
         (
             elsewhere,
-            "https://codeberg.org/ada/sky-urls is no repository on GitHub",
+            "https://codeberg.org/ada/sky-urls is no repository on GitHub".to_owned(),
         ),
     ] {
         let note = format!("note: nobody is told about broken promises yet: {reason}");
-        repository.ok("init --github").says(&[&note]);
+        let init = ["init", "--github", "--action", ACTION];
+        repository.ok(&init).says(&[&note]);
     }
 }
 
 #[test]
 fn another_copy_of_the_action_can_be_named() {
-    let commit = "ada/urldb@0123456789abcdef0123456789abcdef01234567";
     for (name, line) in [
-        (commit, format!("uses: {commit}\n")),
+        (ACTION, format!("uses: {ACTION}\n")),
         (
             "ada/tools/urldb@v2",
-            "uses: ada/tools/urldb@v2 # zizmor: ignore[unpinned-uses]\n".to_owned(),
+            "uses: ada/tools/urldb@v2\n".to_owned(),
         ),
     ] {
         let repository = with_remote(Sandbox::empty(), ORIGIN);
@@ -350,17 +459,17 @@ fn another_copy_of_the_action_can_be_named() {
             .exits(2, &["init", "--github", "--action", name])
             .complains("OWNER/REPO@REF");
     }
-    sandbox.exits(2, &["init", "--action", commit]);
+    sandbox.exits(2, &["init", "--action", ACTION]);
 }
 
 /// `init` says of a version that is not released that its names lead nowhere, as long as the docs say so.
 #[test]
 fn the_output_and_the_docs_agree_about_releases() {
     let repository = with_remote(Sandbox::empty(), ORIGIN);
-    let out = repository.ok("init --github --gitlab --pre-commit").out;
+    let mut out = repository.urldb("init --github").err;
+    out += &repository.ok("init --gitlab --pre-commit").out;
     let unreleased = [
-        "urldb/urldb@v0.1.0 is not released, so these workflows cannot run yet",
-        "&& urldb init --github --action OWNER/urldb@COMMIT",
+        "urldb/urldb@v0.1.0 is not released",
         "this pipeline cannot run yet",
         "Until then:\n      urldb hook install\n",
     ];

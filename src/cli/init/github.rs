@@ -1,15 +1,25 @@
 //! The workflows of GitHub.
 
 use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::ensure;
 
 use super::project::ProjectFacts;
 use super::services::{
-    FIRST, IS_RELEASED, NewFile, Service, SetupNote, VERSION, common, places, untold, yaml,
+    FIRST, IS_RELEASED, NewFile, Service, VERSION, common, places, untold, yaml,
 };
 use super::template::TemplateValues;
+use crate::config::NotifierKind;
 
 const WORKFLOW: &str = include_str!("../../../templates/init/github.yml");
 const OF_PULL_REQUEST: &str = include_str!("../../../templates/init/github-pull-request.yml");
+const PAGES: &str = include_str!("../../../templates/init/github-pages.yml");
+const OUTPUTS: &str = "outputs:\n  site: ${{ steps.urldb.outputs.site }}";
+const ISSUES: &str = "issues: write # opens an issue for each incident, and closes the issue";
+
+/// The variable with the token of the job, as programs on GitHub expect it.
+const TOKEN: &str = "GITHUB_TOKEN";
 
 /// Reads `OWNER/REPO@REF`, or `OWNER/REPO/FOLDER@REF`, as workflows name an action.
 pub(super) fn action(text: &str) -> Result<String, String> {
@@ -28,20 +38,27 @@ pub(super) fn action(text: &str) -> Result<String, String> {
     }
 }
 
-/// The workflows, which use this action, or else the release of this version.
-pub(super) fn workflows(
-    project: &ProjectFacts<'_>,
-    action: Option<&str>,
-) -> anyhow::Result<Service> {
+/// The action of a release, if there is one.
+///
+/// # Errors
+/// When there is none: a name that nobody owns yet would run the code of whoever takes it, with the rights of the workflow.
+pub(super) fn released() -> anyhow::Result<String> {
     let default = format!("urldb/urldb@v{VERSION}");
-    let common = || uses(common(project), action.unwrap_or(&default));
+    ensure!(
+        IS_RELEASED,
+        "--github: {default} is not released. Whoever takes that name could write to your repository, so no workflow names \
+         it. Push the source of urldb to a repository of yours, and name its commit: \
+         `urldb init --github --action OWNER/REPO@COMMIT`"
+    );
+    Ok(default)
+}
+
+/// The workflows, which use this action.
+pub(super) fn workflows(project: &ProjectFacts<'_>, action: &str) -> anyhow::Result<Service> {
+    let common = || uses(common(project), action);
     let names = project.secrets()?;
-    // Issues may be added later.
-    let token = (!project.config.tells_people()).then(|| "GITHUB_TOKEN".to_owned());
-    let (tokens, secrets): (Vec<&String>, Vec<&String>) = names
-        .iter()
-        .chain(&token)
-        .partition(|name| *name == "GITHUB_TOKEN");
+    let (tokens, secrets): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|name| *name == TOKEN);
     let mut env = String::new();
     for name in tokens {
         let _ = writeln!(env, "{name}: ${{{{ github.token }}}}");
@@ -55,17 +72,17 @@ pub(super) fn workflows(
     } else {
         "environment: urldb # has the secrets"
     };
-    let workflow = common()
+    let workflow = rights(common(), project)?
         .with("INPUTS", inputs(project)?)
         .with("SECRETS", env)
         .with("ENVIRONMENT", environment);
     let of_pull_request = common().with("INPUTS", places(project)? + "diff: comment\n");
     let folder = project.top()?.join(".github/workflows");
-    let mut notes = vec![];
-    if action.is_none() && !IS_RELEASED {
-        notes.push(unreleased(project, &default)?);
-    }
-    notes.extend(untold(project, "--github", "GitHub"));
+    // The workflow of now has no right to open issues.
+    let again = format!(
+        "rm {}.github/workflows/urldb.yml && urldb init --github --action {action}",
+        "../".repeat(Path::new(&project.folder()?).components().count())
+    );
     Ok(Service {
         name: "GitHub",
         files: vec![
@@ -88,8 +105,31 @@ pub(super) fn workflows(
                 settings(project, &secrets)?
             ),
         ],
-        notes,
+        notes: untold(project, again, "GitHub").into_iter().collect(),
     })
+}
+
+/// The rights of the job, and the job that publishes the site: only what the project has use for.
+fn rights(values: TemplateValues, project: &ProjectFacts<'_>) -> anyhow::Result<TemplateValues> {
+    let branch = if project.tracks_ledger()? {
+        "the branch that is checked out"
+    } else {
+        "the branch urldb-status"
+    };
+    let mut kinds = project.config.notifiers.values().map(|notify| &notify.kind);
+    let opens_issues = kinds.any(|kind| match kind {
+        NotifierKind::Issues(issues) => {
+            issues.service == urldb_issues::Service::GitHub && issues.token_env == TOKEN
+        }
+        _ => false,
+    });
+    let or_none = |is_used, text: &'static str| if is_used { text } else { "" };
+    let has_site = project.site()?.is_some();
+    Ok(values
+        .with("BRANCH", branch)
+        .with("ISSUES", or_none(opens_issues, ISSUES))
+        .with("OUTPUTS", or_none(has_site, OUTPUTS))
+        .with("PUBLISH", or_none(has_site, PAGES)))
 }
 
 /// The inputs of the action, as far as they are not the defaults.
@@ -116,22 +156,17 @@ fn inputs(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
     Ok(inputs)
 }
 
-/// The name of the action; unless it is a commit, with a comment for a linter, and advice for people.
+/// The name of the action; with advice for people, unless it is a commit.
 fn uses(values: TemplateValues, action: &str) -> TemplateValues {
     let version = action.rsplit('@').next().unwrap_or_default();
     let is_commit = version.len() >= 40 && version.chars().all(|char| char.is_ascii_hexdigit());
     if is_commit {
         return values.with("ACTION", action).with("ADVICE", "");
     }
-    values
-        .with(
-            "ACTION",
-            format!("{action} # zizmor: ignore[unpinned-uses]"),
-        )
-        .with(
-            "ADVICE",
-            "# Replace the name after @ by a commit, once you rely on this workflow.",
-        )
+    values.with("ACTION", action).with(
+        "ADVICE",
+        "# Replace the name after @ by a commit, once you rely on this workflow.",
+    )
 }
 
 /// The settings that the workflow needs on GitHub before it starts.
@@ -159,21 +194,4 @@ fn settings(project: &ProjectFacts<'_>, secrets: &[&String]) -> anyhow::Result<S
         settings += "then ";
     }
     Ok(settings)
-}
-
-/// A note for the time before the release: the default action does not exist yet.
-fn unreleased(project: &ProjectFacts<'_>, default: &str) -> anyhow::Result<SetupNote> {
-    let folder = project.folder()?;
-    let depth = folder.split('/').filter(|part| !part.is_empty()).count();
-    let top = "../".repeat(depth);
-    Ok(SetupNote {
-        text: format!(
-            "{default} is not released, so these workflows cannot run yet. Until then, push the source of urldb to a \
-             repository of yours, and name its commit:"
-        ),
-        command: format!(
-            "rm {top}.github/workflows/urldb.yml {top}.github/workflows/urldb-pull-request.yml && \
-             urldb init --github --action OWNER/urldb@COMMIT"
-        ),
-    })
 }

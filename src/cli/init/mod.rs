@@ -30,8 +30,7 @@ use crate::limits;
 Examples:
   urldb init             in the current directory
   urldb init promises/   in another one
-  urldb init --github    and workflows that run urldb every day and on pull requests
-  urldb init --github --action ada/urldb@COMMIT   by another copy of urldb's action
+  urldb init --github --action ada/urldb@COMMIT   and workflows for GitHub
   urldb init --systemd   and a service with a timer")]
 #[expect(
     clippy::struct_excessive_bools,
@@ -43,7 +42,7 @@ pub(super) struct Args {
     /// Write workflows for GitHub too: a run every day, and a check of each pull request
     #[arg(long)]
     github: bool,
-    /// The action in these workflows: a release of urldb's, unless you name another repository
+    /// The action in these workflows, by its commit; needed until urldb has a release
     #[arg(long, value_name = "OWNER/REPO@REF", requires = "github", value_parser = github::action)]
     action: Option<String>,
     /// Write a pipeline for GitLab too
@@ -63,12 +62,21 @@ pub(super) struct Args {
 type MakeService = fn(&ProjectFacts<'_>) -> anyhow::Result<Service>;
 
 impl Args {
+    /// The action for the workflows of GitHub, if they are wanted.
+    fn action(&self) -> anyhow::Result<Option<String>> {
+        let named = self.action.clone().map(Ok);
+        let wanted = self.github.then(|| named.unwrap_or_else(github::released));
+        wanted.transpose()
+    }
+
     /// The services that the options ask for.
-    fn services(&self, project: &ProjectFacts<'_>) -> anyhow::Result<Vec<Service>> {
-        let mut wanted = vec![];
-        if self.github {
-            wanted.push(github::workflows(project, self.action.as_deref())?);
-        }
+    fn services(
+        &self,
+        project: &ProjectFacts<'_>,
+        action: Option<&str>,
+    ) -> anyhow::Result<Vec<Service>> {
+        let github = action.map(|action| github::workflows(project, action));
+        let mut wanted: Vec<Service> = github.into_iter().collect::<anyhow::Result<_>>()?;
         let others: [(bool, MakeService); 4] = [
             (self.gitlab, services::gitlab),
             (self.cron, services::cron),
@@ -97,6 +105,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         Some(dir) => global.directory()?.join(dir),
         None => global.directory()?,
     };
+    let action = args.action()?;
     let mut out = output::stdout();
     write_config(&mut out, &root)?;
     let repository = Repository::of_project(&root)?;
@@ -113,12 +122,12 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     if add_lines(&root.join(".gitattributes"), &attributes(&config))? {
         writeln!(out, "{wrote} .gitattributes, so that histories merge")?;
     }
-    let ignored = ignored(args, &config, repository.as_ref())?;
+    let facts = ProjectFacts::new(&config, repository.as_ref());
+    let ignored = ignored(args, &facts)?;
     if add_lines(&root.join(".gitignore"), &ignored)? {
         writeln!(out, "{wrote} .gitignore: {}", ignored.join(", "))?;
     }
-    let facts = ProjectFacts::new(&config, repository.as_ref());
-    let services = args.services(&facts)?;
+    let services = args.services(&facts, action.as_deref())?;
     for file in services.iter().flat_map(|service| &service.files) {
         write_service_file(&mut out, file, &facts)?;
     }
@@ -236,11 +245,8 @@ fn attributes(config: &Config) -> Vec<String> {
 
 /// The lines of `.gitignore`: archive, site, written mails and a ledger on a branch, unless they are committed
 /// already, and temporary files.
-fn ignored(
-    args: &Args,
-    config: &Config,
-    repository: Option<&Repository>,
-) -> anyhow::Result<Vec<String>> {
+fn ignored(args: &Args, project: &ProjectFacts<'_>) -> anyhow::Result<Vec<String>> {
+    let (config, repository) = (project.config, project.repository);
     let is_committed = |folder: &Path| match repository {
         Some(repository) if repository.relative(folder).is_ok() => repository.is_tracked(folder),
         _ => Ok(false),
@@ -267,7 +273,7 @@ fn ignored(
     }
     // The action and the pipeline keep the ledger on a branch of its own.
     let keeps_branch = args.github || args.gitlab;
-    if keeps_branch && !is_committed(&config.root.join(&config.ledger.path))? {
+    if keeps_branch && !project.tracks_ledger()? {
         lines.push(ignore_line(&config.ledger.path, ""));
     }
     lines.push(Some(TEMPORARY.to_owned()));

@@ -72,8 +72,9 @@ pub(super) fn places(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
 pub(super) const FIRST: &str =
     "urldb add --static URL               promises the bytes of a URL; repeat it for each";
 
-/// A note for a project whose notifiers reach nobody, although `init` added what it could.
-pub(super) fn untold(project: &ProjectFacts<'_>, option: &str, server: &str) -> Option<SetupNote> {
+/// A note for a project whose notifiers reach nobody, although `init` added what it could. `again` is the command for the
+/// time when `init` can add more.
+pub(super) fn untold(project: &ProjectFacts<'_>, again: String, server: &str) -> Option<SetupNote> {
     if project.config.tells_people() {
         return None;
     }
@@ -82,7 +83,7 @@ pub(super) fn untold(project: &ProjectFacts<'_>, option: &str, server: &str) -> 
             format!(
                 "once the repository on {server} is the remote origin, this adds an issue for each incident:"
             ),
-            format!("urldb init {option}"),
+            again,
         ),
         Some(url) => (
             format!(
@@ -124,7 +125,7 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
             command: "urldb init --cron".to_owned(),
         });
     }
-    notes.extend(untold(project, "--gitlab", "GitLab"));
+    notes.extend(untold(project, "urldb init --gitlab".to_owned(), "GitLab"));
     let values = common(project)
         .with("VARIABLES", variables)
         .with("ARCHIVE", quoted(in_folder(project.archive()?)))
