@@ -287,7 +287,8 @@ fn crontab() -> Option<String> {
 
 /// Whether a line of a script or a table runs `urldb run`, or `urldb watch`.
 fn runs_urldb(line: &str) -> bool {
-    let is_program = |word: &str| word == "urldb" || word.ends_with("/urldb");
+    let is_program =
+        |word: &str| word == "urldb" || word.ends_with("/urldb") || word.ends_with(GITLAB);
     let words = line.split(|char: char| char.is_whitespace() || "\"'`;&|()[],=".contains(char));
     let mut after = words.skip_while(|word| !is_program(word)).skip(1);
     after.any(|word| matches!(word, "run" | "watch"))

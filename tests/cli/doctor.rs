@@ -559,12 +559,24 @@ fn a_schedule_is_found() {
     assert!(said().ends_with("/promises.timer runs urldb"), "{}", said());
     fs::remove_dir_all(repository.path(units)).unwrap();
 
-    repository.write(".gitlab-ci.yml", "check:\n  script: [urldb run]\n");
-    assert_eq!(
-        said(),
-        ".gitlab-ci.yml: as GitLab's settings of the project say"
-    );
-    fs::remove_file(repository.path(".gitlab-ci.yml")).unwrap();
+    let pipeline = |text: &str| {
+        repository.write(".gitlab-ci.yml", text);
+        assert_eq!(
+            said(),
+            ".gitlab-ci.yml: as GitLab's settings of the project say"
+        );
+        fs::remove_file(repository.path(".gitlab-ci.yml")).unwrap();
+    };
+    pipeline("check:\n  script: [urldb run]\n");
+    pipeline("check:\n  script:\n    - uvx urldb --quiet \\\n      run --commit --push\n");
+    pipeline("check:\n  script:\n    - |\n      cd data\n      /opt/urldb -C . run\n");
+    // What `init` writes, for a ledger on a branch and for one in the checkout.
+    repository.ok("init --gitlab");
+    let written = repository.read(".gitlab-ci.yml");
+    assert_has(&written, "STATE_BRANCH: ''");
+    repository.check("ledger").is("ok", 0);
+    pipeline(&written);
+    pipeline(&written.replace("    STATE_BRANCH: ''\n", ""));
 
     let config = repository.read("urldb.toml");
     let schedule = "[[schedule]]\ncron = \"30 4 * * *\"\ntimezone = \"Europe/Berlin\"\n";

@@ -1,14 +1,16 @@
 //! Facts about a project, for the files that run urldb.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use sha2::{Digest, Sha256};
 
+use crate::cli::args::repository_of;
 use crate::config::{Config, NotifierKind};
 use crate::environment;
 use crate::git::Repository;
+use crate::limits;
 use crate::project::{Checkout, Project};
 
 /// A project that urldb.toml describes.
@@ -141,14 +143,50 @@ impl<'a> ProjectFacts<'a> {
         text_of(&self.config.ledger.path)
     }
 
-    /// Whether git has the ledger in the branch that is checked out.
+    /// Whether the branch that is checked out has the ledger: git tracks it, or the files of cron or systemd commit it.
     pub(super) fn tracks_ledger(&self) -> anyhow::Result<bool> {
         let folder = self.config.root.join(&self.config.ledger.path);
         match self.repository {
             Some(repository) if repository.relative(&folder).is_ok() => {
-                repository.is_tracked(&folder)
+                Ok(repository.is_tracked(&folder)? || self.is_committed_here())
             }
             _ => Ok(false),
+        }
+    }
+
+    fn is_committed_here(&self) -> bool {
+        let commits = |file: PathBuf| {
+            let text = urldb_files::read_to_string(&file, limits::SETTINGS);
+            text.is_ok_and(|text| text.contains(" run --commit"))
+        };
+        [self.cron_file(), self.unit_file("service")]
+            .into_iter()
+            .any(commits)
+    }
+
+    /// The line for a crontab.
+    pub(super) fn cron_file(&self) -> PathBuf {
+        self.config.root.join("urldb.cron")
+    }
+
+    /// The name of the units of systemd.
+    pub(super) fn unit(&self) -> String {
+        format!("urldb-{}", self.slug())
+    }
+
+    /// A unit of systemd of a kind, such as `timer`.
+    pub(super) fn unit_file(&self, kind: &str) -> PathBuf {
+        let folder = self.config.root.join("systemd");
+        folder.join(format!("{}.{kind}", self.unit()))
+    }
+
+    /// Whether `urldb run` can commit the ledger: there is a repository, and git does not ignore the ledger, as in a project
+    /// whose action or pipeline keeps it on a branch.
+    pub(super) fn can_commit_ledger(&self) -> anyhow::Result<bool> {
+        let folder = self.config.root.join(&self.config.ledger.path);
+        match repository_of(&folder)? {
+            Some(repository) => Ok(!repository.ignores(&folder.join("history"))?),
+            None => Ok(false),
         }
     }
 }

@@ -167,7 +167,6 @@ fn shell(word: &str) -> String {
 }
 
 pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
-    let file = project.config.root.join("urldb.cron");
     // cron takes a percent sign for the end of a line, and not every cron knows `\%`.
     let percent = |text: String| text.replace('%', "'\"$(printf '\\045')\"'");
     let names = project.secrets()?;
@@ -180,7 +179,8 @@ pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         .with("FOLDER", percent(shell(&project.root()?)))
         .with("PROGRAM", percent(shell(&program()?)))
         .with("SECRETS", reads)
-        .with("OPTIONS", commit_option(project));
+        .with("SYNC", commit_option(project.repository.is_some()))
+        .with("RUN", commit_option(project.can_commit_ledger()?));
     let third = match names.as_slice() {
         [] => "crontab -l                           shows the result".to_owned(),
         names => format!(
@@ -191,7 +191,7 @@ pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     Ok(Service {
         name: "cron",
         files: vec![NewFile {
-            path: file,
+            path: project.cron_file(),
             text: values.fill(include_str!("../../../templates/init/cron")),
             purpose: "a line for your crontab",
         }],
@@ -213,7 +213,7 @@ fn unit_word(word: &str) -> String {
 /// The command of the unit, which reads its secrets from credentials.
 fn unit_command(project: &ProjectFacts<'_>, secrets: &[String]) -> anyhow::Result<String> {
     let program = unit_word(&program()?);
-    let commits = commit_option(project);
+    let commits = commit_option(project.can_commit_ledger()?);
     if secrets.is_empty() {
         return Ok(format!("{program} --quiet run{commits}"));
     }
@@ -228,17 +228,16 @@ fn unit_command(project: &ProjectFacts<'_>, secrets: &[String]) -> anyhow::Resul
     ))
 }
 
-/// The option of `urldb run` that commits the ledger, if there is a repository.
-fn commit_option(project: &ProjectFacts<'_>) -> &'static str {
-    project.repository.map_or("", |_| " --commit")
+/// The option that commits what a command writes, if it can.
+fn commit_option(commits: bool) -> &'static str {
+    if commits { " --commit" } else { "" }
 }
 
 pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
-    let slug = project.slug();
-    let unit = format!("urldb-{slug}");
+    let unit = project.unit();
     let names = project.secrets()?;
     let command = unit_command(project, &names)?;
-    let commits = commit_option(project);
+    let commits = commit_option(project.repository.is_some());
     let follow = format!("{} --quiet sync{commits}", unit_word(&program()?));
     let store = |name: &str| format!("/etc/credstore.encrypted/{unit}.{name}");
     let mut credentials = String::new();
@@ -258,7 +257,6 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         .with("COMMAND", command)
         .with("CREDENTIALS", credentials)
         .with("WRITABLE", writable.join(" "));
-    let folder = project.config.root.join("systemd");
     let first = names.first().map_or_else(
         || FIRST.to_owned(),
         |name| {
@@ -273,12 +271,12 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         name: "systemd",
         files: vec![
             NewFile {
-                path: folder.join(format!("{unit}.service")),
+                path: project.unit_file("service"),
                 text: values.fill(include_str!("../../../templates/init/urldb.service")),
                 purpose: "a service that runs urldb once",
             },
             NewFile {
-                path: folder.join(format!("{unit}.timer")),
+                path: project.unit_file("timer"),
                 text: values.fill(include_str!("../../../templates/init/urldb.timer")),
                 purpose: "a timer that starts the service every day",
             },
