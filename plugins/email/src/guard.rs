@@ -192,7 +192,7 @@ fn plain_line(line: &[u8], is_hello: bool) -> Vec<u8> {
         None => (' ', rest),
     };
     let mut text = text.trim().to_owned();
-    if is_hello {
+    if is_hello && code.starts_with('2') {
         text.make_ascii_uppercase();
         if let Some(mechanisms) = text.strip_prefix("AUTH=") {
             text = format!("AUTH {mechanisms}");
@@ -290,6 +290,7 @@ mod tests {
             ("250-AUTH=PLAIN LOGIN\r\n", "250-AUTH PLAIN LOGIN\r\n"),
             ("250 auth=\r\n", "250 AUTH \r\n"),
             ("250-\r\n", "250-OK\r\n"),
+            ("451 later\r\n", "451 later\r\n"),
         ] {
             let got = plain_line(line.as_bytes(), true);
             assert_eq!(String::from_utf8_lossy(&got), kept, "{line:?}");
