@@ -56,6 +56,7 @@ impl CommitArgs {
             format!("--commit: {folder} is in no git repository; `git init` makes one")
         })?;
         repository.ensure_can_commit().context("--commit")?;
+        repository.wait_for_writer();
         Ok(Some(PlannedCommit {
             repository,
             message: self.message.clone(),
