@@ -3,6 +3,8 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+#[cfg(unix)]
+use tokio::signal::unix::SignalKind;
 pub use urldb_fetch::Stop;
 
 use crate::exit::ExitCode;
@@ -66,7 +68,7 @@ static SIGNALS: Mutex<SignalState> = Mutex::new(SignalState {
 });
 
 struct SignalState {
-    /// Whether threads wait for SIGINT and SIGTERM.
+    /// Whether a thread waits for SIGINT and SIGTERM.
     listens: bool,
     /// The flags that the first signal sets.
     stops: Vec<Stop>,
@@ -82,12 +84,10 @@ impl SignalState {
         SIGNALS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the threads that wait for SIGINT and SIGTERM, unless they are there.
+    /// Starts the thread that waits for SIGINT and SIGTERM, unless it is there.
     fn listen(&mut self) -> io::Result<()> {
         if !self.listens {
-            listen(Signals::interrupt)?;
-            #[cfg(unix)]
-            listen(Signals::terminate)?;
+            listen(Signals::install)?;
             self.listens = true;
         }
         Ok(())
@@ -136,7 +136,7 @@ pub fn while_asking<T>(ask: impl FnOnce() -> T) -> T {
 /// Sets `stop` at the first SIGINT or SIGTERM (on Windows: Ctrl-C). At the second signal the
 /// process exits at once with 130.
 ///
-/// Threads of their own wait for signals until the process ends.
+/// A thread of its own waits for signals until the process ends.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
@@ -176,7 +176,7 @@ pub fn to_the_end<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     done
 }
 
-/// Starts a thread that waits for one kind of signal.
+/// Starts a thread that waits for signals.
 fn listen(install: fn() -> io::Result<Signals>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -197,29 +197,38 @@ fn listen(install: fn() -> io::Result<Signals>) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-struct Signals(tokio::signal::unix::Signal);
+struct Signals([Option<tokio::signal::unix::Signal>; 2]);
 
 #[cfg(unix)]
 impl Signals {
-    fn interrupt() -> io::Result<Self> {
-        Self::of(tokio::signal::unix::SignalKind::interrupt())
+    fn of(kinds: [Option<SignalKind>; 2]) -> io::Result<Self> {
+        let signals = kinds.map(|kind| kind.map(tokio::signal::unix::signal).transpose());
+        let [one, other] = signals;
+        Ok(Self([one?, other?]))
     }
 
-    fn terminate() -> io::Result<Self> {
-        Self::of(tokio::signal::unix::SignalKind::terminate())
+    fn install() -> io::Result<Self> {
+        Self::of([Some(SignalKind::interrupt()), Some(SignalKind::terminate())])
     }
 
     fn hangup() -> io::Result<Self> {
-        Self::of(tokio::signal::unix::SignalKind::hangup())
-    }
-
-    fn of(kind: tokio::signal::unix::SignalKind) -> io::Result<Self> {
-        tokio::signal::unix::signal(kind).map(Self)
+        Self::of([Some(SignalKind::hangup()), None])
     }
 
     async fn next(&mut self) {
-        self.0.recv().await;
+        let [one, other] = &mut self.0;
+        tokio::select! {
+            Some(()) = received(one) => {}
+            Some(()) = received(other) => {}
+            else => std::future::pending().await,
+        }
     }
+}
+
+/// The next signal; `None` if there is none to wait for.
+#[cfg(unix)]
+async fn received(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
+    signal.as_mut()?.recv().await
 }
 
 #[cfg(windows)]
@@ -227,7 +236,7 @@ struct Signals(tokio::signal::windows::CtrlC);
 
 #[cfg(windows)]
 impl Signals {
-    fn interrupt() -> io::Result<Self> {
+    fn install() -> io::Result<Self> {
         tokio::signal::windows::ctrl_c().map(Self)
     }
 
