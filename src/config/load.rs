@@ -18,7 +18,7 @@ use super::owners::owners;
 use super::roots::repository;
 use super::section::{Problems, Section};
 use super::source;
-use super::untrusted::{line_of, remove_untrusted};
+use super::untrusted::{Author, line_of, remove_untrusted};
 use super::watch;
 use super::{Config, Database, FILE_NAME, Git, Ledger, Lint, Project, Schedule};
 use crate::limits;
@@ -54,17 +54,6 @@ impl fmt::Display for ProblemList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("\n"))
     }
-}
-
-/// The people who wrote a configuration, and the files of its repository.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Author {
-    /// The maintainers: every key has its effect.
-    #[default]
-    Maintainer,
-    /// Anybody: only [`TRUSTED_KEYS`](super::TRUSTED_KEYS) have an effect, no link is followed, and lists are files that
-    /// git tracks.
-    Stranger,
 }
 
 /// Loads the configuration that holds in `directory`: the nearest urldb.toml

@@ -34,16 +34,14 @@ pub use check::Check;
 pub use find::{FindPlace, UrlTemplate};
 pub use list_format::Format;
 pub(crate) use list_format::{parse_base, parse_column};
-pub use load::{
-    Author, ConfigError, ProblemList, database_folder, discover, discover_by, load, load_by,
-};
+pub use load::{ConfigError, ProblemList, database_folder, discover, discover_by, load, load_by};
 pub use mail::{EmailTransport, NotifyEmail, NotifySmtp, SmtpSecurity};
 pub use notify::{Audience, DomainPattern, NotifierKind, Notify, NotifyHtml, Occasion};
 pub use owners::{OwnedPrefix, Owners};
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 pub(crate) use source::is_name as is_source_name;
 pub use source::{ListSource, OnGone};
-pub use untrusted::TRUSTED_KEYS;
+pub use untrusted::{Author, TRUSTED_KEYS};
 pub use watch::Watch;
 
 /// The name of the configuration file.

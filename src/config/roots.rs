@@ -9,7 +9,8 @@ use std::path::{Component, Path};
 
 use urldb_files::{Outside, Root};
 
-use super::{Author, Config, NotifierKind};
+use super::untrusted::Author;
+use super::{Config, NotifierKind};
 use crate::database::site_rules;
 use crate::ledger;
 

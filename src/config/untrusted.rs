@@ -1,9 +1,20 @@
-//! The keys of urldb.toml that have an effect if strangers wrote the file.
+//! The authors of a urldb.toml, and the keys that have an effect if strangers wrote the file.
 
 use toml::de::{DeTable, DeValue};
 use urldb_text::sanitize;
 
 use super::FILE_NAME;
+
+/// The people who wrote a configuration, and the files of its repository.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Author {
+    /// The maintainers: every key has its effect.
+    #[default]
+    Maintainer,
+    /// Anybody: only [`TRUSTED_KEYS`] have an effect, no link is followed, and lists are files that
+    /// git tracks.
+    Stranger,
+}
 
 /// The keys that have an effect under `--untrusted`, as `SECTION.KEY`; `*` stands for any name. None of
 /// these keys can name a file, a program, an address or a secret, send anything more than a GET of a

@@ -2,7 +2,7 @@
 //!
 //! `formats` reads a list, `files` finds the files of a source, `spool` holds items on disk, `domain` has a domain file
 //! beside them, and `merge` merges them: by `follow` for `urldb sync`, by `fill` for `urldb import`. `variants` tells the
-//! records of one URL apart. `plan` joins these for all sources. `past` has the lists of a commit, and `stated` their items.
+//! records of one URL apart. `plan` joins these for all sources, and `plan_result` has what comes of it. `past` has the lists of a commit, and `stated` their items.
 
 mod aside;
 mod change;
@@ -25,6 +25,7 @@ mod merge;
 mod outcome;
 mod past;
 mod plan;
+mod plan_result;
 mod selected;
 pub(crate) mod spool;
 mod stated;
@@ -42,6 +43,7 @@ pub use locations::ListLocations;
 pub(crate) use merge::MergePolicy;
 pub(crate) use outcome::Outcome;
 pub(crate) use past::at_revision;
-pub(crate) use plan::{Plan, follow_changes, follow_sources, locations, past_items};
+pub(crate) use plan::{follow_changes, follow_sources, locations, past_items};
+pub(crate) use plan_result::Plan;
 pub(crate) use selected::{OtherPage, page_of};
 pub(crate) use stated::{NewRecords, StatedItems};

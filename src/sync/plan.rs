@@ -17,16 +17,16 @@ use urldb_text::{Code, Finding};
 use super::change::FileChange;
 use super::domain::{Domain, MergedDomain, domains};
 use super::files::{MergeState, ensure_inside, files_of, is_output, root_of, top_of};
-use super::first::First;
 use super::follow::{FollowOptions, SourceRule, finding};
 use super::formats::{self, ListFile, ReadOptions};
 use super::groups::states;
 use super::locations::ListLocations;
 use super::merge::MergePolicy;
 use super::outcome::{Dispute, Outcome, SourceCounts};
+use super::plan_result::Plan;
 use super::selected::{OtherPage, excluded, page_of};
 use super::spool::{Items, Spool};
-use super::stated::{ItemHashes, NewRecords, Past, StatedItems};
+use super::stated::{ItemHashes, Past, StatedItems};
 use crate::config::{Config, Format, ListSource, OnGone};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
@@ -36,42 +36,6 @@ use crate::stop::{Interrupted, Stop};
 /// Most records of a source that may be gone at once: a share of them, and a number.
 const MOST_GONE_PERCENT: u64 = 20;
 const MOST_GONE: u64 = 10;
-
-/// The changes that the lists make necessary, and the mistakes in them.
-pub(crate) struct Plan {
-    pub(crate) files: Vec<FileChange>,
-    pub(crate) mistakes: First<Finding>,
-    /// Lines that a reader refused.
-    pub(crate) refused: First<Notice>,
-    /// The number of entries that were left out, for each kind.
-    pub(crate) left_out: BTreeMap<String, u64>,
-    /// Folders that are repositories of their own, which were not entered.
-    pub(crate) submodules: BTreeSet<PathBuf>,
-    pub(crate) unchanged: u64,
-    pub(crate) agreeing: u64,
-    pub(crate) with_own_promise: u64,
-    /// The sources of which too many records are gone, with these and all of them.
-    pub(crate) gone: Vec<(String, SourceCounts)>,
-    /// The files of the lists, as absolute paths.
-    pub(crate) lists: BTreeSet<PathBuf>,
-    /// The records with new items, compared with the items of another time.
-    pub(crate) changes: NewRecords,
-    pub(crate) locations: ListLocations,
-}
-
-impl Plan {
-    /// Why nothing is written: a sentence for each source.
-    pub(crate) fn refusals(&self) -> impl Iterator<Item = String> {
-        let gone = self.gone.iter();
-        gone.map(|(name, counts)| counts.refusal(name))
-    }
-
-    /// The places of the records in the lists.
-    pub(crate) fn into_locations(mut self) -> ListLocations {
-        self.locations.finish();
-        self.locations
-    }
-}
 
 /// Follows all sources: prepares the domain files that change in `edit`, if there is one.
 ///
@@ -195,20 +159,7 @@ impl<'a> Reading<'a> {
             state: MergeState::of(&config.root)?,
             readers: BTreeMap::new(),
             source_rules: BTreeMap::new(),
-            plan: Plan {
-                files: vec![],
-                mistakes: First::new(),
-                refused: First::new(),
-                left_out: BTreeMap::new(),
-                submodules: BTreeSet::new(),
-                unchanged: 0,
-                agreeing: 0,
-                with_own_promise: 0,
-                gone: vec![],
-                lists: BTreeSet::new(),
-                changes: NewRecords::none(),
-                locations: ListLocations::new(),
-            },
+            plan: Plan::new(),
             past: Past::Unknown,
         })
     }

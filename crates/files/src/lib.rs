@@ -22,6 +22,7 @@ mod atomic;
 mod limit;
 #[cfg(target_os = "linux")]
 mod nameless;
+mod outside;
 mod reading;
 mod root;
 mod spool;
@@ -33,9 +34,10 @@ pub use atomic::{
     write_new_atomically_with,
 };
 pub use limit::{Limit, TooLarge};
+pub use outside::Outside;
 pub use reading::{
     Kind, is_file, is_file_itself, is_folder, is_link, is_there, link_target, open, open_folder,
     open_input, open_to_lock, read, read_to_string, real_path,
 };
-pub use root::{Outside, Root, RootFile};
+pub use root::{Root, RootFile};
 pub use spool::Spool;

@@ -1,0 +1,67 @@
+//! The result of following all sources.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use urldb_interchange::Notice;
+use urldb_text::Finding;
+
+use super::change::FileChange;
+use super::first::First;
+use super::locations::ListLocations;
+use super::outcome::SourceCounts;
+use super::stated::NewRecords;
+
+/// The changes that the lists make necessary, and the mistakes in them.
+pub(crate) struct Plan {
+    pub(crate) files: Vec<FileChange>,
+    pub(crate) mistakes: First<Finding>,
+    /// Lines that a reader refused.
+    pub(crate) refused: First<Notice>,
+    /// The number of entries that were left out, for each kind.
+    pub(crate) left_out: BTreeMap<String, u64>,
+    /// Folders that are repositories of their own, which were not entered.
+    pub(crate) submodules: BTreeSet<PathBuf>,
+    pub(crate) unchanged: u64,
+    pub(crate) agreeing: u64,
+    pub(crate) with_own_promise: u64,
+    /// The sources of which too many records are gone, with these and all of them.
+    pub(crate) gone: Vec<(String, SourceCounts)>,
+    /// The files of the lists, as absolute paths.
+    pub(crate) lists: BTreeSet<PathBuf>,
+    /// The records with new items, compared with the items of another time.
+    pub(crate) changes: NewRecords,
+    pub(crate) locations: ListLocations,
+}
+
+impl Plan {
+    /// A plan without changes.
+    pub(super) fn new() -> Self {
+        Self {
+            files: vec![],
+            mistakes: First::new(),
+            refused: First::new(),
+            left_out: BTreeMap::new(),
+            submodules: BTreeSet::new(),
+            unchanged: 0,
+            agreeing: 0,
+            with_own_promise: 0,
+            gone: vec![],
+            lists: BTreeSet::new(),
+            changes: NewRecords::none(),
+            locations: ListLocations::new(),
+        }
+    }
+
+    /// Why nothing is written: a sentence for each source.
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = String> {
+        let gone = self.gone.iter();
+        gone.map(|(name, counts)| counts.refusal(name))
+    }
+
+    /// The places of the records in the lists.
+    pub(crate) fn into_locations(mut self) -> ListLocations {
+        self.locations.finish();
+        self.locations
+    }
+}
