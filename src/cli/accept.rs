@@ -114,10 +114,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         writeln!(output::stdout(), "{}", counts.line())?;
     }
     let exit = counts.exit_code(&stop);
-    if let Some(uncommitted) = &mut uncommitted {
-        uncommitted.add_lists();
-    }
-    let found = uncommitted.map(UncommittedChanges::into_files);
+    let found = uncommitted.map(UncommittedChanges::into_files_with_lists);
     written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         let serve = if changed.is_one() { "serves" } else { "serve" };

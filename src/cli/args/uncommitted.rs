@@ -176,8 +176,13 @@ impl<'a> UncommittedChanges<'a> {
         Ok(found)
     }
 
-    /// Makes the lists that own found records part of the commit.
-    pub(crate) fn add_lists(&mut self) {
+    /// As [`Self::into_files`], with the lists that own found records.
+    pub(crate) fn into_files_with_lists(mut self) -> impl Iterator<Item = PathBuf> {
+        self.add_lists();
+        self.into_files()
+    }
+
+    fn add_lists(&mut self) {
         let of_lists = |records: &UncommittedRecords| !records.listed.is_empty();
         if !self.read.values().any(of_lists) {
             return;
