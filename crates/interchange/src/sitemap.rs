@@ -112,7 +112,8 @@ fn find(folder: &Root, loc: &str) -> io::Result<Option<RootFile>> {
         [folder.file(name), folder.file(other)]
     });
     let mut refused = None;
-    for file in candidates.filter(|file| file.kind() != Some(Kind::Folder)) {
+    let may_be_file = |file: &RootFile| matches!(file.kind(), None | Some(Kind::File));
+    for file in candidates.filter(may_be_file) {
         match file.metadata() {
             Ok(_) => return Ok(Some(file)),
             Err(error) if is_absent(&error) => {}
