@@ -19,6 +19,9 @@ const LIMIT: Duration = Duration::from_mins(2);
 /// Longest time that git gets to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Most bytes of the errors of git and of the remote repository that people see.
+const MOST_COMPLAINT: u64 = 64 << 10;
+
 /// Most former states of a branch that are looked at.
 const MOST_FORMER: &str = "--max-count=1000";
 
@@ -205,7 +208,6 @@ impl Repository {
         git.stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(errors.try_clone()?);
-        let name = words.first().copied().unwrap_or_default();
         let status =
             within(git, LIMIT, stop).with_context(|| format!("cannot run `git {name}`"))?;
         let Some(status) = status else {
@@ -217,7 +219,7 @@ impl Repository {
         if !status.success() {
             let mut complaint = vec![];
             errors.rewind()?;
-            errors.read_to_end(&mut complaint)?;
+            errors.take(MOST_COMPLAINT).read_to_end(&mut complaint)?;
             let complaint = String::from_utf8_lossy(&complaint);
             bail!("`git {name}` failed:\n{}", complaint.trim());
         }

@@ -67,7 +67,7 @@ pub fn check_file(
 /// # Errors
 /// When the content is empty, ends in the middle of a line, or has another form than this program writes.
 pub fn check(name: &Path, content: impl Read) -> Result<()> {
-    let mut source = Watched {
+    let mut source = LastByteReader {
         source: BufReader::new(content),
         last: None,
     };
@@ -117,12 +117,12 @@ fn check_documents(folder: &str, name: &Path, source: impl Read) -> Result<()> {
 }
 
 /// A reader that knows the last byte that it has read.
-struct Watched<R> {
+struct LastByteReader<R> {
     source: R,
     last: Option<u8>,
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for LastByteReader<R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(bytes)?;
         self.last = bytes[..read].last().copied().or(self.last);

@@ -149,7 +149,7 @@ fn wants_terminal(child: &std::process::Child) -> bool {
                     let _ = kill_process_group(leader, Signal::CONT);
                     return true;
                 }
-                // Each stop is told once, if it is not left to be read.
+                // The system reports each stop once, after this call has read it.
                 let _ = waitid(
                     WaitId::Pid(leader),
                     WaitIdOptions::STOPPED | WaitIdOptions::NOHANG,

@@ -11,8 +11,8 @@ use crate::explain::explain;
 use crate::git::Repository;
 use crate::ledger::damage;
 
-/// A damaged file.
-struct Damaged {
+/// A damaged file that can be restored or removed.
+struct RestorableFile {
     /// Relative to the work tree.
     path: PathBuf,
     why: anyhow::Error,
@@ -22,7 +22,8 @@ struct Damaged {
 
 impl Context {
     /// Restores the files of the ledger that are empty, cut off or unreadable, and whole in the last commit; an empty
-    /// file that no commit has is removed. Each is told. While a person merges, the files are theirs.
+    /// file that no commit has is removed. A warning names each file. During a merge nothing changes: its files are the
+    /// person's who merges.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -56,7 +57,7 @@ impl Context {
             .collect();
         repository.write_work_tree(&committed)?;
         let top = repository.work_tree()?;
-        for Damaged {
+        for RestorableFile {
             path,
             why,
             committed,
@@ -94,7 +95,7 @@ impl Context {
     }
 
     /// The damaged files that can be restored or removed.
-    fn damaged(&self, repository: &Repository) -> anyhow::Result<Vec<Damaged>> {
+    fn damaged(&self, repository: &Repository) -> anyhow::Result<Vec<RestorableFile>> {
         let ledger = self.ledger();
         let folder = repository.relative(ledger.path())?;
         let files = repository.uncommitted_below(&[ledger.path().to_owned()], |_| true)?;
@@ -118,7 +119,7 @@ impl Context {
             let is_whole = |whole: Vec<u8>| damage::check(name, &whole[..]).is_ok();
             let can_be_mended = committed.is_none() || whole().is_some_and(is_whole);
             let path = path.to_owned();
-            damaged.extend(can_be_mended.then_some(Damaged {
+            damaged.extend(can_be_mended.then_some(RestorableFile {
                 path,
                 why,
                 committed,

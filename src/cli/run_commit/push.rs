@@ -35,11 +35,11 @@ pub(in crate::cli) fn push(
         let fetched = fetched(repository, upstream, context, stop)?;
         let pushed = match &fetched {
             // The branch has HEAD.
-            Fetched {
+            FetchedBranch {
                 theirs,
                 merged: Some(merged),
             } if theirs.as_ref() == Some(merged) => Ok(()),
-            Fetched { theirs, merged } => {
+            FetchedBranch { theirs, merged } => {
                 let commit = merged.as_deref().unwrap_or("HEAD");
                 repository.push(upstream, commit, theirs.as_deref(), stop)
             }
@@ -78,7 +78,7 @@ pub(in crate::cli) fn catch_up(
 }
 
 /// The followed branch after a fetch.
-struct Fetched {
+struct FetchedBranch {
     /// Its last commit; `None` if the remote repository does not have the branch.
     theirs: Option<String>,
     /// The commit that has HEAD and the last commit; `None` if HEAD has it.
@@ -90,7 +90,7 @@ fn fetched(
     upstream: &Upstream,
     context: &Context,
     stop: &Stop,
-) -> anyhow::Result<Fetched> {
+) -> anyhow::Result<FetchedBranch> {
     let ours = repository.head_commit().context("there is no commit yet")?;
     let theirs = repository.fetch(upstream, stop)?;
     ensure_not_rewritten(repository, upstream, theirs.as_deref())?;
@@ -101,7 +101,7 @@ fn fetched(
         }
         None => None,
     };
-    Ok(Fetched { theirs, merged })
+    Ok(FetchedBranch { theirs, merged })
 }
 
 /// Refuses to bring back commits that somebody has removed from the branch.
