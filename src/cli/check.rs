@@ -188,8 +188,6 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         .github
         .then(|| CommandsStopped::around_text(args.format));
     let stopped = stopped.transpose()?.flatten();
-    let stop = Stop::new();
-    stop_on_signals(&stop)?;
     let selection = selection(&args.targets, None, context)?;
     let mut outcome = execute_and_print(
         &selection,
