@@ -1,6 +1,6 @@
 //! `urldb hook`.
 
-mod across;
+pub(super) mod across;
 mod lists;
 
 use std::cell::RefCell;

@@ -205,21 +205,26 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn changed_by(&self, commit: &str, dir: &Path) -> Result<Vec<ChangedFile>> {
-        let of = |id: String| Commit {
-            name: id.clone(),
-            id: Some(id),
-        };
         let mut git = self.git();
         git.args(["rev-parse", "--verify", "--quiet"])
             .arg(format!("{commit}^"));
         let CommandResult::Success(parent) = run(&mut git, b"")? else {
             return Ok(vec![]);
         };
-        let comparison = Comparison {
-            before: of(line(parent)?),
-            after: Snapshot::Commit(of(commit.to_owned())),
-        };
-        self.changed_files(&comparison, dir)
+        self.changed_between([&line(parent)?, commit], dir)
+    }
+
+    /// The files below the folder `dir` (relative to the work tree) that differ between two commits.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn changed_between(&self, commits: [&str; 2], dir: &Path) -> Result<Vec<ChangedFile>> {
+        let [before, after] = commits.map(|id| Commit {
+            name: id.to_owned(),
+            id: Some(id.to_owned()),
+        });
+        let after = Snapshot::Commit(after);
+        self.changed_files(&Comparison { before, after }, dir)
     }
 
     /// The files of a commit below the folder or at the path `dir` (relative to the work tree).

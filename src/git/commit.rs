@@ -232,7 +232,7 @@ impl Repository {
     /// Whether the work tree is a sparse checkout.
     pub(super) fn is_sparse(&self) -> bool {
         urldb_files::is_file(&self.git_dir().join("info/sparse-checkout"))
-            && self.config("core.sparseCheckout").as_deref() == Some("true")
+            && self.is_configured("core.sparseCheckout")
     }
 
     /// A `git` command as the user would type it at the top of the work tree: hooks get the

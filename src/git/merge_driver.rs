@@ -184,6 +184,15 @@ impl Repository {
         Ok((value != b"unspecified").then(|| String::from_utf8_lossy(value).into_owned()))
     }
 
+    /// Whether a key in git's configuration of this repository is true.
+    pub(super) fn is_configured(&self, key: &str) -> bool {
+        let value = run(
+            self.git().args(["config", "--type=bool", "--get", key]),
+            b"",
+        );
+        matches!(value, Ok(CommandResult::Success(value)) if value.starts_with(b"true"))
+    }
+
     /// The value of a key in git's configuration of this repository; `None` if git has none.
     pub(super) fn config(&self, key: &str) -> Option<String> {
         let value = run(self.git().args(["config", "--get", key]), b"").ok()?;

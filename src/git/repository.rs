@@ -183,7 +183,7 @@ impl Repository {
     ///
     /// # Errors
     /// When git cannot be run.
-    pub(super) fn folder_at(&self, revision: &str, folder: &Path) -> Result<Arc<TreeFolder>> {
+    pub fn folder_at(&self, revision: &str, folder: &Path) -> Result<Arc<TreeFolder>> {
         let known = self.lib.as_ref().and_then(|lib| {
             let tree = tree_id(lib, revision)?;
             self.trees.folder(lib, tree, folder)

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use git2::{Delta, Index, IndexEntry, IndexTime, Oid, Tree};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::ancestors::Ancestor;
 use super::command::{CommandResult, complete, output, run};
 use super::paths;
 use super::repository::{Repository, line};
+use super::unmerged::index_line;
 
 /// The content of a file in a base, in our version and in theirs.
 pub type FileVersions = [Option<Vec<u8>>; 3];
@@ -18,11 +18,21 @@ pub type FileVersions = [Option<Vec<u8>>; 3];
 /// Merges the versions of a file; `None` if the file is gone.
 pub type MergeFile<'a> = &'a dyn Fn(&Path, &FileVersions) -> Result<Option<Vec<u8>>>;
 
-/// A file in a tree: its blob, and its mode.
-type TreeFile = (Oid, u32);
+/// A file in a tree.
+#[derive(Clone, PartialEq, Eq)]
+struct TreeFile {
+    mode: u32,
+    id: String,
+}
 
-/// The files that differ between two trees, by path, as the second tree has them.
-type ChangedFiles = BTreeMap<Vec<u8>, Option<TreeFile>>;
+/// A file that differs between two trees; `None` in a tree without it.
+struct TreeChange {
+    before: Option<TreeFile>,
+    after: Option<TreeFile>,
+}
+
+/// The files that differ between two trees, by path.
+type TreeChanges = BTreeMap<PathBuf, TreeChange>;
 
 impl Repository {
     /// Whether a commit is, or is an ancestor of, another one.
@@ -36,11 +46,12 @@ impl Repository {
     }
 
     /// Merges the files of two commits into a new commit, and returns its id. A file that one side changed is that
-    /// side's; `merge` gets one that both changed, and `merge_ancestors` one of several common ancestors.
+    /// side's; `merge` gets one that both changed, and `merge_ancestors` one of several common ancestors. The commit is
+    /// signed where git's configuration asks for it.
     ///
     /// # Errors
-    /// When libgit2 refuses the repository, the commits have no common ancestor, git makes no commit, or `merge` or
-    /// `merge_ancestors` fails. A shallow clone may lack the ancestor.
+    /// When the commits have no common ancestor, git makes no commit, or `merge` or `merge_ancestors` fails. A shallow
+    /// clone may lack the ancestor.
     pub fn merge_commits(
         &self,
         [ours, theirs]: [&str; 2],
@@ -48,77 +59,126 @@ impl Repository {
         merge: MergeFile<'_>,
         merge_ancestors: MergeFile<'_>,
     ) -> Result<String> {
-        let lib = self.lib().context("libgit2 cannot read this repository")?;
         let ancestor = self.common_ancestor(&[ours.to_owned(), theirs.to_owned()], &mut 0)?;
         ensure!(
             ancestor.is_some() || self.is_shallow(),
             "the histories are unrelated; `git pull --no-rebase --allow-unrelated-histories` joins them on purpose"
         );
-        let base = ancestor.map(|it| self.tree_of(lib, &it, merge_ancestors));
-        let base = base.transpose()?;
-        let sides = [tree_of_commit(lib, ours)?, tree_of_commit(lib, theirs)?];
-        let tree = self.merge_trees(lib, base.as_ref(), sides.each_ref(), merge)?;
-        let tree = tree.id().to_string();
+        let base = self.tree_of(ancestor.as_ref(), merge_ancestors)?;
+        let tree = self.merge_trees(&base, [ours, theirs], merge)?;
         let mut git = self.user_command()?;
-        git.args(["commit-tree", &tree, "-p", ours, "-p", theirs])
-            .args(["-m", message]);
-        output(&mut git, b"").and_then(line)
+        git.args(["commit-tree", &tree, "-p", ours, "-p", theirs]);
+        if self.is_configured("commit.gpgSign") {
+            git.arg("--gpg-sign");
+        }
+        output(git.args(["-m", message]), b"").and_then(line)
     }
 
-    /// The tree of a common ancestor: of several, their merge.
-    fn tree_of<'a>(
-        &self,
-        lib: &'a git2::Repository,
-        ancestor: &Ancestor,
-        merge: MergeFile<'_>,
-    ) -> Result<Tree<'a>> {
+    /// The id of the tree or commit with the files of a common ancestor: of several, their merge; of none, no file.
+    fn tree_of(&self, ancestor: Option<&Ancestor>, merge: MergeFile<'_>) -> Result<String> {
         match ancestor {
-            Ancestor::Commit(commit) => tree_of_commit(lib, commit),
-            Ancestor::Merged { base, sides } => {
-                let tree = |ancestor| self.tree_of(lib, ancestor, merge);
-                let base = base.as_deref().map(tree).transpose()?;
-                let sides = [tree(&sides[0])?, tree(&sides[1])?];
-                self.merge_trees(lib, base.as_ref(), sides.each_ref(), merge)
+            None => self.empty_tree(),
+            Some(Ancestor::Commit(commit)) => Ok(commit.clone()),
+            Some(Ancestor::Merged { base, sides }) => {
+                let tree = |ancestor| self.tree_of(ancestor, merge);
+                let base = tree(base.as_deref())?;
+                let [one, other] = [tree(Some(&sides[0]))?, tree(Some(&sides[1]))?];
+                self.merge_trees(&base, [&one, &other], merge)
             }
         }
     }
 
-    fn merge_trees<'a>(
+    /// The id of the tree that merges two trees or commits.
+    fn merge_trees(
         &self,
-        lib: &'a git2::Repository,
-        base: Option<&Tree<'a>>,
-        [ours, theirs]: [&Tree<'a>; 2],
+        base: &str,
+        [ours, theirs]: [&str; 2],
         merge: MergeFile<'_>,
-    ) -> Result<Tree<'a>> {
-        let ours_changed = changed(lib, base, ours)?;
-        let mut merged = Index::new()?;
-        merged.read_tree(ours)?;
-        for (path, their_file) in changed(lib, base, theirs)? {
-            let file = match ours_changed.get(&path) {
-                None => their_file,
-                Some(our_file) if *our_file == their_file => continue,
-                Some(our_file) => {
-                    let name = paths::from_bytes(&path);
-                    let base = base.and_then(|base| base.get_path(&name).ok());
-                    let base = base.map(|entry| entry.id());
-                    let ids = [base, our_file.map(|it| it.0), their_file.map(|it| it.0)];
-                    let versions =
-                        ids.map(|id| id.map(|id| self.read_blob(&id.to_string())).transpose());
-                    let [base, ours, theirs] = versions;
-                    let bytes = merge(&name, &[base?, ours?, theirs?])?;
-                    let mode = our_file.or(their_file).map_or(0o100_644, |it| it.1);
-                    bytes
-                        .map(|bytes| lib.blob(&bytes))
-                        .transpose()?
-                        .map(|id| (id, mode))
+    ) -> Result<String> {
+        let our_changes = self.changes(base, ours)?;
+        let mut lines = vec![];
+        for (path, changed) in self.changes(base, theirs)? {
+            if changed.after.is_some() && is_folder_or_file(&path, &our_changes) {
+                bail!(
+                    "{} is a file on one side and a folder on the other one",
+                    paths::shown(&path)
+                );
+            }
+            let file = match our_changes.get(&path) {
+                None => changed.after,
+                Some(ours) if ours.after == changed.after => continue,
+                Some(ours) => {
+                    let versions = [&changed.before, &ours.after, &changed.after];
+                    self.merge_file(&path, versions, merge)?
                 }
             };
-            match file {
-                Some(file) => merged.add(&entry(path, file))?,
-                None => merged.remove(&paths::from_bytes(&path), 0)?,
-            }
+            // A mode of 0 removes; only the length of the id counts.
+            let (mode, id) =
+                file.map_or_else(|| (0, "0".repeat(ours.len())), |file| (file.mode, file.id));
+            lines.extend(index_line(mode, &id, &path));
         }
-        Ok(lib.find_tree(merged.write_tree_to(lib)?)?)
+        let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
+        let index = folder.path().join("index");
+        let git = |words: &[&str]| {
+            let mut git = self.git();
+            git.args(["-c", "index.sparse=false", "-c", "core.splitIndex=false"])
+                .args(words)
+                .env("GIT_INDEX_FILE", &index);
+            git
+        };
+        complete(&mut git(&["read-tree", ours]), b"")?;
+        self.update_index(&index, &lines)?;
+        output(&mut git(&["write-tree"]), b"").and_then(line)
+    }
+
+    /// The merge of the base and both versions of a file; `None` if it is gone.
+    fn merge_file(
+        &self,
+        path: &Path,
+        versions: [&Option<TreeFile>; 3],
+        merge: MergeFile<'_>,
+    ) -> Result<Option<TreeFile>> {
+        let files = versions.iter().copied().flatten();
+        ensure!(
+            files.clone().all(|file| file.mode & 0o170_000 == 0o100_000),
+            "both sides changed {}, which is a link or a submodule: `git pull`",
+            paths::shown(path)
+        );
+        let read = |file: &Option<TreeFile>| {
+            let bytes = file.as_ref().map(|file| self.read_blob(&file.id));
+            bytes.transpose()
+        };
+        let [base, ours, theirs] = versions.map(read);
+        let Some(bytes) = merge(path, &[base?, ours?, theirs?])? else {
+            return Ok(None);
+        };
+        let mode = versions[1].as_ref().or(versions[2].as_ref());
+        let mode = mode.map_or(0o100_644, |file| file.mode);
+        let id = self.write_blob(&bytes)?;
+        Ok(Some(TreeFile { mode, id }))
+    }
+
+    /// The files that differ between two trees or commits.
+    fn changes(&self, from: &str, to: &str) -> Result<TreeChanges> {
+        let mut git = self.git();
+        git.args([
+            "diff-tree",
+            "-r",
+            "-z",
+            "--raw",
+            "--no-abbrev",
+            "--no-renames",
+        ])
+        .args(["--ignore-submodules=none", from, to, "--"]);
+        let listing = output(&mut git, b"")?;
+        let mut words = listing.split(|byte| *byte == 0);
+        let mut files = TreeChanges::new();
+        while let (Some(facts), Some(path)) = (words.next(), words.next()) {
+            let changed = std::str::from_utf8(facts).ok().and_then(parse_change);
+            let changed = changed.context("`git diff-tree` printed something unexpected")?;
+            files.insert(paths::from_bytes(path), changed);
+        }
+        Ok(files)
     }
 
     /// The files that differ between HEAD and a commit, and between HEAD and the work tree: a checkout of the commit
@@ -127,32 +187,14 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn edited_before(&self, commit: &str) -> Result<Vec<PathBuf>> {
-        let mut git = self.git();
-        git.args([
-            "diff-tree",
-            "-r",
-            "-z",
-            "--no-renames",
-            "--name-status",
-            "HEAD",
-            commit,
-            "--",
-        ]);
-        let listing = output(&mut git, b"")?;
-        let mut words = listing
-            .split(|byte| *byte == 0)
-            .filter(|word| !word.is_empty());
         let edited = self.uncommitted_paths()?;
         let top = self.work_tree()?;
-        let mut files = vec![];
-        while let (Some(status), Some(path)) = (words.next(), words.next()) {
-            let path = paths::from_bytes(path);
-            let is_new = status == b"A" && urldb_files::is_there(&top.join(&path));
-            if is_new || edited.contains(&path) {
-                files.push(path);
-            }
-        }
-        Ok(files)
+        let changes = self.changes("HEAD", commit)?.into_iter();
+        let overwritten = changes.filter(|(path, changed)| {
+            let is_new = changed.before.is_none() && urldb_files::is_there(&top.join(path));
+            is_new || edited.contains(path)
+        });
+        Ok(overwritten.map(|(path, _)| path).collect())
     }
 
     fn uncommitted_paths(&self) -> Result<BTreeSet<PathBuf>> {
@@ -171,35 +213,30 @@ impl Repository {
     }
 }
 
-fn tree_of_commit<'a>(lib: &'a git2::Repository, commit: &str) -> Result<Tree<'a>> {
-    Ok(lib.find_commit(Oid::from_str(commit)?)?.tree()?)
+/// Whether a path is a folder among the files that are there after changes, or below one of these files.
+fn is_folder_or_file(path: &Path, changes: &TreeChanges) -> bool {
+    let is_there = |path: &Path| changes.get(path).is_some_and(|it| it.after.is_some());
+    let mut below = changes.range(path.to_owned()..);
+    path.ancestors().skip(1).any(is_there)
+        || below
+            .by_ref()
+            .take_while(|(other, _)| other.starts_with(path))
+            .any(|(other, changed)| other != path && changed.after.is_some())
 }
 
-fn changed(lib: &git2::Repository, from: Option<&Tree<'_>>, to: &Tree<'_>) -> Result<ChangedFiles> {
-    let diff = lib.diff_tree_to_tree(from, Some(to), None)?;
-    let files = diff.deltas().filter_map(|delta| {
-        let (old, new) = (delta.old_file(), delta.new_file());
-        let path = new.path_bytes().or_else(|| old.path_bytes())?.to_vec();
-        let is_there = delta.status() != Delta::Deleted;
-        Some((path, is_there.then(|| (new.id(), new.mode().into()))))
-    });
-    Ok(files.collect())
-}
-
-fn entry(path: Vec<u8>, (id, mode): TreeFile) -> IndexEntry {
-    let never = IndexTime::new(0, 0);
-    IndexEntry {
-        ctime: never,
-        mtime: never,
-        dev: 0,
-        ino: 0,
-        mode,
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id,
-        flags: 0,
-        flags_extended: 0,
-        path,
-    }
+/// Reads `:MODE MODE ID ID STATUS`.
+fn parse_change(facts: &str) -> Option<TreeChange> {
+    let mut words = facts.strip_prefix(':')?.split(' ');
+    let mut word = || words.next();
+    let [before, after] = [word()?, word()?];
+    let [old_id, new_id] = [word()?, word()?];
+    let file = |mode: &str, id: &str| {
+        let mode = u32::from_str_radix(mode, 8).ok()?;
+        let id = id.to_owned();
+        Some((mode != 0).then_some(TreeFile { mode, id }))
+    };
+    Some(TreeChange {
+        before: file(before, old_id)?,
+        after: file(after, new_id)?,
+    })
 }

@@ -341,7 +341,7 @@ impl Repository {
 }
 
 /// A line for `git update-index -z --index-info`.
-fn index_line(mode: u32, id: &str, path: &Path) -> Vec<u8> {
+pub(super) fn index_line(mode: u32, id: &str, path: &Path) -> Vec<u8> {
     let entry = format!("{mode:o} {id} 0\t");
     [entry.as_bytes(), &paths::to_bytes(path), b"\0"].concat()
 }

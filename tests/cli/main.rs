@@ -144,6 +144,7 @@ mod pace;
 mod pipes;
 mod proxy;
 mod push;
+mod push_merges;
 mod recipes;
 mod redirects;
 mod registries;

@@ -1,6 +1,6 @@
-//! Mistakes of staged domain files that show only beside other files of the index.
+//! Mistakes of domain files in the index, or in a merge, that show only beside other files.
 //!
-//! Other files are read only if the commit can make such a mistake: the metadata of all files if it adds a
+//! Beside staged files, other files are read only if the commit can make such a mistake: the metadata of all files if it adds a
 //! host or a cname, and the records of all hosts that share site rules if a staged host has site rules.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use crate::database::across::AcrossFiles;
 use crate::database::site_rules::{self, LoadedRules};
 use crate::git::{RejectedFile, Repository};
 
-struct IndexedFiles<'a> {
+struct StoredFiles<'a> {
     repository: &'a Repository,
     /// Path and blob of each domain file.
     domain_files: Vec<(PathBuf, String)>,
@@ -32,27 +32,11 @@ pub(super) fn check(
     if staged.is_empty() {
         return Ok(vec![]);
     }
-    let index = IndexedFiles::list(repository, folder)?;
-    let (domains, rules) = index.rules_of(staged)?;
-    let mut across = AcrossFiles::new(rules.holding());
+    let index = StoredFiles::of_index(repository, folder)?;
     let with_heads = has_new_names(repository, staged)?;
-    for file in staged {
-        across.add_head(file);
-    }
-    for (path, id) in &index.domain_files {
-        let has_rules = domains.contains(registrable_domain(&host_of(path)));
-        if has_rules && rules.holding().is_some() {
-            across.add_bytes(path, &repository.read_blob(id)?);
-        } else if with_heads && !staged.iter().any(|file| file.path() == path) {
-            across.add_head(&DomainFile::parse_head(path, &repository.read_blob(id)?));
-        }
-    }
-    let is_staged = |path: &Path| staged.iter().any(|file| file.path() == path);
     let mut by_file: BTreeMap<PathBuf, Vec<Finding>> = BTreeMap::new();
-    for mut finding in across.finish(|_| false, is_staged) {
-        if finding.is_error()
-            && let Some(path) = finding.file.take()
-        {
+    for mut finding in index.errors(staged, with_heads)? {
+        if let Some(path) = finding.file.take() {
             by_file.entry(path).or_default().push(finding);
         }
     }
@@ -60,6 +44,45 @@ pub(super) fn check(
     Ok(rejected
         .map(|(path, findings)| RejectedFile { path, findings })
         .collect())
+}
+
+/// The mistakes in the domain files of a merged commit that neither of its sides has. `folder` is the database, relative
+/// to the work tree.
+///
+/// # Errors
+/// When git fails.
+pub(in crate::cli) fn mistakes_of_merge(
+    repository: &Repository,
+    folder: &Path,
+    merged: &str,
+    sides: [&str; 2],
+) -> anyhow::Result<Vec<Finding>> {
+    let mut changed = BTreeSet::new();
+    for side in sides {
+        let files = repository.changed_between([side, merged], folder)?;
+        if files.is_empty() {
+            return Ok(vec![]);
+        }
+        changed.extend(files.into_iter().map(|file| file.path));
+    }
+    let errors = |commit: &str| {
+        let files = StoredFiles::of_commit(repository, folder, commit)?;
+        let mut judged = vec![];
+        for (path, id) in &files.domain_files {
+            if changed.contains(path) {
+                judged.push(DomainFile::parse_head(path, &repository.read_blob(id)?));
+            }
+        }
+        files.errors(&judged, true)
+    };
+    let kind = |finding: &Finding| (finding.file.clone(), finding.code);
+    let mut known = BTreeSet::new();
+    for side in sides {
+        known.extend(errors(side)?.iter().map(kind));
+    }
+    let mut errors = errors(merged)?;
+    errors.retain(|finding| !known.contains(&kind(finding)));
+    Ok(errors)
 }
 
 /// Whether a staged file has a host or a cname that HEAD does not have there.
@@ -79,28 +102,68 @@ fn has_new_names(repository: &Repository, staged: &[DomainFile]) -> anyhow::Resu
     Ok(false)
 }
 
-impl<'a> IndexedFiles<'a> {
-    fn list(repository: &'a Repository, folder: &Path) -> anyhow::Result<Self> {
+impl<'a> StoredFiles<'a> {
+    fn of_index(repository: &'a Repository, folder: &Path) -> anyhow::Result<Self> {
+        Ok(Self::new(repository, folder, repository.indexed(folder)?))
+    }
+
+    fn of_commit(repository: &'a Repository, folder: &Path, commit: &str) -> anyhow::Result<Self> {
+        let mut files = vec![];
+        for folder in [folder, &folder.join(site_rules::FOLDER)] {
+            let stored = repository.folder_at(commit, folder)?;
+            files.extend(
+                stored
+                    .iter()
+                    .map(|(name, id)| (folder.join(name), id.clone())),
+            );
+        }
+        Ok(Self::new(repository, folder, files))
+    }
+
+    fn new(repository: &'a Repository, folder: &Path, files: Vec<(PathBuf, String)>) -> Self {
         let rules_folder = folder.join(site_rules::FOLDER);
         let (mut domain_files, mut rules) = (vec![], vec![]);
-        for (path, id) in repository.indexed(folder)? {
+        for (path, id) in files {
             if path.parent() == Some(folder) && urldb_format::is_domain_file(&path) {
                 domain_files.push((path, id));
             } else if path.parent() == Some(&rules_folder) && site_rules::is_rules_file(&path) {
                 rules.push((path, id));
             }
         }
-        Ok(Self {
+        Self {
             repository,
             domain_files,
             rules,
-        })
+        }
     }
 
-    /// The registrable domains of staged files that have site rules, and these rules.
-    fn rules_of(&self, staged: &[DomainFile]) -> anyhow::Result<(BTreeSet<String>, LoadedRules)> {
-        let of_staged = staged.iter().map(|file| registrable_domain(file.host()));
-        let of_staged: BTreeSet<&str> = of_staged.collect();
+    /// The errors in the judged files that show only beside the other ones. Without `with_heads`, cnames are not
+    /// compared.
+    fn errors(&self, judged: &[DomainFile], with_heads: bool) -> anyhow::Result<Vec<Finding>> {
+        let (domains, rules) = self.rules_of(judged)?;
+        let mut across = AcrossFiles::new(rules.holding());
+        for file in judged {
+            across.add_head(file);
+        }
+        let is_judged = |path: &Path| judged.iter().any(|file| file.path() == path);
+        for (path, id) in &self.domain_files {
+            let has_rules = domains.contains(registrable_domain(&host_of(path)));
+            if has_rules && rules.holding().is_some() {
+                across.add_bytes(path, &self.repository.read_blob(id)?);
+            } else if with_heads && !is_judged(path) {
+                let bytes = self.repository.read_blob(id)?;
+                across.add_head(&DomainFile::parse_head(path, &bytes));
+            }
+        }
+        let mut findings = across.finish(|_| false, is_judged);
+        findings.retain(Finding::is_error);
+        Ok(findings)
+    }
+
+    /// The registrable domains of the judged files that have site rules, and these rules.
+    fn rules_of(&self, judged: &[DomainFile]) -> anyhow::Result<(BTreeSet<String>, LoadedRules)> {
+        let of_judged = judged.iter().map(|file| registrable_domain(file.host()));
+        let of_judged: BTreeSet<&str> = of_judged.collect();
         let mut domains = BTreeSet::new();
         let mut files = vec![];
         for (path, id) in &self.rules {
@@ -110,7 +173,7 @@ impl<'a> IndexedFiles<'a> {
                 Some(ScriptFile::Website(website)) => registrable_domain(&website).to_owned(),
                 None => continue,
             };
-            if of_staged.contains(domain.as_str()) {
+            if of_judged.contains(domain.as_str()) {
                 files.push((path.as_path(), self.repository.read_blob(id)?));
                 domains.insert(domain);
             }

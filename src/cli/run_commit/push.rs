@@ -1,26 +1,31 @@
 //! Pushes the commits of runs. Where somebody else has pushed, both sides are merged in memory before: neither is lost.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use urldb_render::command_line;
 use urldb_render::numbers::counted;
 
+use crate::ambient::Ambient;
 use crate::cli::Context;
+use crate::cli::hook::across::mistakes_of_merge;
 use crate::cli::print::style::print_warning;
 use crate::cli::resolve::{merge_ancestors, merge_versions};
 use crate::explain::explain;
 use crate::git::{FileVersions, Repository, Upstream};
 use crate::stop::Stop;
 
-/// Most attempts to push. The next run tries again.
-const ATTEMPTS: u64 = 5;
+/// Most refusals of a push one after the other while nobody else pushes. The next run tries again.
+const MOST_REFUSALS: u32 = 5;
+
+/// Longest time for which pushes of others do not count as refusals.
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// Pushes the current branch, and moves it to the merge of both sides where that is necessary.
 ///
 /// # Errors
-/// When the remote repository cannot be reached or refuses five times, the branch was rewritten, both sides changed a
+/// When the remote repository cannot be reached or refuses five times though nobody else pushes, the branch was rewritten, both sides changed a
 /// file in ways that urldb cannot merge, or an edited file would be overwritten; in these cases nothing is pushed. Also
 /// when `stop` is set.
 pub(in crate::cli) fn push(
@@ -30,7 +35,8 @@ pub(in crate::cli) fn push(
     stop: &Stop,
 ) -> anyhow::Result<()> {
     repository.ensure_idle()?;
-    let mut seconds = 0;
+    let start = Instant::now();
+    let (mut attempts, mut refusals, mut before) = (0, 0, None);
     loop {
         let fetched = fetched(repository, upstream, context, stop)?;
         let pushed = match &fetched {
@@ -44,16 +50,28 @@ pub(in crate::cli) fn push(
                 repository.push(upstream, commit, theirs.as_deref(), stop)
             }
         };
+        let FetchedBranch { theirs, merged } = fetched;
         let Err(error) = pushed else {
-            return fetched
-                .merged
-                .map_or(Ok(()), |merged| repository.fast_forward(&merged));
+            return merged.map_or(Ok(()), |merged| repository.fast_forward(&merged));
         };
-        if seconds == ATTEMPTS - 1 || stop.wait_timeout(Duration::from_secs(seconds)) {
+        let is_overtaken = before.is_some_and(|before| before != theirs);
+        if is_overtaken && start.elapsed() < LONGEST {
+            refusals = 0;
+        }
+        before = Some(theirs);
+        refusals += 1;
+        if refusals == MOST_REFUSALS || stop.wait_timeout(pause(attempts)) {
             return Err(error);
         }
-        seconds += 1;
+        attempts += 1;
     }
+}
+
+/// The time to wait after the attempt of this number, counted from 0: a random part of 1, 2, 4, 8 seconds, so that runs
+/// that collided do not meet again.
+fn pause(attempt: u32) -> Duration {
+    let [random, ..] = (Ambient::SYSTEM.random)();
+    Duration::from_secs(1 << attempt.min(3)) * u32::from(random) / 255
 }
 
 /// Moves the current branch to what others have pushed, merged with its own commits, before a run: a run knows then
@@ -161,7 +179,10 @@ fn merged(
         let merge_ancestors = |path: &Path, versions: &FileVersions| {
             merge_ancestors(&top.join(path), versions, context)
         };
-        repository.merge_commits([ours, theirs], &message, &merge, &merge_ancestors)?
+        let merged =
+            repository.merge_commits([ours, theirs], &message, &merge, &merge_ancestors)?;
+        ensure_consistent(repository, &merged, [ours, theirs], context)?;
+        merged
     };
     let edited = repository.edited_before(&merged)?;
     let top = repository.work_tree()?;
@@ -173,4 +194,30 @@ fn merged(
         names.join(", ")
     );
     Ok(Some(merged))
+}
+
+/// Refuses a merge in which domain files of both sides contradict each other, as where both claim the same cname.
+fn ensure_consistent(
+    repository: &Repository,
+    merged: &str,
+    sides: [&str; 2],
+    context: &Context,
+) -> anyhow::Result<()> {
+    let top = repository.work_tree()?;
+    let Ok(folder) = repository.relative(&context.database()) else {
+        return Ok(());
+    };
+    let mistakes = mistakes_of_merge(repository, &folder, merged, sides)?;
+    if mistakes.is_empty() {
+        return Ok(());
+    }
+    let lines = mistakes.into_iter().map(|mistake| {
+        let path = mistake.file.as_deref().map(|file| top.join(file));
+        let path = path.map(|path| context.shown(&path)).unwrap_or_default();
+        format!("\n{:#}", mistake.in_file(path))
+    });
+    anyhow::bail!(
+        "both sides together make a mistake that neither has alone: `git pull`, mend it, and commit{}",
+        lines.collect::<String>()
+    )
 }
