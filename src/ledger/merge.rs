@@ -224,10 +224,7 @@ fn moment(mapping: &Mapping, key: &str) -> Option<Timestamp> {
 }
 
 fn text_of(mapping: &Mapping, key: &str) -> Option<String> {
-    match mapping.get(key)? {
-        Value::Plain(text) | Value::Text(text) => Some(text.clone()),
-        _ => None,
-    }
+    mapping.get(key)?.as_scalar().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::fmt::{self, Write};
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
-use crate::resolve::reads_as_text;
+use crate::resolve::{is_number, reads_as_text};
 use crate::value::{Mapping, Value};
 
 /// The value of a fragment of YAML.
@@ -65,7 +65,7 @@ fn decode_text(fragment: &str, kind: &NodeKind) -> Result<(Value, Vec<String>), 
     Ok((value, duplicates))
 }
 
-/// The fragment with digits in place of every word that YAML 1.1 does not read as text.
+/// The fragment with digits in place of every word that YAML 1.1, or 1.2, does not read as text.
 ///
 /// Such a word is then an integer to `serde_yaml` if it is a scalar of its own without quotes, and
 /// part of a text otherwise. `serde_yaml` reads YAML 1.2, in which `yes` and `2020-01-01` are text.
@@ -102,7 +102,8 @@ fn mask(fragment: &str) -> Cow<'_, str> {
         }
         let longest = ends.into_iter().rev().find_map(|end| {
             let scalar = fragment[first..end].trim_end_matches(colons);
-            (!scalar.is_empty() && !reads_as_text(scalar)).then_some(first + scalar.len())
+            let is_text = scalar.is_empty() || (reads_as_text(scalar) && !is_number(scalar));
+            (!is_text).then_some(first + scalar.len())
         });
         if let Some(end) = longest {
             masked.push_str(&fragment[done..first]);
@@ -170,7 +171,7 @@ fn comments<'a>(
 /// Calls `see` with each key and each scalar of a value.
 fn for_each_text(value: &Value, see: &mut impl FnMut(&str)) {
     match value {
-        Value::Text(text) | Value::Plain(text) => see(text),
+        Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => see(text),
         Value::List(items) => items.iter().for_each(|item| for_each_text(item, see)),
         Value::Map(mapping) => {
             for (key, value) in mapping.iter() {
@@ -312,7 +313,7 @@ impl<'de> Visitor<'de> for TextSeed<'_> {
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
         Ok(match self.kind {
             NodeKind::Plain => Value::unquoted(text),
-            _ => Value::from(text),
+            _ => Value::quoted(text),
         })
     }
 

@@ -27,6 +27,7 @@ pub(crate) enum ValueRef<'a> {
     Int(u64),
     Text(&'a str),
     Plain(&'a str),
+    Quoted(&'a str),
     Texts(Cow<'a, [String]>),
     List(&'a [Value]),
     Map(&'a Mapping),
@@ -39,6 +40,7 @@ impl<'a> From<&'a Value> for ValueRef<'a> {
             Value::Int(number) => Self::Int(*number),
             Value::Text(text) => Self::Text(text),
             Value::Plain(text) => Self::Plain(text),
+            Value::Quoted(text) => Self::Quoted(text),
             Value::List(items) => Self::List(items),
             Value::Map(mapping) => Self::Map(mapping),
         }
@@ -53,6 +55,7 @@ impl ValueRef<'_> {
             Self::Int(number) => Value::Int(*number),
             Self::Text(text) => Value::from(*text),
             Self::Plain(text) => Value::Plain((*text).to_owned()),
+            Self::Quoted(text) => Value::Quoted((*text).to_owned()),
             Self::Texts(texts) => Value::List(
                 texts
                     .iter()
@@ -144,6 +147,7 @@ impl Emitter {
             ValueRef::Int(number) => self.out.indicator(&number.to_string()),
             ValueRef::Text(text) => scalar::write(&mut self.out, text, ScalarRole::Value),
             ValueRef::Plain(text) => self.out.indicator(text),
+            ValueRef::Quoted(text) => self.out.indicator(&format!("'{text}'")),
             ValueRef::Texts(texts) => {
                 self.list(texts.iter().map(|text| ValueRef::Text(text)), indent, order);
             }

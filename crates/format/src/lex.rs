@@ -1,5 +1,5 @@
 //! Finds the tokens of a fragment of YAML that are refused and that `serde_yaml` does not report:
-//! anchors, aliases and tags. Also refuses deep nesting before any recursive code sees the fragment.
+//! anchors, aliases, tags and merge keys. Also refuses deep nesting before any recursive code sees the fragment.
 //!
 //! The lexer follows YAML only as far as is needed to recognize text: quotes, block scalars, flow
 //! collections, and plain text over several lines.
@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 64;
 /// The result of lexing a fragment, with lines from 0 and columns from 1.
 #[derive(Debug, Default)]
 pub(crate) struct LexResult {
-    /// The line and column of the first anchor, alias or tag.
+    /// The line and column of the first anchor, alias, tag or merge key.
     pub(crate) anchor_or_tag: Option<(usize, usize)>,
     /// The line that is nested too deeply.
     pub(crate) too_deep: Option<usize>,
@@ -143,10 +143,23 @@ impl Lexer {
             b'[' | b'{' => self.open_flow(at),
             _ => {
                 self.note_key(bytes, at);
-                self.state = LexerState::Plain;
-                self.read_plain(bytes, at)
+                self.start_plain(bytes, at)
             }
         }
+    }
+
+    /// Reads the start of plain text, or a merge key.
+    fn start_plain(&mut self, bytes: &[u8], at: usize) -> usize {
+        self.state = LexerState::Plain;
+        let end = self.read_plain(bytes, at);
+        let after = bytes[end..]
+            .iter()
+            .find(|byte| !matches!(byte, b' ' | b'\t'));
+        let is_alone = after.is_none_or(|byte| b":,]}#".contains(byte));
+        if &bytes[at..end] == b"<<" && is_alone {
+            self.result.anchor_or_tag.get_or_insert((self.line, at + 1));
+        }
+        end
     }
 
     /// Stores the column of the token at `at` if the token is a key.
@@ -246,10 +259,8 @@ impl Lexer {
                 self.read_anchor_or_tag(bytes, at)
             }
             b'"' | b'\'' if self.state == LexerState::Between => self.open_quote(bytes, at, byte),
-            _ => {
-                self.state = LexerState::Plain;
-                self.read_plain(bytes, at)
-            }
+            _ if self.state == LexerState::Between => self.start_plain(bytes, at),
+            _ => self.read_plain(bytes, at),
         }
     }
 }

@@ -21,6 +21,33 @@ pub(crate) fn reads_as_text(text: &str) -> bool {
     }
 }
 
+/// Whether a plain scalar with this text is a number in the core schema of YAML 1.2: `1e3`, `0o7`, `08`.
+pub(crate) fn is_number(text: &str) -> bool {
+    if let Some(digits) = text.strip_prefix("0o") {
+        return all(digits, |byte| matches!(byte, b'0'..=b'7'));
+    }
+    if let Some(digits) = text.strip_prefix("0x") {
+        return all(digits, |byte| byte.is_ascii_hexdigit());
+    }
+    if matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return true;
+    }
+    let text = unsigned(text);
+    if matches!(text, ".inf" | ".Inf" | ".INF") {
+        return true;
+    }
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(unsigned(exponent))),
+        None => (text, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let has_digits = !whole.is_empty() || !fraction.is_empty();
+    has_digits
+        && whole.bytes().chain(fraction.bytes()).all(is_digit)
+        && exponent.is_none_or(|exponent| all(exponent, is_digit))
+}
+
 /// The boolean of a text, in the spellings of YAML 1.1, which `PyYAML` reads.
 pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
     match text {

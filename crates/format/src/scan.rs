@@ -240,7 +240,7 @@ impl<'a> Scanner<'a> {
             return None;
         }
         if let Some((offset, column)) = lexed.anchor_or_tag {
-            let message = "anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format";
+            let message = "anchors (`&`), aliases (`*`), tags (`!`) and merge keys (`<<`) are not part of the format";
             let help = "write the value out, or quote it if it is text";
             let finding = Finding::new(Code::AnchorOrTag, line + offset, message).at_column(column);
             self.fail(finding.with_help(help), builder);
@@ -363,12 +363,12 @@ fn plain_mapping(lines: &[SourceLine]) -> Option<Mapping> {
 
 /// Reads a plain value on one line: plain text, or printable ASCII in single quotes, without such a quote.
 fn plain_value(text: &str) -> Option<Value> {
-    if text.is_empty() || is_plain(text) {
+    if text.is_empty() || (is_plain(text) && text != "<<") {
         return Some(Value::unquoted(text));
     }
     let quoted = text.strip_prefix('\'')?.strip_suffix('\'')?;
     let is_simple = |byte| matches!(byte, b' '..=b'~') && byte != b'\'';
-    quoted.bytes().all(is_simple).then(|| Value::from(quoted))
+    quoted.bytes().all(is_simple).then(|| Value::quoted(quoted))
 }
 
 fn plain_key(line: &str) -> Option<(&str, &str)> {

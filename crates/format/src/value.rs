@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::keys;
-use crate::resolve::{parse_boolean, reads_as_text};
+use crate::resolve::{is_number, parse_boolean, reads_as_text};
 
 /// A value in a document. `Serialize` is for temporary files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub enum Value {
     /// A scalar without quotes that YAML does not read as text, as its source text: `5`, `1.10`,
     /// `null`, `2020-01-01`. Only at keys that the [`Schema`] does not know.
     Plain(String),
+    /// A text in quotes that YAML 1.2 reads as a number without them: `'1e3'`. Only at keys that the [`Schema`] does
+    /// not know; at the others, the canonical form has quotes only where YAML 1.1 needs them.
+    Quoted(String),
     /// A list.
     List(Vec<Value>),
     /// A nested mapping.
@@ -31,8 +34,16 @@ impl Value {
     /// The text, if the value is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
-            Self::Text(text) => Some(text),
+            Self::Text(text) | Self::Quoted(text) => Some(text),
             _ => None,
+        }
+    }
+
+    /// The text, or the source text of a number, boolean, date or null.
+    pub fn as_scalar(&self) -> Option<&str> {
+        match self {
+            Self::Plain(text) => Some(text),
+            _ => self.as_text(),
         }
     }
 
@@ -65,7 +76,7 @@ impl Value {
         match self {
             Self::Bool(_) => "a boolean",
             Self::Int(_) => "an integer",
-            Self::Text(_) => "text",
+            Self::Text(_) | Self::Quoted(_) => "text",
             Self::Plain(_) => "a number, boolean, date or null",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
@@ -81,10 +92,19 @@ impl Value {
         }
     }
 
-    /// The same value with text in place of every [`Self::Plain`].
+    /// The value of a scalar in quotes.
+    pub fn quoted(text: &str) -> Self {
+        if reads_as_text(text) && is_number(text) {
+            Self::Quoted(text.to_owned())
+        } else {
+            Self::from(text)
+        }
+    }
+
+    /// The same value with text in place of every [`Self::Plain`] and [`Self::Quoted`].
     pub(crate) fn into_text(self) -> Self {
         match self {
-            Self::Plain(text) => Self::Text(text),
+            Self::Plain(text) | Self::Quoted(text) => Self::Text(text),
             Self::List(items) => Self::List(items.into_iter().map(Self::into_text).collect()),
             Self::Map(mapping) => Self::Map(mapping.map_values(Self::into_text)),
             other => other,

@@ -105,7 +105,14 @@ fn own_keys_keep_their_type() {
         "2020-01-01 10:20:30 +1:00",
         "'2020-01-01 10:20:30'",
         "1e5",
+        "'1e5'",
         "089",
+        "'089'",
+        "0o7",
+        "'0o7'",
+        ".5e3",
+        "'-.5e3'",
+        "'1.e3'",
         "text",
     ];
     for scalar in scalars {
@@ -379,13 +386,50 @@ fn paths() {
 }
 
 #[test]
+fn merge_keys_are_refused_as_anchors_are() {
+    for own in [
+        "<<: {name: x}",
+        "own: {<<: {name: x}}",
+        "own: {a: b, << : {name: x}}",
+        "own:\n  <<:\n    name: x",
+        "own:\n- <<: {}",
+        "? <<\n: {name: x}",
+        "own: <<",
+    ] {
+        let found = findings(&format!("---\n---\n_path: /\n{own}\n"));
+        assert!(found.contains("anchor-or-tag"), "{own}: {found}");
+    }
+    for own in [
+        "'<<': {name: x}",
+        "own: {\"<<\": x}",
+        "own: a << b",
+        "own: <<a",
+    ] {
+        let found = findings(&format!("---\n---\n_path: /\n{own}\n"));
+        assert!(!found.contains("anchor-or-tag"), "{own}: {found}");
+    }
+}
+
+/// YAML 1.2 reads `1e3` as a number, and YAML 1.1 as text.
+#[test]
+fn quotes_that_only_newer_readers_need_stay() {
+    let text =
+        "---\n---\n_path: /\na:\n- '1e3'\n- 1e3\n- b: '0o7'\nc: '08'\nd: 'text'\nname: '1e3'\n";
+    let canonical = file(text).canonical().unwrap();
+    let expected =
+        "---\n---\n_path: /\na:\n- '1e3'\n- 1e3\n- b: '0o7'\nc: '08'\nd: text\nname: 1e3\n";
+    assert_eq!(canonical, expected);
+    assert_eq!(file(&canonical).canonical().unwrap(), canonical);
+}
+
+#[test]
 fn what_is_refused() {
     let text = "---\nhttps: &a true\n---\n_path: /a\n_path: /b\n---\n_path: /c\nname: !!str x\nx: \"unterminated\n---\n- a\n---\njust text\n\
         ---\nname: no path\n---\n_path: [a]\n---\n<<<<<<< ours\n_path: /d\n=======\n_path: /e\n>>>>>>> theirs\n---\n_path: /f\nname: a\u{7}b\n";
     assert_snapshot!(findings(text), @r#"
-    2:8: error[anchor-or-tag]: anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format (write the value out, or quote it if it is text)
+    2:8: error[anchor-or-tag]: anchors (`&`), aliases (`*`), tags (`!`) and merge keys (`<<`) are not part of the format (write the value out, or quote it if it is text)
     5:1: error[duplicate-key]: this key was already given on line 4 (remove one of the two)
-    8:7: error[anchor-or-tag]: anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format (write the value out, or quote it if it is text)
+    8:7: error[anchor-or-tag]: anchors (`&`), aliases (`*`), tags (`!`) and merge keys (`<<`) are not part of the format (write the value out, or quote it if it is text)
     9:1: error[syntax-error]: found unexpected end of stream (check the quotes, brackets and indentation of this value)
     11:1: error[not-a-mapping]: expected `key: value`, found a list
     13:1: error[not-a-mapping]: expected `key: value`, found text
@@ -395,7 +439,7 @@ fn what_is_refused() {
     26:8: error[syntax-error]: the character U+0007 is not allowed here (remove it, or write it as an escape in double quotes)
     "#);
     let error = file(text).canonical().unwrap_err();
-    assert_snapshot!(error, @"example.com.yaml:2: anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format; fix this by hand first");
+    assert_snapshot!(error, @"example.com.yaml:2: anchors (`&`), aliases (`*`), tags (`!`) and merge keys (`<<`) are not part of the format; fix this by hand first");
     assert!(file(text).text() == text);
 }
 

@@ -20,7 +20,7 @@ fn value_to_json(value: &Value) -> Json {
     match value {
         Value::Bool(flag) => Json::from(*flag),
         Value::Int(number) => Json::from(*number),
-        Value::Text(text) => Json::from(text.as_str()),
+        Value::Text(text) | Value::Quoted(text) => Json::from(text.as_str()),
         Value::Plain(text) => plain_to_json(text),
         Value::List(items) => items.iter().map(value_to_json).collect(),
         Value::Map(mapping) => Json::Object(to_json(mapping)),
@@ -61,21 +61,25 @@ pub(crate) fn from_json(object: &Map<String, Json>) -> Result<Mapping, &'static 
     pairs.collect()
 }
 
-/// The text of a number or a boolean at a known key.
+/// The text of a scalar at a known key.
 fn text_of(scalar: &Json) -> Result<Value, &'static str> {
     match scalar {
         Json::Null => Err("the value of this key cannot be null"),
+        Json::String(text) => Ok(Value::from(text.as_str())),
         other => Ok(Value::from(other.to_string())),
     }
 }
 
-/// The value of a number, a boolean or null at another key.
+/// The value of a scalar at another key.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of `text_of`")]
 fn own_value(scalar: &Json) -> Result<Value, &'static str> {
-    Ok(Value::unquoted(&scalar.to_string()))
+    Ok(match scalar {
+        Json::String(text) => Value::quoted(text),
+        other => Value::unquoted(&other.to_string()),
+    })
 }
 
-/// The value in JSON. `convert` takes the scalars that are no strings.
+/// The value in JSON. `convert` takes the scalars.
 fn value_from_json(
     value: &Json,
     depth: usize,
@@ -85,8 +89,7 @@ fn value_from_json(
         return Err("values are nested too deeply");
     }
     Ok(match value {
-        Json::Null | Json::Bool(_) | Json::Number(_) => convert(value)?,
-        Json::String(text) => Value::from(text.as_str()),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => convert(value)?,
         Json::Array(items) => {
             let items = items.iter();
             let items = items.map(|item| value_from_json(item, depth + 1, convert));

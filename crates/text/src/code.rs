@@ -86,7 +86,7 @@ macro_rules! codes {
 
 codes! {
     DomainFile {
-        AnchorOrTag Error "anchor-or-tag" "an anchor, alias or tag, which the format does not have",
+        AnchorOrTag Error "anchor-or-tag" "an anchor, alias, tag or merge key, which the format does not have",
         BadCname Error "bad-cname" "a cname that is not a valid host name, or repeats the file's own",
         BadContentLength Error "bad-content-length" "a `content-length` that is not a number of bytes",
         BadDigest Error "bad-digest" "a digest with a wrong number of lower-case hexadecimal digits, or of a HEAD request",

@@ -6,7 +6,7 @@ use urldb_format::Value;
 /// A value on one line. Lists of plain items are separated by commas.
 pub(super) fn line(value: &Value) -> String {
     let text = match value {
-        Value::Text(text) | Value::Plain(text) => text.clone(),
+        Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => text.clone(),
         Value::Int(number) => number.to_string(),
         Value::Bool(flag) => flag.to_string(),
         Value::List(items) if items.iter().all(is_scalar) => {
@@ -27,7 +27,7 @@ pub(super) fn json(value: &Value) -> Json {
     match value {
         Value::Bool(flag) => (*flag).into(),
         Value::Int(number) => (*number).into(),
-        Value::Text(text) | Value::Plain(text) => text.as_str().into(),
+        Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => text.as_str().into(),
         Value::List(items) => items.iter().map(json).collect(),
         Value::Map(mapping) => {
             let pairs = mapping.sorted().into_iter();

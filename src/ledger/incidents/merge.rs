@@ -209,9 +209,9 @@ fn filters(sides: [&Mapping; 2], prefix: &[Mapping]) -> (Option<Value>, Vec<Valu
 
 /// The greater of two values; the other one if one is missing.
 fn greater<'a>(one: Option<&'a Value>, other: Option<&'a Value>) -> Option<&'a Value> {
-    let key = |value: &Value| match value {
-        Value::Plain(text) | Value::Text(text) => text.clone(),
-        value => format!("{value:?}"),
+    let key = |value: &Value| match value.as_scalar() {
+        Some(text) => text.to_owned(),
+        None => format!("{value:?}"),
     };
     match (one, other) {
         (Some(one), Some(other)) if key(one) < key(other) => Some(other),
@@ -221,10 +221,7 @@ fn greater<'a>(one: Option<&'a Value>, other: Option<&'a Value>) -> Option<&'a V
 }
 
 fn text_of(mapping: &Mapping, key: &str) -> Option<String> {
-    match mapping.get(key)? {
-        Value::Plain(text) | Value::Text(text) => Some(text.clone()),
-        _ => None,
-    }
+    mapping.get(key)?.as_scalar().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -298,12 +298,16 @@ fn to_json(mapping: &Mapping, is_ours: bool) -> Map<String, Json> {
                 });
                 items.collect()
             }
-            Value::Text(text) | Value::Plain(text) if is_number => {
+            Value::Text(text) | Value::Plain(text) | Value::Quoted(text) if is_number => {
                 let number: Option<u64> = text.parse().ok();
                 number.map_or(Json::Null, |number| Json::Number(Number::from(number)))
             }
-            Value::Text(text) | Value::Plain(text) if is_flag => Json::Bool(text == "true"),
-            Value::Text(text) | Value::Plain(text) => Json::from(text.as_str()),
+            Value::Text(text) | Value::Plain(text) | Value::Quoted(text) if is_flag => {
+                Json::Bool(text == "true")
+            }
+            Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => {
+                Json::from(text.as_str())
+            }
             Value::Int(number) => Json::from(*number),
             Value::Bool(flag) => Json::Bool(*flag),
         };
