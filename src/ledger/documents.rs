@@ -212,6 +212,7 @@ mod tests {
                 breaks: vec![needed(8), needed(9)],
                 intermittent: present[0].then_some(mark),
                 incident: text(10),
+                has_text_of_challenge: present[3],
             };
             let content = entry.content.as_ref().unwrap().to_mapping(&key);
             let [statuses, contents] = [entry.to_mapping(&key), content].map(|it| write_documents(&[it]));

@@ -12,10 +12,13 @@ use urldb_protocol::{CertificateDates, Shown, State};
 use urldb_verdict::incident::{Mark, RunResult};
 use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
+/// The key of [`Entry::has_text_of_challenge`]; absent if not so.
+const TEXT_OF_CHALLENGE: &str = "text-of-challenge";
+
 /// The keys of a ledger file whose values are not text.
 pub(super) const SCHEMA: Schema = Schema {
     integers: &["bad-response-count", "pending-count", "pending-other-count"],
-    booleans: &[],
+    booleans: &[TEXT_OF_CHALLENGE],
     is_known: |_| true,
 };
 
@@ -38,6 +41,8 @@ pub struct Entry {
     pub intermittent: Option<Mark>,
     /// The id of the open incident that affects the URL.
     pub incident: Option<String>,
+    /// Whether the promised bytes, when they were last seen, had a text by which a challenge is recognized.
+    pub has_text_of_challenge: bool,
 }
 
 /// An error page or an incomplete body in the archive.
@@ -131,6 +136,9 @@ impl Entry {
             mapping.insert("bad-response-count", bad.count);
             mapping.insert("bad-response-file", bad.file.as_str());
         }
+        if self.has_text_of_challenge {
+            mapping.insert(TEXT_OF_CHALLENGE, true);
+        }
         mapping
     }
 
@@ -164,6 +172,7 @@ impl Entry {
                 .collect(),
             intermittent: mark.map(mark_of).transpose()?,
             incident: text(mapping, "incident"),
+            has_text_of_challenge: mapping.get(TEXT_OF_CHALLENGE) == Some(&Value::Bool(true)),
         };
         Ok((key, entry))
     }

@@ -39,6 +39,9 @@ use urldb_verdict::JobKey;
 /// The folders of the ledger, in its own.
 pub(crate) const FOLDERS: [&str; 6] = ["", "captures", "history", "incidents", "origins", "outbox"];
 
+/// Most records about the hosts of a domain's URLs.
+const MOST_ORIGINS: usize = 256;
+
 pub(crate) use domain::ARCHIVE_FILE;
 
 pub use captures::{LedgerCapture, folder as captures_folder};
@@ -252,7 +255,8 @@ impl Ledger {
     }
 
     /// Remembers new records about hosts of a domain's URLs, by URI. Of two records about one host, the later
-    /// counts.
+    /// counts, unless the host changes often. There are at most [`MOST_ORIGINS`]: a server may redirect to another host
+    /// each time.
     ///
     /// # Errors
     /// As [`Ledger::origins`].
@@ -261,11 +265,19 @@ impl Ledger {
             return Ok(());
         }
         let mut origins = self.origins(domain)?;
+        let mut has_changed = false;
         for (uri, new) in new {
-            match origins.get(uri) {
-                Some(known) if known.since >= new.since => {}
-                _ => drop(origins.insert(uri.clone(), new.clone())),
+            let is_news = match origins.get(uri) {
+                Some(known) => known.since < new.since && !known.changes_often,
+                None => origins.len() < MOST_ORIGINS,
+            };
+            if is_news {
+                origins.insert(uri.clone(), new.clone());
+                has_changed = true;
             }
+        }
+        if !has_changed {
+            return Ok(());
         }
         self.changed.insert(domain.to_owned());
         self.head(domain).changed_origins = Some(origins);
@@ -496,6 +508,40 @@ mod tests {
     const CAPTURES: &str = "---\n---\n_path: /a\ncapture:\n  date: '2026-11-21T11:11:06Z'\n  \
                             file: a.warc.gz\n  record: urn:uuid:1\n  uri: http://example.org/a\n\
                             digest: sha256:1\netag: '\"1\"'\n";
+
+    fn origin(second: i64, changes_often: bool) -> KnownOrigin {
+        KnownOrigin {
+            since: Timestamp::from_second(second).unwrap(),
+            record: "urn:uuid:1".to_owned(),
+            digest: "sha256:1".to_owned(),
+            file: "a.warc.gz".to_owned(),
+            addresses: vec![],
+            certificate: None,
+            changes_often,
+        }
+    }
+
+    /// A server may redirect to another host each time, and a host may have other addresses each time.
+    #[test]
+    fn records_about_hosts_do_not_grow_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = load(&folder);
+        for number in 0..2 * MOST_ORIGINS {
+            let uri = format!("dns:host{number}.example");
+            let new = [(uri, origin(1, false))].into();
+            ledger.set_origins("example.org", &new).unwrap();
+        }
+        let known = ledger.origins("example.org").unwrap();
+        assert_eq!(known.len(), MOST_ORIGINS);
+        // Those that are known go on, until they change often.
+        for (second, often, expected) in [(2, false, 2), (3, true, 3), (4, true, 3)] {
+            let new = [("dns:host0.example".to_owned(), origin(second, often))].into();
+            ledger.set_origins("example.org", &new).unwrap();
+            let known = ledger.origins("example.org").unwrap();
+            let since = known["dns:host0.example"].since.as_second();
+            assert_eq!(since, expected);
+        }
+    }
 
     #[test]
     fn a_reason_of_a_newer_program_survives() {

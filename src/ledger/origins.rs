@@ -16,9 +16,11 @@ use super::entry::{text, timestamp};
 use super::names::name_of;
 use crate::limits;
 
+const CHANGES_OFTEN: &str = "changes-often";
+
 const SCHEMA: Schema = Schema {
     integers: &[],
-    booleans: &[],
+    booleans: &[CHANGES_OFTEN],
     is_known: |_| true,
 };
 
@@ -40,6 +42,10 @@ pub struct KnownOrigin {
     /// The server's own certificate, if it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
+    /// Whether the host shows another fact every few days. The entry then stays as it is, and each capture names the
+    /// record about its host.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub changes_often: bool,
 }
 
 /// The last records about the hosts of a domain, by their URIs: `dns:HOST` and `tls:HOST:PORT`.
@@ -91,6 +97,9 @@ impl KnownOrigin {
             of_server.insert("not-after", certificate.not_after.to_string());
             mapping.insert("certificate", of_server);
         }
+        if self.changes_often {
+            mapping.insert(CHANGES_OFTEN, true);
+        }
         mapping
     }
 
@@ -117,6 +126,7 @@ impl KnownOrigin {
             file: needed("file")?,
             addresses: addresses.map(str::to_owned).collect(),
             certificate: certificate.transpose().context("`certificate`")?,
+            changes_often: mapping.get(CHANGES_OFTEN) == Some(&Value::Bool(true)),
         };
         Ok((needed("url")?, known))
     }
@@ -216,17 +226,21 @@ mod tests {
             "urldb-[a-z0-9]{1,8}",
             prop::collection::vec("[0-9a-f:.]{1,12}", 0..3),
             prop::option::of(certificate),
+            any::<bool>(),
         )
-            .prop_map(|(since, record, digest, file, addresses, certificate)| {
-                KnownOrigin {
-                    since,
-                    record,
-                    digest,
-                    file,
-                    addresses,
-                    certificate,
-                }
-            })
+            .prop_map(
+                |(since, record, digest, file, addresses, certificate, changes_often)| {
+                    KnownOrigin {
+                        since,
+                        record,
+                        digest,
+                        file,
+                        addresses,
+                        certificate,
+                        changes_often,
+                    }
+                },
+            )
     }
 
     fn any_origins() -> impl Strategy<Value = KnownOrigins> {
@@ -255,6 +269,7 @@ mod tests {
                 file: String::new(),
                 addresses: vec![],
                 certificate: Some(certificate),
+                changes_often: false,
             };
             known.in_words()
         };

@@ -386,6 +386,7 @@ mod tests {
             breaks: vec![],
             intermittent: None,
             incident: number.is_multiple_of(7).then(|| number.to_string()),
+            has_text_of_challenge: false,
         }
     }
 

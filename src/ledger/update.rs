@@ -85,6 +85,9 @@ pub fn update<'a>(
         incident: before
             .and_then(|entry| entry.incident.clone())
             .filter(|_| is_affected),
+        has_text_of_challenge: judged
+            .has_text_of_challenge(&options.challenges)
+            .unwrap_or_else(|| before.is_some_and(|entry| entry.has_text_of_challenge)),
     });
     StatusUpdate {
         before,
@@ -277,6 +280,7 @@ mod tests {
             breaks: vec![],
             intermittent: None,
             incident: Some("1f".to_owned()),
+            has_text_of_challenge: false,
         }
     }
 

@@ -220,6 +220,7 @@ fn promise_text(promise: &Promise) -> String {
         canonical,
         redirect_ok,
         content_type_change_ok,
+        has_text_of_challenge: _,
     } = promise;
     let digest = sha256.map(|digest| urldb_warc::Digest::sha256(digest).to_string());
     let flag = |flag: bool| flag.then(|| "yes".to_owned());

@@ -36,6 +36,11 @@ impl PastRuns for Ledger {
         })
     }
 
+    fn has_text_of_challenge(&self, key: &JobKey) -> bool {
+        self.get(key)
+            .is_some_and(|entry| entry.has_text_of_challenge)
+    }
+
     fn is_in_doubt(&self, key: &JobKey) -> bool {
         self.get(key)
             .is_some_and(|entry| !entry.url_status.is_untroubled())
@@ -207,6 +212,10 @@ impl PastRuns for SharedLedger {
 
     fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
         self.of(key).validators(key, digest)
+    }
+
+    fn has_text_of_challenge(&self, key: &JobKey) -> bool {
+        self.of(key).has_text_of_challenge(key)
     }
 
     fn is_in_doubt(&self, key: &JobKey) -> bool {

@@ -483,3 +483,65 @@ fn a_tiny_limit_of_open_files_is_named() {
         assert_lacks(&ran.err, "ca-certificates");
     }
 }
+
+/// A site with pages of documentation, two of which are about challenges, and a run that saw them.
+fn site_about_challenges() -> (Site, Sandbox) {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    for (path, text) in ABOUT_CHALLENGES {
+        site.serve(path, html("200 OK", &[], text));
+    }
+    sandbox.write(FILE, promises(&ABOUT_CHALLENGES));
+    sandbox.ok("run");
+    let ledger = sandbox.read("status/example.test.yaml");
+    let known = ledger.matches("text-of-challenge: true").count();
+    assert_eq!(known, 2, "{ledger}");
+    (site, sandbox)
+}
+
+const ABOUT_CHALLENGES: [(&str, &str); 3] = [
+    (
+        "/cookies",
+        "<title>Enable cookies</title> Requires cookies.",
+    ),
+    ("/other", "<p>Nothing of the kind."),
+    (
+        "/script",
+        "<p>The page sets <code>window._cf_chl_opt</code>.",
+    ),
+];
+
+fn html(status: &str, headers: &[&str], text: &str) -> Reply {
+    Reply::new(
+        status,
+        &[&["Content-Type: text/html"], headers].concat(),
+        text,
+    )
+}
+
+/// The promised bytes have the same words. It stays so until the promise is kept or changed.
+#[test]
+fn an_edited_page_about_challenges_is_changed() {
+    let (site, sandbox) = site_about_challenges();
+    for (path, text) in ABOUT_CHALLENGES {
+        site.serve(path, html("200 OK", &[], &format!("{text} Edited.")));
+    }
+    for _ in 0..3 {
+        let ran = sandbox.exits(1, "run");
+        assert_has(&ran.out, "all 3 URLs are broken");
+        assert_lacks(&ran.out, "blocked");
+    }
+}
+
+/// An error has no promised bytes, a header is no text, and nobody has seen such words on the third page.
+#[test]
+fn a_challenge_in_place_of_a_page_about_challenges_is_one() {
+    let (site, sandbox) = site_about_challenges();
+    let mark = ["CF-Mitigated: challenge"];
+    site.serve("/cookies", html("200 OK", &mark, "Enable cookies"));
+    site.serve("/other", html("200 OK", &[], ABOUT_CHALLENGES[0].1));
+    site.serve("/script", html("503 Wait", &[], "window._cf_chl_opt = {}"));
+    sandbox
+        .exits(3, "run")
+        .says(&["unconfirmed[blocked]", "3 of 3 URLs"]);
+}

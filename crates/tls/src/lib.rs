@@ -220,6 +220,9 @@ impl CertificateNames {
     }
 }
 
+/// Most characters of a name. A server chooses the names of its certificate.
+const LONGEST_NAME: usize = 256;
+
 fn read_certificate(der: &[u8]) -> der::Result<CertificateNames> {
     let mut certificate = nested(&mut SliceReader::new(der)?, Tag::Sequence)?;
     let mut fields = nested(&mut certificate, Tag::Sequence)?;
@@ -269,7 +272,12 @@ fn read_name(reader: &mut SliceReader<'_>) -> der::Result<String> {
         }
         parts.push(attributes.join(" + "));
     }
-    Ok(parts.join(", "))
+    let mut name = parts.join(", ");
+    if let Some((end, _)) = name.char_indices().nth(LONGEST_NAME) {
+        name.truncate(end);
+        name.push('…');
+    }
+    Ok(name)
 }
 
 fn attribute_text(value: AnyRef<'_>) -> String {
@@ -416,6 +424,20 @@ mod tests {
         assert_eq!(read.issuer, read.subject);
         let seconds = (read.not_before.as_secs(), read.not_after.as_secs());
         assert_eq!(seconds, (1_577_923_200, 2_840_227_200));
+    }
+
+    #[test]
+    fn names_of_servers_are_short() {
+        let mut params = CertificateParams::new(vec!["example.test".to_owned()]).unwrap();
+        let name = &mut params.distinguished_name;
+        name.push(DnType::CommonName, "é".repeat(60_000));
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let read = CertificateNames::read(certificate.der()).unwrap();
+        assert_eq!(
+            read.subject,
+            format!("CN={}…", "é".repeat(LONGEST_NAME - 3))
+        );
     }
 
     proptest! {

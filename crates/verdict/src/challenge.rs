@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::observation::{Hop, Observation};
+use crate::page;
 
 /// A rule that recognizes an answer without the content: `[[check.challenge]]` of urldb.toml. The rule
 /// matches an answer that shows everything the rule names.
@@ -50,23 +51,43 @@ pub fn known_challenges() -> &'static [ChallengeRule] {
     &KNOWN
 }
 
-/// The rule that matches the last response, if one does. The user's rules come first. `replaces_bytes` says that
-/// the response came in place of promised bytes.
+/// The weight of the texts of rules in a 2xx answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextWeight {
+    /// Nothing: the promised bytes have such a text themselves.
+    Nothing,
+    /// A rule needs all that it names.
+    Part,
+    /// The answer came in place of promised bytes: a text may be enough.
+    Enough,
+}
+
+/// The rule that matches the last response, if one does. The user's rules come first.
 pub(super) fn recognize<'a>(
     seen: &Observation,
     own: &'a [ChallengeRule],
-    replaces_bytes: bool,
+    weight: TextWeight,
 ) -> Option<&'a ChallengeRule> {
     let last = seen.last()?;
     let start = String::from_utf8_lossy(&seen.start).to_ascii_lowercase();
-    let by_text = replaces_bytes && (200..300).contains(&last.status);
+    let is_good = (200..300).contains(&last.status);
+    let by_text = is_good && weight == TextWeight::Enough;
+    let counts =
+        |rule: &&ChallengeRule| !(is_good && weight == TextWeight::Nothing && rule.body.is_some());
     let has_text = |rule: &&ChallengeRule| {
         let text = rule.body.as_ref().filter(|_| rule.text_is_enough);
         by_text && text.is_some_and(|text| start.contains(text))
     };
     let rules = || own.iter().chain(known_challenges());
-    let matching = rules().find(|rule| matches(rule, last, &start));
+    let mut counting = rules().filter(counts);
+    let matching = counting.find(|rule| matches(rule, last, &start));
     matching.or_else(|| rules().find(has_text))
+}
+
+/// Whether a good answer has a text by which a rule, or the demand for cookies, would take it for a challenge.
+pub(super) fn has_text_of_challenge(seen: &Observation, own: &[ChallengeRule]) -> bool {
+    let rule = recognize(seen, own, TextWeight::Enough);
+    rule.is_some_and(|rule| rule.body.is_some()) || page::demands_cookies(seen)
 }
 
 fn matches(rule: &ChallengeRule, last: &Hop, start: &str) -> bool {

@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::bytes::{
     announced_length, compare_bytes, contradiction, promise_kept, promised_bytes, truncated,
 };
-use crate::challenge::{self, ChallengeRule};
+use crate::challenge::{self, ChallengeRule, TextWeight};
 use crate::failure::{Failure, FailureKind};
 use crate::job::Promise;
 use crate::observation::{Hop, Observation};
@@ -49,7 +49,7 @@ fn first_answer(
         || promise.redirect_status.is_some()
         || promise.redirects_to.is_some();
     let is_challenge =
-        || redirect.is_none() && challenge::recognize(seen, challenges, false).is_some();
+        || redirect.is_none() && challenge::recognize(seen, challenges, TextWeight::Part).is_some();
     other.filter(|_| !is_challenge()).or_else(|| {
         (redirect.is_some() && redirect_is_enough && !judged_at_the_end)
             .then(|| passes(seen, challenges))
@@ -102,11 +102,15 @@ pub(super) fn end_of_chain(
         let compared = compare_bytes(promise, seen.body.as_ref());
         compared.state == State::Ok || compared.reason == Some(Reason::DigestsDisagree)
     };
-    let replaces_bytes = promise.is_static() && has_body && !is_promised;
-    if !is_promised && let Some(rule) = challenge::recognize(seen, challenges, replaces_bytes) {
+    let weight = match promise.is_static() && has_body {
+        true if promise.has_text_of_challenge => TextWeight::Nothing,
+        true => TextWeight::Enough,
+        false => TextWeight::Part,
+    };
+    if !is_promised && let Some(rule) = challenge::recognize(seen, challenges, weight) {
         return recognized(rule);
     }
-    if replaces_bytes && page::demands_cookies(seen) {
+    if !is_promised && weight == TextWeight::Enough && page::demands_cookies(seen) {
         let observed = "answers with a page that demands cookies";
         return Classification::new(State::Blocked, Reason::Challenge, observed);
     }

@@ -188,6 +188,9 @@ pub struct Promise {
     pub redirect_ok: bool,
     /// Category `content-type-change-ok`.
     pub content_type_change_ok: bool,
+    /// Whether the promised bytes, when they were last seen, had a text by which a challenge is recognized.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_text_of_challenge: bool,
 }
 
 impl Promise {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{Explanation, Reason, State};
 
+use crate::challenge::{ChallengeRule, has_text_of_challenge};
 use crate::job::Job;
 use crate::observation::Observation;
 
@@ -53,6 +54,19 @@ pub struct JudgedJob {
     pub observations: Vec<Observation>,
     /// The classification of all observations together.
     pub verdict: Verdict,
+}
+
+impl JudgedJob {
+    /// Whether the promised bytes have a text by which a challenge is recognized, as an edited page may have too; `None`
+    /// if they were not seen. The rules `challenges` come before the built-in ones.
+    pub fn has_text_of_challenge(&self, challenges: &[ChallengeRule]) -> Option<bool> {
+        let seen = self.observations.get(self.verdict.observation)?;
+        let is_promised = self.verdict.state() == State::Ok
+            && self.job.promise.is_static()
+            && seen.body.is_some()
+            && !seen.is_not_modified();
+        is_promised.then(|| has_text_of_challenge(seen, challenges))
+    }
 }
 
 /// The classification of one observation against the promise.

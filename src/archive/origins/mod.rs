@@ -146,11 +146,15 @@ impl Origins {
             match timeline.place(&text, in_seconds(hop.at), may_be_last, new_id) {
                 Placement::Last => {}
                 Placement::Named(id) => of_capture.named.push(id),
-                Placement::New(id, since) => {
+                Placement::New {
+                    id,
+                    since,
+                    changes_often,
+                } => {
                     of_capture.named.push(id.clone());
-                    of_capture
-                        .new
-                        .push(shown.record(&id, since, hop, algorithm)?);
+                    let mut new = shown.record(&id, since, hop, algorithm)?;
+                    new.known.changes_often = changes_often;
+                    of_capture.new.push(new);
                 }
             }
         }
@@ -181,7 +185,7 @@ impl KnownHosts {
             let id =
                 id.context("the ledger names a record about a host in a way that is not valid")?;
             let timeline = self.timelines.entry(uri).or_default();
-            timeline.know(known.fact(), known.since, id);
+            timeline.know(known.fact(), known.since, id, known.changes_often);
         }
         self.domains.insert(domain.to_owned());
         Ok(())
@@ -255,6 +259,7 @@ impl HostFact<'_> {
                 file: String::new(),
                 addresses,
                 certificate,
+                changes_often: false,
             },
             uri: self.uri,
         })

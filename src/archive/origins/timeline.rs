@@ -9,6 +9,9 @@ use urldb_warc::RecordId;
 
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
+/// A fact that is replaced sooner changes often. The ledger then keeps it as it is, and each capture names its record.
+const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
+
 /// The records about one host, as far as a run knows them. All times are whole seconds.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
@@ -20,6 +23,8 @@ pub(super) struct Timeline {
     written: Vec<Record>,
     /// The last date of a capture of this run without a reference.
     last_unnamed: Option<Timestamp>,
+    /// Whether the fact of the ledger changes often.
+    changes_often: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +41,30 @@ pub(super) enum Placement {
     Last,
     /// A record that exists, which the capture names.
     Named(RecordId),
-    /// A record that is to be written with this date, and which the capture names.
-    New(RecordId, Timestamp),
+    /// A record that is to be written, and which the capture names.
+    New {
+        id: RecordId,
+        /// Its date.
+        since: Timestamp,
+        /// Whether the ledger should not follow the fact any more.
+        changes_often: bool,
+    },
 }
 
 impl Timeline {
     /// Adds a record of an earlier run. The later of two counts.
-    pub(super) fn know(&mut self, fact: String, since: Timestamp, id: RecordId) {
+    pub(super) fn know(
+        &mut self,
+        fact: String,
+        since: Timestamp,
+        id: RecordId,
+        changes_often: bool,
+    ) {
         let is_later = |known: &Record| known.since < since;
         if self.current.as_ref().is_none_or(is_later) {
             self.current = Some(Record { fact, since, id });
         }
+        self.changes_often |= changes_often;
     }
 
     /// The record of a capture of this date, which shows this fact. `may_be_last` is false if another process may
@@ -59,7 +77,7 @@ impl Timeline {
         new_id: impl FnOnce() -> RecordId,
     ) -> Placement {
         if let Some(current) = self.current.as_ref().filter(|it| it.fact == fact) {
-            if !may_be_last || at < current.since {
+            if !may_be_last || self.changes_often || at < current.since {
                 return Placement::Named(current.id.clone());
             }
             self.last_unnamed = self.last_unnamed.max(Some(at));
@@ -75,10 +93,18 @@ impl Timeline {
             since: after.map_or(at, |after| after.max(at)),
             id: new_id(),
         };
-        self.former = self.current.replace(record.clone());
         let (id, since) = (record.id.clone(), record.since);
+        let is_soon = current.is_some_and(|current| since.duration_since(current) < SOON);
+        // The ledger goes on with the record that it has.
+        if !self.changes_often {
+            self.former = self.current.replace(record.clone());
+        }
         self.written.push(record);
-        Placement::New(id, since)
+        Placement::New {
+            id,
+            since,
+            changes_often: self.changes_often || is_soon,
+        }
     }
 
     /// Forgets a record that could not be written.
@@ -120,13 +146,14 @@ mod tests {
         #[test]
         fn each_capture_leads_to_its_own_fact(runs in prop::collection::vec(run(), 1..8)) {
             let (mut records, mut captures): (Vec<(Timestamp, RecordId, u8)>, Vec<_>) = (vec![], vec![]);
-            let mut known: Option<(String, Timestamp, RecordId)> = None;
+            let mut known: Option<(String, Timestamp, RecordId, bool)> = None;
+            let mut replaced = 0;
             let (mut now, mut number) = (1_800_000_000i64, 0u128);
             for (is_shard, step, seen) in runs {
                 now += 86_400 + step;
                 let mut timeline = Timeline::default();
-                if let Some((fact, since, id)) = known.clone() {
-                    timeline.know(fact, since, id);
+                if let Some((fact, since, id, changes_often)) = known.clone() {
+                    timeline.know(fact, since, id, changes_often);
                 }
                 let before = known.clone();
                 let mut facts: Vec<String> = vec![];
@@ -136,26 +163,34 @@ mod tests {
                     number += 1;
                     let placement = timeline.place(&text, at, !is_shard, || id(number));
                     match placement {
-                        Placement::New(new, _) if fails => {
-                            timeline.forget(&new);
+                        Placement::New { id, .. } if fails => {
+                            timeline.forget(&id);
                             continue;
                         }
-                        Placement::New(new, since) => {
-                            records.push((since, new.clone(), fact));
-                            known = Some((text.clone(), since, new.clone()));
-                            captures.push((at, Some(new), fact));
+                        Placement::New { id, since, changes_often } => {
+                            records.push((since, id.clone(), fact));
+                            // As `Ledger::set_origins` does, once for each run.
+                            if before.as_ref().is_none_or(|before| !before.3) {
+                                known = Some((text.clone(), since, id.clone(), changes_often));
+                            }
+                            captures.push((at, Some(id), fact));
                         }
                         Placement::Named(named) => captures.push((at, Some(named), fact)),
                         Placement::Last => captures.push((at, None, fact)),
                     }
                     facts.push(text);
                 }
+                let stays = known.as_ref().map(|known| &known.2) == before.as_ref().map(|before| &before.2);
+                replaced += usize::from(!stays);
                 if let Some((fact, ..)) = &before
                     && facts.iter().all(|seen| seen == fact)
                 {
                     prop_assert_eq!(&known, &before, "a quiet run wrote a record");
                 }
             }
+            // All runs are within a week, but for those that came late.
+            let weeks = (now - 1_800_000_000) / (7 * 86_400) + 1;
+            prop_assert!(replaced <= 2 * usize::try_from(weeks).unwrap(), "the ledger follows {} changes", replaced);
             records.sort_by_key(|(since, ..)| *since);
             for (at, named, fact) in captures {
                 let record = match &named {

@@ -181,7 +181,10 @@ pub(super) fn job_of(
         scheme,
     };
     let url = root.at_path(&record.path)?;
-    let promise = promise(record, url.as_str());
+    let promise = Promise {
+        has_text_of_challenge: past.has_text_of_challenge(&key),
+        ..promise(record, url.as_str())
+    };
     let sha256 = promised_sha256(&promise, &key, past);
     let is_archived = sha256.is_some_and(|digest| past.is_archived(&key, &digest));
     let request = Request::of(record);
@@ -261,6 +264,7 @@ pub(super) fn promise(record: &Record, url: &str) -> Promise {
         canonical: None,
         redirect_ok: record.has_category("redirect-ok"),
         content_type_change_ok: record.has_category("content-type-change-ok"),
+        has_text_of_challenge: false,
     }
 }
 

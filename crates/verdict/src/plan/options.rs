@@ -93,6 +93,11 @@ pub trait PastRuns {
         None
     }
 
+    /// Whether the promised bytes, when they were last seen, had a text by which a challenge is recognized.
+    fn has_text_of_challenge(&self, _: &JobKey) -> bool {
+        false
+    }
+
     /// Whether the job was not as promised last time. An alias in doubt is requested every day.
     fn is_in_doubt(&self, key: &JobKey) -> bool;
 }
