@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             edit.prepare(file)?;
         }
         // If the program ends before this, both files have the records, and the same command goes on.
-        edit.remove(context.domain_file(&args.old));
+        edit.remove(context.domain_file(&args.old))?;
         written = edit.commit()?;
     }
     if !context.quiet {

@@ -3,17 +3,20 @@
 //!
 //! The lock is on the folder itself: it needs no file, and the kernel releases it when a process ends.
 
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use urldb_files::PendingWrite;
-use urldb_format::DomainFile;
+use urldb_format::{DomainFile, conflict_line};
 
 use super::left_out::left_out;
+use crate::git::Repository;
 
 /// The longest wait for another process. No edit waits for the network or a person under the lock, so a
 /// longer wait means that a process hangs.
@@ -27,6 +30,8 @@ pub(crate) struct Edit {
     pending: Vec<PendingWrite>,
     /// The files to remove once the others are renamed.
     removed: Vec<PathBuf>,
+    /// The files with a conflict in git's index, once an edit asked for them.
+    unmerged: OnceCell<BTreeSet<PathBuf>>,
 }
 
 impl Edit {
@@ -70,15 +75,18 @@ impl Edit {
             folder,
             pending: vec![],
             removed: vec![],
+            unmerged: OnceCell::new(),
         }
     }
 
     /// Writes a file under a temporary name; [`Self::commit`] renames it.
     ///
     /// # Errors
-    /// When the file cannot be written, or a sparse checkout leaves it out: the new file would lack its records.
+    /// When the file cannot be written, a merge has left a conflict in it, or a sparse checkout leaves it out: the new
+    /// file would lack its records.
     pub(crate) fn prepare(&mut self, file: &DomainFile) -> anyhow::Result<()> {
         let path = file.path();
+        self.refuse_conflict(path)?;
         if !urldb_files::is_there(path)
             && let Some(folder) = path.parent()
             && left_out(folder).contains(path)
@@ -117,8 +125,34 @@ impl Edit {
     }
 
     /// Lets [`Self::commit`] remove a domain file after it has renamed all others.
-    pub(crate) fn remove(&mut self, path: PathBuf) {
+    ///
+    /// # Errors
+    /// When a merge has left a conflict in the file.
+    pub(crate) fn remove(&mut self, path: PathBuf) -> anyhow::Result<()> {
+        self.refuse_conflict(&path)?;
         self.removed.push(path);
+        Ok(())
+    }
+
+    /// Refuses a file with a conflict: `urldb resolve` would take the edit for work of a person, and leave the file to them.
+    fn refuse_conflict(&self, path: &Path) -> anyhow::Result<()> {
+        const ADVICE: &str = "`urldb resolve` first, or edit and `git add` it; nothing was changed";
+        let line = match urldb_files::open(path) {
+            Ok(file) => conflict_line(BufReader::new(file)),
+            Err(_) => Ok(None),
+        };
+        if let Ok(Some(line)) = line {
+            anyhow::bail!("{}:{line} has a conflict: {ADVICE}", path.display());
+        }
+        let unmerged = self.unmerged.get_or_init(|| {
+            let folder = path.parent().unwrap_or(path);
+            unmerged(folder).unwrap_or_default()
+        });
+        let is_unmerged = path
+            .file_name()
+            .is_some_and(|name| unmerged.contains(Path::new(name)));
+        anyhow::ensure!(!is_unmerged, "{} has a conflict: {ADVICE}", path.display());
+        Ok(())
     }
 
     /// Renames all prepared files, removes others, and returns their paths.
@@ -141,4 +175,15 @@ impl Edit {
         }
         Ok(written)
     }
+}
+
+/// The names of the files in a folder that have a conflict in git's index.
+fn unmerged(folder: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let Some(repository) = Repository::of_project(folder)? else {
+        return Ok(BTreeSet::new());
+    };
+    let folder = repository.relative(folder)?;
+    let files = repository.unmerged(&folder)?.into_iter();
+    let names = files.map(|file| file.path.strip_prefix(&folder).map(Path::to_owned));
+    Ok(names.filter_map(Result::ok).collect())
 }

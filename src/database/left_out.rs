@@ -14,8 +14,7 @@ pub(crate) fn left_out(database: &Path) -> BTreeSet<PathBuf> {
 }
 
 fn try_left_out(database: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
-    let existing = database.ancestors().find(|it| urldb_files::is_folder(it));
-    let Some(repository) = existing.map(Repository::of_project).transpose()?.flatten() else {
+    let Some(repository) = Repository::of_project(database)? else {
         return Ok(BTreeSet::new());
     };
     let folder = repository.relative(database)?;

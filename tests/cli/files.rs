@@ -231,3 +231,14 @@ fn the_memory_of_lint_and_list_does_not_grow_with_a_file() {
         );
     }
 }
+
+/// YAML lets the end of a list stand in the first column.
+#[test]
+fn the_end_of_a_list_may_stand_in_the_first_column() {
+    let sandbox = Sandbox::new("");
+    let text = "---\n---\n_path: /\nown: [a,\n b\n]\nmore: {a: b,\n c: d\n}\n";
+    sandbox.write(FILE, text);
+    sandbox.ok("fmt");
+    let canonical = "---\n---\n_path: /\nmore:\n  a: b\n  c: d\nown:\n- a\n- b\n";
+    sandbox.assert_file(FILE, canonical);
+}

@@ -870,3 +870,33 @@ fn without_evidence_nothing_is_taken() {
     assert_lacks(&ran.out, "took");
     assert_has(&repository.read(FILE), "<<<<<<< ours");
 }
+
+/// An edit would be taken for the work of a person.
+#[test]
+fn edits_of_a_file_with_a_conflict_are_refused_first() {
+    let edits = [
+        "add --no-fetch http://example.test/zz",
+        "rm http://example.test/a",
+        "mv example.test other.test",
+    ];
+    let repository = Repository::stopped_at_additions();
+    let before = repository.read(FILE);
+    for edit in edits {
+        repository
+            .exits(2, edit)
+            .complains(&["urldb/example.test.yaml", "conflict"]);
+        repository.assert_file(FILE, &before);
+    }
+    repository.ok("resolve");
+    repository.assert_has_both();
+    // Git writes no markers if a side removed the file.
+    let repository = Repository::without_hook().with_branches(&with_records(&["/p"]), BASE);
+    repository.git("checkout -q other");
+    repository.git("rm -q urldb/example.test.yaml");
+    repository.git("commit -q -m remove");
+    repository.git("checkout -q main");
+    repository.git_fails("merge -q other");
+    for edit in edits {
+        repository.exits(2, edit).complains("has a conflict");
+    }
+}

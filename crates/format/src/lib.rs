@@ -97,7 +97,7 @@ pub use merge::{
 pub use metadata::Metadata;
 pub use moves::{RecordSet, moves};
 pub use names::{HELD_URIS, is_domain_file, is_misnamed};
-pub use read::read_documents;
+pub use read::{conflict_line, read_documents};
 pub use reader::DomainReader;
 pub use record::{Record, RecordIdentity, is_sha256, without_case};
 pub use split::LineKind;

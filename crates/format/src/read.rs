@@ -1,5 +1,7 @@
 //! Reads the documents of a text, and continues after mistakes.
 
+use std::io::{self, BufRead};
+
 use urldb_text::{Code, Finding};
 
 use crate::document::Document;
@@ -67,6 +69,25 @@ impl<'a> DocumentReader<'a> {
         }
         document
     }
+}
+
+/// The number of the first line, from 1, that a merge has left as a conflict marker; `None` without one.
+///
+/// # Errors
+/// When `text` cannot be read.
+pub fn conflict_line(mut text: impl BufRead) -> io::Result<Option<usize>> {
+    let mut line = vec![];
+    for number in 1.. {
+        line.clear();
+        if text.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        let line = String::from_utf8_lossy(&line);
+        if conflict_marker(line.trim_end_matches(['\r', '\n'])).is_some() {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 /// A finding for each line that makes its document unreadable: conflict markers, and characters

@@ -305,7 +305,9 @@ fn pair_end(lines: &[SourceLine], start: usize) -> usize {
     let mut commented = false;
     for (index, line) in lines.iter().enumerate().skip(start + 1) {
         let continues = match line.text.as_bytes() {
-            [b' ' | b'\t', ..] | [b'-'] | [b'-', b' ' | b'\t', ..] => !line.is_blank(),
+            [b' ' | b'\t' | b']' | b'}', ..] | [b'-'] | [b'-', b' ' | b'\t', ..] => {
+                !line.is_blank()
+            }
             [b':'] | [b':', b' ' | b'\t', ..] => long_key,
             _ => false,
         };

@@ -168,11 +168,7 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
     let mut groups: Vec<UnmergedGroup> = vec![];
     for folder in folders {
         // A folder that a side removed has unmerged files too.
-        let existing = folder
-            .ancestors()
-            .find(|folder| urldb_files::is_folder(folder));
-        let existing = existing.unwrap_or(&context.directory);
-        let Some(repository) = Repository::of_project(existing)? else {
+        let Some(repository) = Repository::of_project(folder)? else {
             continue;
         };
         let top = repository.work_tree()?;
