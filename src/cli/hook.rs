@@ -88,7 +88,7 @@ fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCod
     // The driver is needed too where another program manages the hooks.
     let changed = repository.install_merge_driver(&merge_attributes(&context.config))?;
     let hooks = repository.install_hooks(&context.config.root);
-    let mut out = output::stdout();
+    let mut out = output::stdout_unless(context.quiet);
     for installation in hooks.iter().flatten() {
         match installation {
             Installation::New(path) => writeln!(
@@ -127,7 +127,7 @@ fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCod
 fn uninstall(repository: &Repository, context: &Context) -> anyhow::Result<ExitCode> {
     let mut removed = repository.uninstall_merge_driver(&merge_attributes(&context.config))?;
     removed.extend(repository.uninstall_hooks(&context.config.root)?);
-    let mut out = output::stdout();
+    let mut out = output::stdout_unless(context.quiet);
     for file in &removed {
         let done = style::paint(style::GOOD, "removed");
         writeln!(out, "{done} urldb from {}", file.display())?;

@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use urldb_text::sanitize;
 
 use super::Context;
-use super::args::repository_of;
 use super::print::output;
 use super::print::style::{self, print_warning};
 use super::run_commit::{push, upstream_of};
 use crate::exit::ExitCode;
 use crate::explain::explain;
+use crate::git::Repository;
 use crate::stop::{Stop, stop_on_signals};
 
 /// Push the commits of runs
@@ -32,7 +32,7 @@ pub(super) struct Args {}
 pub(super) fn run(context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let folder = context.ledger().path().to_owned();
-    let repository = repository_of(&folder)?.with_context(|| {
+    let repository = Repository::of_project(&folder)?.with_context(|| {
         let folder = context.shown(&folder);
         format!("{folder} is in no git repository, so there is nothing to push")
     })?;

@@ -98,7 +98,10 @@ pub fn database_folder(directory: &Path, file: Option<&Path>) -> Result<PathBuf,
     };
     let config = Config {
         root,
-        database: Database { path },
+        database: Database {
+            path,
+            ..Database::default()
+        },
         ..Config::default()
     };
     config.rules_root().check()?;
@@ -279,6 +282,7 @@ fn database(section: Section<'_>) -> Database {
     let default = Database::default();
     let database = Database {
         path: section.text("path").map_or(default.path, PathBuf::from),
+        is_of_lists: false,
     };
     section.finish();
     database

@@ -175,6 +175,8 @@ pub struct Project {
 pub struct Database {
     /// The folder of domain files.
     pub path: PathBuf,
+    /// Whether the files are copies of lists, in a temporary folder.
+    pub is_of_lists: bool,
 }
 
 /// `[lint]`: exceptions from the findings in domain files.
@@ -217,6 +219,7 @@ impl Default for Database {
     fn default() -> Self {
         Self {
             path: "urldb".into(),
+            is_of_lists: false,
         }
     }
 }

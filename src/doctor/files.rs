@@ -194,7 +194,7 @@ impl ProjectSetup<'_> {
         }
         Ok(if repository.is_tracked(folder)? {
             FolderTracking::Committed
-        } else if repository.is_ignored(&folder.join(file))? {
+        } else if repository.ignores(&folder.join(file))? {
             FolderTracking::Ignored
         } else {
             FolderTracking::Untracked

@@ -175,14 +175,14 @@ impl ProjectSetup<'_> {
         for folder in [self.database_folder(), self.ledger_folder()] {
             let file = folder.join(".urldb-tmp-x");
             let is_here = repository.relative(&folder).is_ok() && !is_there(&folder.join(".git"));
-            if is_here && !repository.is_ignored(&file)? {
+            if is_here && !repository.ignores(&file)? {
                 missing.push(self.name(&folder.join(".urldb-tmp-*")));
             }
         }
         let archive = self.archive_folder();
         if matches!(self.tracking(&archive, ".lock")?, FolderTracking::Committed) {
             for (file, pattern) in [(".lock", ".*"), ("index/x", "index/*")] {
-                if !repository.is_ignored(&archive.join(file))? {
+                if !repository.ignores(&archive.join(file))? {
                     missing.push(self.name(&archive.join(pattern)));
                 }
             }

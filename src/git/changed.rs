@@ -290,7 +290,7 @@ impl Repository {
                     id: Some(line(id)?),
                 });
             }
-            CommandResult::Failure(complaint) => complaint,
+            CommandResult::Failure(failure) => failure.complaint,
         };
         let advice = if self.is_shallow() {
             "this clone is shallow: `git fetch --unshallow` gets its older commits"

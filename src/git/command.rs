@@ -10,9 +10,8 @@ use anyhow::{Context, Result, bail};
 use urldb_process::run_apart;
 
 use super::env::LOCAL;
+use super::paths;
 use crate::stop::to_the_end;
-
-const CANNOT_RUN: &str = "cannot run `git`; is it installed and on PATH?";
 
 /// A `git` command for the repository of `dir`, without the variables that a
 /// surrounding hook sets for its own repository.
@@ -29,8 +28,16 @@ pub fn command(dir: &Path) -> Command {
 pub(super) enum CommandResult {
     /// Exit status 0, with this standard output.
     Success(Vec<u8>),
-    /// Another exit status, with standard error (or the status, if that is empty).
-    Failure(String),
+    /// Another exit status.
+    Failure(GitFailure),
+}
+
+/// A git that ended with another exit status than 0.
+pub(super) struct GitFailure {
+    /// The exit status; `None` after a signal.
+    pub(super) code: Option<i32>,
+    /// Standard error, or the status if that is empty.
+    pub(super) complaint: String,
 }
 
 /// Runs `git` with `input` on its standard input.
@@ -43,7 +50,7 @@ pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let output = feed(git, input).context(CANNOT_RUN)?;
+    let output = feed(git, input).with_context(|| cannot_run(git))?;
     Ok(CommandResult::from_output(output))
 }
 
@@ -53,10 +60,13 @@ impl CommandResult {
             return Self::Success(output.stdout);
         }
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Self::Failure(if complaint.is_empty() {
-            output.status.to_string()
-        } else {
-            complaint
+        Self::Failure(GitFailure {
+            code: output.status.code(),
+            complaint: if complaint.is_empty() {
+                output.status.to_string()
+            } else {
+                complaint
+            },
         })
     }
 
@@ -64,7 +74,7 @@ impl CommandResult {
     fn into_output(self, git: &Command) -> Result<Vec<u8>> {
         match self {
             Self::Success(output) => Ok(output),
-            Self::Failure(complaint) => bail!("{} failed: {complaint}", shown(git)),
+            Self::Failure(failure) => bail!("{} failed: {}", shown(git), failure.complaint),
         }
     }
 }
@@ -99,9 +109,9 @@ pub(super) fn run_whole(git: &mut Command, input: &[u8]) -> Result<Output> {
         let is_of_system = error.raw_os_error().is_some();
         let error = anyhow::Error::from(error);
         error.context(if is_of_system {
-            CANNOT_RUN
+            cannot_run(git)
         } else {
-            "`git` was ended"
+            "`git` was ended".to_owned()
         })
     })?;
     Ok(Output {
@@ -141,6 +151,19 @@ fn whole(file: &mut File) -> io::Result<Vec<u8>> {
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The reason why `git` does not start.
+pub(super) fn cannot_run(git: &Command) -> String {
+    match git.get_current_dir() {
+        Some(dir) if !urldb_files::is_folder(dir) => {
+            format!(
+                "cannot run `git` in {}, which is no folder",
+                paths::shown(dir)
+            )
+        }
+        _ => "cannot run `git`; is it installed and on PATH?".to_owned(),
+    }
 }
 
 fn shown(git: &Command) -> String {

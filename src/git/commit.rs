@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::command::{CommandResult, command, complete, output, run, run_whole};
+use super::command::{CommandResult, GitFailure, command, complete, output, run, run_whole};
 use super::inspection::version;
 use super::paths;
 use super::repository::{Repository, line};
@@ -126,7 +126,7 @@ impl Repository {
         Ok(!output(&mut git, b"")?.is_empty())
     }
 
-    /// Whether git ignores everything new at `path`.
+    /// Whether git ignores everything new at `path`, which need not exist. A tracked file is not ignored.
     ///
     /// # Errors
     /// When git fails, or the path is outside of the work tree.
@@ -275,8 +275,11 @@ impl Repository {
         git.args(["check-ignore", "-z", "--stdin"]);
         let listing = match run(&mut git, &nul_separated(paths))? {
             CommandResult::Success(listing) => listing,
-            // Exit status 1: git ignores none of them.
-            CommandResult::Failure(_) => return Ok(vec![]),
+            // Git ignores none of them.
+            CommandResult::Failure(GitFailure { code: Some(1), .. }) => return Ok(vec![]),
+            CommandResult::Failure(failure) => {
+                bail!("`git check-ignore` failed: {}", failure.complaint)
+            }
         };
         let ignored = listing.split(|byte| *byte == 0);
         let ignored = ignored.filter(|path| !path.is_empty());

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, bail};
 
-use super::command::{CommandResult, command, output, run};
+use super::command::{command, output};
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -95,23 +95,6 @@ impl Repository {
         Ok(roots
             .lines()
             .any(|root| cut.lines().any(|commit| commit == root)))
-    }
-
-    /// Whether git ignores a file with this name, which need not exist. A tracked file is not ignored.
-    ///
-    /// # Errors
-    /// When git fails, for example since the file is outside of the work tree.
-    pub fn is_ignored(&self, file: &Path) -> Result<bool> {
-        let path = self.relative(file)?;
-        let mut git = self.git();
-        git.args(["check-ignore", "--quiet", "--"]).arg(path);
-        match run(&mut git, b"")? {
-            CommandResult::Success(_) => Ok(true),
-            CommandResult::Failure(complaint) if complaint.starts_with("exit status: 1") => {
-                Ok(false)
-            }
-            CommandResult::Failure(complaint) => bail!("`git check-ignore` failed: {complaint}"),
-        }
     }
 
     /// Whether git tracks the file at `path`, or a file below the folder `path`.

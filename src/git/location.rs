@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use git2::RepositoryOpenFlags;
 
-use super::command::{CommandResult, command, run};
+use super::command::{CommandResult, GitFailure, command, run};
 use super::env::GitEnv;
 use super::paths;
 
@@ -153,16 +153,16 @@ fn locate_with_git(dir: &Path, env: &GitEnv) -> Result<Option<RepositoryPaths>> 
     };
     let git_dir = match rev_parse("--absolute-git-dir")? {
         CommandResult::Success(answer) => path(answer)?,
-        CommandResult::Failure(complaint) if complaint.contains("not a git repository") => {
+        CommandResult::Failure(failure) if failure.complaint.contains("not a git repository") => {
             return Ok(None);
         }
-        CommandResult::Failure(complaint) => {
+        CommandResult::Failure(GitFailure { complaint, .. }) => {
             bail!("git refuses {}: {complaint}", paths::shown(dir))
         }
     };
     let common_dir = match rev_parse("--git-common-dir")? {
         CommandResult::Success(answer) => path(answer)?,
-        CommandResult::Failure(complaint) => {
+        CommandResult::Failure(GitFailure { complaint, .. }) => {
             bail!("git refuses {}: {complaint}", paths::shown(dir))
         }
     };

@@ -7,6 +7,7 @@ use std::process::{ChildStdout, Stdio};
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 
+use super::command::cannot_run;
 use super::paths;
 use super::repository::Repository;
 
@@ -72,9 +73,7 @@ impl Repository {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = git
-            .spawn()
-            .context("cannot run `git`; is it installed and on PATH?")?;
+        let mut child = git.spawn().with_context(|| cannot_run(&git))?;
         let read = match child.stdout.take() {
             Some(stdout) => read(stdout, take),
             None => Ok(()),
@@ -124,18 +123,23 @@ fn read(stdout: ChildStdout, mut take: impl FnMut(LogPart) -> Result<()>) -> Res
             Some(&COMMIT) => take(LogPart::Commit(commit(&text[1..])?))?,
             Some(b'@') => hunk = Some(begin_hunk(text)?),
             // A file has two of these lines; one of them is /dev/null if the file is new or gone.
-            Some(b'-') => name(text, b"--- a/").map_or(Ok(()), &mut take)?,
-            Some(b'+') => name(text, b"+++ b/").map_or(Ok(()), &mut take)?,
+            Some(b'-') => name(text, b"--- ", b"a/").map_or(Ok(()), &mut take)?,
+            Some(b'+') => name(text, b"+++ ", b"b/").map_or(Ok(()), &mut take)?,
             _ => {}
         }
     }
     hunk.map_or(Ok(()), take)
 }
 
-fn name(text: &[u8], prefix: &[u8]) -> Option<LogPart> {
-    let path = text.strip_prefix(prefix)?;
-    // Git adds a tab to a name with spaces.
-    let path = path.strip_suffix(b"\t").unwrap_or(path);
+/// The file after the signs of a line. Its name begins with `prefix`.
+fn name(text: &[u8], signs: &[u8], prefix: &[u8]) -> Option<LogPart> {
+    let name = text.strip_prefix(signs)?;
+    let name = match name.strip_prefix(b"\"") {
+        Some(quoted) => paths::unquoted(quoted),
+        // Git adds a tab to a name with spaces.
+        None => name.strip_suffix(b"\t").unwrap_or(name).to_owned(),
+    };
+    let path = name.strip_prefix(prefix)?;
     Some(LogPart::File(paths::from_bytes(path)))
 }
 

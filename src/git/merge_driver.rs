@@ -150,8 +150,7 @@ impl Repository {
             let Ok(path) = self.relative(&file) else {
                 continue;
             };
-            if !self.is_ignored(&file)? && self.attribute("merge", &path)?.as_deref() != Some(merge)
-            {
+            if !self.ignores(&file)? && self.attribute("merge", &path)?.as_deref() != Some(merge) {
                 unnamed.push(path);
             }
         }

@@ -198,9 +198,11 @@ impl PreCommitOutcome {
                 for file in rejected {
                     text += &render_rejected(file, from);
                 }
-                text += "urldb: commit stopped; nothing was changed\n";
+                text += "urldb: commit stopped; no file of this project was changed\n";
             }
-            Self::Interrupted => text += "urldb: interrupted; nothing was changed\n",
+            Self::Interrupted => {
+                text += "urldb: interrupted; no file of this project was changed\n"
+            }
         }
         text
     }

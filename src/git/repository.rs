@@ -26,13 +26,18 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that a project in `dir` belongs to; `None` when there is none. Variables that name another
-    /// repository have no effect: one of its hooks or aliases has started this process.
+    /// The repository that a project in `dir` belongs to; `None` when there is none. The folder need not exist: git
+    /// removes one with its last file. Variables that name another repository have no effect: one of its hooks or
+    /// aliases has started this process.
     ///
     /// # Errors
     /// As [`Self::discover`].
     pub fn of_project(dir: &Path) -> Result<Option<Self>> {
-        Self::discover(dir, held_by(GitEnv::from_process(), dir)?)
+        let dir = std::path::absolute(dir)?;
+        match dir.ancestors().find(|dir| urldb_files::is_folder(dir)) {
+            Some(dir) => Self::discover(dir, held_by(GitEnv::from_process(), dir)?),
+            None => Ok(None),
+        }
     }
 
     /// The repository that `dir` belongs to, or the one that `env` names;

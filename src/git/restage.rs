@@ -62,14 +62,17 @@ impl Repository {
             .into_iter()
             .try_for_each(|copy| {
                 let failed = format!("cannot update {}", paths::shown(&copy.file));
+                copy.pending.commit().context(failed)?;
                 replaced.push((copy.file, copy.present));
-                copy.pending.commit().context(failed)
+                Ok(())
             })
             .and_then(|()| self.write_indexes(&update));
-        if let Err(error) = written {
+        if let Err(mut error) = written {
             for (file, bytes) in replaced {
-                write_atomically(&file, &bytes)
-                    .with_context(|| format!("cannot restore {}", paths::shown(&file)))?;
+                if let Err(failure) = write_atomically(&file, &bytes) {
+                    let file = paths::shown(&file);
+                    error = error.context(format!("{file} stays normalized ({failure})"));
+                }
             }
             return Err(error);
         }

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail, ensure};
 use urldb_files::write_atomically;
 
-use super::command::{complete, output};
+use super::command::{cannot_run, complete, output};
 use super::merge_driver::MARKER_SIZE;
 use super::paths;
 use super::repository::{Repository, line};
@@ -399,9 +399,7 @@ pub fn text_merge(
     })
     .args(["ours", "base", "theirs"])
     .stdin(Stdio::null());
-    let done = git
-        .output()
-        .context("cannot run `git`; is it installed and on PATH?")?;
+    let done = git.output().with_context(|| cannot_run(&git))?;
     // The exit status is the number of conflicts, at most 127.
     Ok(match done.status.code() {
         Some(count @ 0..=127) => Some(TextMerge {

@@ -13,6 +13,7 @@ pub(crate) fn with_empty_database(config: &Config) -> anyhow::Result<(Config, Te
     let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
     let database = Database {
         path: folder.path().to_owned(),
+        is_of_lists: true,
     };
     let rules = config.rules_root();
     let config = Config {

@@ -49,6 +49,7 @@ pub(crate) fn at_revision(
     }
     let database = Database {
         path: std::path::absolute(config.database_root().path())?,
+        is_of_lists: true,
     };
     let config = Config {
         root: folder.path().to_owned(),

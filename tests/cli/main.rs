@@ -135,6 +135,7 @@ mod mistakes;
 mod month;
 mod moving;
 mod notifiers;
+mod odd_repositories;
 mod one_shard;
 mod origins;
 mod other_repository;

@@ -102,7 +102,7 @@ fn a_refused_file_stops_the_commit_and_changes_nothing() {
     assert!(!output.status.success());
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
     urldb/example.org.yaml:2:1: syntax-error: a bad line
-    urldb: commit stopped; nothing was changed
+    urldb: commit stopped; no file of this project was changed
     ");
     assert_eq!(sandbox.read(FILE), "b\na\n");
     assert_eq!(sandbox.staged_text(FILE), "b\na\n");
@@ -118,7 +118,7 @@ fn from_a_subfolder() {
     let output = git.args(["commit", "-q", "-m", "one"]).output().unwrap();
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
     ../../urldb/example.com.yaml:1:1: syntax-error: a bad line
-    urldb: commit stopped; nothing was changed
+    urldb: commit stopped; no file of this project was changed
     ");
 }
 
@@ -200,7 +200,7 @@ fn a_resolved_merge() {
     assert!(!sandbox.try_git(&["merge", "-q", "side"]).status.success());
     insta::assert_snapshot!(sandbox.report(), @r"
     urldb/example.com.yaml:1:1: unmerged-file: has a conflict; resolve it and `git add` the file
-    urldb: commit stopped; nothing was changed
+    urldb: commit stopped; no file of this project was changed
     ");
     sandbox.write(FILE, "m\nside\nmain\n");
     sandbox.git(&["add", "."]);

@@ -143,7 +143,7 @@ fn links_and_submodules_are_refused_with_words() {
     insta::assert_snapshot!(sandbox.report(), @r"
     urldb/link.example.yaml:1:1: not-a-file: is a symbolic link; a file of the database must be a regular file
     urldb/module.example.yaml:1:1: not-a-file: is a submodule; a file of the database must be a regular file
-    urldb: commit stopped; nothing was changed
+    urldb: commit stopped; no file of this project was changed
     ");
 }
 

@@ -50,7 +50,7 @@ impl CommitArgs {
         if !self.commit {
             return Ok(None);
         }
-        let repository = repository_of(folder)?;
+        let repository = Repository::of_project(folder)?;
         let repository = repository.with_context(|| {
             let folder = folder.display();
             format!("--commit: {folder} is in no git repository; `git init` makes one")
@@ -61,17 +61,6 @@ impl CommitArgs {
             repository,
             message: self.message.clone(),
         }))
-    }
-}
-
-/// The repository of a folder, which need not exist yet.
-pub(in crate::cli) fn repository_of(folder: &Path) -> anyhow::Result<Option<Repository>> {
-    let existing = folder
-        .ancestors()
-        .find(|folder| urldb_files::is_folder(folder));
-    match existing {
-        Some(existing) => Repository::of_project(existing),
-        None => Ok(None),
     }
 }
 

@@ -13,7 +13,7 @@ mod url_or_host;
 
 pub(crate) use changed::{ChangedArgs, ChangedFindings, changed_settings, domain_file_name};
 pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedCommit};
-pub(in crate::cli) use commit::{report, repository_of, say_interrupted};
+pub(in crate::cli) use commit::{report, say_interrupted};
 pub use context::{Context, GlobalArgs};
 pub(crate) use context::{MapArgs, TrustArgs};
 pub(crate) use incident::open_incident;

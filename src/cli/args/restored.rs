@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use urldb_render::numbers::counted;
 
-use super::repository_of;
 use crate::cli::Context;
 use crate::cli::print::style::{print_note, print_warning};
 use crate::explain::explain;
@@ -29,7 +28,7 @@ impl Context {
     /// When a file cannot be written.
     pub(crate) fn restore_ledger(&self) -> anyhow::Result<()> {
         let ledger = self.ledger();
-        let Ok(Some(repository)) = repository_of(ledger.path()) else {
+        let Ok(Some(repository)) = Repository::of_project(ledger.path()) else {
             return Ok(());
         };
         if repository.work_tree().is_err() {

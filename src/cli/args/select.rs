@@ -115,25 +115,33 @@ pub(crate) fn resolve_domains(config: &Config, domains: &[String]) -> anyhow::Re
         if has_file(&host) {
             Ok(host)
         } else {
-            Err(no_domain(&database, &aliases, domain))
+            Err(no_domain(config, &database, &aliases, domain))
         }
     };
     domains.iter().map(resolve).collect()
 }
 
-fn no_domain(database: &Database, aliases: &Aliases, domain: &str) -> anyhow::Error {
+fn no_domain(
+    config: &Config,
+    database: &Database,
+    aliases: &Aliases,
+    domain: &str,
+) -> anyhow::Error {
+    let problem = if config.database.is_of_lists {
+        format!("no list has a URL of {domain}")
+    } else {
+        format!("there is no domain file for {domain}")
+    };
     let names = database
         .files()
         .iter()
         .filter_map(|path| path.file_stem()?.to_str());
     match nearest(domain, names.chain(aliases.cnames())) {
         Some(near) => {
-            anyhow::anyhow!("there is no domain file for {domain}; did you mean {near}?")
+            anyhow::anyhow!("{problem}; did you mean {near}?")
         }
-        None => anyhow::anyhow!(
-            "there is no domain file for {domain} in {}",
-            database.directory().display()
-        ),
+        None if config.database.is_of_lists => anyhow::anyhow!(problem),
+        None => anyhow::anyhow!("{problem} in {}", database.directory().display()),
     }
 }
 
@@ -307,12 +315,17 @@ impl<'a> RecordLookup<'a> {
         let host = self.aliases.primary_host(&url.host);
         let all = DomainIndex::read(&self.context.domain_file(&host))?;
         let near = nearest(&url.path, all.paths());
+        let is_of_lists = self.context.config.database.is_of_lists;
+        let place = if is_of_lists {
+            "a list"
+        } else {
+            "the database"
+        };
         Ok(
             match near.and_then(|near| RequestUrl::new(url.scheme, &host, near)) {
-                Some(near) => {
-                    anyhow::anyhow!("{typed} is not in the database; did you mean {near}?")
-                }
-                None => anyhow::anyhow!("{typed} is not in the database; `urldb add` adds it"),
+                Some(near) => anyhow::anyhow!("{typed} is not in {place}; did you mean {near}?"),
+                None if is_of_lists => anyhow::anyhow!("{typed} is not in {place}"),
+                None => anyhow::anyhow!("{typed} is not in {place}; `urldb add` adds it"),
             },
         )
     }

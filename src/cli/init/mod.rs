@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         None => global.directory()?,
     };
     let action = args.action()?;
-    let mut out = output::stdout();
+    let mut out = output::stdout_unless(global.is_quiet());
     write_config(&mut out, &root)?;
     let repository = Repository::of_project(&root)?;
     let repository = repository.filter(|repository| repository.work_tree().is_ok());

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::cli::args::repository_of;
 use crate::config::{Config, NotifierKind};
 use crate::environment;
 use crate::git::Repository;
@@ -184,7 +183,7 @@ impl<'a> ProjectFacts<'a> {
     /// whose action or pipeline keeps it on a branch.
     pub(super) fn can_commit_ledger(&self) -> anyhow::Result<bool> {
         let folder = self.config.root.join(&self.config.ledger.path);
-        match repository_of(&folder)? {
+        match Repository::of_project(&folder)? {
             Some(repository) => Ok(!repository.ignores(&folder.join("history"))?),
             None => Ok(false),
         }

@@ -20,6 +20,16 @@ pub(crate) fn stdout() -> SafeOutput<impl Write> {
     SafeOutput::new(anstream::stdout())
 }
 
+/// Standard output for what a quiet command does not say.
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+pub(crate) fn stdout_unless(is_quiet: bool) -> SafeOutput<Box<dyn Write>> {
+    SafeOutput::new(if is_quiet {
+        Box::new(io::sink())
+    } else {
+        Box::new(anstream::stdout())
+    })
+}
+
 /// Standard error. Colours are left out where there is no terminal.
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub(crate) fn stderr() -> SafeOutput<impl Write> {

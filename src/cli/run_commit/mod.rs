@@ -11,7 +11,7 @@ use urldb_render::commit_message;
 use urldb_warc::index::INDEX_DIRECTORY;
 
 use super::Context;
-use super::args::{CommitArgs, PlannedCommit, report, repository_of, say_interrupted};
+use super::args::{CommitArgs, PlannedCommit, report, say_interrupted};
 use super::resolve::FileKind;
 use crate::archive::fixity::IN_ARCHIVE;
 use crate::exit::ExitCode;
@@ -82,7 +82,7 @@ impl PlannedRunCommit {
         let repository = &self.commit.repository;
         let mut folders = vec![self.ledger.clone()];
         let mut elsewhere = None;
-        if let Some(other) = repository_of(&self.archive)?
+        if let Some(other) = Repository::of_project(&self.archive)?
             && other.tracks_below(&self.archive)?
         {
             if other.work_tree()? == repository.work_tree()? {
