@@ -284,7 +284,7 @@ impl CdxjLine {
 }
 
 /// The values of [`VARY_FIELD`], one a line.
-pub(crate) fn vary_of(header: &Header) -> Option<String> {
+pub fn vary_of(header: &Header) -> Option<String> {
     let fields = header.iter();
     let fields = fields.filter(|(name, _)| name.eq_ignore_ascii_case(VARY_FIELD));
     let values: Vec<&str> = fields.map(|(_, value)| value).collect();
@@ -293,7 +293,11 @@ pub(crate) fn vary_of(header: &Header) -> Option<String> {
 
 /// The date of a record, in the form of any version, as [`WarcDate`] has it.
 pub(crate) fn date_of(header: &Header) -> Option<WarcDate> {
-    let text = header.get("WARC-Date")?;
+    date_in(header.get("WARC-Date")?)
+}
+
+/// The date in a field, in the form of any version.
+pub(crate) fn date_in(text: &str) -> Option<WarcDate> {
     let of_timestamp = || timestamp_to_date(text)?.parse().ok();
     WarcDate::first_moment_of(text).or_else(of_timestamp)
 }

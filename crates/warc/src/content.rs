@@ -54,8 +54,13 @@ pub(crate) struct Content {
 }
 
 /// An HTTP message: the statements of its head, and its actual body.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct HttpMessage {
+    pub(crate) status: Option<u16>,
+    /// Whether the head has its blank line.
+    pub(crate) has_whole_head: bool,
+    /// Whether the body is only a range of the content.
+    pub(crate) is_range: bool,
     pub(crate) chunked: bool,
     pub(crate) framing: BodyFraming,
     pub(crate) length: Option<u64>,
@@ -64,16 +69,45 @@ pub(crate) struct HttpMessage {
 }
 
 impl HttpMessage {
-    fn of_head(head: HeadBytes<'_>) -> Self {
+    pub(crate) fn of_head(head: HeadBytes<'_>) -> Self {
+        let text = |name| std::str::from_utf8(head.get(name)?).ok();
+        let status = head.status();
         Self {
+            status,
+            has_whole_head: head.is_complete,
+            is_range: status == Some(206) && !text("Content-Range").is_some_and(is_whole_range),
             chunked: head.is_chunked(),
             framing: BodyFraming::Plain,
-            length: head
-                .get("Content-Length")
-                .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
+            length: text("Content-Length").and_then(|text| text.parse().ok()),
             body: 0,
         }
     }
+
+    /// Whether the body of a response to GET is not the whole content: fewer bytes than the head states, chunks
+    /// without their end, a range of the content. More bytes than stated are no sign of it.
+    pub(crate) fn is_cut(self) -> bool {
+        // These responses have no body (RFC 9112, 6.3).
+        if matches!(self.status, Some(100..=199 | 204 | 304)) {
+            return false;
+        }
+        let has_body_as_stated = if self.chunked {
+            self.framing != BodyFraming::Broken && self.body > 0
+        } else {
+            self.length.is_none_or(|stated| self.body >= stated)
+        };
+        !self.has_whole_head || self.is_range || !has_body_as_stated
+    }
+}
+
+/// Whether a `Content-Range`, such as `bytes 0-41/42`, has all bytes of the content.
+fn is_whole_range(text: &str) -> bool {
+    let parts = || {
+        let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let number = |text: &str| text.parse::<u64>().ok();
+        Some((number(first)?, number(last)?, number(total)?))
+    };
+    parts().is_some_and(|(first, last, total)| first == 0 && last.checked_add(1) == Some(total))
 }
 
 /// Why content was not read to its end.

@@ -85,6 +85,7 @@ codes! {
     RevisitUnresolved Error "revisit-unresolved" "the revisit refers to a capture that is missing"
     RevisitElsewhere Warning "revisit-elsewhere" "the revisit refers to a capture that is missing; another capture of the URI has its content"
     RevisitDigest Error "revisit-digest" "the capture that the revisit refers to has another digest"
+    RevisitUncompared Warning "revisit-uncompared" "the revisit and the capture that it refers to have no digests of one algorithm, so their digests cannot be compared"
     RevisitOfRevisit Error "revisit-of-revisit" "the revisit refers to another revisit, which replay does not follow"
     RevisitEmptyDigest Error "revisit-empty-digest" "the revisit has the digest of an empty payload instead of that of its capture"
     RevisitProfile Warning "revisit-profile" "the profile of the revisit is unknown"

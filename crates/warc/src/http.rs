@@ -11,7 +11,7 @@ mod stored;
 pub(crate) use body::Dechunker;
 pub use body::{BodyFraming, StoredBody};
 pub(crate) use stored::HeadBytes;
-pub use stored::{MAX_HTTP_HEAD, StoredHead, StoredRequest};
+pub use stored::{MAX_HTTP_HEAD, MAX_REQUEST_BODY, StoredHead, StoredRequest};
 
 use crate::header::is_token;
 

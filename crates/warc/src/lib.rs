@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+pub mod capture;
 pub mod cdxj;
 mod content;
 pub mod convert;

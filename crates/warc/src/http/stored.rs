@@ -12,7 +12,7 @@ use crate::header::is_token;
 pub const MAX_HTTP_HEAD: u64 = 256 * 1024;
 
 /// Length limit of the part of a request's body that is read, in bytes.
-const MAX_REQUEST_BODY: usize = 1024 * 1024;
+pub const MAX_REQUEST_BODY: usize = 1024 * 1024;
 
 /// The head of a stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,33 +112,45 @@ impl StoredRequest {
     }
 }
 
-/// The bytes of a head, with its blank line if present.
+/// The bytes of a head, with its blank line if present, and without blank lines before it.
 #[derive(Clone, Copy)]
 pub(crate) struct HeadBytes<'a> {
     bytes: &'a [u8],
+    /// The length in the block, with blank lines before the head.
+    pub(crate) length: u64,
     /// Whether the blank line is present.
     pub(crate) is_complete: bool,
 }
 
 impl<'a> HeadBytes<'a> {
-    /// Reads a head into `bytes`, which is emptied first. `None` if the head is larger than
-    /// [`MAX_HTTP_HEAD`].
+    /// Reads a head into `bytes`, which is emptied first, with the blank lines before it. `None` if the head is
+    /// larger than [`MAX_HTTP_HEAD`].
     pub(crate) fn read(
         input: &mut impl BufRead,
         bytes: &'a mut Vec<u8>,
     ) -> io::Result<Option<Self>> {
         let mut input = input.take(MAX_HTTP_HEAD);
         bytes.clear();
-        let mut is_complete = false;
+        let (mut start, mut is_complete) = (0, false);
         while !is_complete {
             let line = bytes.len();
             if input.read_until(b'\n', bytes)? == 0 {
                 break;
             }
-            is_complete = line > 0 && matches!(&bytes[line..], b"\r\n" | b"\n");
+            // Some programs end lines with two carriage returns and a line feed.
+            let is_blank = bytes.ends_with(b"\n") && bytes[line..].trim_ascii().is_empty();
+            if is_blank && line == start {
+                start = bytes.len();
+            } else {
+                is_complete = is_blank;
+            }
         }
         let fits = is_complete || input.limit() > 0;
-        Ok(fits.then_some(Self { bytes, is_complete }))
+        Ok(fits.then_some(Self {
+            bytes: &bytes[start..],
+            length: bytes.len() as u64,
+            is_complete,
+        }))
     }
 
     fn start_line(&self) -> &'a [u8] {

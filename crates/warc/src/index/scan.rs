@@ -6,13 +6,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::error::{IndexError, LeftOutCause, LeftOutRecords};
-use super::request_matcher::RequestMatcher;
+use crate::capture::{CaptureHead, RequestMatcher};
 use crate::cdxj::{CdxjLine, RecordLocation, SortKeys};
-use crate::content::read_http_head;
 use crate::digest::{Digest, DigestAlgorithm};
 use crate::fs::at;
 use crate::header::{Header, RecordType};
-use crate::http::{HeadBytes, StoredBody, StoredHead, StoredRequest};
+use crate::http::{BodyFraming, StoredBody, StoredRequest};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{ReadError, Record};
 use crate::segment::{self, is_segment};
@@ -149,31 +148,35 @@ fn scan_record<R: Read>(
     let is_capture = CdxjLine::describes(&header);
     let needs_digest =
         is_capture && !is_segment(&header) && header.get("WARC-Payload-Digest").is_none();
-    let mut head_bytes = Vec::new();
     let (mut head, mut request, mut digest) = (None, None, None);
+    let mut framing = BodyFraming::Plain;
     if header.record_type() == Some(RecordType::Request) {
         request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
     } else if is_capture {
-        head = read_http_head(&header, &mut record, &mut head_bytes)
-            .map_err(|error| record.fault(error))?
-            .and_then(HeadBytes::to_stored);
+        let length = record.block_length();
+        let read = CaptureHead::read(&header, length, &mut record);
+        head = Some(read.map_err(|error| record.fault(error))?);
     }
-    if needs_digest {
-        let chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
-        // Without a head, what was read in search of one is content.
-        let beginning: &[u8] = if head.is_some() { &[] } else { &head_bytes };
-        let body = beginning.chain(StoredBody::new(&mut record, chunked));
+    if let Some(head) = &head
+        && (needs_digest || head.is_chunked())
+    {
+        let mut body = StoredBody::new(&mut record, head.is_chunked());
         // Other indexers compute the same digest for a record without one.
-        let computed = Digest::of(DigestAlgorithm::Sha1, body);
+        let computed = Digest::of(DigestAlgorithm::Sha1, head.beginning.chain(&mut body));
+        framing = body.framing().unwrap_or(framing);
         digest = Some(computed.map_err(|error| record.fault(error))?.0.to_string());
     }
     // A record that shares its gzip member cannot be read from an offset.
     let has_own_offset = record.within_member() == 0;
     let extent = record.finish()?;
     let location = RecordLocation { filename, extent };
-    let mut line = CdxjLine::of_record(&header, head.as_ref(), location, |url| keys.key(url));
-    if let (Some(line), Some(digest)) = (&mut line, digest) {
-        line.digest = digest;
+    let http = head.as_ref().and_then(|head| head.http.as_ref());
+    let mut line = CdxjLine::of_record(&header, http, location, |url| keys.key(url));
+    if let Some(line) = &mut line {
+        if let Some(digest) = digest.filter(|_| needs_digest) {
+            line.digest = digest;
+        }
+        line.truncated = head.and_then(|head| head.truncated(framing));
     }
     let problem = (is_capture && line.is_none()).then(|| LeftOutCause::of_header(&header));
     Ok(ScannedRecord {

@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 
 use super::report::Reporter;
+use crate::capture::RequestMatcher;
 use crate::cdxj::{CdxjLine, SortKeys, date_of, vary_of};
 use crate::digest::Digest;
 use crate::files::FileSource;
 use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
-use crate::index::{
-    IndexError, LineCursor, MergedLines, RequestMatcher, SeekCursor, segment_cursors,
-};
+use crate::index::{IndexError, LineCursor, MergedLines, SeekCursor, segment_cursors};
 
 /// The captures that an index must have, by file number and offset.
 #[derive(Default)]

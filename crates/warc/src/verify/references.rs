@@ -7,10 +7,12 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
 use super::report::{LateFinding, Reporter};
+use crate::capture::{RevisitReference, UNMODIFIED_PROFILE_END, without_request};
+use crate::cdxj::{CdxjLine, date_of};
 use crate::digest::{Digest, DigestAlgorithm};
 use crate::finding::FindingCode;
 use crate::header::id::strip_brackets;
-use crate::header::{Header, RecordType};
+use crate::header::{Header, RecordId, RecordType, WarcDate};
 
 /// The end of the profile of a revisit with an identical payload. Some programs use another profile
 /// with this end, `uri-agnostic-identical-payload-digest`.
@@ -31,6 +33,8 @@ enum KnownRecord<'a> {
     Id(&'a str),
     /// A capture by one of its names, with or without its digest.
     Capture(RecordName<'a>, Option<&'a Digest>),
+    /// A capture by one of its names, with a digest of this algorithm.
+    Digested(RecordName<'a>, Option<DigestAlgorithm>),
     Revisit(RecordName<'a>),
 }
 
@@ -38,6 +42,7 @@ enum KnownRecord<'a> {
 #[derive(Clone, Copy, Hash)]
 enum RecordName<'a> {
     Id(&'a str),
+    /// With the date as `YYYYMMDDhhmmss`.
     UriAndDate(&'a str, &'a str),
     /// Any capture of the URI with the right digest.
     Uri(&'a str),
@@ -47,6 +52,7 @@ enum RecordName<'a> {
 struct UnresolvedRevisit {
     at: (u32, u64),
     targets: [Option<TargetHashes>; 2],
+    has_digest: bool,
     /// The hash of any capture of the same URI with the same digest: such a capture has the content of the
     /// revisit, if the one that it refers to is lost.
     same_content: Option<u64>,
@@ -59,6 +65,8 @@ struct TargetHashes {
     exact: u64,
     /// Of the capture without a digest.
     any_digest: u64,
+    /// Of the capture with a digest of the same algorithm.
+    comparable: u64,
     /// Of a revisit with the same name.
     revisit: u64,
 }
@@ -75,26 +83,29 @@ impl References {
                 format!("another record has the id {id}"),
             );
         }
-        let uri = header.target_uri().map(without_request);
-        let uri_and_date = uri.zip(header.get("WARC-Date"));
+        let url = CdxjLine::url_of(header);
+        let url = url.as_deref().map(without_request);
+        let timestamp = date_of(header).as_ref().map(WarcDate::to_timestamp14);
+        let url_and_date = url.zip(timestamp.as_deref());
         let names = [
             id.map(RecordName::Id),
-            uri_and_date.map(|(uri, date)| RecordName::UriAndDate(uri, date)),
-            uri.map(RecordName::Uri),
+            url_and_date.map(|(url, date)| RecordName::UriAndDate(url, date)),
+            url.map(RecordName::Uri),
         ];
         match header.record_type() {
             Some(RecordType::Response | RecordType::Resource) => {
                 let digest = header.payload_digest();
                 for name in names.into_iter().flatten() {
                     self.add_known(&KnownRecord::Capture(name, None));
-                    if digest.is_some() {
-                        self.add_known(&KnownRecord::Capture(name, digest.as_ref()));
+                    if let Some(digest) = &digest {
+                        self.add_known(&KnownRecord::Capture(name, Some(digest)));
+                        self.add_known(&KnownRecord::Digested(name, Some(digest.algorithm())));
                     }
                 }
             }
             Some(RecordType::Revisit) => {
-                let [id, uri_and_date, _] = names;
-                for name in id.into_iter().chain(uri_and_date) {
+                let [id, url_and_date, _] = names;
+                for name in id.into_iter().chain(url_and_date) {
                     self.add_known(&KnownRecord::Revisit(name));
                 }
                 self.add_revisit(at, header, reporter);
@@ -105,28 +116,28 @@ impl References {
 
     fn add_revisit(&mut self, at: (u32, u64), header: &Header, reporter: &mut Reporter<'_>) {
         let profile = header.get("WARC-Profile").unwrap_or_default();
-        let unmodified = profile.ends_with("server-not-modified");
+        let unmodified = profile.ends_with(UNMODIFIED_PROFILE_END);
         if !unmodified && !profile.is_empty() && !profile.ends_with(IDENTICAL_PROFILE_END) {
             reporter.add(
                 FindingCode::RevisitProfile,
                 format!("WARC-Profile is {profile:?}"),
             );
         }
-        let mut digest = header.payload_digest();
-        if unmodified && digest.as_ref().is_some_and(is_of_empty_content) {
+        let reference = RevisitReference::of(header);
+        if unmodified && reference.digest.is_none() && header.payload_digest().is_some() {
             reporter.add(
                 FindingCode::RevisitEmptyDigest,
                 FindingCode::RevisitEmptyDigest.meaning().to_owned(),
             );
-            digest = None;
         }
-        let uri = target_uri(header);
-        let same_content = uri.zip(digest.as_ref()).map(|(uri, digest)| {
-            self.hash(&KnownRecord::Capture(RecordName::Uri(uri), Some(digest)))
+        let content = reference.url.as_deref().zip(reference.digest.as_ref());
+        let same_content = content.map(|(url, digest)| {
+            self.hash(&KnownRecord::Capture(RecordName::Uri(url), Some(digest)))
         });
         let revisit = UnresolvedRevisit {
             at,
-            targets: self.targets(header, digest.as_ref()),
+            targets: self.targets(&reference),
+            has_digest: reference.digest.is_some(),
             same_content,
         };
         if self.fault(&revisit).is_some() {
@@ -136,21 +147,24 @@ impl References {
 
     /// The records that a revisit refers to: by id, and by URI and date; otherwise any capture of the
     /// URI.
-    fn targets(&self, header: &Header, digest: Option<&Digest>) -> [Option<TargetHashes>; 2] {
+    fn targets(&self, reference: &RevisitReference) -> [Option<TargetHashes>; 2] {
+        let digest = reference.digest.as_ref();
         let hashes = |name: RecordName<'_>| TargetHashes {
             exact: self.hash(&KnownRecord::Capture(name, digest)),
             any_digest: self.hash(&KnownRecord::Capture(name, None)),
+            comparable: self.hash(&KnownRecord::Digested(name, digest.map(Digest::algorithm))),
             revisit: self.hash(&KnownRecord::Revisit(name)),
         };
-        let id = header.get("WARC-Refers-To").map(strip_brackets);
-        let uri = target_uri(header);
-        let uri_and_date = uri.zip(header.get("WARC-Refers-To-Date"));
+        let id = reference.record.as_ref().map(RecordId::as_str);
+        let url = reference.url.as_deref();
+        let timestamp = reference.timestamp();
+        let url_and_date = url.zip(timestamp.as_deref());
         let names = [
             id.map(RecordName::Id),
-            uri_and_date.map(|(uri, date)| RecordName::UriAndDate(uri, date)),
+            url_and_date.map(|(url, date)| RecordName::UriAndDate(url, date)),
         ];
         if names.iter().all(Option::is_none) {
-            return [uri.map(RecordName::Uri).map(hashes), None];
+            return [url.map(RecordName::Uri).map(hashes), None];
         }
         names.map(|name| name.map(hashes))
     }
@@ -158,14 +172,25 @@ impl References {
     /// The fault of a revisit, according to the records added so far.
     fn fault(&self, revisit: &UnresolvedRevisit) -> Option<FindingCode> {
         let known = |hash| self.known.contains(&hash);
-        revisit.targets.iter().flatten().find_map(|target| {
+        let targets = || revisit.targets.iter().flatten();
+        let is_same_elsewhere = revisit.same_content.is_some_and(known);
+        // Without a digest, one good name is enough.
+        if !revisit.has_digest && targets().any(|target| known(target.exact)) {
+            return None;
+        }
+        let is_uncompared =
+            |target: &TargetHashes| known(target.any_digest) && !known(target.comparable);
+        let has_uncompared = !is_same_elsewhere && targets().any(is_uncompared);
+        targets().find_map(|target| {
             if known(target.exact) {
                 None
-            } else if known(target.any_digest) {
+            } else if known(target.comparable) {
                 Some(FindingCode::RevisitDigest)
+            } else if has_uncompared {
+                Some(FindingCode::RevisitUncompared)
             } else if known(target.revisit) {
                 Some(FindingCode::RevisitOfRevisit)
-            } else if revisit.same_content.is_some_and(known) {
+            } else if is_same_elsewhere {
                 Some(FindingCode::RevisitElsewhere)
             } else {
                 Some(FindingCode::RevisitUnresolved)
@@ -191,27 +216,4 @@ impl References {
     fn hash(&self, record: &KnownRecord<'_>) -> u64 {
         self.hash_state.hash_one(record)
     }
-}
-
-/// The URI of the capture that a revisit refers to.
-fn target_uri(header: &Header) -> Option<&str> {
-    let stated = header.get("WARC-Refers-To-Target-URI").map(strip_brackets);
-    let uri = stated.or_else(|| header.target_uri());
-    uri.map(without_request)
-}
-
-/// The URI without an appended request. A revisit of the response to a request other than GET refers to
-/// the URI of its original in an index, which includes the request.
-fn without_request(uri: &str) -> &str {
-    let at = ["?__wb_method=", "&__wb_method="]
-        .iter()
-        .filter_map(|begin| uri.find(begin));
-    at.min().map_or(uri, |at| &uri[..at])
-}
-
-/// Whether this is the digest of empty content, which belongs to a 304 response and not to its capture.
-fn is_of_empty_content(digest: &Digest) -> bool {
-    [DigestAlgorithm::Sha1, DigestAlgorithm::Sha256]
-        .into_iter()
-        .any(|algorithm| Digest::of(algorithm, std::io::empty()).is_ok_and(|(it, _)| it == *digest))
 }

@@ -1,6 +1,8 @@
 //! Tests of the public interface.
 #![allow(clippy::disallowed_methods, clippy::too_many_lines)]
 
+/// Captures that are cut, and the requests that they answer.
+mod captures;
 /// A small archive to test with.
 mod common;
 /// From one version to another.

@@ -180,7 +180,7 @@ fn revisits_resolve_or_are_found() {
         ),
         (
             date,
-            "WARC-Refers-To-Date: 2026-11-20T06:00:00Z",
+            "WARC-Refers-To-Date: 2026-11-20T06:00:59Z",
             FindingCode::RevisitElsewhere,
         ),
         (

@@ -1,0 +1,143 @@
+//! Matches requests with the captures of their responses.
+//!
+//! Method and body of a request other than GET are part of the key of its response. The two records
+//! stand near each other, and either one may refer to the other by `WARC-Concurrent-To`. Without such a field, a request
+//! belongs to the nearest capture of its URL that is not older. So a capture is held back until some more records have
+//! been read.
+
+use std::collections::VecDeque;
+
+use crate::cdxj::{CdxjLine, date_of};
+use crate::header::id::strip_brackets;
+use crate::header::{Header, RecordType, WarcDate};
+use crate::http::StoredRequest;
+
+/// Limit of the number of records between a request and its response.
+const MAX_DISTANCE: usize = 16;
+
+/// The last few records of a file; `T` is what the caller knows of a capture among them.
+pub struct RequestMatcher<T>(VecDeque<RecentRecord<T>>);
+
+/// A record that a later one may belong to.
+struct RecentRecord<T> {
+    id: String,
+    concurrent_to: Vec<String>,
+    capture: Option<T>,
+    request: Option<StoredRequest>,
+    is_request: bool,
+    /// A request or a capture without its counterpart, if the record names no other one.
+    lone: Option<UrlAndTime>,
+}
+
+struct UrlAndTime {
+    url: Option<String>,
+    /// `YYYYMMDDhhmmss`, since some programs write a fraction of a second in one of two records only.
+    timestamp: Option<String>,
+}
+
+impl<T> Default for RequestMatcher<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T> RequestMatcher<T> {
+    /// Adds the next record, with its capture or request if it has one. Calls `set_request` for each
+    /// capture whose request is not a GET. Returns a capture that no later request can belong to.
+    pub fn add(
+        &mut self,
+        header: &Header,
+        capture: Option<T>,
+        request: Option<StoredRequest>,
+        set_request: impl Fn(&mut T, &StoredRequest),
+    ) -> Option<T> {
+        let mut new = RecentRecord::of(header, capture, request);
+        let mut is_named = false;
+        for old in &mut self.0 {
+            if old.belongs_to(&new) {
+                is_named = true;
+                old.join(&mut new, &set_request);
+            }
+        }
+        if !is_named && let Some(old) = self.0.iter_mut().rev().find(|old| old.is_near(&new)) {
+            old.join(&mut new, &set_request);
+        }
+        self.0.push_back(new);
+        if self.0.len() <= MAX_DISTANCE {
+            return None;
+        }
+        self.0.pop_front()?.capture
+    }
+
+    /// Ends the file and returns the captures held back.
+    pub fn end_file(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let rest = std::mem::take(&mut self.0);
+        rest.into_iter().filter_map(|record| record.capture)
+    }
+}
+
+impl<T> RecentRecord<T> {
+    fn of(header: &Header, capture: Option<T>, request: Option<StoredRequest>) -> Self {
+        let concurrent_to = concurrent_to(header);
+        let is_request = header.record_type() == Some(RecordType::Request);
+        let is_lone = concurrent_to.is_empty() && (is_request || capture.is_some());
+        Self {
+            id: id(header),
+            concurrent_to,
+            capture,
+            request: request.filter(|request| !request.is_get()),
+            is_request,
+            lone: is_lone.then(|| UrlAndTime {
+                url: CdxjLine::url_of(header),
+                timestamp: date_of(header).as_ref().map(WarcDate::to_timestamp14),
+            }),
+        }
+    }
+
+    /// Whether one of the records names the other.
+    fn belongs_to(&self, other: &Self) -> bool {
+        self.concurrent_to.contains(&other.id) || other.concurrent_to.contains(&self.id)
+    }
+
+    /// Whether one is a request and the other may be its answer, by URL and date.
+    fn is_near(&self, other: &Self) -> bool {
+        let (Some(one), Some(two)) = (&self.lone, &other.lone) else {
+            return false;
+        };
+        let (request, capture) = if self.is_request {
+            (one, two)
+        } else {
+            (two, one)
+        };
+        let is_in_order = request.timestamp <= capture.timestamp || capture.timestamp.is_none();
+        self.is_request != other.is_request && one.url == two.url && is_in_order
+    }
+
+    /// Notes that the records belong together.
+    fn join(&mut self, other: &mut Self, set_request: &impl Fn(&mut T, &StoredRequest)) {
+        if self.is_request != other.is_request {
+            (self.lone, other.lone) = (None, None);
+        }
+        for (capture, request) in [
+            (&mut self.capture, &other.request),
+            (&mut other.capture, &self.request),
+        ] {
+            if let (Some(capture), Some(request)) = (capture, request) {
+                set_request(capture, request);
+            }
+        }
+    }
+}
+
+fn id(header: &Header) -> String {
+    let id = header.get("WARC-Record-ID").unwrap_or_default();
+    strip_brackets(id).to_owned()
+}
+
+fn concurrent_to(header: &Header) -> Vec<String> {
+    header
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("WARC-Concurrent-To"))
+        .map(|(_, value)| strip_brackets(value).to_owned())
+        .collect()
+}
