@@ -3,8 +3,10 @@
 //!
 //! The digest is that of the body as a server would send it to urldb today: without transfer coding,
 //! and without gzip, which urldb does not request. Of several captures of a URL the latest counts.
-//! Captures with another status than 200 promise nothing, and revisits repeat an earlier record.
+//! Captures with another status than 200, of another request than GET, or without their whole body promise
+//! nothing, and revisits repeat an earlier record.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,9 +18,10 @@ use serde_json::{Map, Value as Json};
 use urldb_canon::surt;
 use urldb_files::Root;
 use urldb_format::Algorithm;
-use urldb_warc::http::{StoredBody, StoredHead};
+use urldb_warc::capture::{CaptureHead, RequestMatcher, other_methods, vary_of};
+use urldb_warc::http::{BodyFraming, StoredBody, StoredHead, StoredRequest};
 use urldb_warc::reader::{ReadError as WarcError, ReadErrorKind};
-use urldb_warc::{Digest, DigestAlgorithm, Header, Reader, RecordType, WarcDate};
+use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, Header, Reader, RecordType, WarcDate};
 
 use crate::digest;
 use crate::input::{LimitedReader, LineReader, MAX_UNPACKED};
@@ -34,11 +37,17 @@ pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(
         message: error.kind.to_string(),
     };
     let mut reader = Reader::open(path).map_err(|error| malformed(&error))?;
+    let mut matcher = RequestMatcher::default();
     loop {
-        match next_capture(&mut reader, shown) {
-            Ok(NextRecord::Capture(found)) => sink(found)?,
-            Ok(NextRecord::Other) => {}
-            Ok(NextRecord::End) => return Ok(()),
+        match next_record(&mut reader, shown) {
+            Ok(Some(read)) => {
+                let leave_out = |found: &mut ReadEvent, request: &StoredRequest| {
+                    leave_out(found, &request.method);
+                };
+                let ready = matcher.add(&read.header, read.found, read.request, leave_out);
+                ready.map_or(Ok(()), &mut *sink)?;
+            }
+            Ok(None) => break,
             Err(error) if error.is_damage() && !is_no_archive(&error) => {
                 let message = format!("the record cannot be read: {}", error.kind);
                 sink(Notice::refused(at_byte(shown, error.offset), "damaged", message).into())?;
@@ -47,31 +56,59 @@ pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(
             Err(error) => return Err(malformed(&error)),
         }
     }
+    let rest: Vec<ReadEvent> = matcher.end_file().collect();
+    Ok(rest.into_iter().try_for_each(sink)?)
 }
 
 fn is_no_archive(error: &WarcError) -> bool {
     matches!(error.kind, ReadErrorKind::NotAnArchive { .. })
 }
 
-enum NextRecord {
-    /// A capture, taken or left out.
-    Capture(ReadEvent),
-    /// A record that is no capture.
-    Other,
-    /// The end of the file.
-    End,
+/// A record of an archive.
+struct ReadRecord {
+    header: Header,
+    /// The capture, taken or left out, if the record is one.
+    found: Option<ReadEvent>,
+    request: Option<StoredRequest>,
 }
 
-/// Reads the next record to its end, so that a damaged record is no capture.
-fn next_capture(reader: &mut Reader<File>, shown: &Arc<str>) -> Result<NextRecord, WarcError> {
+/// Reads the next record to its end, so that a damaged record is no capture; `None` at the end of the file.
+fn next_record(
+    reader: &mut Reader<File>,
+    shown: &Arc<str>,
+) -> Result<Option<ReadRecord>, WarcError> {
     let Some(mut record) = reader.next_record()? else {
-        return Ok(NextRecord::End);
+        return Ok(None);
     };
     let location = at_byte(shown, record.offset());
-    let header = record.header().clone();
-    let found = capture(&header, &mut record, location).map_err(|error| record.fault(error))?;
+    let (header, length) = (record.header().clone(), record.block_length());
+    let (mut found, mut request) = (None, None);
+    if header.record_type() == Some(RecordType::Request) {
+        request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
+    } else {
+        let read = capture(&header, (&mut record, length), location);
+        found = read.map_err(|error| record.fault(error))?;
+    }
     record.finish()?;
-    Ok(found.map_or(NextRecord::Other, NextRecord::Capture))
+    Ok(Some(ReadRecord {
+        header,
+        found,
+        request,
+    }))
+}
+
+/// Leaves a capture out that answers another request than GET.
+fn leave_out(found: &mut ReadEvent, method: &str) {
+    if let ReadEvent::Item(item) = found {
+        let url = item.url();
+        let url = url.as_ref().map_or(&*item.record.path, |url| url.as_str());
+        *found = other_request(item.location.clone(), url, method).into();
+    }
+}
+
+fn other_request(location: Location, url: &str, method: &str) -> Notice {
+    let message = format!("{url} was asked with {method}, not with GET");
+    Notice::left_out(location, "request", message)
 }
 
 fn at_byte(file: &Arc<str>, offset: u64) -> Location {
@@ -84,55 +121,98 @@ fn at_byte(file: &Arc<str>, offset: u64) -> Location {
 /// The event for one record of an archive; `None` if the record is not a capture.
 fn capture(
     header: &Header,
-    block: &mut impl BufRead,
+    block: (impl BufRead, u64),
     location: Location,
 ) -> io::Result<Option<ReadEvent>> {
-    let Some(url) = header.target_uri() else {
+    let Some(url) = CdxjLine::url_of(header).filter(|url| is_http(url)) else {
         return Ok(None);
     };
-    let left_out = |code: &str, why: String| {
-        Ok(Some(
-            Notice::left_out(location.clone(), code, format!("{url} was {why}")).into(),
-        ))
-    };
-    let head = match header.record_type() {
-        Some(RecordType::Resource) if is_http(url) => None,
-        Some(RecordType::Response) if is_http(url) => match StoredHead::read(block)? {
-            Some(head) if head.status == 200 => Some(head),
-            Some(head) => return left_out("status", format!("answered with {}", head.status)),
-            None => return left_out("no-http", "captured without an HTTP response".to_owned()),
-        },
-        _ => return Ok(None),
-    };
-    if header.get("WARC-Segment-Number").is_some() {
-        return left_out("segmented", "captured in segments".to_owned());
+    if !matches!(
+        header.record_type(),
+        Some(RecordType::Response | RecordType::Resource)
+    ) {
+        return Ok(None);
     }
-    if header.get("WARC-Truncated").is_some() {
-        return left_out("truncated", "not captured whole".to_owned());
-    }
-    let (digest, length) = match payload(head.as_ref(), block) {
-        Err(coding) => {
-            return left_out(
-                "coding",
-                format!("captured in the coding {coding}, which is not undone"),
-            );
+    let (digest, length) = match content(header, block)? {
+        Ok(content) => content,
+        Err(left_out) => {
+            let message = format!("{url} was {}", left_out.why);
+            return Ok(Some(
+                Notice::left_out(location, left_out.code, message).into(),
+            ));
         }
-        Ok(mut payload) => match Digest::sha256_of(&mut payload) {
-            Ok(digest) => digest,
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                return left_out("damaged", format!("captured with a damaged body: {error}"));
-            }
-            Err(error) => return Err(error),
-        },
     };
     let date: Option<WarcDate> = header.get("WARC-Date").and_then(|date| date.parse().ok());
-    let item = ListItem::new(location, url).map(|mut item| {
+    let item = ListItem::new(location, &url).map(|mut item| {
         item.moment = date.map(|date| date.to_timestamp14());
         item.record.content_length = Some(length);
         item.record.content_sha256 = sha256(&digest);
+        set_variant(&mut item, vary_of(header).as_deref());
         item
     });
     Ok(Some(item.into()))
+}
+
+/// The reason for which a capture promises nothing.
+struct Omission {
+    code: &'static str,
+    /// Follows "was" in a sentence about the URL.
+    why: String,
+}
+
+/// Digest and length of the body of a capture, if it is one that a server would send.
+fn content(
+    header: &Header,
+    (mut block, length): (impl BufRead, u64),
+) -> io::Result<Result<(Digest, u64), Omission>> {
+    let left_out = |code, why| Ok(Err(Omission { code, why }));
+    let head = CaptureHead::read(header, length, &mut block)?;
+    let is_response = header.record_type() == Some(RecordType::Response);
+    match &head.http {
+        Some(http) if http.status != 200 => {
+            return left_out("status", format!("answered with {}", http.status));
+        }
+        None if is_response => {
+            return left_out("no-http", "captured without an HTTP response".to_owned());
+        }
+        _ => {}
+    }
+    if header.get("WARC-Segment-Number").is_some() {
+        return left_out("segmented", "captured in segments".to_owned());
+    }
+    let not_whole = || left_out("truncated", "not captured whole".to_owned());
+    if head.truncated(BodyFraming::Plain).is_some() {
+        return not_whole();
+    }
+    let mut body = StoredBody::new(block, head.is_chunked()).rejecting_broken_chunks();
+    let stored = head.beginning.chain(BufReader::new(&mut body));
+    let mut payload = match payload(head.http.as_ref(), stored) {
+        Ok(payload) => payload,
+        Err(coding) => {
+            let why = format!("captured in the coding {coding}, which is not undone");
+            return left_out("coding", why);
+        }
+    };
+    let digest = match Digest::sha256_of(&mut payload) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            return left_out("damaged", format!("captured with a damaged body: {error}"));
+        }
+        digest => digest?,
+    };
+    drop(payload);
+    let framing = body.framing().unwrap_or(BodyFraming::Plain);
+    if head.truncated(framing).is_some() {
+        return not_whole();
+    }
+    Ok(Ok(digest))
+}
+
+/// Sets the request headers that tell captures of the URL apart, one a line.
+fn set_variant(item: &mut ListItem, vary: Option<&str>) {
+    let headers = vary.unwrap_or_default().lines();
+    for (name, value) in headers.filter_map(|header| header.split_once(": ")) {
+        item.record.request_headers.insert(name, value);
+    }
 }
 
 fn is_http(url: &str) -> bool {
@@ -143,25 +223,17 @@ fn is_http(url: &str) -> bool {
     starts("http://") || starts("https://")
 }
 
-/// The body of a response without its codings; `Err` names the one that stays.
+/// The body of a response without its content coding; `Err` names the one that stays.
 fn payload<'a>(
     head: Option<&StoredHead>,
-    block: &'a mut impl BufRead,
+    body: impl BufRead + 'a,
 ) -> Result<Box<dyn Read + 'a>, String> {
-    let value = |name| {
-        let value = head.and_then(|head| head.get(name)).unwrap_or_default();
-        String::from_utf8_lossy(value).trim().to_ascii_lowercase()
-    };
-    let whole: Box<dyn BufRead> = match value("Transfer-Encoding").as_str() {
-        "chunked" => Box::new(BufReader::new(
-            StoredBody::new(block, true).rejecting_broken_chunks(),
-        )),
-        _ => Box::new(block),
-    };
-    match value("Content-Encoding").as_str() {
-        "" | "identity" => Ok(Box::new(whole)),
+    let coding = head.and_then(|head| head.get("Content-Encoding"));
+    let coding = String::from_utf8_lossy(coding.unwrap_or_default());
+    match coding.trim().to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok(Box::new(body)),
         "gzip" | "x-gzip" => {
-            let unpacked = MultiGzDecoder::new(whole);
+            let unpacked = MultiGzDecoder::new(body);
             Ok(Box::new(DecodingReader(LimitedReader::new(
                 unpacked,
                 MAX_UNPACKED,
@@ -207,6 +279,10 @@ pub fn read_cdxj(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
+    let mut files = StoredFiles {
+        folder,
+        methods: HashMap::new(),
+    };
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
         let location = Location::line(file, line.number);
         match line.text {
@@ -214,7 +290,7 @@ pub fn read_cdxj(
             // `!meta` and a first line ` CDX …` are about the index.
             Ok(text) if text.trim().is_empty() || text.starts_with(['!', ' ']) => {}
             Ok(text) => {
-                if let Some(found) = parse_line(text, folder, location) {
+                if let Some(found) = parse_line(text, &mut files, location) {
                     sink(found)?;
                 }
             }
@@ -223,12 +299,10 @@ pub fn read_cdxj(
     Ok(())
 }
 
-fn parse_line(text: &str, folder: &Root, location: Location) -> Option<ReadEvent> {
-    let mut parts = text.splitn(3, ' ').skip(1);
-    let (moment, object) = (
-        parts.next().unwrap_or_default(),
-        parts.next().unwrap_or_default(),
-    );
+fn parse_line(text: &str, files: &mut StoredFiles<'_>, location: Location) -> Option<ReadEvent> {
+    let mut parts = text.splitn(3, ' ').map(Some).chain([None, None]);
+    let mut part = || parts.next().flatten().unwrap_or_default();
+    let (key, moment, object) = (part(), part(), part());
     let is_moment = moment.len() == 14 && moment.bytes().all(|byte| byte.is_ascii_digit());
     let (Ok(Json::Object(fields)), true) = (serde_json::from_str(object), is_moment) else {
         let message = "the line is not KEY TIMESTAMP {JSON}";
@@ -242,7 +316,14 @@ fn parse_line(text: &str, folder: &Root, location: Location) -> Option<ReadEvent
         let message = format!("{} was answered with {}", field("url"), field("status"));
         return Some(Notice::left_out(location, "status", message).into());
     }
-    match read_stored(folder, &fields, &location) {
+    if let Some(method) = other_method(key, &fields) {
+        return Some(other_request(location, field("url"), method).into());
+    }
+    if !matches!(field("truncated"), "" | "-") {
+        let message = format!("{} was not captured whole", field("url"));
+        return Some(Notice::left_out(location, "truncated", message).into());
+    }
+    match files.read(&fields, &location) {
         Some(Ok(found)) => return found,
         Some(Err(error)) => {
             return Some(Notice::refused(location, "archive", error.to_string()).into());
@@ -256,25 +337,67 @@ fn parse_line(text: &str, folder: &Root, location: Location) -> Option<ReadEvent
             .ok()
             .and_then(|digest| sha256(&digest));
         item.record.content_length = field("content-length").parse().ok();
+        set_variant(&mut item, Some(field("vary")));
         item
     });
     Some(item.into())
 }
 
-/// The capture that a line names, if its file is in the folder of the index.
-fn read_stored(
-    folder: &Root,
-    fields: &Map<String, Json>,
-    location: &Location,
-) -> Option<io::Result<Option<ReadEvent>>> {
-    let name = fields.get("filename")?.as_str()?;
-    let offset = fields.get("offset")?.as_str()?.parse().ok()?;
-    let file = folder.file(name);
-    // A name, not a way to somewhere else.
-    if Path::new(name).file_name()? != name || !file.is_file() {
-        return None;
+/// The method of a line about the response to another request than GET. Such a line has a field for it, or it is a
+/// parameter in the key.
+fn other_method<'a>(key: &'a str, fields: &'a Map<String, Json>) -> Option<&'a str> {
+    let stated = fields.get("method").and_then(Json::as_str);
+    let in_key = || {
+        let (_, query) = key.split_once('?')?;
+        let mut parameters = query.split('&');
+        parameters.find_map(|parameter| parameter.strip_prefix("__wb_method="))
+    };
+    let method = stated.filter(|stated| !stated.is_empty()).or_else(in_key)?;
+    (!method.eq_ignore_ascii_case("GET")).then_some(method)
+}
+
+/// The archive files in the folder of an index.
+struct StoredFiles<'a> {
+    folder: &'a Root,
+    /// The methods other than GET of each file, by the offset of the response.
+    methods: HashMap<String, HashMap<u64, String>>,
+}
+
+impl StoredFiles<'_> {
+    /// The capture that a line names, if its file is in the folder.
+    fn read(
+        &mut self,
+        fields: &Map<String, Json>,
+        location: &Location,
+    ) -> Option<io::Result<Option<ReadEvent>>> {
+        let name = fields.get("filename")?.as_str()?;
+        let offset = fields.get("offset")?.as_str()?.parse().ok()?;
+        let file = self.folder.file(name);
+        // A name, not a way to somewhere else.
+        if Path::new(name).file_name()? != name || !file.is_file() {
+            return None;
+        }
+        let path = file.path();
+        let found = capture_at(&path, offset, location.clone());
+        Some(found.and_then(|mut found| {
+            if let Some(found) = &mut found
+                && let Some(method) = self.methods_in(name, &path)?.get(&offset)
+            {
+                leave_out(found, method);
+            }
+            Ok(found)
+        }))
     }
-    Some(capture_at(&file.path(), offset, location.clone()))
+
+    fn methods_in(&mut self, name: &str, path: &Path) -> io::Result<&HashMap<u64, String>> {
+        if !self.methods.contains_key(name) {
+            let mut reader = Reader::open(path).map_err(io::Error::other)?;
+            let methods = other_methods(&mut reader).map_err(io::Error::other)?;
+            self.methods.insert(name.to_owned(), methods);
+        }
+        let known = self.methods.get(name);
+        known.ok_or_else(|| io::Error::other("the file was not read"))
+    }
 }
 
 fn capture_at(path: &Path, offset: u64, location: Location) -> io::Result<Option<ReadEvent>> {
@@ -284,8 +407,8 @@ fn capture_at(path: &Path, offset: u64, location: Location) -> io::Result<Option
             "there is no record at the offset that the line names",
         ));
     };
-    let header = record.header().clone();
-    capture(&header, &mut record, location)
+    let (header, length) = (record.header().clone(), record.block_length());
+    capture(&header, (&mut record, length), location)
 }
 
 /// The index line for a record that promises a digest, so that a crawler can find known content by

@@ -275,3 +275,142 @@ fn archives_of_other_programs_are_read() {
         assert_eq!(promise(&taken.items[0]).0, length, "{name}");
     }
 }
+
+#[test]
+fn answers_to_other_requests_than_get_are_left_out() {
+    let id = |n: u8| format!("<urn:x:{n}>");
+    let pair = |n: u8, path: &str, method: &str, is_linked: bool| {
+        let url = format!("http://a.test/{path}");
+        let date = "2026-11-21T10:30:00Z";
+        let name = format!("WARC-Record-ID: {}\r\n", id(n));
+        let link = format!("WARC-Concurrent-To: {}\r\n", id(n));
+        let asked = format!("{method} /{path} HTTP/1.1\r\n\r\n");
+        let more = if is_linked { link } else { String::new() };
+        let block = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
+        [
+            record("response", &url, date, &name, block),
+            record("request", &url, date, &more, asked.as_bytes()),
+        ]
+    };
+    let mut records = vec![];
+    for (n, method) in (0..).zip(["GET", "HEAD", "POST", "PUT", "get"]) {
+        let swapped = pair(2 * n, &format!("{method}{n}"), method, true);
+        records.extend(swapped.into_iter().rev());
+        records.extend(pair(2 * n + 1, &format!("{method}-alone"), method, false));
+    }
+    let (taken, result) = warc(&records);
+    result.unwrap();
+    let asked_with_get = [
+        "http://a.test/GET0",
+        "http://a.test/GET-alone",
+        "http://a.test/get4",
+        "http://a.test/get-alone",
+    ];
+    assert_eq!(taken.urls(), asked_with_get);
+    let left_out = taken.codes(NoticeSeverity::LeftOut);
+    assert_eq!(left_out.len(), 6);
+    assert!(left_out.iter().all(|code| code.ends_with(" request")));
+    assert_eq!(
+        taken.notices[0].message,
+        "http://a.test/HEAD1 was asked with HEAD, not with GET"
+    );
+    // An index beside the file says nothing about the requests.
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.warc"), records.concat()).unwrap();
+    let (mut offset, mut text) = (0, String::new());
+    for bytes in &records {
+        let uri = String::from_utf8_lossy(bytes);
+        let uri = uri.split("Target-URI: ").nth(1).unwrap();
+        let uri = uri.split('\r').next().unwrap();
+        if bytes.starts_with(b"WARC/1.1\r\nWARC-Type: response") {
+            let line = format!(
+                "key 20261121103000 {{\"url\": \"{uri}\", \"filename\": \"a.warc\", \"offset\": \"{offset}\"}}\n"
+            );
+            text.push_str(&line);
+        }
+        offset += bytes.len();
+    }
+    let root = Root::new(folder.path(), "the folder");
+    let taken = Taken::of(|sink| read_cdxj(text.as_bytes(), &root, &"a.cdxj".into(), sink));
+    assert_eq!(taken.urls(), asked_with_get);
+    assert_eq!(taken.codes(NoticeSeverity::LeftOut).len(), 6);
+}
+
+#[test]
+fn index_lines_say_what_they_are_about() {
+    let digest = digest('a');
+    let line = |key: &str, more: &str| {
+        format!(
+            "{key} 20261121103000 {{\"url\": \"http://a.test/\", \"status\": \"200\", \"digest\": \"sha256:{digest}\"{more}}}\n"
+        )
+    };
+    let text = [
+        line("test,a)/", ", \"method\": \"GET\", \"truncated\": \"-\""),
+        line("test,a)/", ", \"vary\": \"accept: text/turtle\""),
+        line("test,a)/", ", \"method\": \"HEAD\""),
+        line(
+            "test,a)/?__wb_method=post&a=b",
+            ", \"method\": \"POST\", \"requestBody\": \"a=b\"",
+        ),
+        line("test,a)/?__wb_method=put", ""),
+        line("test,a)/?a=b&__wb_method=post", ""),
+        line("test,a)/", ", \"truncated\": \"length\""),
+    ]
+    .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root::new(folder.path(), "the folder");
+    let taken = Taken::of(|sink| read_cdxj(text.as_bytes(), &root, &"a.cdxj".into(), sink));
+    assert_eq!(taken.urls(), ["http://a.test/", "http://a.test/"]);
+    let headers = |item: &ListItem| item.record.request_headers.clone();
+    assert!(headers(&taken.items[0]).is_empty());
+    let accept = headers(&taken.items[1]);
+    assert_eq!(
+        accept.get("accept").and_then(|it| it.as_text()),
+        Some("text/turtle")
+    );
+    assert_eq!(
+        taken.codes(NoticeSeverity::LeftOut),
+        [
+            "a.cdxj:3 request",
+            "a.cdxj:4 request",
+            "a.cdxj:5 request",
+            "a.cdxj:6 request",
+            "a.cdxj:7 truncated"
+        ]
+    );
+}
+
+#[test]
+fn cut_bodies_promise_nothing_and_variants_keep_their_headers() {
+    let capture = |more: &str, block: &str| {
+        let date = "2026-11-21T10:30:00Z";
+        record("response", "http://a.test/", date, more, block.as_bytes())
+    };
+    for block in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nbody",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ] {
+        let (taken, _) = warc(&[capture("", block)]);
+        assert_eq!(taken.items, [], "{block:?}");
+        assert_eq!(taken.codes(NoticeSeverity::LeftOut).len(), 1, "{block:?}");
+    }
+    for block in [
+        "\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody",
+        "HTTP/1.1 200 OK\r\r\nContent-Length: 4\r\r\n\r\r\nbody",
+    ] {
+        let (taken, _) = warc(&[capture("", block)]);
+        assert_eq!(promise(&taken.items[0]), (4, sha256(b"body").as_str()));
+    }
+    let turtle = "WARC-Vary: accept: text/turtle\r\nWARC-Vary: accept-language: de\r\n";
+    let (taken, _) = warc(&[capture(turtle, "HTTP/1.1 200 OK\r\n\r\nbody")]);
+    let headers = taken.items[0].record.request_headers.iter();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| (name, value.as_text().unwrap()))
+        .collect();
+    assert_eq!(
+        headers,
+        [("accept", "text/turtle"), ("accept-language", "de")]
+    );
+}
