@@ -290,6 +290,10 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
     if promised.redirects_to.is_some() && observed.redirect.as_ref().is_some_and(has_credentials) {
         return Some("redirects to a URL with credentials, which is never promised".to_owned());
     }
+    let is_other = |target: &Shown| !is_web_url(target);
+    if promised.redirects_to.is_some() && observed.redirect.as_ref().is_some_and(is_other) {
+        return Some("redirects to no URL of http or https, which is never promised".to_owned());
+    }
     if observed.content_type.as_ref().is_some_and(has_credentials) {
         return Some("names a content type with a secret, which is never promised".to_owned());
     }
@@ -310,6 +314,13 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
         return Some(format!("is {state}, which cannot be accepted: {message}"));
     }
     (!force).then(|| format!("is {state}, which only --force accepts: {message}"))
+}
+
+/// Whether a target is a URL that a list can hold as the target of a redirect.
+fn is_web_url(target: &str) -> bool {
+    let url = url::Url::parse(target);
+    let is_web = url.is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    is_web && !target.contains(|char: char| char.is_whitespace() || char.is_control())
 }
 
 /// A record with the answer of its URL.

@@ -95,6 +95,41 @@ fn redirects_and_types_are_accepted_as_what_they_are() {
 }
 
 #[test]
+fn a_location_that_is_no_url_of_the_web_is_never_accepted() {
+    for location in [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "ftp://example.test/x",
+        "file:///etc/passwd",
+        "mailto:a@example.test",
+        "http://",
+        "http://a b.test/",
+    ] {
+        let site = Site::new();
+        site.serve("/from", Reply::redirect(301, location));
+        let rules = "/from /to 301\n";
+        let source = "\n[source.rules]\nformat = \"redirects\"\npath = [\"_redirects\"]\nbase = \"http://example.test/\"\n";
+        let sandbox = Sandbox::new(&format!("{}{source}", site.network()));
+        sandbox.write("_redirects", rules);
+        sandbox.ok("sync");
+        let synced = sandbox.read(FILE);
+        for command in ["accept -y --all", "accept -y --all --force"] {
+            sandbox
+                .exits(1, command)
+                .complains("http://example.test/from redirects to no URL of http or https");
+            assert_eq!(sandbox.read("_redirects"), rules, "{location}");
+            sandbox.assert_file(FILE, &synced);
+        }
+        // Without a list.
+        let sandbox = Sandbox::new(&site.network());
+        let own = "---\n---\n_path: /from\nredirects-to: http://example.test/to\n";
+        sandbox.write(FILE, own);
+        sandbox.exits(1, "accept -y --all --force");
+        sandbox.assert_file(FILE, own);
+    }
+}
+
+#[test]
 fn accept_refuses_a_url_that_is_gone() {
     let (site, sandbox) = changed();
     site.remove("/a");
