@@ -1,6 +1,6 @@
 //! `_redirects` of static sites: `FROM TO [STATUS]` on each line, as Netlify, Cloudflare Pages and GitLab Pages read it.
 //!
-//! The first rule of a URL counts.
+//! The first rule of a URL counts, whether its own path or one with `*` or `:name` matches.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -8,13 +8,16 @@ use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::sync::Arc;
 
-use url::Url;
+use url::{Origin, Url};
 
 use crate::input::{InputLine, LimitedReader, LineReader};
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 
 /// The size limit of a file. Hosts take at most some thousand rules.
 const MAX_FILE: u64 = 16 << 20;
+
+/// Most steps to compare rules with the rules for many URLs before them: a second.
+const MOST_COMPARISONS: u64 = 20_000_000;
 
 /// Domains of hosts, and the status of their rules that name none.
 const HOSTS: [(&str, u16); 3] = [
@@ -27,10 +30,13 @@ const HOSTS: [(&str, u16); 3] = [
 /// host of the site sends, if the host is known.
 ///
 /// Left out are rules with `*` or `:name` (`pattern`), with a query (`query`), with a condition (`condition`), with the
-/// status 200 (`rewrite`) or one that is no redirect (`status`), and all but the first rule of a URL (`shadowed`).
+/// status 200 (`rewrite`) or one that is no redirect (`status`), all but the first rule of a URL, and those in whose place
+/// an earlier `*` or `:name` may answer (`shadowed`). Refused are rules in whose place one of these always answers
+/// (`shadowed-rule`).
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if `base` is no URL, [`ReadError::Input`] if the file is larger than 16 MiB.
+/// [`ReadError::Malformed`] if `base` is no URL, or to compare the rules takes too long; [`ReadError::Input`] if the file is
+/// larger than 16 MiB.
 pub fn read(
     input: impl BufRead,
     file: &Arc<str>,
@@ -48,12 +54,19 @@ pub fn read(
         base,
         hasher: RandomState::new(),
         known: HashSet::new(),
+        patterns: vec![],
+        comparisons: 0,
     };
     let mut lines = LineReader::new(BufReader::new(LimitedReader::new(input, MAX_FILE)));
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
         let location = Location::line(file, line.number);
-        if let Some(found) = site.line(&line, location) {
+        if let Some(found) = site.line(&line, location.clone()) {
             sink(found.into())?;
+        }
+        if site.comparisons > MOST_COMPARISONS {
+            let message =
+                "the file has too many rules with `*` or `:name` to compare them".to_owned();
+            return Err(ReadError::Malformed { location, message });
         }
     }
     Ok(())
@@ -66,6 +79,65 @@ struct Site {
     hasher: RandomState,
     /// The hashes of the URLs that have a rule.
     known: HashSet<u64>,
+    /// The rules for many URLs.
+    patterns: Vec<PatternRule>,
+    /// The steps to compare rules with these: one for each, and the bytes of a path that begins as they do.
+    comparisons: u64,
+}
+
+/// A rule with `*` or `:name`.
+struct PatternRule {
+    line: u64,
+    /// The scheme and the host.
+    origin: Origin,
+    /// The path with its `*` and `:name`.
+    path: String,
+    /// The length of the path before these.
+    start: usize,
+    /// Whether the rule counts even where the site has a file.
+    is_forced: bool,
+    /// Whether the host of the site may ignore the rule, or some visitors do not see it.
+    is_doubtful: bool,
+}
+
+impl PatternRule {
+    /// Whether a path begins as those of the rule do.
+    fn is_near(&self, path: &str) -> bool {
+        let start = self.path.get(..self.start);
+        start.is_some_and(|start| path.starts_with(start))
+    }
+
+    /// Whether the rule answers for a path of its site: `None` if not, and `Some(false)` if that is not certain.
+    fn answers(&self, path: &str, is_forced: bool) -> Option<bool> {
+        let is_certain = !self.is_doubtful && (self.is_forced || !is_forced);
+        let mut segments = path.split('/');
+        let mut wanted = self.path.split('/').peekable();
+        while let Some(part) = wanted.next() {
+            let is_last = wanted.peek().is_none();
+            let segment = segments.next()?;
+            match part {
+                "*" if is_last => return Some(is_certain),
+                // Hosts differ in the meaning of any other place.
+                _ if part.contains('*') => return Some(false),
+                _ if part.strip_prefix(':').is_some_and(is_name) && segment.is_empty() => {
+                    return None;
+                }
+                _ if part.strip_prefix(':').is_some_and(is_name) => {}
+                _ if part.starts_with(':') => return Some(false),
+                _ if part != segment => return None,
+                _ => {}
+            }
+        }
+        segments.next().is_none().then_some(is_certain)
+    }
+}
+
+/// Whether a text can be the name of a placeholder.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// A word of a line, and its place in the file.
@@ -116,8 +188,15 @@ impl Site {
             // `301!` is a status too.
             Some((status, range.start..range.start + 3))
         });
+        let word = rest.as_slice().first().filter(|_| stated.is_some());
+        let is_forced = word.is_some_and(|(word, _)| word.ends_with('!'));
+        let status = stated.as_ref().map(|(status, _)| *status);
         let rest = &rest.as_slice()[usize::from(stated.is_some())..];
         if from.contains('*') || from.contains("/:") {
+            if queries == 0 && url.query().is_none() {
+                let conditions = rest.iter().map(|(word, _)| *word);
+                self.add_pattern(&location, &url, (to, status, is_forced), conditions);
+            }
             return Err(left_out("pattern", "the rule is for many URLs"));
         }
         if queries > 0 || url.query().is_some() {
@@ -132,18 +211,89 @@ impl Site {
         if !self.known.insert(self.hasher.hash_one(url.as_str())) {
             return Err(left_out("shadowed", "a line before has a rule for the URL"));
         }
-        let status = stated.as_ref().map(|(status, _)| *status);
         match status {
             None | Some(301 | 302 | 303 | 307 | 308) => {}
             Some(200) => return Err(left_out("rewrite", "the rule does not redirect")),
             Some(_) => return Err(left_out("status", "the rule does not redirect")),
         }
+        self.refuse_shadowed(&location, &url, is_forced)?;
         let mut item = ListItem::new(location, url.as_str())?;
         item.set_redirect(*to, Some(to_range.clone()));
         if let Some(status) = status.or(self.status) {
             item.set_status(status, stated.map(|(_, range)| range));
         }
         Ok(item)
+    }
+}
+
+impl Site {
+    /// Keeps a rule with `*` or `:name`: its URL, target, status, and whether it is forced.
+    fn add_pattern<'a>(
+        &mut self,
+        location: &Location,
+        url: &Url,
+        (to, status, is_forced): (&str, Option<u16>, bool),
+        mut conditions: impl Iterator<Item = &'a str> + Clone,
+    ) {
+        // urldb sends neither a language nor a cookie, but a server may know its country.
+        let is_of_country = |word: &str| word.starts_with("Country=");
+        if conditions.clone().any(|word| !is_of_country(word)) {
+            return;
+        }
+        let path = url.path();
+        let mut rule = PatternRule {
+            line: location.line_number() as u64,
+            origin: url.origin(),
+            start: path.find(['*', ':']).unwrap_or(path.len()),
+            path: path.to_owned(),
+            is_forced,
+            is_doubtful: conditions.next().is_some(),
+        };
+        // Some hosts ignore a rewrite to a path of its own, and rules of other statuses.
+        rule.is_doubtful |= match status {
+            None | Some(301 | 302 | 303 | 307 | 308) => false,
+            Some(200) => self
+                .base
+                .join(to)
+                .is_ok_and(|to| rule.answers(to.path(), false).is_some()),
+            Some(_) => true,
+        };
+        self.patterns.push(rule);
+    }
+
+    /// Refuses a rule in whose place an earlier one with `*` or `:name` answers, and leaves out one in whose place one may.
+    fn refuse_shadowed(
+        &mut self,
+        location: &Location,
+        url: &Url,
+        is_forced: bool,
+    ) -> Result<(), Notice> {
+        let (path, origin) = (url.path(), url.origin());
+        let mut doubt = None;
+        for rule in &self.patterns {
+            self.comparisons += 1;
+            if !rule.is_near(path) || rule.origin != origin {
+                continue;
+            }
+            self.comparisons += path.len() as u64;
+            match rule.answers(path, is_forced) {
+                Some(true) => {
+                    let message = format!(
+                        "no request reaches this rule: {url} is answered by line {}",
+                        rule.line
+                    );
+                    let location = location.clone();
+                    return Err(Notice::refused(location, "shadowed-rule", message));
+                }
+                Some(false) => doubt = doubt.or(Some(rule.line)),
+                None => {}
+            }
+        }
+        let Some(line) = doubt else {
+            return Ok(());
+        };
+        let message = format!("line {line} may answer for the URL before");
+        Err(Notice::left_out(location.clone(), "shadowed", message))
     }
 }
 

@@ -190,6 +190,74 @@ fn each_rule_of_a_site_promises_its_redirect() {
 }
 
 #[test]
+fn a_rule_behind_one_for_many_urls_is_no_promise() {
+    let promise = "https://a.test/s/a 301 /b";
+    for (before, result) in [
+        ("/s/* /t/:splat 301", "shadowed-rule"),
+        ("/* /t 301", "shadowed-rule"),
+        ("/* /t", "shadowed-rule"),
+        ("/s/:name /t 302", "shadowed-rule"),
+        ("/:x/a /t 302", "shadowed-rule"),
+        ("/:x/:y /t 302", "shadowed-rule"),
+        ("/s/a/* /t 301", ""),
+        ("/s/* /t 301!", "shadowed-rule"),
+        ("/s/* /app 200", "shadowed-rule"),
+        ("https://a.test/s/* /t 301", "shadowed-rule"),
+        ("https://b.test/* /t 301", ""),
+        // Hosts differ: some ignore these.
+        ("/* /index.html 200", "shadowed"),
+        ("/* /404.html 404", "shadowed"),
+        ("/*/a /t 301", "shadowed"),
+        ("/s* /t 301", "shadowed"),
+        ("/s/:a.html /t 301", "shadowed"),
+        ("/s/* /t 301 Country=fr", "shadowed"),
+        // A request of urldb has no query, no cookie and no language.
+        ("/s/* id=:id /t 301", ""),
+        ("/s/* /t 301 Language=fr", ""),
+        ("/s/* /t 301 Cookie=x", ""),
+        ("/s/* /t 301 Country=fr Role=admin", ""),
+        ("/t/* /t 301", ""),
+        ("/:name /t 301", ""),
+        ("/S/* /t 301", ""),
+        ("/s/a/:b /t 301", ""),
+    ] {
+        let taken = rules(&format!("{before}\n/s/a /b 301\n"), "https://a.test/");
+        let found: Vec<&str> = taken.notices[1..].iter().map(|it| &*it.code).collect();
+        match result {
+            "" => {
+                assert_eq!(promises(&taken), [promise], "{before}");
+                assert_eq!(found, [""; 0], "{before}");
+            }
+            code => {
+                assert_eq!(promises(&taken), [""; 0], "{before}");
+                assert_eq!(found, [code], "{before}");
+                assert!(taken.notices[1].message.contains("line 1"), "{before}");
+            }
+        }
+        let after = rules(&format!("/s/a /b 301\n{before}\n"), "https://a.test/");
+        assert_eq!(promises(&after), [promise], "{before}");
+    }
+    // A forced rule counts where the site has a file, and the one before it does not.
+    let taken = rules("/s/* /t 301\n/s/a /b 301!\n", "https://a.test/");
+    assert_eq!(promises(&taken), [""; 0]);
+    assert_eq!(taken.notices[1].code, "shadowed");
+    let taken = rules("/s/* /t 301!\n/s/a /b 301!\n", "https://a.test/");
+    assert_eq!(taken.notices[1].code, "shadowed-rule");
+}
+
+#[test]
+fn many_rules_for_many_urls_are_refused() {
+    let many = (0..2000).map(|number| format!("/s/:a/{number} /x\n"));
+    let behind = (0..2000).map(|number| format!("/s/b/c{number} /x\n"));
+    let text: String = many.chain(behind).collect();
+    let (_, result) = Taken::with_result(|sink| {
+        redirects::read(text.as_bytes(), &"r".into(), "http://a.test/", sink)
+    });
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("too many rules"), "{error}");
+}
+
+#[test]
 fn a_known_host_has_a_status_of_its_own() {
     for (base, status) in [
         ("https://x.netlify.app/", "301"),
