@@ -21,8 +21,8 @@ use crate::sums::item_below;
 /// The size limit of a pointer. Those of Git LFS have at most 1,023 bytes; the keys of git-annex are file names.
 const MAX_POINTER: usize = 1024;
 
-/// The first line of a pointer of Git LFS.
-const LFS: &str = "version https://git-lfs.github.com/spec/v1\n";
+/// The first line of a pointer of Git LFS. Git may have written its lines with CRLF.
+const LFS: &str = "version https://git-lfs.github.com/spec/v1";
 
 /// The folder with the files of git-annex, in a link and in a pointer.
 const ANNEX: &str = "annex/objects/";
@@ -148,7 +148,8 @@ fn pointed_at(text: &str) -> Option<Content> {
     if let Some(key) = text.strip_prefix('/').and_then(key_in) {
         return Some(of_key(key));
     }
-    let lines = text.strip_prefix(LFS)?.lines();
+    let mut lines = text.lines();
+    lines.next().filter(|first| *first == LFS)?;
     let value = |key: &str| lines.clone().find_map(|line| line.strip_prefix(key));
     let oid = value("oid sha256:")?;
     Some(Content {
@@ -245,10 +246,18 @@ mod tests {
     #[test]
     fn a_file_promises_its_bytes_or_those_that_it_points_at() {
         let folder = tempfile::tempdir().unwrap();
-        let lfs = format!("{LFS}oid sha256:{HELLO}\nsize 6\n");
+        let lfs = format!("{LFS}\noid sha256:{HELLO}\nsize 6\n");
+        let crlf = lfs.replace('\n', "\r\n");
         let annex = format!("/annex/objects/SHA256E-s6--{HELLO}.txt\n");
         let promise = format!("Some(6) {HELLO}");
-        for (name, content) in [("a b.txt", "hello\n"), ("lfs", &lfs), ("annex", &annex)] {
+        let annex_crlf = annex.replace('\n', "\r\n");
+        for (name, content) in [
+            ("a b.txt", "hello\n"),
+            ("lfs", &lfs),
+            ("lfs-crlf", &crlf),
+            ("annex", &annex),
+            ("annex-crlf", &annex_crlf),
+        ] {
             fs::write(folder.path().join(name), content).unwrap();
             let url = format!("https://a.example/x/{}", name.replace(' ', "%20"));
             assert_eq!(
@@ -257,7 +266,7 @@ mod tests {
             );
         }
         // A file that is only like a pointer is a file.
-        let near = format!("{LFS}oid sha256:1\n");
+        let near = format!("{LFS}\noid sha256:1\n");
         fs::write(folder.path().join("near"), &near).unwrap();
         let length = format!("Some({})", near.len());
         assert!(read_named(folder.path(), "near", &[])[0].contains(&length));
@@ -328,7 +337,7 @@ mod tests {
         fn any_pointer_is_read(text in "(/?annex/objects/)?(SHA256E?|URL)?[-sSCm0-9a-f.]{0,80}|\\PC{0,80}") {
             of_key(&text);
             key_in(&text);
-            pointed_at(&format!("{LFS}{text}"));
+            pointed_at(&format!("{LFS}\n{text}"));
             let whole = content_of(text.as_bytes()).unwrap();
             let is_pointer = text.starts_with('/') && key_in(&text[1..]).is_some();
             proptest::prop_assert!(is_pointer || whole.length == Some(text.len() as u64));
