@@ -1,4 +1,5 @@
-//! A plain list: one URL on each line. Empty lines and lines that begin with `#` are skipped.
+//! A plain list: one URL on each line. Empty lines and lines that begin with `#` are skipped. A line with blanks inside
+//! is refused, since a comment or another URL may follow the first one.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -21,7 +22,13 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
         };
         // Some editors on Windows write a byte order mark.
         let url = url.strip_prefix('\u{feff}').unwrap_or(url);
-        sink(ListItem::new(location, url).into())?;
+        let found = if url.contains(char::is_whitespace) {
+            let message = "the line has more than a URL: write `%20` for a blank in the URL, and a comment on a line of its own";
+            Err(Notice::refused(location, "bad-line", message))
+        } else {
+            ListItem::new(location, url)
+        };
+        sink(found.into())?;
     }
     Ok(())
 }
