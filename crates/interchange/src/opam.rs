@@ -1,6 +1,7 @@
 //! `opam` files of a repository of opam: the sources of a package, and their checksums.
 //!
-//! The sections `url` and `extra-source` have `src`, `mirrors` and `checksum`. All other fields are skipped.
+//! The sections `url` and `extra-source` have `src`, `mirrors` and `checksum`. The `url` files of opam 1 have these fields
+//! without a section, and `http` or `archive` in place of `src`. All other fields are skipped.
 
 use std::io::Read;
 use std::ops::Range;
@@ -46,33 +47,72 @@ struct Reader<'a, 'b> {
     breaks: LineBreaks<'a>,
 }
 
+/// The fields of opam 1 with a source that is no file on the web, which are the codes of notices too.
+const FOREIGN: [&str; 4] = ["git", "hg", "darcs", "local"];
+
 /// A section with a source.
 #[derive(Default)]
 struct Source {
     /// The URLs: that of `src`, and those of `mirrors`.
     urls: Vec<Token>,
+    /// The sources that are no file on the web, by the codes of their notices.
+    foreign: Vec<(&'static str, Token)>,
     checksums: Vec<Token>,
 }
 
-impl Reader<'_, '_> {
-    /// The sections of the file.
-    fn package(&mut self) -> Result<(), ReadError> {
-        let mut depth = 0_u32;
-        let mut names = [None, None];
-        while let Some(token) = self.next()? {
-            match token.content {
-                Content::Open if depth == 0 && is_source(&names) => {
-                    self.section(&token)?;
-                    names = [None, None];
-                    continue;
+/// The fields of a section or of a file, as far as they are read.
+#[derive(Default)]
+struct Fields {
+    source: Source,
+    /// The name of the last field.
+    field: String,
+    name: Option<String>,
+    /// The number of open braces.
+    depth: u32,
+    /// The number of open lists.
+    lists: u32,
+}
+
+impl Fields {
+    fn take(&mut self, token: Token) {
+        match &token.content {
+            Content::Open => self.depth += 1,
+            Content::Close => self.depth = self.depth.saturating_sub(1),
+            Content::ListOpen => self.lists += 1,
+            Content::ListClose => self.lists = self.lists.saturating_sub(1),
+            Content::Name(text) => self.name = Some(text.clone()),
+            // `NAME :` begins a field.
+            Content::Colon => self.field = self.name.take().unwrap_or_default(),
+            // A text in braces belongs to a filter or to another section.
+            Content::Text(_) if self.depth == 0 => match &*self.field {
+                "src" | "http" | "archive" | "mirrors" => self.source.urls.push(token),
+                "checksum" => self.source.checksums.push(token),
+                other => {
+                    let code = FOREIGN.into_iter().find(|code| *code == other);
+                    self.source.foreign.extend(code.map(|code| (code, token)));
                 }
-                Content::Open | Content::ListOpen => depth += 1,
-                Content::Close | Content::ListClose => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            names = [names[1].take(), Some(token.content)];
+            },
+            _ => {}
         }
-        Ok(())
+    }
+}
+
+impl Reader<'_, '_> {
+    /// The sections and the fields of the file.
+    fn package(&mut self) -> Result<(), ReadError> {
+        let mut names = [None, None];
+        let mut fields = Fields::default();
+        while let Some(token) = self.next()? {
+            let is_outside = fields.depth == 0 && fields.lists == 0;
+            if matches!(token.content, Content::Open) && is_outside && is_source(&names) {
+                self.section(&token)?;
+                names = [None, None];
+                continue;
+            }
+            names = [names[1].take(), Some(token.content.clone())];
+            fields.take(token);
+        }
+        self.items(&fields.source)
     }
 
     fn next(&mut self) -> Result<Option<Token>, ReadError> {
@@ -87,40 +127,33 @@ impl Reader<'_, '_> {
 
     /// A section with a source; `start` is its brace.
     fn section(&mut self, start: &Token) -> Result<(), ReadError> {
-        let mut source = Source::default();
-        let mut field = String::new();
-        let mut name = None;
-        let mut depth = 1_u32;
-        while depth > 0 {
+        let mut fields = Fields::default();
+        loop {
             let Some(token) = self.next()? else {
                 return Err(ReadError::Malformed {
                     location: self.location(start.range.start),
                     message: "the section has no end".to_owned(),
                 });
             };
-            match &token.content {
-                Content::Open => depth += 1,
-                Content::Close => depth -= 1,
-                Content::Name(text) => name = Some(text.clone()),
-                // `NAME :` begins a field.
-                Content::Colon => field = name.take().unwrap_or_default(),
-                // A text in braces belongs to a filter.
-                Content::Text(_) if depth == 1 => match &*field {
-                    "src" | "mirrors" => source.urls.push(token),
-                    "checksum" => source.checksums.push(token),
-                    _ => {}
-                },
-                _ => {}
+            if matches!(token.content, Content::Close) && fields.depth == 0 {
+                break;
             }
+            fields.take(token);
         }
-        self.items(start, &source)
-    }
-
-    fn items(&mut self, start: &Token, source: &Source) -> Result<(), ReadError> {
-        if source.urls.is_empty() {
+        let Source { urls, foreign, .. } = &fields.source;
+        if urls.is_empty() && foreign.is_empty() {
             let location = self.location(start.range.start);
             let message = "the section has no `src`";
             (self.sink)(Notice::refused(location, "no-url", message).into())?;
+        }
+        self.items(&fields.source)
+    }
+
+    fn items(&mut self, source: &Source) -> Result<(), ReadError> {
+        for (code, token) in &source.foreign {
+            let message = format!("{} is no file on the web", token.content.text());
+            let location = self.location(token.range.start);
+            (self.sink)(Notice::left_out(location, code, message).into())?;
         }
         let Some(digests) = self.digests(&source.checksums)? else {
             return Ok(());
@@ -133,12 +166,7 @@ impl Reader<'_, '_> {
                     let message = format!("{url} is no file on the web");
                     Err(Notice::left_out(location, code, message))
                 }
-                None => ListItem::new(location, url).map(|mut item| {
-                    for (digest, range) in &digests {
-                        item.set_digest(digest, range.clone());
-                    }
-                    item
-                }),
+                None => ListItem::new(location, url).map(|item| item.with_digests(&digests)),
             };
             (self.sink)(item.into())?;
         }

@@ -12,7 +12,7 @@ pub(super) struct Token {
     has_escapes: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Content {
     Name(String),
     Text(String),

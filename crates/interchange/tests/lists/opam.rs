@@ -60,6 +60,39 @@ fn what_is_no_file_on_the_web_is_left_out_by_its_kind() {
 }
 
 #[test]
+fn sources_of_opam_1_are_read_or_left_out() {
+    let md5 = "a".repeat(32);
+    for (field, code) in [
+        ("http", ""),
+        ("archive", ""),
+        ("src", ""),
+        ("git", "git"),
+        ("hg", "hg"),
+        ("darcs", "darcs"),
+        ("local", "local"),
+    ] {
+        let fields = format!("{field}: \"https://a.test/x\"\nchecksum: \"{md5}\"\n");
+        for text in [fields.clone(), format!("url {{ {fields} }}\n")] {
+            let taken = read(&text);
+            assert_eq!(taken.refused(), [""; 0], "{text}");
+            let left_out = taken.codes(NoticeSeverity::LeftOut);
+            if code.is_empty() {
+                assert_eq!(taken.urls(), ["https://a.test/x"], "{text}");
+                assert_eq!(taken.items[0].record.digest(Algorithm::Md5), Some(&*md5));
+                assert!(left_out.is_empty());
+            } else {
+                assert!(taken.items.is_empty(), "{text}");
+                assert_eq!(left_out, [format!("opam:1 {code}")], "{text}");
+            }
+        }
+    }
+    let taken = read(
+        "http: \"https://a.test/x\" mirrors: [\"https://b.test/x\"]\nbuild: [[\"git\" {http: \"https://c.test/\"}]]\n",
+    );
+    assert_eq!(taken.urls(), ["https://a.test/x", "https://b.test/x"]);
+}
+
+#[test]
 fn texts_are_read_with_their_escapes() {
     let taken = read("url { src: \"https://a.test/\\x41\\066\\\"\\n\\\\\" }");
     // A control character is no part of a URL.
