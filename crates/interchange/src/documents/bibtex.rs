@@ -143,39 +143,130 @@ impl Reader<'_, '_, '_> {
                 } else {
                     inside
                 };
-                for url in urls.into_iter().map(plain).filter(|url| !url.is_empty()) {
-                    self.collector.take(&url, line)?;
+                for url in urls {
+                    each(
+                        url,
+                        begins_url,
+                        &|url| Some(plain(url)),
+                        self.collector,
+                        line,
+                    )?;
                 }
             }
-            "doi" => {
-                if let Some(url) = doi(&plain(value)) {
-                    self.collector.take(&url, line)?;
-                }
-            }
+            "doi" => each(
+                value,
+                begins_doi,
+                &|text| doi(&plain(text)),
+                self.collector,
+                line,
+            )?,
             "eprint" => {
-                let id = plain(value);
-                let id = id
-                    .get(..6)
-                    .filter(|start| start.eq_ignore_ascii_case("arxiv:"))
-                    .map_or(&*id, |_| &id[6..]);
-                let is_arxiv = match archive {
-                    Some(archive) => archive.trim().eq_ignore_ascii_case("arxiv"),
-                    None => is_arxiv_id(id),
-                };
-                if is_arxiv && !id.is_empty() {
-                    let url = format!("https://arxiv.org/abs/{}", in_path(id));
-                    self.collector.take(&url, line)?;
-                }
+                let begins = |text: &str| text.starts_with(|it: char| it.is_ascii_alphanumeric());
+                let url_of = |text: &str| arxiv(&plain(text), archive);
+                each(value, begins, &url_of, self.collector, line)?;
             }
             "note" | "howpublished" => {
-                for url in commands(value).into_iter().map(plain) {
-                    self.collector.take(&url, line)?;
+                for url in commands(value) {
+                    each(
+                        url,
+                        begins_url,
+                        &|url| Some(plain(url)),
+                        self.collector,
+                        line,
+                    )?;
                 }
             }
             _ => {}
         }
         Ok(())
     }
+}
+
+/// Takes the URL of each part of a value, where a part begins as `begins` says.
+pub(super) fn each(
+    value: &str,
+    begins: impl Fn(&str) -> bool,
+    url_of: &dyn Fn(&str) -> Option<String>,
+    collector: &mut Collector<'_, '_>,
+    line: u64,
+) -> Result<(), ReadError> {
+    let parts = parts(value, begins);
+    for part in &parts {
+        if parts.len() > 1 && part.contains(char::is_whitespace) {
+            collector.count("several-urls", line);
+        } else if let Some(url) = url_of(part).filter(|url| !url.trim().is_empty()) {
+            collector.take(&url, line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Characters that are between two URLs of a value, and part of neither; blanks are too.
+const SEPARATORS: [char; 10] = ['{', '}', '(', ')', '<', '>', '"', ',', ';', '|'];
+
+/// The parts of a value that begin behind a blank or a separator as `begins` says. A value with at most one such place is
+/// one part: its blanks are those of a broken line.
+fn parts(value: &str, begins: impl Fn(&str) -> bool) -> Vec<&str> {
+    let is_separator = |char: char| char.is_whitespace() || SEPARATORS.contains(&char);
+    let mut starts = vec![];
+    let mut is_behind = true;
+    for (at, char) in value.char_indices() {
+        if is_behind && value.get(at..).is_some_and(&begins) {
+            starts.push(at);
+        }
+        is_behind = is_separator(char) || char == '\\';
+    }
+    if starts.len() < 2 {
+        return vec![value];
+    }
+    let ends = starts.iter().skip(1).copied().chain([value.len()]);
+    let parts = starts.iter().zip(ends);
+    let parts = parts.filter_map(|(start, end)| value.get(*start..end));
+    parts.map(|part| without_end(part, is_separator)).collect()
+}
+
+/// A part without what is between it and the next one: separators, a line break of TeX, and a word.
+fn without_end(part: &str, is_separator: impl Fn(char) -> bool) -> &str {
+    let has_open = part.contains('(');
+    let is_end = |char: char| is_separator(char) && !(char == ')' && has_open);
+    let mut part = part;
+    loop {
+        let mut left = part.trim_end_matches(is_end);
+        for word in ["\\\\", " and", "\nand", " or", " \\&", " &"] {
+            left = left.strip_suffix(word).unwrap_or(left);
+        }
+        if left.len() == part.len() {
+            return part;
+        }
+        part = left;
+    }
+}
+
+pub(super) fn begins_url(text: &str) -> bool {
+    let begins = |scheme: &str| {
+        let start = text.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    begins("http://") || begins("https://")
+}
+
+pub(super) fn begins_doi(text: &str) -> bool {
+    let rest = text.strip_prefix("10.").unwrap_or_default();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let is_doi = digits >= 4 && rest.as_bytes().get(digits) == Some(&b'/');
+    is_doi || begins_url(text)
+}
+
+/// The URL of an `eprint`, if it is one of arXiv.
+fn arxiv(id: &str, archive: Option<&str>) -> Option<String> {
+    let prefix = id.get(..6);
+    let has_prefix = prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case("arxiv:"));
+    let id = if has_prefix { id.get(6..)? } else { id };
+    let is_arxiv = match archive {
+        Some(archive) => archive.trim().eq_ignore_ascii_case("arxiv"),
+        None => is_arxiv_id(id),
+    };
+    (is_arxiv && !id.is_empty()).then(|| format!("https://arxiv.org/abs/{}", in_path(id)))
 }
 
 /// The URL of a DOI, which may be written as a URL; `None` for an empty one.

@@ -232,6 +232,7 @@ fn description(kind: &str) -> &'static str {
         "too-long" => "too long",
         "encoding" => "not in UTF-8",
         "bad-entry" => "an entry that cannot be read",
+        "several-urls" => "one of several in a field, with words between them",
         "scheme" => "another scheme than http and https",
         "port" => "a port of its own",
         "host" => "no host name",

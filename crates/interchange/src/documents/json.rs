@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, V
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use super::bibtex::doi;
+use super::bibtex::{begins_doi, begins_url, doi, each};
 use super::collector::{Collector, Lines};
 use super::{MAX_MARKDOWN, markdown};
 use crate::model::ReadError;
@@ -27,13 +27,16 @@ pub(super) fn read_csl(bytes: &[u8], collector: &mut Collector<'_, '_>) -> Resul
                 let Ok(text) = serde_json::from_str::<String>(value.get()) else {
                     continue;
                 };
-                let url = if *name == "DOI" {
-                    doi(&text)
+                if *name == "DOI" {
+                    each(&text, begins_doi, &doi, collector, line)?;
                 } else {
-                    Some(text)
-                };
-                if let Some(url) = url.filter(|url| !url.trim().is_empty()) {
-                    collector.take(&url, line)?;
+                    each(
+                        &text,
+                        begins_url,
+                        &|url| Some(url.to_owned()),
+                        collector,
+                        line,
+                    )?;
                 }
             }
             Ok(())

@@ -240,6 +240,108 @@ fn bibliographies_have_urls_dois_and_eprints() {
 }
 
 #[test]
+fn two_urls_of_one_field_are_never_joined() {
+    for (field, wanted) in [
+        (
+            "url = {https://a.test/1 https://a.test/2}",
+            &["https://a.test/1", "https://a.test/2"][..],
+        ),
+        (
+            "url = {https://a.test/1, https://a.test/2}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {https://a.test/1;https://a.test/2}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {https://a.test/1\n  HTTP://a.test/2}",
+            &["https://a.test/1", "http://a.test/2"],
+        ),
+        (
+            "url = {{https://a.test/1}{https://a.test/2}}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {https://a.test/1 and https://a.test/2}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {https://a.test/1 \\& https://a.test/2}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {https://a.test/1 \\\\ https://a.test/2}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {https://a.test/1 (https://a.test/2)}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {<https://a.test/1> <https://a.test/2>}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "url = {\\url{https://a.test/1} \\url{https://a.test/2 https://a.test/3}}",
+            &["https://a.test/1", "https://a.test/2", "https://a.test/3"],
+        ),
+        (
+            "note = {\\url{https://a.test/1 https://a.test/2}}",
+            &["https://a.test/1", "https://a.test/2"],
+        ),
+        (
+            "doi = {10.1000/1, 10.1000/2}",
+            &["https://doi.org/10.1000/1", "https://doi.org/10.1000/2"],
+        ),
+        (
+            "doi = {10.1000/1 https://doi.org/10.1000/2}",
+            &["https://doi.org/10.1000/1", "https://doi.org/10.1000/2"],
+        ),
+        (
+            "eprint = {2101.00001, 2101.00002}",
+            &[
+                "https://arxiv.org/abs/2101.00001",
+                "https://arxiv.org/abs/2101.00002",
+            ],
+        ),
+        // One URL: in two lines, and inside of another.
+        ("url = {https://a.test/\n  1}", &["https://a.test/1"]),
+        (
+            "url = {https://a.test/web/https://b.test/?u=https://c.test/}",
+            &["https://a.test/web/https://b.test/?u=https://c.test/"],
+        ),
+        ("url = {https://a.test/a_(b)}", &["https://a.test/a_(b)"]),
+        (
+            "doi = {10.1002/(SICI)1097-4636(199823)43:3<338::AID>3.0.CO;2-B}",
+            &["https://doi.org/10.1002/(SICI)1097-4636(199823)43:3%3C338::AID%3E3.0.CO;2-B"],
+        ),
+    ] {
+        let text = format!("@misc{{a,\n{field}}}\n");
+        let taken = links(DocumentKind::Bibtex, text.as_bytes(), &ALONE);
+        assert_eq!(taken.urls(), wanted, "{field}");
+        assert_eq!(counts(&taken), [""; 0], "{field}");
+    }
+    // Words are between them.
+    let text = "@misc{a, url = {https://a.test/1 as of 2020, https://a.test/2}}";
+    let taken = links(DocumentKind::Bibtex, text.as_bytes(), &ALONE);
+    assert_eq!(taken.urls(), ["https://a.test/2"]);
+    assert_eq!(counts(&taken), ["d:1 several-urls 1"]);
+    let text = r#"[{"URL": "https://a.test/1 https://a.test/2"}, {"DOI": "10.1000/1; 10.1000/2"}, {"URL": "https://a.test/a b"}]"#;
+    let taken = links(DocumentKind::CslJson, text.as_bytes(), &ALONE);
+    assert_eq!(
+        taken.urls(),
+        [
+            "https://a.test/1",
+            "https://a.test/2",
+            "https://doi.org/10.1000/1",
+            "https://doi.org/10.1000/2",
+            "https://a.test/a%20b"
+        ]
+    );
+}
+
+#[test]
 fn csl_json_has_urls_and_dois() {
     let text = "[{\"id\":1,\n\"URL\":\"https://a.test/1\",\n\"DOI\":\"10.1/x\"},\n{\"URL\":null,\"note\":{\"URL\":\"https://a.test/no\"}},{\"DOI\":\"doi:10.1/y\"}]";
     let taken = links(DocumentKind::CslJson, text.as_bytes(), &ALONE);
