@@ -1,117 +1,201 @@
-//! `BagIt` bags (RFC 8493): `manifest-sha256.txt` has the digests of the files, and `fetch.txt` has the
+//! `BagIt` bags (RFC 8493): `manifest-ALGORITHM.txt` has the digests of the files, and `fetch.txt` has the
 //! URLs of some of them.
 //!
-//! The entries of `fetch.txt` are kept in memory by file name, because the two files are in different
+//! The entries of `fetch.txt` are kept in memory by file name, because the files are in different
 //! orders.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
+use std::ops::Range;
 use std::sync::Arc;
 
 use urldb_files::Root;
-use urldb_format::Algorithm;
+use urldb_format::{Algorithm, Digest};
 
 use crate::digest;
 use crate::input::{self, LineReader};
-use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink};
+use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 use crate::sums;
 
-const MANIFEST: &str = "manifest-sha256.txt";
 const FETCH: &str = "fetch.txt";
 
-/// Reads a bag. A file in `fetch.txt` becomes an item with the URL there. Every other file becomes an
-/// item below the base URL, if there is one.
+/// Reads a bag. A file in `fetch.txt` becomes an item with each URL there. Every other file becomes an
+/// item below the base URL, if there is one: one for each manifest.
+///
+/// # Errors
+/// [`ReadError::Input`] if no manifest has an algorithm that records hold, and [`ReadError::Malformed`] for a line that
+/// cannot be read.
 pub fn read(
     folder: &Root,
     shown: &str,
     base: Option<&str>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let fetch: Arc<str> = format!("{shown}/{FETCH}").into();
-    let manifest: Arc<str> = format!("{shown}/{MANIFEST}").into();
-    let mut items = BTreeMap::new();
-    match input::open(&folder.file(FETCH)) {
-        Ok(input) => {
-            for_each_line(input, &fetch, &mut |number, text| {
-                let location = Location::line(&fetch, number);
-                match parse_fetch_line(text, location) {
-                    Ok((name, item)) => drop(items.insert(name, item)),
-                    Err(notice) => sink(notice.into())?,
-                }
-                Ok(())
-            })?;
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(ReadError::input(&fetch)(error)),
+    let mut bag = Bag {
+        folder,
+        shown,
+        base,
+        fetched: BTreeMap::new(),
+        without_url: 0,
+    };
+    bag.fetch(sink)?;
+    let manifests = Algorithm::ALL.into_iter().filter_map(|algorithm| {
+        let name = format!("manifest-{}.txt", algorithm.name());
+        let input = bag.open(&name).transpose()?;
+        Some(input.map(|input| (algorithm, input)))
+    });
+    let mut manifests: Vec<_> = manifests.collect::<Result<_, _>>()?;
+    let Some((_, (first, _))) = manifests.first() else {
+        let message = "a bag is imported by its manifest, such as a SHA-256 manifest (manifest-sha256.txt), and this bag has none for MD5, SHA-1, SHA-256, SHA-384 or SHA-512";
+        return Err(ReadError::input(&shown.into())(io::Error::other(message)));
+    };
+    let first = Location::line(first, 1);
+    let last = manifests.len() - 1;
+    for (number, (algorithm, (file, lines))) in manifests.iter_mut().enumerate() {
+        bag.manifest(*algorithm, file, lines, number == last, sink)?;
     }
-    let input = input::open(&folder.file(MANIFEST)).map_err(|error| explain(error, &manifest))?;
-    let mut without_url = 0u64;
-    for_each_line(input, &manifest, &mut |number, text| {
-        let location = Location::line(&manifest, number);
-        let entry = text.split_once([' ', '\t']);
-        let sha256 = |sum: &str| digest::parse(sum, Some(Algorithm::Sha256)).ok();
-        let Some((sha256, name)) = entry.and_then(|(sum, name)| Some((sha256(sum)?, name))) else {
-            let message = "the line is not DIGEST, blanks, NAME, with a SHA-256";
-            return sink(Notice::refused(location, "bad-line", message).into());
-        };
-        let name = decode_name(name.trim_start_matches([' ', '\t', '*']));
-        if let Some(mut item) = items.remove(&name) {
-            item.set_digest(&sha256, None);
-            return sink(item.into());
+    // Files that the last manifest does not list.
+    for FetchedFile { items, digests } in bag.fetched.into_values() {
+        for item in items {
+            sink(item.with_digests(&digests).into())?;
         }
-        if let Some(base) = base {
-            let item = sums::item_below(base, &name, location);
-            let item = item.map(|mut item| {
-                item.set_digest(&sha256, None);
-                item
-            });
-            return sink(item.into());
-        }
-        without_url += 1;
-        Ok(())
-    })?;
-    // Files that the manifest does not list have only a length.
-    for item in items.into_values() {
-        sink(item.into())?;
     }
-    if without_url > 0 {
+    if bag.without_url > 0 {
+        let number = bag.without_url;
         let message = format!(
-            "{without_url} files of the bag have no URL in {FETCH}; --base URL says where they are served"
+            "{number} files of the bag have no URL in {FETCH}; --base URL says where they are served"
         );
-        let location = Location::line(&manifest, 1);
-        sink(ReadEvent::Notice(Notice::left_out(
-            location, "no-url", message,
-        )))?;
+        sink(Notice::left_out(first, "no-url", message).into())?;
     }
     Ok(())
 }
 
-fn explain(error: io::Error, file: &Arc<str>) -> ReadError {
-    let error = if error.kind() == ErrorKind::NotFound {
-        io::Error::other("a bag is imported by its SHA-256 manifest, and this bag has none")
-    } else {
-        error
-    };
-    ReadError::input(file)(error)
+struct Bag<'a> {
+    folder: &'a Root,
+    shown: &'a str,
+    base: Option<&'a str>,
+    /// The files of `fetch.txt` by their names.
+    fetched: BTreeMap<String, FetchedFile>,
+    /// The largest number of files of a manifest that have no URL.
+    without_url: u64,
 }
 
-type OnLine<'a> = dyn FnMut(u64, &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
+/// A file of `fetch.txt`.
+#[derive(Default)]
+struct FetchedFile {
+    /// An item for each URL, until they are passed on.
+    items: Vec<ListItem>,
+    digests: Vec<(Digest, Option<Range<u64>>)>,
+}
+
+impl Bag<'_> {
+    /// Opens a file of the bag; `None` if it is not there.
+    fn open(&self, name: &str) -> Result<Option<OpenFile>, ReadError> {
+        let file: Arc<str> = format!("{}/{name}", self.shown).into();
+        match input::open(&self.folder.file(name)) {
+            Ok(input) => Ok(Some((file, LineReader::new(input)))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(ReadError::input(&file)(error)),
+        }
+    }
+
+    /// Reads `fetch.txt`. A file may have several URLs.
+    fn fetch(&mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+        let Some((file, mut lines)) = self.open(FETCH)? else {
+            return Ok(());
+        };
+        for_each_line(&mut lines, &file, &mut |location, text| {
+            match parse_fetch_line(text, location) {
+                Ok((name, item)) => self.fetched.entry(name).or_default().items.push(item),
+                Err(notice) => sink(notice.into())?,
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads the manifest of an algorithm. The last one passes on the items of `fetch.txt`.
+    fn manifest(
+        &mut self,
+        algorithm: Algorithm,
+        file: &Arc<str>,
+        lines: &mut LineReader<impl io::BufRead>,
+        is_last: bool,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReadError> {
+        let mut without_url = 0;
+        for_each_line(lines, file, &mut |location, text| {
+            let entry = text.split_once([' ', '\t']);
+            let parsed = |sum: &str| digest::parse(sum, Some(algorithm)).ok();
+            let Some((digest, name)) = entry.and_then(|(sum, name)| Some((parsed(sum)?, name)))
+            else {
+                let message = format!("the line is not DIGEST, blanks, NAME, with a {algorithm}");
+                return Ok(sink(Notice::refused(location, "bad-line", message).into())?);
+            };
+            let name = decode_name(name.trim_start_matches([' ', '\t', '*']));
+            if let Some(fetched) = self.fetched.get_mut(&name) {
+                return fetched.add(digest, &name, location, is_last, sink);
+            }
+            let Some(base) = self.base else {
+                without_url += 1;
+                return Ok(());
+            };
+            let item = sums::item_below(base, &name, location);
+            let item = item.map(|item| item.with_digests(&[(digest, None)]));
+            Ok(sink(item.into())?)
+        })?;
+        self.without_url = self.without_url.max(without_url);
+        Ok(())
+    }
+}
+
+impl FetchedFile {
+    /// Adds a digest, and passes the items on if it is the last one.
+    fn add(
+        &mut self,
+        digest: Digest,
+        name: &str,
+        location: Location,
+        is_last: bool,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReadError> {
+        let algorithm = digest.algorithm();
+        let mut known = self.digests.iter().map(|(known, _)| known);
+        if known.any(|known| known.algorithm() == algorithm && *known != digest) {
+            self.items.clear();
+            let message = format!("a line before has another {algorithm} of {name}");
+            return Ok(sink(
+                Notice::refused(location, "contradiction", message).into(),
+            )?);
+        }
+        self.digests.push((digest, None));
+        if !is_last {
+            return Ok(());
+        }
+        for item in self.items.drain(..) {
+            sink(item.with_digests(&self.digests).into())?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of a file in messages, and its lines.
+type OpenFile = (Arc<str>, LineReader<Box<dyn io::BufRead>>);
+
+type OnLine<'a> = dyn FnMut(Location, &str) -> Result<(), ReadError> + 'a;
 
 fn for_each_line(
-    input: impl io::BufRead,
+    lines: &mut LineReader<impl io::BufRead>,
     file: &Arc<str>,
     take: &mut OnLine<'_>,
 ) -> Result<(), ReadError> {
-    let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
         let location = Location::line(file, line.number);
-        let malformed = |why: &str| ReadError::Malformed {
-            location,
+        let text = line.text.map_err(|why| ReadError::Malformed {
+            location: location.clone(),
             message: why.to_owned(),
-        };
-        let text = line.text.map_err(malformed)?;
+        })?;
         if !text.trim().is_empty() {
-            take(line.number, text)?;
+            take(location, text)?;
         }
     }
     Ok(())
