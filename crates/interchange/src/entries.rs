@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use crate::controls::TextReader;
 use crate::input::line_after;
 use crate::model::{ListItem, Location, Notice, ReadError};
 
@@ -118,7 +119,7 @@ pub(crate) fn read(
     };
     let mut failure = None;
     let mut json = serde_json::Deserializer::from_reader(MeasuredReader {
-        inner: input,
+        inner: TextReader::new(input),
         progress: &progress,
     });
     let document = Document {

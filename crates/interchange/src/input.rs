@@ -8,6 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use urldb_files::RootFile;
 
+use crate::controls::{TextReader, control_in};
 use crate::model::{Location, ReadError};
 
 /// The size limit of a decompressed file, in bytes.
@@ -77,9 +78,9 @@ pub(crate) fn read_document(
     file: &Arc<str>,
 ) -> Result<String, ReadError> {
     let mut bytes = vec![];
-    LimitedReader::new(input, most)
-        .read_to_end(&mut bytes)
-        .map_err(ReadError::input(file))?;
+    let limited = LimitedReader::new(input, most);
+    let read = TextReader::new(limited).read_to_end(&mut bytes);
+    read.map_err(ReadError::input(file))?;
     String::from_utf8(bytes).map_err(|error| {
         let start = error
             .as_bytes()
@@ -228,6 +229,8 @@ impl<R: BufRead> LineReader<R> {
         self.bytes.pop_if(|last| *last == b'\r');
         let text = if is_long {
             Err("the line is longer than a mebibyte")
+        } else if let Some(found) = control_in(&self.bytes) {
+            Err(found.message())
         } else {
             std::str::from_utf8(&self.bytes).map_err(|_| "the line is not UTF-8")
         };

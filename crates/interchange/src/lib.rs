@@ -33,6 +33,7 @@ pub mod bag;
 pub mod bazel_registry;
 pub mod brew_json;
 pub mod conandata;
+mod controls;
 pub mod datapackage;
 pub mod debian_sources;
 pub mod digest;

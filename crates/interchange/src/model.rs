@@ -9,6 +9,8 @@ use std::sync::Arc;
 use urldb_canon::{Identity, RequestUrl, Scheme, identify, kind_of_held};
 use urldb_format::{Digest, HELD_URIS, Mapping, Metadata, Record};
 
+use crate::controls::ControlCharacter;
+
 /// A location in a source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
@@ -357,9 +359,15 @@ pub enum ReadError {
 impl ReadError {
     pub(crate) fn input(file: &Arc<str>) -> impl Fn(io::Error) -> Self + use<> {
         let file = Arc::clone(file);
-        move |source| Self::Input {
-            file: Arc::clone(&file),
-            source,
+        move |source| match ControlCharacter::of(&source) {
+            Some(found) => Self::Malformed {
+                location: Location::line(&file, found.line),
+                message: found.message().to_owned(),
+            },
+            None => Self::Input {
+                file: Arc::clone(&file),
+                source,
+            },
         }
     }
 }

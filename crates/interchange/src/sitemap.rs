@@ -15,6 +15,7 @@ use quick_xml::events::Event;
 use urldb_canon::identify;
 use urldb_files::{Kind, Root, RootFile};
 
+use crate::controls::{ControlCharacter, TextReader};
 use crate::input::{self, LimitedReader};
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
@@ -140,7 +141,7 @@ pub fn parse(
     on_loc: &mut OnLoc<'_>,
 ) -> Result<(), ReadError> {
     let input = LineCounter {
-        inner: BufReader::new(LimitedReader::new(input, MAX_SIZE)),
+        inner: BufReader::new(TextReader::new(LimitedReader::new(input, MAX_SIZE))),
         line: 1,
     };
     let mut reader = Reader::from_reader(input);
@@ -154,7 +155,10 @@ pub fn parse(
             location: Location::line(file, line),
             message,
         };
-        let event = event.map_err(|error| malformed(explain(&error)))?;
+        let event = event.map_err(|error| match control_in(&error) {
+            Some(found) => ReadError::input(file)(io::Error::other(found)),
+            None => malformed(explain(&error)),
+        })?;
         if matches!(event, Event::Eof) {
             return open.finish().map_err(|why| malformed(why.to_owned()));
         }
@@ -163,6 +167,13 @@ pub fn parse(
         if let Some((target, line, loc)) = closed {
             on_loc(target, Location::line(file, line), loc.trim())?;
         }
+    }
+}
+
+fn control_in(error: &quick_xml::Error) -> Option<ControlCharacter> {
+    match error {
+        quick_xml::Error::Io(error) => ControlCharacter::of(error),
+        _ => None,
     }
 }
 

@@ -13,6 +13,7 @@ use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use urldb_canon::identify;
 use urldb_format::{Algorithm, Digest};
 
+use crate::controls::control_in;
 use crate::digest::{self, Unknown};
 use crate::escape::PATH;
 use crate::input::LineReader;
@@ -50,7 +51,7 @@ pub fn read(
         };
         let content = text.get(skipped..).unwrap_or_default();
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);
-        if content.trim().is_empty() || content.starts_with(['#', ';']) {
+        if content.trim().is_empty() || content.trim_start().starts_with(['#', ';']) {
             continue;
         }
         let start = line.offset + (text.len() - content.len()) as u64;
@@ -72,6 +73,13 @@ fn item(
             "the line is neither DIGEST NAME, nor ALGORITHM (NAME) = DIGEST, nor NAME DIGEST";
         return Err(Notice::refused(location, "bad-line", message));
     };
+    if entry.is_of_standard_input() {
+        let message = format!(
+            "the digest is that of standard input, and {:?} is no file",
+            entry.name
+        );
+        return Err(Notice::refused(location, "bad-name", message));
+    }
     let text = line.get(entry.digest.clone()).unwrap_or_default();
     let hinted = hint.code(text).filter(|_| entry.algorithm.is_none());
     if let Some(code) = hinted.or_else(|| entry.foreign_code(text)) {
@@ -221,9 +229,8 @@ fn url_of(base: &str, name: &str) -> Option<String> {
 fn name_of(base: &str, url: &str) -> Option<String> {
     let path = url.strip_prefix(base)?;
     let bytes = percent_decode_str(path).collect();
-    let name = String::from_utf8(bytes)
-        .ok()
-        .filter(|name| !name.contains('\0'))?;
+    let is_text = |name: &String| control_in(name.replace('\r', "\n").as_bytes()).is_none();
+    let name = String::from_utf8(bytes).ok().filter(is_text)?;
     let back = identify(&url_of(base, &name)?).ok()?;
     (back.to_string() == url).then_some(name)
 }
@@ -241,6 +248,8 @@ pub fn write(
         return Ok(false);
     };
     let hex = digest.hex();
+    // The name `-` alone is standard input.
+    let name = if name == "-" { "./-".to_owned() } else { name };
     if name.contains(['\\', '\n', '\r']) {
         let name = name
             .replace('\\', "\\\\")

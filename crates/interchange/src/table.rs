@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use urldb_format::{Algorithm, Digest, Mapping, Metadata, Value};
 
+use crate::controls::{ControlCharacter, control_in};
 use crate::digest;
 use crate::json;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
@@ -57,6 +58,9 @@ pub fn read(
         keys
     } else {
         next(&mut rows, &mut row, file)?;
+        if let Some(why) = control_of(&row) {
+            return Err(malformed(row.line, why.to_owned()));
+        }
         columns.of_header(&row, &mut |name| {
             let message =
                 format!("the column {name:?} is not taken; --column KEY=NAME says what it holds");
@@ -75,6 +79,10 @@ pub fn read(
         if row.cells.iter().all(|cell| cell.text.trim().is_empty()) {
             continue;
         }
+        if let Some(why) = control_of(&row) {
+            sink(Notice::refused(location, "bad-cell", why).into())?;
+            continue;
+        }
         let cells = keys.iter().zip(&row.cells);
         let cells = cells.filter_map(|(key, cell)| Some(((*key)?, cell)));
         sink(parse(cells, &location).into())?;
@@ -89,6 +97,13 @@ fn next(rows: &mut Rows<impl BufRead>, row: &mut Row, file: &Arc<str>) -> Result
         location: Location::line(file, row.line),
         message: error.to_string(),
     })
+}
+
+/// The reason why a row with a control character is refused.
+fn control_of(row: &Row) -> Option<&'static str> {
+    let mut cells = row.cells.iter();
+    let found = cells.find_map(|cell| control_in(cell.text.as_bytes()));
+    found.map(ControlCharacter::message)
 }
 
 fn parse<'a>(

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use self::collector::{Collector, Lines};
 pub use self::options::DocumentOptions;
+use crate::controls::control_in;
 use crate::model::{Location, Notice, ReadError, Sink};
 
 /// The size limit of a Markdown text, in bytes. Its parser needs up to a hundred times as much memory.
@@ -62,7 +63,8 @@ pub fn kind_of(path: &Path) -> Option<DocumentKind> {
 
 /// Reads the links of a document.
 ///
-/// A document that is too large or broken is refused by a notice.
+/// A document that is too large or broken is refused by a notice, and so is its first control character; the rest of
+/// the document is read.
 ///
 /// # Errors
 /// If `input` or `sink` fails.
@@ -86,6 +88,9 @@ pub fn read(
     };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let mut collector = Collector::new(file, options, sink);
+    if let Some(found) = control_in(bytes) {
+        collector.refuse(found.line, "control-character", found.message().to_owned())?;
+    }
     match kind {
         DocumentKind::Markdown => {
             let text = String::from_utf8_lossy(bytes);

@@ -81,7 +81,7 @@ fn directive(line: u64, text: &str) -> Option<Directive<'_>> {
 }
 
 fn is_space(char: char) -> bool {
-    char.is_ascii_whitespace() || char == '\x0b'
+    char.is_ascii_whitespace()
 }
 
 /// At most three words as `mod_rewrite` reads them: quotes and escaped blanks keep words together, and backslashes

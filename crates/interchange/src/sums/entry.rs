@@ -23,7 +23,10 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Coreutils,
+    /// `SHA256 (NAME) = DIGEST` of BSD.
     Tagged,
+    /// `SHA2-256(NAME)= DIGEST`.
+    OpenSsl,
     Pooch,
     /// `CRC LENGTH NAME` of cksum.
     Cksum,
@@ -36,6 +39,17 @@ impl Entry {
             .or_else(|| tagged(line))
             .or_else(|| cksum(line))
             .or_else(|| pooch(line))
+    }
+
+    /// Whether the name stands for standard input: `-` of coreutils, `stdin` of OpenSSL. A file of the name `-` is `./-`.
+    pub(super) fn is_of_standard_input(&self) -> bool {
+        match (self.form, &*self.name) {
+            (Form::Coreutils | Form::Tagged, "-") => true,
+            (Form::OpenSsl, name) => matches!(name, "-" | "stdin"),
+            // Of older versions of OpenSSL, without the name of the algorithm.
+            (Form::Pooch, name) => name == "(stdin)=",
+            _ => false,
+        }
     }
 
     /// The algorithm of a digest without the name of one. SHA-256 for pooch, else by the length.
@@ -74,15 +88,18 @@ impl Entry {
     }
 }
 
-/// `DIGEST  NAME`, `DIGEST *NAME`, with a leading `\` if the name has escapes. One blank and a tab are accepted too.
+/// `DIGEST  NAME`, `DIGEST *NAME`, with a leading `\` if the name has escapes. One blank and a tab are accepted too, unless
+/// a digest follows: the first word is then the name of a file, as pooch has it.
 fn coreutils(line: &str) -> Option<Entry> {
     let escaped = line.strip_prefix('\\');
     let text = escaped.unwrap_or(line);
     let start = line.len() - text.len();
     let length = text.find([' ', '\t'])?;
     let (digest, rest) = text.split_at(length);
-    let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_hex || !LENGTHS.contains(&digest.len()) {
+    let written = rest.strip_prefix("  ").or_else(|| rest.strip_prefix(" *"));
+    let is_written = written.is_some_and(|name| !name.starts_with([' ', '\t']));
+    let is_name = !is_written && rest.split_ascii_whitespace().next().is_some_and(is_digest);
+    if is_name || digest.contains(':') || !is_digest(digest) {
         return None;
     }
     let separators = ["  ", " *", " ", "\t"];
@@ -97,11 +114,20 @@ fn coreutils(line: &str) -> Option<Entry> {
     })
 }
 
+/// Whether a word is a digest in hexadecimal digits, perhaps behind the name of its algorithm, as pooch has it.
+fn is_digest(word: &str) -> bool {
+    let digits = word.rsplit(':').next().unwrap_or(word);
+    LENGTHS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// `SHA256 (NAME) = DIGEST` of BSD and `SHA2-256(NAME)= DIGEST` of OpenSSL.
 fn tagged(line: &str) -> Option<Entry> {
     let escaped = line.strip_prefix('\\');
     let (algorithm, rest) = escaped.unwrap_or(line).split_once('(')?;
-    let algorithm = algorithm.strip_suffix(' ').unwrap_or(algorithm);
+    let (algorithm, form) = match algorithm.strip_suffix(' ') {
+        Some(algorithm) => (algorithm, Form::Tagged),
+        None => (algorithm, Form::OpenSsl),
+    };
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'/');
     if algorithm.is_empty() || !algorithm.bytes().all(is_part) {
         return None;
@@ -116,7 +142,7 @@ fn tagged(line: &str) -> Option<Entry> {
         digest: start..start + digest.len(),
         algorithm: Some(algorithm.to_owned()),
         url: None,
-        form: Form::Tagged,
+        form,
     })
 }
 

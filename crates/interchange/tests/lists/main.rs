@@ -13,6 +13,7 @@
 //! - `documents_hostile`: documents that cost much or are damaged.
 //! - `debian`: indexes of Debian archives.
 //! - `htaccess`: redirects of Apache.
+//! - `controls`: control characters, in all formats.
 //! - `digests`: the spellings of digests.
 //! - `spans`: the places of values.
 //! - `trees`: thousands of entries, against a count in Python (`count.py`).
@@ -20,6 +21,7 @@
 
 mod archive;
 mod common;
+mod controls;
 mod debian;
 mod digests;
 mod documents;

@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use urldb_files::{Root, RootFile};
-use urldb_format::{Metadata, Record, Value};
+use urldb_format::{Algorithm, Metadata, Record, Value};
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     DomainRecord, NoticeSeverity, ReadError, bag, conandata, input, jsonl, list, sums, table,
@@ -25,6 +25,23 @@ fn a_list_has_a_url_a_line() {
         taken.refused(),
         ["urls:5 scheme", "urls:6 userinfo", "urls:7 port"]
     );
+}
+
+#[test]
+fn a_line_of_a_list_has_nothing_beside_its_url() {
+    for line in [
+        "http://a.test/1 # a comment",
+        "http://a.test/1\t# a comment",
+        "http://a.test/1 #",
+        "http://a.test/1 ; a comment",
+        "http://a.test/1 http://a.test/2",
+        "http://a.test/1\u{a0}x",
+    ] {
+        let text = format!("{line}\n  # http://a.test/3\nhttp://a.test/4#x\n");
+        let taken = Taken::of(|sink| list::read(text.as_bytes(), &"urls".into(), sink));
+        assert_eq!(taken.refused(), ["urls:1 bad-line"], "{line}");
+        assert_eq!(taken.urls(), ["http://a.test/4"], "{line}");
+    }
 }
 
 #[test]
@@ -217,6 +234,82 @@ fn digests_are_of_files_below_the_base() {
     );
 }
 
+fn sums_of(text: &str) -> Taken {
+    let file = "SHA256SUMS".into();
+    Taken::of(|sink| sums::read(text.as_bytes(), &file, "https://a.test/d/", sink))
+}
+
+#[test]
+fn names_that_are_no_files_are_refused() {
+    let a = digest('a');
+    for line in [
+        format!("{a}  -"),
+        format!("{a} *-"),
+        format!("{a} -"),
+        format!("\\{a}  -"),
+        format!("SHA256 (-) = {a}"),
+        format!("SHA2-256(stdin)= {a}"),
+        format!("SHA256(stdin)= {a}"),
+        format!("(stdin)= {a}"),
+    ] {
+        let taken = sums_of(&format!("{line}\n"));
+        assert_eq!(taken.refused(), ["SHA256SUMS:1 bad-name"], "{line}");
+    }
+    let taken = sums_of(&format!("{a}  ./-\nSHA256 (stdin) = {a}\n{a}  --\n- {a}\n"));
+    assert_eq!(
+        taken.urls(),
+        [
+            "https://a.test/d/-",
+            "https://a.test/d/stdin",
+            "https://a.test/d/--",
+            "https://a.test/d/-"
+        ]
+    );
+}
+
+#[test]
+fn names_that_end_with_nul_and_lines_of_an_old_macintosh_are_refused_with_advice() {
+    let a = digest('a');
+    for (text, advice) in [
+        (format!("{a}  x\0{a}  y\0"), "sha256sum -z"),
+        (format!("{a}  x\r{a}  y\r"), "save the file with LF"),
+        (format!("{a}  x\r\r\n"), "save the file with LF"),
+        (format!("{a}  x\u{b}y\n"), "control character"),
+    ] {
+        let taken = sums_of(&text);
+        assert_eq!(taken.refused(), ["SHA256SUMS:1 bad-line"], "{text:?}");
+        assert!(taken.notices[0].message.contains(advice), "{text:?}");
+        assert!(taken.items.is_empty());
+    }
+}
+
+#[test]
+fn a_registry_of_pooch_may_have_comments_and_files_that_are_named_by_digits() {
+    let a = digest('a');
+    let md5 = "0123456789abcdef0123456789abcdef";
+    for (line, name) in [
+        (format!("{md5} {a}"), md5),
+        (format!("{md5}\t{a}"), md5),
+        (format!("{md5}   {a}"), md5),
+        (format!("{md5} sha256:{a}"), md5),
+        (format!("{md5} {a} https://b.test/x"), ""),
+        (format!("{} {a}", digest('b')), &*digest('b')),
+        // As coreutils writes it.
+        (format!("{a}  {md5}"), md5),
+        (format!("{a} *{md5}"), md5),
+    ] {
+        let taken = sums_of(&format!("  # comment {a}\n\t; x\n{line}\n"));
+        assert_eq!(taken.refused(), [""; 0], "{line}");
+        let url = match name {
+            "" => "https://b.test/x".to_owned(),
+            name => format!("https://a.test/d/{name}"),
+        };
+        assert_eq!(taken.urls(), [url], "{line}");
+        assert_eq!(taken.items[0].record.content_sha256.as_ref(), Some(&a));
+        assert!(taken.items[0].record.further_digests.is_empty(), "{line}");
+    }
+}
+
 #[test]
 fn a_bag_says_where_its_files_are_fetched_from() {
     let folder = tempfile::tempdir().unwrap();
@@ -254,7 +347,63 @@ fn a_bag_says_where_its_files_are_fetched_from() {
     let empty = tempfile::tempdir().unwrap();
     let bag = Root::new(empty.path(), "the bag");
     let (_, result) = Taken::with_result(|sink| bag::read(&bag, "bag", None, sink));
-    assert!(result.unwrap_err().to_string().contains("SHA-256 manifest"));
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("SHA-256 manifest"), "{error}");
+}
+
+#[test]
+fn a_bag_may_have_several_manifests_and_several_urls_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let md5 = "a".repeat(32);
+    let sha512 = "b".repeat(128);
+    write(
+        "fetch.txt",
+        "http://a.test/1 3 data/1\nhttp://b.test/1 3 data/1\nhttp://a.test/2 - data/2\n",
+    );
+    write(
+        "manifest-md5.txt",
+        &format!("{md5}  data/1\n{md5}  data/3\n"),
+    );
+    write(
+        "manifest-sha512.txt",
+        &format!("{sha512}  data/1\n{sha512}  data/2\n{sha512}  data/3\n"),
+    );
+    let bag = Root::new(folder.path(), "the bag");
+    let read = |base| Taken::of(|sink| bag::read(&bag, "bag", base, sink));
+    let taken = read(None);
+    let facts = |taken: &Taken| {
+        let facts = taken.items.iter().map(|item| {
+            let record = &item.record;
+            let has = |algorithm| u8::from(record.digest(algorithm).is_some());
+            let (md5, sha512) = (has(Algorithm::Md5), has(Algorithm::Sha512));
+            format!("{} {md5} {sha512}", item.url().unwrap())
+        });
+        facts.collect::<Vec<_>>()
+    };
+    let fetched = [
+        "http://a.test/1 1 1",
+        "http://b.test/1 1 1",
+        "http://a.test/2 0 1",
+    ];
+    assert_eq!(facts(&taken), fetched);
+    assert_eq!(
+        taken.codes(NoticeSeverity::LeftOut),
+        ["bag/manifest-md5.txt:1 no-url"]
+    );
+    assert!(taken.notices[0].message.starts_with("1 file"));
+    let mut found = facts(&read(Some("http://c.test/")));
+    found.sort_by_key(|it| !it.contains("c.test"));
+    let based = ["http://c.test/data/3 1 0", "http://c.test/data/3 0 1"];
+    assert_eq!(found, [&based[..], &fetched].concat());
+    // Two lines of a manifest contradict each other.
+    write(
+        "manifest-md5.txt",
+        &format!("{md5}  data/1\n{}  data/1\n", "c".repeat(32)),
+    );
+    let taken = read(None);
+    assert_eq!(taken.refused(), ["bag/manifest-md5.txt:2 contradiction"]);
+    assert_eq!(facts(&taken), fetched[2..]);
 }
 
 #[test]
