@@ -7,6 +7,7 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use url::Url;
 
+use super::bare::TEMPLATES;
 use super::options::DocumentOptions;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 
@@ -190,10 +191,7 @@ fn counted(reference: &str) -> Option<&'static str> {
             }
         }
     }
-    if ["{{", "${", "{%", "<%"]
-        .iter()
-        .any(|mark| reference.contains(mark))
-    {
+    if TEMPLATES.iter().any(|(mark, _)| reference.contains(mark)) {
         Some("template")
     } else if reference.len() > MAX_URL {
         Some("too-long")

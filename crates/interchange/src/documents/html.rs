@@ -3,9 +3,6 @@
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
-use super::bare::OnUse;
-use crate::model::ReadError;
-
 /// Attributes that refer to something, or that decide whether another one does.
 const ATTRIBUTES: &[&str] = &[
     "cite",
@@ -128,7 +125,10 @@ pub(super) fn base(bytes: &[u8]) -> Option<String> {
 }
 
 /// Passes each reference with its offset.
-pub(super) fn read(bytes: &[u8], each: &mut OnUse<'_>) -> Result<(), ReadError> {
+pub(super) fn read<E>(
+    bytes: &[u8],
+    each: &mut dyn FnMut(usize, &str) -> Result<(), E>,
+) -> Result<(), E> {
     for element in elements(bytes) {
         for (name, offset, value) in &element.attributes {
             if element.refers(name) {

@@ -82,11 +82,12 @@ pub(super) fn read_notebook(
                 let piece = serde_json::from_str::<String>(piece.get()).unwrap_or_default();
                 text.push_str(&piece);
             }
-            markdown::read(&text, &mut |offset, url| {
+            for (offset, url) in markdown::references(&text) {
                 let index = starts.partition_point(|(start, _)| *start <= offset);
                 let found = starts.get(index.saturating_sub(1));
-                collector.take(url, found.map_or(line, |(_, line)| *line))
-            })
+                collector.take(&url, found.map_or(line, |(_, line)| *line))?;
+            }
+            Ok(())
         },
     )
 }

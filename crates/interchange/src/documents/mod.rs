@@ -95,9 +95,10 @@ pub fn read(
         DocumentKind::Markdown => {
             let text = String::from_utf8_lossy(bytes);
             let mut lines = Lines::new(text.as_bytes(), 1);
-            markdown::read(&text, &mut |offset, url| {
-                collector.take(url, lines.at(offset))
-            })?;
+            let start = markdown::front_matter(&text);
+            for (offset, url) in markdown::references(&text[start..]) {
+                collector.take(&url, lines.at(start + offset))?;
+            }
         }
         DocumentKind::Html => {
             collector.set_base(html::base(bytes).as_deref());

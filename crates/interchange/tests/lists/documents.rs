@@ -127,6 +127,197 @@ fn markdown_has_each_kind_of_link() {
 }
 
 #[test]
+fn bare_urls_end_as_those_of_github_do() {
+    // As `cmark-gfm` 0.29.0.gfm.13 links them. An empty text: no link.
+    for (text, wanted) in [
+        (
+            "https://a.test/pkg/__init__.py x",
+            &["https://a.test/pkg/__init__.py"][..],
+        ),
+        (
+            "https://a.test/Foo_(bar)_-_baz",
+            &["https://a.test/Foo_(bar)_-_baz"],
+        ),
+        ("https://a.test/a*b*c", &["https://a.test/a*b*c"]),
+        ("*https://a.test/a*b", &["https://a.test/a*b"]),
+        ("https://a.test/~~u~~ ~~x~~", &["https://a.test/~~u"]),
+        ("**https://a.test/x**", &["https://a.test/x"]),
+        ("_https://a.test/_", &["https://a.test/"]),
+        ("~~https://a.test/x~~", &["https://a.test/x"]),
+        (
+            "(https://a.test/x) (see https://a.test/(y))",
+            &["https://a.test/x", "https://a.test/(y)"],
+        ),
+        ("https://a.test/x?!.,:*_~'\"", &["https://a.test/x"]),
+        (
+            "https://a.test/x&copy; https://a.test/x;y; \"https://a.test/z\"",
+            &["https://a.test/x", "https://a.test/x;y", "https://a.test/z"],
+        ),
+        ("https://a.test/<b>x</b>", &["https://a.test/"]),
+        (
+            "https://a.test/`b c` https://x.test/",
+            &["https://a.test/%60b", "https://x.test/"],
+        ),
+        (
+            "https://a.test/`b ` https://x.test/ ` c",
+            &["https://a.test/%60b"],
+        ),
+        (
+            "https://a.test/[x](http://b.test/y) z",
+            &["https://a.test/[x](http://b.test/y)"],
+        ),
+        (
+            "https://a.test/#[x] https://b.test/",
+            &["https://a.test/", "https://b.test/"],
+        ),
+        (
+            "www.a.test *www.b.test Www.c.test xwww.d.test www.e",
+            &["http://www.a.test/", "http://www.b.test/", "http://www.e/"],
+        ),
+        ("</b>www.a.test\nwww.b.test", &["http://www.b.test/"]),
+        (
+            "xhttps://a.test/ HTTPS://A.test/ https:// https://?x",
+            &["https://a.test/"],
+        ),
+        (
+            "https://a_b.test/ https://a.b_c/ https://a_b.c.test/ https://localhost/x",
+            &["https://a_b.c.test/", "https://localhost/x"],
+        ),
+        (
+            "| a |\n|--|\n| https://a.test/a\\|b_c_d |",
+            &["https://a.test/a%7Cb_c_d"],
+        ),
+        (
+            "> https://a.test/_x_\n> https://a.test/_y_z",
+            &["https://a.test/_x", "https://a.test/_y_z"],
+        ),
+        (
+            "https://a.test/\u{3002}x https://a.test/\u{e9}_\u{e9}_",
+            &["https://a.test/%E3%80%82x", "https://a.test/%C3%A9_%C3%A9"],
+        ),
+        (
+            "https://a.test/a\n_b_ https://a.test/c",
+            &["https://a.test/a", "https://a.test/c"],
+        ),
+        (
+            "# https://a.test/__x__ #\n- https://a.test/__y__z\n",
+            &["https://a.test/__x", "https://a.test/__y__z"],
+        ),
+        // Another than GitHub: brackets that are no link end a URL, and `&amp;` is `&`.
+        (
+            "[see https://a.test/_x_y] [https://a.test/z]",
+            &["https://a.test/_x_y", "https://a.test/z"],
+        ),
+        (
+            "[ https://a.test/x_[b](https://b.test/)",
+            &["https://a.test/x", "https://b.test/"],
+        ),
+        ("https://a.test/?a=1&amp;b=2", &["https://a.test/?a=1&b=2"]),
+    ] {
+        let taken = markdown(text);
+        assert_eq!(taken.urls(), wanted, "{text}");
+    }
+}
+
+#[test]
+fn white_space_of_unicode_ends_a_bare_url() {
+    let blanks = (0..=0xffff).filter_map(char::from_u32);
+    let blanks: Vec<char> = blanks.filter(|char| char.is_whitespace()).collect();
+    assert!(blanks.len() > 20);
+    let without_width = ['\u{180e}', '\u{200b}', '\u{2060}', '\u{feff}'];
+    for blank in blanks.into_iter().chain(without_width) {
+        if ('\u{b}'..='\u{c}').contains(&blank) {
+            continue;
+        }
+        let taken = markdown(&format!("x https://a.test/x_y{blank}z www.b.test{blank}"));
+        assert_eq!(
+            taken.urls(),
+            ["https://a.test/x_y", "http://www.b.test/"],
+            "{blank:?}"
+        );
+    }
+    // A control character does not end it.
+    let taken = markdown("x https://a.test/x\u{7}y");
+    assert_eq!(taken.urls(), [""; 0]);
+    assert_eq!(taken.refused(), ["d:1 control-character"]);
+}
+
+#[test]
+fn templates_with_blanks_are_templates() {
+    for template in [
+        "{{ version }}",
+        "{{version}}",
+        "{{ page.url | absolute_url }}",
+        "{% url 'x' %}",
+        "${ V }",
+        "${V}",
+        "<%= v %>",
+        "<% v %>",
+        "{{ a_b_c }}",
+        "{{ `x` }}",
+    ] {
+        for text in [
+            format!("https://a.test/v{template}/x"),
+            format!("https://a.test/{template}"),
+            format!("https://{template}/x"),
+            format!("(https://a.test/v{template}/x)"),
+            format!("[a](https://a.test/v{template}/x)"),
+            format!("[a]: https://a.test/v{template}/x"),
+            format!("<https://a.test/v{template}/x>"),
+            format!("<a href=\"https://a.test/v{template}/x\">x</a>"),
+        ] {
+            let taken = markdown(&format!("{text}\n\nhttps://b.test/\n"));
+            let is_attribute = text.starts_with("<a ");
+            if !is_attribute || !template.contains('`') {
+                assert_eq!(taken.urls(), ["https://b.test/"], "{text}");
+                assert_eq!(counts(&taken), ["d:1 template 1"], "{text}");
+            }
+        }
+        let taken = html(&format!("<a href=\"https://a.test/v{template}/x\">"));
+        assert_eq!(taken.urls(), [""; 0]);
+        assert_eq!(counts(&taken), ["d:1 template 1"], "{template}");
+    }
+    // Without an end there is no template; the URL is not asked all the same.
+    let taken = markdown("https://a.test/{{ x\nhttps://b.test/");
+    assert_eq!(taken.urls(), ["https://b.test/"]);
+}
+
+#[test]
+fn front_matter_is_no_text() {
+    for (text, wanted) in [
+        (
+            "---\nurl: https://a.test/1\n---\nhttps://a.test/2\n",
+            &["4 https://a.test/2"][..],
+        ),
+        (
+            "\u{feff}---\r\n# x\r\nurl: https://a.test/1\r\n...\r\nhttps://a.test/2\r\n",
+            &["5 https://a.test/2"],
+        ),
+        (
+            "+++\nurl = \"https://a.test/1\"\n+++\nhttps://a.test/2\n",
+            &["4 https://a.test/2"],
+        ),
+        ("---\n---\nhttps://a.test/2\n", &["3 https://a.test/2"]),
+        // No front matter: prose between two lines, no end, not at the start.
+        (
+            "---\nhello https://a.test/1\n\n---\nhttps://a.test/2\n",
+            &["2 https://a.test/1", "5 https://a.test/2"],
+        ),
+        ("---\nurl: https://a.test/1\n", &["2 https://a.test/1"]),
+        (
+            "x\n\n---\nurl: https://a.test/1\n---\n",
+            &["4 https://a.test/1"],
+        ),
+        (
+            "--- x\nurl: https://a.test/1\n---\n",
+            &["2 https://a.test/1"],
+        ),
+    ] {
+        assert_eq!(lines(&markdown(text)), wanted, "{text}");
+    }
+}
+
+#[test]
 fn code_and_comments_have_no_links() {
     let taken = markdown(
         "`https://a.test/1` ``[x](https://a.test/2)``\n\n    https://a.test/3\n\n```\nhttps://a.test/4\n```\n\n\
