@@ -90,13 +90,11 @@ fn a_capture_is_what_was_sent_and_received() {
                 && record.field("WARC-Concurrent-To") == response.field("WARC-Record-ID")
         })
         .unwrap();
-    let sent = String::from_utf8(request.block.clone())
-        .unwrap()
-        .to_ascii_lowercase();
-    assert!(sent.starts_with("get /b http/1.1\r\n"), "{sent}");
+    let sent = String::from_utf8(request.block.clone()).unwrap();
+    assert!(sent.starts_with("GET /b HTTP/1.1\r\nHost: "), "{sent}");
     let asked = site.requests();
     for (name, value) in &asked[0].headers {
-        let line = format!("\r\n{name}: {value}\r\n").to_ascii_lowercase();
+        let line = format!("\r\n{name}: {value}\r\n");
         assert!(sent.contains(&line), "{line:?} is not in {sent:?}");
     }
 }

@@ -25,7 +25,7 @@ pub struct Request {
     pub method: String,
     /// The request target.
     pub target: String,
-    /// The headers; names in lower case.
+    /// The headers, with their names as sent.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -38,7 +38,8 @@ pub struct Request {
 impl Request {
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.headers.iter().find(|(known, _)| known == name)?;
+        let mut headers = self.headers.iter();
+        let (_, value) = headers.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         Some(value)
     }
 }
@@ -370,7 +371,7 @@ impl ServerState {
             target: words.next().unwrap_or_default(),
             headers: lines
                 .filter_map(|line| line.split_once(": "))
-                .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
             body: Vec::new(),
             connection,

@@ -20,10 +20,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use data_encoding::BASE64;
+use hyper::header::{HeaderMap, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::{Method, Request, Uri};
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
-use reqwest::Client;
-use reqwest::dns::Resolve;
-use reqwest::header::HeaderMap;
 use rustls::ClientConfig;
 use rustls::client::Resumption;
 use rustls::pki_types::UnixTime;
@@ -32,15 +34,17 @@ use url::{Host, Url};
 use urldb_files::Limit;
 use urldb_text::secret_variable;
 use urldb_tls::Trust;
-use urldb_verdict::Origin;
+use urldb_verdict::{Failure, FailureKind};
 
 use crate::certificate::with_certificate;
-use crate::options::NetworkOptions;
+use crate::connection::{ClientProxy, Connector};
+use crate::failure::failure_of;
+use crate::options::{HostOptions, NetworkOptions};
 use crate::policy::{AddressPolicy, ForbiddenAddress};
 use crate::proxy::{Mapping, Proxy};
-use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
+use crate::resolve::{Lookup, LookupTarget, Resolver};
+use crate::response::{MAX_HEADERS, Response};
 use crate::setting::{SettingError, SetupError};
-use crate::witness::Witness;
 
 /// Lifetime of an idle connection beyond the interval of its host; short, since a run contacts many hosts
 /// and connections are few.
@@ -49,74 +53,47 @@ const IDLE_TIMEOUT: Duration = Duration::from_millis(250);
 /// Longest lifetime of an idle connection.
 const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Most headers of a response.
-pub(crate) const MAX_HEADERS: usize = 256;
-
 /// The connection settings of a run, shared by all clients: TLS, names, addresses, mappings, proxy.
 #[derive(Debug)]
 pub(crate) struct Connectors {
-    tls: ClientConfig,
-    trust: Trust,
+    tls: Arc<ClientConfig>,
     lookup: Arc<dyn Lookup>,
     policy: Arc<AddressPolicy>,
     mappings: Arc<Mappings>,
-    proxy: Option<ClientProxy>,
+    /// The proxy, and its host.
+    proxy: Option<(Arc<ClientProxy>, String)>,
     idle_timeout: Duration,
 }
 
 /// The mappings by the normalized name of the host: there may be one for each host of a database.
 type Mappings = HashMap<String, Vec<Mapping>>;
 
-/// The proxy as the clients use it.
-#[derive(Debug, Clone)]
-struct ClientProxy {
-    /// The setting of the HTTP library, with credentials.
-    setting: reqwest::Proxy,
-    host: String,
-}
-
 /// The clients of all hosts with one connect timeout.
 #[derive(Debug)]
 pub(crate) struct Clients {
     /// The open network, directly or through the proxy.
-    unmapped: Target,
+    unmapped: Connector,
     /// The targets of mappings, by target host.
-    mapped: HashMap<String, Target>,
+    mapped: HashMap<String, Connector>,
+    idle_timeout: Duration,
     policy: Arc<AddressPolicy>,
     mappings: Arc<Mappings>,
-    is_proxied: bool,
 }
 
-/// The end of connections, and the settings to make them.
-struct Target {
-    tls: ClientConfig,
-    trust: Trust,
-    idle_timeout: Duration,
-    connect_timeout: Duration,
-    resolver: Resolver,
-    proxy: Option<reqwest::Proxy>,
-}
-
-/// The resolver of the names in URLs.
-enum Resolver {
-    /// The resolver of the open network; the witness sees its answers.
-    Open(PolicyResolver),
-    /// A resolver of one host of the configuration, whose answers say nothing about the host of a URL.
-    Fixed(Arc<FixedHostResolver>),
-}
+/// A client of the HTTP library; its requests have a text or nothing.
+type HttpClient = Client<Connector, String>;
 
 /// The connections to one host that may be reused. Dropping the pool closes the idle ones.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionPool {
     /// Clients that reuse connections, by the target host of a mapping.
-    clients: Mutex<HashMap<Option<String>, Client>>,
-    witness: Arc<Witness>,
+    clients: Mutex<HashMap<Option<String>, HttpClient>>,
 }
 
 /// A complete request, before mappings apply.
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest {
-    pub(crate) method: reqwest::Method,
+    pub(crate) method: Method,
     /// URL of the record or of a redirect.
     pub(crate) url: Url,
     /// All request headers, `Host` included.
@@ -144,8 +121,7 @@ impl Connectors {
         let trust = trust.on_rejection(with_certificate);
         Ok(Self {
             idle_timeout: idle_timeout.min(MAX_IDLE_TIMEOUT),
-            tls: tls(network, trust.clone())?,
-            trust,
+            tls: Arc::new(tls(network, trust)?),
             lookup,
             policy: Arc::new(AddressPolicy::new(&network.allow)),
             mappings: Arc::new(by_host(&network.map)),
@@ -158,58 +134,50 @@ impl Connectors {
         self.idle_timeout * 2
     }
 
-    fn resolver_to(&self, host: &str) -> Resolver {
-        Resolver::Fixed(Arc::new(FixedHostResolver {
-            lookup: Arc::clone(&self.lookup),
-            host: host.to_owned(),
-        }))
+    /// Makes connections to this target, through the proxy or not.
+    fn to(
+        &self,
+        target: LookupTarget,
+        proxy: Option<Arc<ClientProxy>>,
+        timeout: Duration,
+    ) -> Connector {
+        let lookup = Arc::clone(&self.lookup);
+        Connector {
+            tls: Arc::clone(&self.tls),
+            resolver: Resolver { lookup, target },
+            proxy,
+            timeout,
+        }
     }
 }
 
 impl Clients {
-    /// Builds the clients for all targets.
-    pub(crate) fn new(
-        connectors: &Connectors,
-        connect_timeout: Duration,
-    ) -> Result<Self, SetupError> {
-        let target = |resolver, proxy: Option<&ClientProxy>| Target {
-            tls: connectors.tls.clone(),
-            trust: connectors.trust.clone(),
-            idle_timeout: connectors.idle_timeout,
-            connect_timeout,
-            resolver,
-            proxy: proxy.map(|proxy| proxy.setting.clone()),
-        };
+    /// The clients for all targets.
+    pub(crate) fn new(connectors: &Connectors, connect_timeout: Duration) -> Self {
+        let fixed = |host: &str| LookupTarget::Fixed(host.into());
         let mut mapped = HashMap::new();
         for Mapping { to_host, .. } in connectors.mappings.values().flatten() {
             if !mapped.contains_key(to_host) {
-                let target = target(connectors.resolver_to(to_host), None);
-                mapped.insert(to_host.clone(), target);
+                let connector = connectors.to(fixed(to_host), None, connect_timeout);
+                mapped.insert(to_host.clone(), connector);
             }
         }
-        let proxy = connectors.proxy.as_ref();
-        let resolver = match proxy {
+        let policy = &connectors.policy;
+        let (proxy, target) = match &connectors.proxy {
             // Behind a proxy, we resolve only the name of the proxy.
-            Some(proxy) => connectors.resolver_to(&proxy.host),
-            None => Resolver::Open(PolicyResolver {
-                lookup: Arc::clone(&connectors.lookup),
-                policy: Arc::clone(&connectors.policy),
-                witness: Arc::default(),
-            }),
+            Some((proxy, host)) => (Some(Arc::clone(proxy)), fixed(host)),
+            None => (None, LookupTarget::Host(Arc::clone(policy))),
         };
-        let unmapped = target(resolver, proxy);
-        let client = unmapped.client(&Arc::default());
-        client.map_err(SetupError::in_step("the HTTP client cannot be set up"))?;
-        Ok(Self {
-            unmapped,
-            is_proxied: proxy.is_some(),
+        Self {
+            unmapped: connectors.to(target, proxy, connect_timeout),
             mapped,
-            policy: Arc::clone(&connectors.policy),
+            idle_timeout: connectors.idle_timeout,
+            policy: Arc::clone(policy),
             mappings: Arc::clone(&connectors.mappings),
-        })
+        }
     }
 
-    fn mapping(&self, url: &Url) -> Option<(&Mapping, &Target)> {
+    fn mapping(&self, url: &Url) -> Option<(&Mapping, &Connector)> {
         let port = url.port_or_known_default();
         let mapping = self
             .mappings
@@ -223,19 +191,19 @@ impl Clients {
 
     /// Whether requests for this URL go through a proxy.
     pub(crate) fn is_proxied(&self, url: &Url) -> bool {
-        self.is_proxied && self.mapping(url).is_none()
+        self.unmapped.proxy.is_some() && self.mapping(url).is_none()
     }
 
     /// The route of a URL, and the URL after mapping.
     fn route(&self, url: &Url) -> Result<(Route<'_>, Url), ForbiddenAddress> {
-        let Some((mapping, target)) = self.mapping(url) else {
+        let Some((mapping, connector)) = self.mapping(url) else {
             // Behind a proxy, the proxy decides which addresses are allowed.
-            if let Some(address) = ip_address(url).filter(|_| !self.is_proxied) {
+            if let Some(address) = ip_address(url).filter(|_| self.unmapped.proxy.is_none()) {
                 self.policy.check(address)?;
             }
             let route = Route {
                 mapped_to: None,
-                target: &self.unmapped,
+                connector: &self.unmapped,
             };
             return Ok((route, url.clone()));
         };
@@ -247,91 +215,76 @@ impl Clients {
             let _ = mapped.set_host(Some(&bracketed(&mapping.to_host)));
         }
         let mapped_to = Some(&mapping.to_host);
-        Ok((Route { mapped_to, target }, mapped))
+        let route = Route {
+            mapped_to,
+            connector,
+        };
+        Ok((route, mapped))
     }
 
     /// Sends a request over a connection of the host's pool, or over a new one.
-    ///
-    /// # Errors
-    /// The outer error means that the address policy forbids the request, the inner error comes from
-    /// the network.
     pub(crate) async fn send(
         &self,
         outgoing: OutgoingRequest,
         pool: &ConnectionPool,
-    ) -> Result<reqwest::Result<reqwest::Response>, ForbiddenAddress> {
-        let (route, url) = self.route(&outgoing.url)?;
-        let mut request = reqwest::Request::new(outgoing.method, url);
+        options: &HostOptions,
+    ) -> Result<Response, Failure> {
+        let (route, url) = self.route(&outgoing.url).map_err(|forbidden| Failure {
+            kind: FailureKind::Refused,
+            detail: forbidden.to_string(),
+            certificate: None,
+        })?;
+        let uri = Uri::try_from(url.as_str()).map_err(|error| Failure {
+            kind: FailureKind::Refused,
+            detail: format!("the URL cannot be sent: {error}"),
+            certificate: None,
+        })?;
+        let mut request = Request::new(outgoing.body.unwrap_or_default());
+        *request.method_mut() = outgoing.method;
         *request.headers_mut() = outgoing.headers;
-        *request.body_mut() = outgoing.body.map(Into::into);
-        Ok(match pool.client(&route) {
-            Ok(client) => client.execute(request).await,
-            Err(error) => Err(error),
-        })
+        let proxy = route
+            .connector
+            .proxy
+            .as_ref()
+            .filter(|_| url.scheme() == "http");
+        if let Some(authorization) = proxy.and_then(|proxy| proxy.authorization.clone()) {
+            request
+                .headers_mut()
+                .insert(PROXY_AUTHORIZATION, authorization);
+        }
+        *request.uri_mut() = uri;
+        let response = pool
+            .client(&route, self.idle_timeout)
+            .request(request)
+            .await;
+        let response = response.map_err(|error: Error| failure_of(&error, options))?;
+        Ok(Response::new(response))
     }
 }
 
 struct Route<'a> {
     /// The target host of the mapping, if there is one.
     mapped_to: Option<&'a String>,
-    target: &'a Target,
+    connector: &'a Connector,
 }
 
 impl ConnectionPool {
     /// The client for a route. A client is set up with the first request.
-    fn client(&self, route: &Route) -> reqwest::Result<Client> {
+    fn client(&self, route: &Route<'_>, idle_timeout: Duration) -> HttpClient {
         let clients = self.clients.lock();
         let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
-        Ok(match clients.entry(route.mapped_to.cloned()) {
+        match clients.entry(route.mapped_to.cloned()) {
             Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => new.insert(route.target.client(&self.witness)?).clone(),
-        })
-    }
-
-    /// The server that answered a request for this URL over a connection of this pool.
-    pub(crate) fn origin_of(&self, url: &Url, response: &reqwest::Response) -> Origin {
-        self.witness.origin_of(url, response)
-    }
-}
-
-impl fmt::Debug for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").finish_non_exhaustive()
-    }
-}
-
-impl Target {
-    /// A client with no connections yet, whose connections the witness sees.
-    fn client(&self, witness: &Arc<Witness>) -> reqwest::Result<Client> {
-        let mut tls = self.tls.clone();
-        let trust = self
-            .trust
-            .clone()
-            .observed_by(Arc::<Witness>::clone(witness));
-        tls.dangerous().set_certificate_verifier(Arc::new(trust));
-        let resolver: Arc<dyn Resolve> = match &self.resolver {
-            Resolver::Open(open) => Arc::new(PolicyResolver {
-                witness: Arc::clone(witness),
-                ..open.clone()
-            }),
-            Resolver::Fixed(fixed) => Arc::<FixedHostResolver>::clone(fixed),
-        };
-        let builder = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .tls_info(true)
-            .http1_only()
-            .http1_max_headers(MAX_HEADERS)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            // Ignores HTTP_PROXY and similar variables: urldb.toml alone names the proxy.
-            .no_proxy()
-            .connect_timeout(self.connect_timeout)
-            .pool_idle_timeout(self.idle_timeout)
-            .dns_resolver(resolver);
-        match &self.proxy {
-            Some(proxy) => builder.proxy(proxy.clone()).build(),
-            None => builder.build(),
+            Entry::Vacant(new) => {
+                let client = Client::builder(TokioExecutor::new())
+                    .timer(TokioTimer::new())
+                    .pool_timer(TokioTimer::new())
+                    .pool_idle_timeout(idle_timeout)
+                    .http1_title_case_headers(true)
+                    .http1_max_headers(MAX_HEADERS)
+                    .build(route.connector.clone());
+                new.insert(client).clone()
+            }
         }
     }
 }
@@ -376,12 +329,14 @@ fn trust(path: &Path) -> Result<Trust, SetupError> {
     })
 }
 
-/// The proxy with its password from the environment.
-fn client_proxy(proxy: &Proxy) -> Result<ClientProxy, SettingError> {
-    let mut setting = reqwest::Proxy::all(proxy.address.as_str()).map_err(|error| {
-        let message = format!("the proxy cannot be used: {}", error.without_url());
+/// The proxy with its password from the environment, and its host.
+fn client_proxy(proxy: &Proxy) -> Result<(Arc<ClientProxy>, String), SettingError> {
+    let wrong = |error: &dyn fmt::Display| {
+        let message = format!("the proxy cannot be used: {error}");
         SettingError::network("proxy", message)
-    })?;
+    };
+    let address = Uri::try_from(proxy.address.as_str()).map_err(|error| wrong(&error))?;
+    let mut authorization = None;
     if let (Some(user), Some(name)) = (&proxy.user, &proxy.password_env) {
         let password = secret_variable(name).map_err(|error| {
             let message = format!(
@@ -389,12 +344,17 @@ fn client_proxy(proxy: &Proxy) -> Result<ClientProxy, SettingError> {
             );
             SettingError::network("proxy-password-env", message)
         })?;
-        setting = setting.basic_auth(user, &password);
+        let basic = BASE64.encode(format!("{user}:{password}").as_bytes());
+        let value = HeaderValue::try_from(format!("Basic {basic}"));
+        let mut value = value.map_err(|error| wrong(&error))?;
+        value.set_sensitive(true);
+        authorization = Some(value);
     }
-    Ok(ClientProxy {
-        setting,
-        host: proxy.address.host().to_owned(),
-    })
+    let client_proxy = ClientProxy {
+        address,
+        authorization,
+    };
+    Ok((Arc::new(client_proxy), proxy.address.host().to_owned()))
 }
 
 fn by_host(mappings: &[Mapping]) -> Mappings {

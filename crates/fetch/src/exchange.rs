@@ -3,19 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::ext::ReasonPhrase;
+use hyper::header::{self, HeaderValue};
+use hyper::{Method, StatusCode, Version};
 use jiff::Timestamp;
-use reqwest::header::{self, HeaderValue};
-use reqwest::tls::{self, TlsInfo};
-use reqwest::{Method, Response, StatusCode, Version};
+use rustls::ProtocolVersion;
 use tokio::time::{timeout, timeout_at};
 use urldb_verdict::{
-    Beginning, BodyEnd, BodyUse, Certificate, Failure, FailureKind, Hop, Job, Keep, Origin, PAGE,
-    Sent, is_safe_method,
+    Beginning, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Keep, PAGE, Sent, is_safe_method,
 };
 
 use crate::body::{BodyLimits, BodyReader, PagePrefix};
-use crate::certificate::read_certificate;
 use crate::client::{ConnectionPool, OutgoingRequest};
 use crate::conversion::Conversions;
 use crate::decode::Decoder;
@@ -26,6 +23,7 @@ use crate::hosts::HostSettings;
 use crate::limits::Limits;
 use crate::proxy_error;
 use crate::redirect::NextRequest;
+use crate::response::Response;
 use crate::slots::Slots;
 use crate::stop::deadline_in;
 use crate::unresponsive::ResponseFlag;
@@ -76,7 +74,7 @@ impl Exchange<'_> {
         self.check_method(next)?;
         let (request, sent) = self.request(next, fresh)?;
         let sent_at = Timestamp::now();
-        let (response, origin) = self.send_with_retry(request, next, fresh).await?;
+        let response = self.send_with_retry(request, next, fresh).await?;
         let is_proxied = self.settings.clients.is_proxied(&next.url);
         if is_proxied && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
             // A tunnel reports a 407 as a failed connection too.
@@ -93,18 +91,18 @@ impl Exchange<'_> {
         {
             return Err(failure);
         }
+        let connection = response.connection();
         let hop = Hop {
             url: next.url.to_string(),
             at: sent_at,
-            // A proxy hides the server's address.
-            address: response.remote_addr().filter(|_| !is_proxied),
-            certificate: certificate(&response),
-            origin,
+            address: connection.address,
+            certificate: connection.certificate.clone(),
+            origin: connection.origin.clone(),
             sent,
             version: version(&response).into(),
             protocols: protocols(&response),
             status: response.status().as_u16(),
-            reason_phrase: reason_phrase(&response),
+            reason_phrase: response.reason_phrase(),
             headers: response
                 .headers()
                 .iter()
@@ -217,7 +215,7 @@ impl Exchange<'_> {
         request: OutgoingRequest,
         next: &NextRequest,
         fresh: bool,
-    ) -> Result<(Response, Origin), Failure> {
+    ) -> Result<Response, Failure> {
         let deadline = self.deadline_within(self.settings.options.head_timeout);
         // An unsafe request is sent only once, so never over a reused connection that may be lost.
         let is_new = fresh || !is_safe_method(request.method.as_str());
@@ -236,7 +234,7 @@ impl Exchange<'_> {
         request: OutgoingRequest,
         is_new: bool,
         deadline: Instant,
-    ) -> Result<(Response, Origin), Failure> {
+    ) -> Result<Response, Failure> {
         let HostSettings {
             options, clients, ..
         } = self.settings;
@@ -246,20 +244,10 @@ impl Exchange<'_> {
         } else {
             &*self.permit.pool
         };
-        let url = request.url.clone();
-        let response = clients.send(request, pool);
+        let response = clients.send(request, pool, options);
         let response = self.slots.wait_for(response, self.permit.slot_wait);
         match timeout_at(deadline.into(), response).await {
-            Ok(Ok(Ok(response))) => {
-                let origin = pool.origin_of(&url, &response);
-                Ok((response, origin))
-            }
-            Ok(Ok(Err(error))) => Err(failure_of(error, options)),
-            Ok(Err(forbidden)) => Err(Failure {
-                kind: FailureKind::Refused,
-                detail: forbidden.to_string(),
-                certificate: None,
-            }),
+            Ok(result) => result,
             Err(_) if self.is_timed_out() => {
                 Err(self.total_timeout("before the head of the response was complete"))
             }
@@ -316,7 +304,7 @@ impl Exchange<'_> {
                     position()
                 )));
             };
-            let chunk = chunk.map_err(|error| failure_of(error, &self.settings.options))?;
+            let chunk = chunk.map_err(|error| failure_of(&error, &self.settings.options))?;
             let Some(chunk) = chunk else {
                 return Ok(BodyEnd::Complete);
             };
@@ -400,11 +388,6 @@ async fn drain(mut response: Response, prefix: &mut PagePrefix) -> Beginning {
     beginning
 }
 
-fn certificate(response: &Response) -> Option<Certificate> {
-    let info = response.extensions().get::<TlsInfo>()?;
-    read_certificate(info.peer_certificate()?)
-}
-
 fn version(response: &Response) -> &'static str {
     match response.version() {
         Version::HTTP_10 => "HTTP/1.0",
@@ -418,20 +401,10 @@ fn protocols(response: &Response) -> Vec<&'static str> {
         Version::HTTP_10 => "http/1.0",
         _ => "http/1.1",
     };
-    let info = response.extensions().get::<TlsInfo>();
-    let tls = match info.and_then(TlsInfo::version) {
-        Some(tls::Version::TLS_1_3) => Some("tls/1.3"),
-        Some(tls::Version::TLS_1_2) => Some("tls/1.2"),
+    let tls = match response.connection().tls {
+        Some(ProtocolVersion::TLSv1_3) => Some("tls/1.3"),
+        Some(ProtocolVersion::TLSv1_2) => Some("tls/1.2"),
         _ => None,
     };
     std::iter::once(http).chain(tls).collect()
-}
-
-/// The reason phrase that the server sent; the library keeps an unusual phrase only.
-fn reason_phrase(response: &Response) -> String {
-    if let Some(phrase) = response.extensions().get::<ReasonPhrase>() {
-        return String::from_utf8_lossy(phrase.as_bytes()).into_owned();
-    }
-    let standard = response.status().canonical_reason();
-    standard.unwrap_or_default().to_owned()
 }

@@ -9,22 +9,26 @@ use rustls::{AlertDescription, CertificateError};
 use urldb_verdict::{Certificate, Failure, FailureKind};
 
 use crate::certificate::RejectedCertificate;
-use crate::client::MAX_HEADERS;
+use crate::connection::ConnectError;
 use crate::open_files;
 use crate::options::HostOptions;
 use crate::policy::ForbiddenAddress;
+use crate::resolve::ResolveError;
+use crate::response::MAX_HEADERS;
 
 /// The message of the library for a head that is too large; no error type says so.
 const HEAD_TOO_LARGE: &str = "message head is too large";
 
 /// The failure that an error of the library means. The detail never contains the URL, which may
 /// hold secrets.
-pub(crate) fn failure_of(error: reqwest::Error, options: &HostOptions) -> Failure {
-    let error = error.without_url();
-    let chain = chain(&error);
+pub(crate) fn failure_of(error: &(dyn Error + 'static), options: &HostOptions) -> Failure {
+    let chain = chain(error);
+    if let Some(ConnectError::Tunnel(failure)) = find(&chain) {
+        return failure.clone();
+    }
     Failure {
-        kind: kind(&error, &chain),
-        detail: detail(&error, &chain, options),
+        kind: kind(&chain),
+        detail: detail(&chain, options),
         certificate: rejected_certificate(&chain).map(Box::new),
     }
 }
@@ -35,21 +39,21 @@ fn rejected_certificate(chain: &[&(dyn Error + 'static)]) -> Option<Certificate>
     Some(rejected.certificate.clone())
 }
 
-fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind {
+fn kind(chain: &[&(dyn Error + 'static)]) -> FailureKind {
     if find::<ForbiddenAddress>(chain).is_some() {
         FailureKind::Refused
     } else if is_own_limit(chain) {
         FailureKind::OwnLimit
     } else if let Some(tls) = find::<rustls::Error>(chain) {
         tls_kind(tls)
-    } else if error.is_dns() {
+    } else if find::<ResolveError>(chain).is_some() {
         FailureKind::Dns
-    } else if error.is_timeout() {
+    } else if is_timeout(chain) {
         FailureKind::Timeout
-    } else if error.is_connect() && !is_closed_in_handshake(chain) {
-        FailureKind::Connect
-    } else if error.is_connect() || is_disconnect(chain) {
+    } else if is_disconnect(chain) {
         FailureKind::Disconnected
+    } else if find::<ConnectError>(chain).is_some() {
+        FailureKind::Connect
     } else {
         FailureKind::Protocol
     }
@@ -89,37 +93,41 @@ fn is_own_limit(chain: &[&(dyn Error + 'static)]) -> bool {
     errors.into_iter().any(open_files::is_too_many)
 }
 
-/// Whether the server accepted the connection, and closed it instead of agreeing on TLS.
-fn is_closed_in_handshake(chain: &[&(dyn Error + 'static)]) -> bool {
-    let mut errors = chain.iter().filter_map(|error| error.downcast_ref());
-    errors.any(|error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof)
+/// Whether time ran out, ours or that of the system.
+fn is_timeout(chain: &[&(dyn Error + 'static)]) -> bool {
+    let is_own = matches!(find(chain), Some(ConnectError::Timeout));
+    is_own || io_errors(chain).any(|kind| kind == io::ErrorKind::TimedOut)
 }
 
-/// Whether the connection ended before the response did.
+/// Whether the server accepted the connection, and ended it before TLS was agreed or the response was complete.
 fn is_disconnect(chain: &[&(dyn Error + 'static)]) -> bool {
     use io::ErrorKind as K;
+    if matches!(find(chain), Some(ConnectError::Tcp(_))) {
+        return false;
+    }
     let hyper = find::<hyper::Error>(chain).is_some_and(|error| {
         error.is_incomplete_message() || error.is_canceled() || error.is_closed()
     });
-    let io = find::<io::Error>(chain).is_some_and(|error| {
-        matches!(
-            error.kind(),
-            K::UnexpectedEof
-                | K::ConnectionReset
-                | K::ConnectionAborted
-                | K::BrokenPipe
-                | K::NotConnected
-        )
-    });
-    hyper || io
+    hyper
+        || io_errors(chain).any(|kind| {
+            matches!(
+                kind,
+                K::UnexpectedEof
+                    | K::ConnectionReset
+                    | K::ConnectionAborted
+                    | K::BrokenPipe
+                    | K::NotConnected
+            )
+        })
 }
 
-fn detail(
-    error: &reqwest::Error,
-    chain: &[&(dyn Error + 'static)],
-    options: &HostOptions,
-) -> String {
-    if error.is_timeout() && error.is_connect() {
+fn io_errors(chain: &[&(dyn Error + 'static)]) -> impl Iterator<Item = io::ErrorKind> {
+    let errors = chain.iter().filter_map(|error| error.downcast_ref());
+    errors.map(io::Error::kind)
+}
+
+fn detail(chain: &[&(dyn Error + 'static)], options: &HostOptions) -> String {
+    if is_timeout(chain) && find::<ConnectError>(chain).is_some() {
         return format!(
             "no connection within {:?} (connect-timeout)",
             options.connect_timeout
@@ -134,18 +142,14 @@ fn detail(
     if find::<rustls::Error>(chain).is_some_and(is_no_protocol) {
         return "speaks only HTTP/2, which urldb does not check".to_owned();
     }
-    let cause = chain
-        .last()
-        .map_or_else(|| error.to_string(), ToString::to_string);
+    let cause = chain.last().map(ToString::to_string);
+    let cause = cause.unwrap_or_default();
     if cause == HEAD_TOO_LARGE {
         return format!(
             "the head of the response exceeds the limit of {MAX_HEADERS} headers or 300 kB"
         );
     }
-    if let Some(cause) = cause.strip_prefix("tunnel error: ") {
-        return format!("the proxy cannot connect to the server: {cause}");
-    }
-    if error.is_dns() && find::<ForbiddenAddress>(chain).is_none() {
+    if let Some(ResolveError::Lookup(_)) = find(chain) {
         return format!("the name does not resolve: {cause}");
     }
     cause

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::env::VarError;
 
-use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Position, Url};
 use urldb_text::secret_variable;
 use urldb_verdict::{Failure, FailureKind, Request, Validators};
@@ -126,10 +126,25 @@ impl RequestHeaders {
             } else {
                 value.as_bytes()
             };
-            (name.as_str().to_owned(), value.to_owned())
+            (title_case(name.as_str()), value.to_owned())
         };
         headers.iter().map(redact).collect()
     }
+}
+
+/// The name of a header as it is sent: `user-agent` is `User-Agent`.
+fn title_case(name: &str) -> String {
+    let mut is_first = true;
+    let letters = name.chars().map(|letter| {
+        let shown = if is_first {
+            letter.to_ascii_uppercase()
+        } else {
+            letter
+        };
+        is_first = letter == '-';
+        shown
+    });
+    letters.collect()
 }
 
 /// Makes a request conditional: the server answers 304 if the content has the known validators.

@@ -44,7 +44,7 @@ impl Hosts {
             let clients = match clients.entry(options.connect_timeout) {
                 Entry::Occupied(known) => Arc::clone(known.get()),
                 Entry::Vacant(new) => {
-                    let clients = Clients::new(&connectors, options.connect_timeout)?;
+                    let clients = Clients::new(&connectors, options.connect_timeout);
                     Arc::clone(new.insert(Arc::new(clients)))
                 }
             };

@@ -19,7 +19,9 @@
 //! | `limits`, `stop` | when a run ends before its jobs do |
 //! | `chain` | one fetch: a request and its redirects |
 //! | `exchange` | one request and its response |
-//! | `hosts`, `client` | settings and HTTP clients for each host; mappings, proxy, TLS |
+//! | `hosts`, `client` | settings and HTTP clients for each host; mappings, proxy |
+//! | `connection`, `tunnel` | one connection, over TLS or not; the tunnel through a proxy |
+//! | `response` | one response, and its body in pieces |
 //! | `resolve`, `policy` | names to addresses; which addresses may be contacted |
 //! | `headers`, `redirect` | what a request sends; where a redirect leads |
 //! | `body`, `decode` | length, digest, prefix and content coding of a response body |
@@ -30,8 +32,7 @@
 //! Seven modules are pure, without network and clock: `policy`, `redirect`, `headers`, `sources`,
 //! `queue`, `pace` and `unresponsive`; callers pass the time.
 //!
-//! Six modules use the HTTP library (`reqwest`): `client`, `exchange`, `failure`, `headers`,
-//! `redirect` and `resolve`. No type of the HTTP library is part of the public API.
+//! No type of the HTTP library (`hyper`) is part of the public API.
 //!
 //! Async stays inside the crate. One thread runs all connections. Finished jobs reach the caller's
 //! thread through a bounded channel, so slow archiving slows down fetching and memory stays bounded.
@@ -43,6 +44,7 @@ mod body;
 mod certificate;
 mod chain;
 mod client;
+mod connection;
 mod conversion;
 mod decode;
 mod driver;
@@ -65,13 +67,14 @@ mod queue;
 mod redirect;
 mod request;
 mod resolve;
+mod response;
 mod setting;
 mod slots;
 mod sources;
 mod stop;
+mod tunnel;
 mod turns;
 mod unresponsive;
-mod witness;
 
 pub use client::LARGEST_CA_FILE;
 pub use decode::gunzip;

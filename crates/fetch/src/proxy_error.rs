@@ -2,8 +2,8 @@
 //!
 //! Squid names them in `X-Squid-Error`, other proxies in `Proxy-Status` (RFC 9209, section 2.1).
 
-use reqwest::StatusCode;
-use reqwest::header::HeaderMap;
+use hyper::StatusCode;
+use hyper::header::HeaderMap;
 use urldb_verdict::{Failure, FailureKind};
 
 /// Longest name of an error, in bytes. Names of proxies are shorter.
@@ -100,7 +100,7 @@ fn standard_kind(name: &str) -> Option<FailureKind> {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::{HeaderName, HeaderValue};
+    use hyper::header::{HeaderName, HeaderValue};
 
     use super::*;
 

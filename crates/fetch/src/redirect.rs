@@ -1,7 +1,7 @@
 //! The requests of a fetch: the first one, and the target of each redirect. Pure.
 
-use reqwest::header::{self, HeaderMap, HeaderValue};
-use reqwest::{Method, StatusCode};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
 use url::{Position, Url};
 use urldb_verdict::{Failure, FailureKind, Request, becomes_get, location_text};
 

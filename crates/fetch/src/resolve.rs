@@ -5,11 +5,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-
 use crate::open_files;
 use crate::policy::{AddressPolicy, ForbiddenAddress};
-use crate::witness::Witness;
 
 /// Looks up the addresses of names.
 pub trait Lookup: fmt::Debug + Send + Sync {
@@ -38,54 +35,70 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Resolves names to the addresses that the policy permits.
-///
-/// The client connects to exactly the addresses that were checked, so DNS rebinding (another answer
-/// a moment later) gains nothing.
+/// Resolves the names in URLs.
 #[derive(Debug, Clone)]
-pub(crate) struct PolicyResolver {
+pub(crate) struct Resolver {
     pub(crate) lookup: Arc<dyn Lookup>,
-    pub(crate) policy: Arc<AddressPolicy>,
-    pub(crate) witness: Arc<Witness>,
+    pub(crate) target: LookupTarget,
 }
 
-impl Resolve for PolicyResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (lookup, policy) = (Arc::clone(&self.lookup), Arc::clone(&self.policy));
-        let witness = Arc::clone(&self.witness);
-        Box::pin(async move {
-            let all = look_up(lookup, name.as_str().to_owned()).await?;
-            witness.resolved(name.as_str(), &all);
-            let mut forbidden: Option<ForbiddenAddress> = None;
-            let mut permitted = Vec::with_capacity(all.len());
-            for address in all {
-                match policy.check(address.ip()) {
-                    Ok(()) => permitted.push(address),
-                    Err(error) => forbidden = Some(error),
-                }
-            }
-            match forbidden {
-                Some(error) if permitted.is_empty() => Err(error.into()),
-                _ => Ok(Box::new(permitted.into_iter()) as Addrs),
-            }
-        })
-    }
+/// The name to look up, and the permitted addresses.
+#[derive(Debug, Clone)]
+pub(crate) enum LookupTarget {
+    /// The name in the URL. Connections go to exactly the addresses that the policy permitted, so DNS rebinding (another
+    /// answer a moment later) gains nothing.
+    Host(Arc<AddressPolicy>),
+    /// A host of the configuration, whatever its address: its addresses say nothing about the host in the URL.
+    Fixed(Arc<str>),
 }
 
-/// Resolves every name to one host of the configuration, whatever the host's address.
+/// The addresses of a name.
 #[derive(Debug)]
-pub(crate) struct FixedHostResolver {
-    pub(crate) lookup: Arc<dyn Lookup>,
-    pub(crate) host: String,
+pub(crate) struct FoundAddresses {
+    /// The addresses to connect to, in the order to try them.
+    pub(crate) permitted: Vec<SocketAddr>,
+    /// All addresses of the name in the URL, sorted. Empty if it was not looked up.
+    pub(crate) all: Vec<IpAddr>,
 }
 
-impl Resolve for FixedHostResolver {
-    fn resolve(&self, _: Name) -> Resolving {
-        let (lookup, host) = (Arc::clone(&self.lookup), self.host.clone());
-        Box::pin(async move {
-            let all = look_up(lookup, host).await?;
-            Ok(Box::new(all.into_iter()) as Addrs)
-        })
+/// The cause why a name has no address to connect to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ResolveError {
+    #[error("the name does not resolve")]
+    Lookup(#[source] io::Error),
+    #[error("the address is forbidden")]
+    Forbidden(#[source] ForbiddenAddress),
+}
+
+impl Resolver {
+    /// Resolves the host of a URL: a name or an address.
+    pub(crate) async fn resolve(&self, host: &str) -> Result<FoundAddresses, ResolveError> {
+        let name = match &self.target {
+            LookupTarget::Host(_) => host.trim_start_matches('[').trim_end_matches(']'),
+            LookupTarget::Fixed(host) => host,
+        };
+        let found = look_up(Arc::clone(&self.lookup), name.to_owned()).await;
+        let mut permitted = found.map_err(ResolveError::Lookup)?;
+        let LookupTarget::Host(policy) = &self.target else {
+            let all = vec![];
+            return Ok(FoundAddresses { permitted, all });
+        };
+        let mut all: Vec<_> = permitted.iter().map(SocketAddr::ip).collect();
+        all.retain(|_| name.parse::<IpAddr>().is_err());
+        all.sort_unstable();
+        all.dedup();
+        let mut forbidden = None;
+        permitted.retain(|address| match policy.check(address.ip()) {
+            Ok(()) => true,
+            Err(error) => {
+                forbidden = Some(error);
+                false
+            }
+        });
+        match forbidden.filter(|_| permitted.is_empty()) {
+            Some(error) => Err(ResolveError::Forbidden(error)),
+            None => Ok(FoundAddresses { permitted, all }),
+        }
     }
 }
 

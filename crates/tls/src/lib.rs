@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
-use std::fmt;
 use std::sync::Arc;
 
 use der::asn1::{AnyRef, GeneralizedTime, ObjectIdentifier, UtcTime};
@@ -52,13 +51,6 @@ pub struct Trust {
     /// The certificates that the user names.
     named: Arc<[CertificateDer<'static>]>,
     on_rejection: RejectionError,
-    observer: Option<Arc<dyn ChainObserver>>,
-}
-
-/// Sees the certificates that servers send.
-pub trait ChainObserver: fmt::Debug + Send + Sync {
-    /// Sees the certificate of a server and the others that it sent, before they are verified.
-    fn see(&self, own: &CertificateDer<'_>, others: &[CertificateDer<'_>]);
 }
 
 /// Makes the error about a rejected certificate.
@@ -82,7 +74,6 @@ impl Trust {
             system: Arc::new(system),
             named: named.into(),
             on_rejection: |error, _| error,
-            observer: None,
         })
     }
 
@@ -90,13 +81,6 @@ impl Trust {
     #[must_use]
     pub fn on_rejection(mut self, change: RejectionError) -> Self {
         self.on_rejection = change;
-        self
-    }
-
-    /// Shows the certificates of each server to `observer`.
-    #[must_use]
-    pub fn observed_by(mut self, observer: Arc<dyn ChainObserver>) -> Self {
-        self.observer = Some(observer);
         self
     }
 }
@@ -152,9 +136,6 @@ impl ServerCertVerifier for Trust {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if let Some(observer) = &self.observer {
-            observer.see(end_entity, intermediates);
-        }
         let verified = if self.named.iter().any(|named| named == end_entity) {
             verify_named(end_entity, server_name, now)
         } else {

@@ -80,7 +80,6 @@ pub struct Hop {
     /// `HTTP/1.1` or `HTTP/1.0`.
     pub version: Cow<'static, str>,
     /// The protocols of the connection by their names in WARC, HTTP first: `http/1.1`, `tls/1.3`.
-    /// Without the version of TLS where it is unknown, as behind a proxy.
     #[serde(skip)]
     pub protocols: Vec<&'static str>,
     /// The status code.

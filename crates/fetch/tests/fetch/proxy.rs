@@ -53,14 +53,15 @@ impl Tunnels {
         Self::answering("HTTP/1.1 200 Connected\r\n\r\n", Some(place))
     }
 
-    fn answering(answer: &'static str, place: Option<SocketAddr>) -> Self {
+    fn answering(answer: impl Into<String>, place: Option<SocketAddr>) -> Self {
+        let answer: Arc<str> = answer.into().into();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));
         let asked = Arc::clone(&heads);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let asked = Arc::clone(&asked);
+                let (asked, answer) = (Arc::clone(&asked), Arc::clone(&answer));
                 // An error here is one side hanging up.
                 thread::spawn(move || {
                     asked.lock().unwrap().push(read_head(&client)?);
@@ -146,6 +147,88 @@ fn tls_goes_through_a_tunnel() {
         "{heads:?}"
     );
     assert!(heads[1].starts_with("CONNECT other.test:8443 "));
+}
+
+/// RFC 9110, 9.3.6: any 2xx switches to the tunnel, and headers about a body mean nothing.
+#[test]
+fn every_good_answer_to_connect_opens_the_tunnel() {
+    let authority = Authority::new();
+    let server = authority.server(&params("example.test"));
+    let many = "X-Way: on\r\n".repeat(400);
+    let long = format!("X-Way: {}\r\n", "w".repeat(20_000));
+    for (status, headers) in [
+        ("HTTP/1.1 200 Connected", ""),
+        ("HTTP/1.0 200", "Content-Length: 5\r\n"),
+        ("HTTP/1.1 201 Created", "Transfer-Encoding: chunked\r\n"),
+        ("HTTP/1.1 204 No Content", ""),
+        ("HTTP/1.1 299 Well", ""),
+        ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 Connected", ""),
+        ("HTTP/1.1 200 Connected", &many),
+        ("HTTP/1.1 200 Connected", &long),
+    ] {
+        let answer = format!("{status}\r\n{headers}\r\n");
+        let tunnels = Tunnels::answering(answer, Some(server.address()));
+        let network = NetworkOptions {
+            ca_file: Some(authority.file.path().to_owned()),
+            ..behind(tunnels.address)
+        };
+        let seen = through(&network, job("https://example.test/"));
+        assert_eq!(seen.failure, None, "{status}");
+        assert_eq!(seen.complete_body().unwrap().length, 5, "{status}");
+    }
+}
+
+#[test]
+fn the_status_of_a_refused_tunnel_is_told() {
+    let endless = format!("HTTP/1.1 200 OK\r\n{}", "X-Way: on\r\n".repeat(30_000));
+    for (answer, kind, words) in [
+        (
+            "HTTP/1.1 403 Forbidden\r\n\r\n",
+            FailureKind::Connect,
+            "the proxy cannot connect to the server: it answers 403 Forbidden",
+        ),
+        (
+            "HTTP/1.1 302 Found\r\nLocation: http://login.test/\r\n\r\n",
+            FailureKind::Connect,
+            "the proxy cannot connect to the server: it answers 302 Found",
+        ),
+        (
+            "HTTP/1.1 503 Service Unavailable\r\nX-Squid-Error: ERR_DNS_FAIL 0\r\n\r\n",
+            FailureKind::Dns,
+            "our proxy got no answer from the server: ERR_DNS_FAIL (503 Service Unavailable)",
+        ),
+        (
+            "HTTP/1.1 403 Forbidden\r\nProxy-Status: p; error=http_request_denied\r\n\r\n",
+            FailureKind::Refused,
+            "our proxy refuses the request: http_request_denied (403 Forbidden)",
+        ),
+        (
+            &endless,
+            FailureKind::Connect,
+            "the proxy cannot connect to the server: the head of its answer exceeds 256 KiB",
+        ),
+    ] {
+        let tunnels = Tunnels::answering(answer, None);
+        let seen = through(&behind(tunnels.address), job("https://example.test/"));
+        let failure = seen.failure.unwrap();
+        assert_eq!((failure.kind, &*failure.detail), (kind, words));
+    }
+}
+
+/// A few servers know `Host:` alone, though names of headers have no case (RFC 9110, 5.1).
+#[test]
+fn names_of_headers_are_sent_and_recorded_in_title_case() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let asked = Tunnels::answering(answer, None);
+    let seen = through(&behind(asked.address), job("http://example.test/"));
+    let heads = asked.heads.lock().unwrap();
+    let lines = heads[0].lines().skip(1);
+    let names = lines.filter_map(|line| Some(line.split_once(": ")?.0));
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, ["Host", "User-Agent", "Accept", "Accept-Encoding"]);
+    let sent = &seen.last().unwrap().sent.headers;
+    let sent: Vec<_> = sent.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(sent, names);
 }
 
 #[test]

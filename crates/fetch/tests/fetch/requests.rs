@@ -21,7 +21,7 @@ fn what_is_recorded_is_what_was_sent() {
         .collect();
     assert_eq!(recorded, server.requests()[0].headers);
     let names: Vec<&str> = recorded.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["host", "user-agent", "accept", "accept-encoding"]);
+    assert_eq!(names, ["Host", "User-Agent", "Accept", "Accept-Encoding"]);
     assert_eq!(recorded[3].1, "identity");
 }
 
@@ -53,8 +53,8 @@ fn a_request_body_is_recorded_with_its_length() {
         .collect();
     assert_eq!(recorded, sent);
     assert_eq!(request.header("accept"), Some("text/csv"));
-    assert_eq!(sent.iter().filter(|name| **name == "x-twice").count(), 2);
-    assert!(recorded.contains(&"content-length"));
+    assert_eq!(sent.iter().filter(|name| **name == "X-Twice").count(), 2);
+    assert!(recorded.contains(&"Content-Length"));
 }
 
 #[test]
