@@ -13,7 +13,7 @@ use urldb_warc::http::StoredRequest;
 use urldb_warc::index::CdxjIndex;
 
 use super::files::ArchiveFiles;
-use super::keys::key_of;
+use super::keys::{is_same_url, key_of};
 
 /// The message about an index that cannot be used.
 const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew";
@@ -96,9 +96,7 @@ impl Catalogue {
         Ok(lines.map(|line| line.context(DAMAGED)))
     }
 
-    /// The responses to a request of a URL (without `request`: a GET), oldest first. Without a capture of
-    /// exactly this URL, those of URLs with the same index key: in other case, with or without `www.`,
-    /// over the other scheme.
+    /// The responses to a request of a URL (without `request`: a GET), oldest first.
     ///
     /// # Errors
     /// When there are none; the message says what there is instead.
@@ -116,12 +114,22 @@ impl Catalogue {
 
     /// Like [`Catalogue::captures_of`], but empty when there are none.
     pub fn find(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Result<Vec<Capture>> {
-        self.find_at(&key_of(url, request), url)
+        let mut captures = self.find_at(&key_of(url, request), url)?;
+        // An index of another program may have an answer to HEAD or POST under the key of the URL.
+        captures.retain(|capture| request.is_some() || capture.line.request.is_none());
+        Ok(captures)
     }
 
     /// The captures of a URL under one key of the index, oldest first.
     pub(super) fn find_at(&self, key: &str, url: &str) -> anyhow::Result<Vec<Capture>> {
-        Ok(with_status(of_url(self.lines_at(key)?, url)))
+        Ok(with_status(self.lines_of(key, url)?))
+    }
+
+    /// The lines of a URL under one key of the index, oldest first.
+    pub(super) fn lines_of(&self, key: &str, url: &str) -> anyhow::Result<Vec<CdxjLine>> {
+        let mut lines = self.lines_at(key)?;
+        lines.retain(|line| is_same_url(&line.url, url));
+        Ok(lines)
     }
 
     /// The lines under one key of the index, oldest first.
@@ -132,9 +140,9 @@ impl Catalogue {
         })
     }
 
-    /// The lines of a URL and of all URLs with the same index key, with any request.
+    /// The lines of a URL, with any request.
     pub(super) fn lines_about(&self, url: &str) -> anyhow::Result<Vec<CdxjLine>> {
-        let mut lines = self.lines_at(&urldb_canon::surt(url))?;
+        let mut lines = self.lines_of(&urldb_canon::surt(url), url)?;
         lines.extend(self.lines_with_request(url)?);
         Ok(lines)
     }
@@ -178,7 +186,7 @@ impl Catalogue {
 
     /// The captures of a URL that answer other requests than GET.
     fn other_answers(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
-        let lines = of_url(self.lines_with_request(url)?, url);
+        let lines = self.lines_with_request(url)?;
         let requests = lines.chunk_by(|one, other| one.key == other.key);
         Ok(requests
             .flat_map(|lines| with_status(lines.to_vec()))
@@ -195,7 +203,7 @@ impl Catalogue {
             let found = index.lines_with_prefix(&format!("{path}?"));
             for line in found.context(DAMAGED)? {
                 let line = line.context(DAMAGED)?;
-                if line.request.is_some() && urldb_canon::surt(&line.url) == key {
+                if line.request.is_some() && is_same_url(&line.url, url) {
                     lines.push(line);
                 }
             }
@@ -227,7 +235,12 @@ impl Catalogue {
                 asked.method
             ));
         }
-        let instead = match (self.nearest(url)?, urldb_canon::identify(url)) {
+        let mut with_same_key = self.lines_at(&urldb_canon::surt(url))?.into_iter();
+        let near = match with_same_key.next_back() {
+            Some(line) => Some(line.url),
+            None => self.nearest(url)?,
+        };
+        let instead = match (near, urldb_canon::identify(url)) {
             (Some(near), _) => format!("did you mean {near}?"),
             (None, Ok(_)) => "`urldb archive list` shows what is".to_owned(),
             (None, Err(problem)) => problem.to_string(),
@@ -248,14 +261,6 @@ impl Catalogue {
             None => Ok(near),
         }
     }
-}
-
-/// The lines of exactly this URL, or all lines if there is none.
-fn of_url(mut lines: Vec<CdxjLine>, url: &str) -> Vec<CdxjLine> {
-    if lines.iter().any(|line| line.url == url) {
-        lines.retain(|line| line.url == url);
-    }
-    lines
 }
 
 /// Captures of a URL, oldest first, each revisit with the status and the truncation of its original

@@ -28,6 +28,15 @@ impl SortKeys for Keys {
     }
 }
 
+/// Whether two URLs are one: the same request to the same host. URLs with one key of the index need not be.
+pub fn is_same_url(one: &str, other: &str) -> bool {
+    let identity = |url: &str| {
+        let known = urldb_canon::identify(url).ok()?;
+        Some((known.scheme, known.host, known.path))
+    };
+    one == other || identity(one).is_some_and(|it| identity(other) == Some(it))
+}
+
 /// The key of the captures of a URL that answer this request; a GET if there is none.
 pub fn key_of(url: &str, request: Option<&StoredRequest>) -> String {
     let key = request.and_then(|request| SortKeys::key_of_request(&Keys, url, request));

@@ -21,7 +21,7 @@
 //! - `requests`: tells apart requests that share a key of the index.
 //! - `remote`: the places of the archive as commands see them, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
-//! - `payload`: the verified bytes of a capture; [`retrieve`] finds them.
+//! - `payload`: the verified bytes of a capture; [`retrieve`] finds them, and `originals` those of revisits.
 //! - `pending_record`: records that are compressed in advance, or written in segments.
 //! - `segmented_records`: the segments that leave the archive with a record.
 //! - `store_replacement`: replaces files in the object store.
@@ -48,6 +48,7 @@ mod job_response;
 pub mod keys;
 mod known_content;
 mod local_copies;
+mod originals;
 pub mod origins;
 mod output_files;
 mod payload;
@@ -84,7 +85,7 @@ pub use health::{
     forget_captures, lost_captures, note_missing, noted_facts, remove_bad_copies, restore_manifest,
     settle_lost,
 };
-pub use keys::Keys;
+pub use keys::{Keys, is_same_url};
 pub use output_files::{Provenance, describe_recovered};
 pub use payload::Payload;
 pub use prune::{NeededCaptures, plan_removal};

@@ -29,6 +29,8 @@ pub struct Payload<'a> {
     pub(super) segments: Option<StoredSegments>,
     /// Captures nearer to the wanted date that do not count: error pages, redirects, incomplete bodies.
     pub passed_over: Vec<Capture>,
+    /// Why the nearest revisit does not count whose original is lost, if there is one.
+    pub lost: Option<anyhow::Error>,
 }
 
 impl Payload<'_> {

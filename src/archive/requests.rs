@@ -6,8 +6,9 @@
 
 use anyhow::Context;
 use serde_json::Value;
-use urldb_warc::http::StoredRequest;
-use urldb_warc::{CdxjLine, Header, Reader, Record, RecordType};
+use urldb_warc::capture::other_request;
+use urldb_warc::http::{MAX_REQUEST_BODY, StoredRequest};
+use urldb_warc::{CdxjLine, Header, Record, RecordType};
 
 use super::files::OpenedFile;
 use super::keys::key_of;
@@ -66,25 +67,13 @@ impl Catalogue {
                 return Ok(Some(request));
             }
         }
-        let reader = self.files.reader_at(&line.filename, 0)?;
-        request_before(reader, line.extent.offset, &response).with_context(place)
+        let mut reader = self.files.reader_at(&line.filename, 0)?;
+        let request = other_request(&mut reader, line.extent.offset).with_context(place)?;
+        Ok(request.map(|request| WholeRequest {
+            is_cut: request.body.len() >= MAX_REQUEST_BODY,
+            request,
+        }))
     }
-}
-
-/// The last request before this offset that belongs to a response.
-fn request_before(
-    mut reader: Reader<OpenedFile>,
-    offset: u64,
-    response: &Header,
-) -> anyhow::Result<Option<WholeRequest>> {
-    let mut last = None;
-    while let Some(record) = reader.next_record()? {
-        if record.offset() >= offset {
-            break;
-        }
-        last = request_in(record, response)?.or(last);
-    }
-    Ok(last)
 }
 
 /// The request in a record, if it is a request and belongs to this response.
@@ -117,7 +106,7 @@ fn belongs(request: &Header, response: &Header) -> bool {
 /// A request as archived.
 struct WholeRequest {
     request: StoredRequest,
-    /// Whether its body is longer than a [`StoredRequest`] has.
+    /// Whether its body may be longer than a [`StoredRequest`] has.
     is_cut: bool,
 }
 

@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use anyhow::Context;
 use urldb_verdict::becomes_get;
+use urldb_warc::capture::{UNSPECIFIED, truncation};
 use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::http::{StoredHead, StoredRequest};
 use urldb_warc::segment::StoredSegments;
-use urldb_warc::{CdxjLine, Digest, Header, Reader, Record, RecordId, WarcDate};
+use urldb_warc::{CdxjLine, Digest, Header, Reader, Record};
 
 use super::files::OpenedFile;
 use super::{Capture, Catalogue, DigestPrefix, PartialDate, Payload, VariantChoice, date};
@@ -92,18 +93,17 @@ impl Catalogue {
                 && is_other
                 && line != known
         });
-        let mut passed_over = vec![];
+        let mut passed_over = PassedOver::default();
         while let Some(capture) = captures.pop() {
-            let payload = self.payload_of(capture)?;
+            let Some(payload) = self.resolved(capture, &mut passed_over)? else {
+                continue;
+            };
             if any || payload.capture.truncated.is_none() {
-                return Ok(Some(Payload {
-                    passed_over,
-                    ..payload
-                }));
+                return Ok(Some(passed_over.before(payload)));
             }
-            passed_over.push(payload.capture);
+            passed_over.captures.push(payload.capture);
         }
-        Ok(None)
+        passed_over.lost.map_or(Ok(None), Err)
     }
 
     fn find_step(
@@ -112,7 +112,7 @@ impl Catalogue {
         is_redirected: bool,
     ) -> anyhow::Result<LookupStep<'_>> {
         let (mut captures, any) = self.selected(query, is_redirected)?;
-        let mut passed_over = vec![];
+        let mut passed_over = PassedOver::default();
         while let Some(capture) = captures.pop() {
             if !any
                 && let Some(status) = capture.status
@@ -125,23 +125,27 @@ impl Catalogue {
                 });
             }
             if any || capture.is_good() || capture.status.is_none() {
-                let payload = self.payload_of(capture)?;
+                let Some(payload) = self.resolved(capture, &mut passed_over)? else {
+                    continue;
+                };
                 // Another capture with the wanted digest has the same bytes.
                 let is_enough = any && (query.any || captures.is_empty() || payload.is_joined());
                 if is_enough || payload.capture.truncated.is_none() {
                     let payload = Payload {
-                        passed_over,
                         request: query.request.cloned(),
-                        ..payload
+                        ..passed_over.before(payload)
                     };
                     return Ok(LookupStep::Found(Box::new(payload)));
                 }
-                passed_over.push(payload.capture);
+                passed_over.captures.push(payload.capture);
             } else {
-                passed_over.push(capture);
+                passed_over.captures.push(capture);
             }
         }
-        let last = passed_over.first().map(|last| {
+        if let Some(lost) = passed_over.lost {
+            return Err(lost);
+        }
+        let last = passed_over.captures.first().map(|last| {
             let status = last
                 .status
                 .map_or("-".to_owned(), |status| status.to_string());
@@ -284,6 +288,23 @@ impl Catalogue {
         })
     }
 
+    /// The bytes of a capture; `None` if it is a revisit whose original is lost, which `passed_over` notes, or that
+    /// lost original.
+    fn resolved(
+        &self,
+        capture: Capture,
+        passed_over: &mut PassedOver,
+    ) -> anyhow::Result<Option<Payload<'_>>> {
+        let may_be_lost = capture.is_revisit() || passed_over.lost.is_some();
+        match self.payload_of(capture) {
+            Err(error) if may_be_lost => {
+                passed_over.lost.get_or_insert(error);
+                Ok(None)
+            }
+            payload => payload.map(Some),
+        }
+    }
+
     /// The bytes of a capture. The record says whether the body is complete; the index may be older,
     /// or by another program.
     fn payload_of(&self, capture: Capture) -> anyhow::Result<Payload<'_>> {
@@ -292,7 +313,12 @@ impl Catalogue {
         } else {
             capture.line.clone()
         };
-        let mut header = self.with_record(&stored, |header, _| Ok(header.clone()))?;
+        let (mut header, truncated) = self.with_record(&stored, |header, mut record| {
+            let length = record.block_length();
+            // Damage of the body is found when its bytes are copied.
+            let truncated = truncation(header, length, &mut record).unwrap_or_default();
+            Ok((header.clone(), truncated))
+        })?;
         let segments = self.segments_of(&stored, &header)?;
         if let Some(segments) = &segments {
             header = segments.header().clone();
@@ -302,10 +328,9 @@ impl Catalogue {
             header.push("WARC-Payload-Digest", &stored.digest)?;
         }
         let is_incomplete = segments.as_ref().is_some_and(|it| it.problem().is_some());
-        let truncated = header
-            .get("WARC-Truncated")
-            .or(is_incomplete.then_some("unspecified"))
-            .map(str::to_owned);
+        let stated = header.get("WARC-Truncated");
+        let stated = stated.or(is_incomplete.then_some(UNSPECIFIED));
+        let truncated = stated.map(str::to_owned).or(truncated);
         Ok(Payload {
             catalogue: self,
             capture: Capture {
@@ -318,11 +343,12 @@ impl Catalogue {
             header,
             segments,
             passed_over: vec![],
+            lost: None,
         })
     }
 
     /// The segments of a record, if it is the first of several.
-    fn segments_of(
+    pub(super) fn segments_of(
         &self,
         stored: &CdxjLine,
         header: &Header,
@@ -334,94 +360,6 @@ impl Catalogue {
         let found =
             StoredSegments::find(&self.files, &names, &stored.filename, stored.extent.offset);
         found.with_context(|| format!("cannot read the segments of {}", stored.url))
-    }
-
-    /// The reference of a revisit to its original, from its record.
-    pub(super) fn reference_of(&self, revisit: &CdxjLine) -> anyhow::Result<Reference> {
-        let header = self.with_record(revisit, |header, _| Ok(header.clone()))?;
-        let url = header.get("WARC-Refers-To-Target-URI");
-        Ok(Reference {
-            url: url.unwrap_or(&revisit.url).to_owned(),
-            date: header.get("WARC-Refers-To-Date").map(str::to_owned),
-            record: header.get("WARC-Refers-To").map(str::to_owned),
-            digest: header.payload_digest(),
-        })
-    }
-
-    /// The response that a revisit refers to.
-    pub(super) fn original_of(&self, revisit: &CdxjLine) -> anyhow::Result<CdxjLine> {
-        let Reference {
-            url,
-            date,
-            record,
-            digest,
-        } = self.reference_of(revisit)?;
-        let (url, date) = (url.as_str(), date.as_deref());
-        let timestamp = date.and_then(|date| Some(date.parse::<WarcDate>().ok()?.to_timestamp14()));
-        let is_same = |capture: &Capture| capture.line.digest.parse().ok() == digest;
-        let missing = || {
-            format!(
-                "the capture of {} has its bytes in that of {url} of {}, which is not in this archive",
-                date::shown(&revisit.timestamp),
-                date.unwrap_or("another time")
-            )
-        };
-        // The original of a response to a POST has the same key as the revisit, or the URL contains
-        // the request, as we write it.
-        let mut originals = if url == revisit.url {
-            self.find_at(&revisit.key, url)?
-        } else {
-            self.find(url, None)?
-        };
-        originals.retain(|capture| !capture.is_revisit());
-        if digest.is_none() {
-            let original = self.with_id(originals, record.as_deref())?;
-            return original.with_context(missing);
-        }
-        originals.retain(is_same);
-        let named = originals
-            .iter()
-            .position(|capture| Some(&capture.line.timestamp) == timestamp.as_ref());
-        // Any other with the same digest has the same bytes.
-        if let Some(named) = named {
-            let named = originals.remove(named);
-            originals.push(named);
-        }
-        let mut candidates = originals.into_iter().rev().map(|capture| capture.line);
-        let first = candidates.next().with_context(missing)?;
-        let is_readable = |line: &CdxjLine| {
-            let header = self.with_record(line, |header, _| Ok(header.clone()));
-            let segments = header.and_then(|header| self.segments_of(line, &header));
-            segments.is_ok_and(|it| it.is_none_or(|it| it.problem().is_none()))
-        };
-        // The first one may be in a file that is lost.
-        let other = match candidates.len() {
-            0 => None,
-            _ if is_readable(&first) => None,
-            _ => candidates.find(is_readable),
-        };
-        Ok(other.unwrap_or(first))
-    }
-
-    /// The line of the capture with this record id, by which a revisit of WARC 0.9 names its original.
-    fn with_id(
-        &self,
-        captures: Vec<Capture>,
-        id: Option<&str>,
-    ) -> anyhow::Result<Option<CdxjLine>> {
-        let Some(id) = id.and_then(|id| id.parse::<RecordId>().ok()) else {
-            return Ok(None);
-        };
-        for Capture { line, .. } in captures.into_iter().rev() {
-            let is_it = self.with_record(&line, |header, _| {
-                let own = header.get("WARC-Record-ID");
-                Ok(own.and_then(|own| own.parse().ok()).as_ref() == Some(&id))
-            })?;
-            if is_it {
-                return Ok(Some(line));
-            }
-        }
-        Ok(None)
     }
 
     /// The `WARC-Record-ID` of the record that a line of the index is about, without brackets.
@@ -478,12 +416,24 @@ impl Catalogue {
     }
 }
 
-/// The reference of a revisit to the response with its bytes.
-pub(super) struct Reference {
-    pub(super) url: String,
-    date: Option<String>,
-    record: Option<String>,
-    pub(super) digest: Option<Digest>,
+/// Captures that a lookup passes over.
+#[derive(Default)]
+struct PassedOver {
+    /// Those that do not count.
+    captures: Vec<Capture>,
+    /// Why the first revisit without its original has no bytes.
+    lost: Option<anyhow::Error>,
+}
+
+impl PassedOver {
+    /// The bytes of the capture that counts.
+    fn before(self, payload: Payload<'_>) -> Payload<'_> {
+        Payload {
+            passed_over: self.captures,
+            lost: self.lost,
+            ..payload
+        }
+    }
 }
 
 enum LookupStep<'a> {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use urldb_canon::Identity;
-use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity, differing_headers};
+use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity, differing_headers};
 use urldb_text::sanitize;
 use urldb_verdict::Request;
 
@@ -21,7 +21,6 @@ use super::print::style;
 use crate::cli::print::output;
 use crate::config::Config;
 use crate::database::edit::Edit;
-use crate::database::schemes;
 use crate::exit::ExitCode;
 use crate::run::{self, PromisedKeys, ServedPromise};
 use crate::stop::{Stop, stop_on_signals};
@@ -341,7 +340,7 @@ fn write<'a>(
         let mut file = if urldb_files::is_there(&path) {
             DomainFile::read_for_edit(path, paths)?
         } else {
-            DomainFile::create(path, schemes::metadata_for(urls))?
+            DomainFile::create(path, Metadata::of_urls(urls))?
         };
         let added = keys.add_to(&mut file, &candidates)?;
         if added
@@ -434,7 +433,8 @@ impl RecordKeys<'_> {
         let mut record = before.cloned().unwrap_or(wanted);
         candidate.complete(&mut record);
         let named = [identity.scheme];
-        schemes::add(file.metadata(), &mut record, before.is_some(), &named);
+        file.metadata()
+            .add_schemes(&mut record, before.is_some(), &named);
         let categories = self.categories.iter().filter(|name| !name.is_empty());
         record.categories.extend(categories.cloned());
         record.categories.sort();

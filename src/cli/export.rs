@@ -1,6 +1,5 @@
 //! `urldb export`.
 
-use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -179,15 +178,13 @@ fn lines<W: Write>(
 
 /// Holds all records in memory, since their order differs from the database's.
 fn catalogue(args: &Args, context: &Context, out: impl Write) -> anyhow::Result<u64> {
-    let mut placed = vec![];
+    let mut draft = ssd3::CatalogueDraft::default();
     let left_out = each(args, context, |listed, amended| {
-        placed.push(ssd3::from_database(listed, amended.date()?));
+        draft.add(listed, amended.date()?);
         Ok(true)
     })?;
-    placed.sort_by_cached_key(ssd3::sort_key);
-    let (mut writer, mut ids) = (ssd3::Writer::new(out), HashSet::new());
-    for (placed, index) in placed.into_iter().zip(1..) {
-        let record = placed.finish(index, &mut ids);
+    let mut writer = ssd3::Writer::new(out);
+    for record in draft.finish() {
         let uri = record.get("URI").unwrap_or_default();
         writer
             .write(&record)

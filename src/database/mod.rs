@@ -11,7 +11,6 @@ pub(crate) mod mistakes;
 pub(crate) mod moves;
 pub(crate) mod page_redirect;
 mod pages;
-pub(crate) mod schemes;
 pub mod site_rules;
 pub(crate) mod static_urls;
 mod unstable_urls;

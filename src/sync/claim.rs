@@ -48,6 +48,8 @@ pub(super) struct Claim {
     pub(super) item: Box<ListItem>,
     /// The schemes of the URLs, sorted.
     pub(super) schemes: Vec<Scheme>,
+    /// Whether an item states its `schemes`, so that they are not only those of its URL.
+    pub(super) has_own_schemes: bool,
 }
 
 impl Claim {
@@ -62,11 +64,12 @@ impl Claim {
         left_out: &mut Vec<Dispute>,
     ) -> Result<Self, Dispute> {
         keep_latest_capture(&mut items);
-        let mut schemes = vec![];
+        let (mut schemes, mut has_own_schemes) = (vec![], false);
         for item in items.iter_mut() {
+            has_own_schemes |= !item.record.schemes.is_empty();
             schemes.extend(schemes_of(item));
-            item.record.schemes = vec![];
             keep_spelling(item, host, metadata);
+            item.record.schemes = vec![];
         }
         if !items.more.is_empty() {
             items.first.record = combined(&items, left_out)?;
@@ -75,7 +78,11 @@ impl Claim {
         normalize(&mut schemes);
         normalize(&mut item.record.categories);
         normalize(&mut item.record.source);
-        Ok(Self { item, schemes })
+        Ok(Self {
+            item,
+            schemes,
+            has_own_schemes,
+        })
     }
 
     /// The record beside a known one: a redirect to the same URL has its spelling there, since the site rules write
@@ -158,8 +165,8 @@ fn keep_spelling(item: &mut ListItem, host: &str, metadata: &Metadata) {
     };
     // Another scheme than those of the domain becomes one of the record.
     let is_asked = metadata.schemes().contains(&item.scheme);
-    let scheme = if is_asked {
-        metadata.scheme()
+    let scheme = if !item.record.schemes.is_empty() || is_asked {
+        metadata.scheme_of(&item.record)
     } else {
         item.scheme
     };

@@ -4,7 +4,6 @@ use urldb_format::Metadata;
 
 use super::claim::{Claim, Values, known_otherwise, normalize, promised_otherwise};
 use super::outcome::{Dispute, DomainChanges, KnownRecord, Outcome};
-use crate::database::schemes;
 
 /// Merges what items state into a record of the database.
 pub(super) fn update(
@@ -40,7 +39,7 @@ pub(super) fn update(
     if record.categories.len() > number {
         normalize(&mut record.categories);
     }
-    schemes::add(metadata, &mut record, true, &claim.schemes);
+    metadata.add_schemes(&mut record, true, &claim.schemes);
     let is_same = *before == record;
     changes.unchanged += u64::from(is_same);
     let outcome = if is_same {

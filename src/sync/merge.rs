@@ -10,7 +10,6 @@ use super::fill;
 use super::follow::{self, SourceRule};
 use super::outcome::{DomainChanges, KnownRecord, Outcome};
 use super::spool::Items;
-use crate::database::schemes;
 
 /// All that differs between `sync` and `import`.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +40,7 @@ impl MergePolicy<'_> {
                 let schemes = schemes_of(item).into_iter();
                 schemes.map(|scheme| (item.record.path.as_str(), scheme))
             });
-            schemes::metadata_for(urls)
+            Metadata::of_urls(urls)
         })
     }
 
@@ -49,8 +48,11 @@ impl MergePolicy<'_> {
     fn new_record(self, claim: Claim, metadata: &Metadata) -> Record {
         let mut record = claim.item.record;
         match self {
+            Self::Fill if claim.has_own_schemes => {
+                metadata.set_schemes(&mut record, &claim.schemes);
+            }
             Self::Follow { .. } => metadata.set_schemes(&mut record, &claim.schemes),
-            Self::Fill => schemes::add(metadata, &mut record, false, &claim.schemes),
+            Self::Fill => metadata.add_schemes(&mut record, false, &claim.schemes),
         }
         record
     }

@@ -9,19 +9,19 @@ use crate::site::{FILE, promises};
 
 const URL: &str = "http://example.test/page";
 
-const HTTP: (&str, &str) = ("Content-Type", "application/http; msgtype=response");
+pub(crate) const HTTP: (&str, &str) = ("Content-Type", "application/http; msgtype=response");
 
-fn id(n: u8) -> String {
+pub(crate) fn id(n: u8) -> String {
     format!("<urn:uuid:00000000-0000-4000-8000-0000000000{n:02}>")
 }
 
-fn sha1(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn sha1(bytes: impl AsRef<[u8]>) -> String {
     let (digest, _) = Digest::of(DigestAlgorithm::Sha1, bytes.as_ref()).unwrap();
     digest.to_string()
 }
 
 /// A record with these fields beside type and id; its date has its number as the day.
-fn record(kind: &str, n: u8, uri: &str, fields: &[(&str, &str)], block: &str) -> String {
+pub(crate) fn record(kind: &str, n: u8, uri: &str, fields: &[(&str, &str)], block: &str) -> String {
     let fields: String = fields
         .iter()
         .flat_map(|(name, value)| [name, ": ", value, "\r\n"])
@@ -34,7 +34,7 @@ fn record(kind: &str, n: u8, uri: &str, fields: &[(&str, &str)], block: &str) ->
     )
 }
 
-fn response(n: u8, uri: &str, body: &str) -> String {
+pub(crate) fn response(n: u8, uri: &str, body: &str) -> String {
     let block = format!("HTTP/1.1 200 OK\r\n\r\n{body}");
     let digest = sha1(body);
     record(
@@ -47,7 +47,7 @@ fn response(n: u8, uri: &str, body: &str) -> String {
 }
 
 /// A repository with these archive files and an index of them.
-fn archive(files: &[(&str, String)]) -> Sandbox {
+pub(crate) fn archive(files: &[(&str, String)]) -> Sandbox {
     let sandbox = Sandbox::new("");
     for (name, text) in files {
         sandbox.write(&format!("archive/{name}"), text);

@@ -40,6 +40,87 @@ fn a_catalogue_comes_back_in_its_own_order() {
 }
 
 #[test]
+fn what_a_uri_says_is_not_said_again() {
+    let record = |uri: &str| {
+        format!("URI: {uri}\r\nNAME: a name\r\nDATE: 01/01/2007 00:00:00\r\nDESCRIPTION: x\r\n")
+    };
+    for uris in [
+        &["https://example.test/a", "http://example.test/b"][..],
+        &[
+            "http://example.test/a",
+            "https://example.test/b",
+            "http://example.test/c",
+        ],
+        &[
+            "https://example.test/a",
+            "https://example.test/b",
+            "http://example.test/c",
+        ],
+        &[
+            "HTTP://Example.test:80/a",
+            "https://example.test/b",
+            "http://other.test/",
+        ],
+        &[
+            "https://example.test/",
+            "ftp://example.test/",
+            "http://example.test/c",
+        ],
+    ] {
+        let catalogue = uris
+            .iter()
+            .map(|uri| record(uri))
+            .collect::<Vec<_>>()
+            .join("\r\n");
+        let sandbox = Sandbox::new("");
+        sandbox.write("c.uric", &catalogue);
+        sandbox.ok("import ssd3 c.uric");
+        assert_eq!(sandbox.ok("export ssd3").out, catalogue);
+        sandbox.ok("import ssd3 c.uric");
+        assert_eq!(sandbox.ok("export ssd3").out, catalogue);
+    }
+}
+
+#[test]
+fn schemes_of_domain_and_record_come_back() {
+    for metadata in [
+        "",
+        "https: true\n",
+        "http: false\nhttps: true\n",
+        "cnames:\n- www.example.test\n",
+    ] {
+        let path = |path: &str, schemes: &str| format!("---\n_path: {path}\n{schemes}");
+        let records = match metadata {
+            "https: true\n" => [
+                path("/a", "schemes:\n- http\n"),
+                path("/b", "schemes:\n- https\n"),
+                path("/c", ""),
+            ],
+            "http: false\nhttps: true\n" => [
+                path("/a", "schemes:\n- http\n"),
+                path("/b", "schemes:\n- http\n"),
+                path("/c", "schemes:\n- http\n- https\n"),
+            ],
+            _ => [
+                path("/a", "schemes:\n- https\n"),
+                path("/b", "schemes:\n- http\n- https\n"),
+                path("/c", ""),
+            ],
+        };
+        let text = format!("---\n{metadata}{}", records.concat());
+        let sandbox = Sandbox::new("");
+        sandbox.write(FILE, &text);
+        for format in ["ssd3", "jsonl", "table"] {
+            let list = sandbox.ok(&["export", format]).out;
+            let other = Sandbox::new("");
+            other.write("list", list);
+            other.ok(&["import", format, "list"]);
+            other.assert_file(FILE, &text);
+        }
+    }
+}
+
+#[test]
 fn a_date_that_is_missing_is_that_of_the_last_commit() {
     let sandbox = Sandbox::new("");
     sandbox.write(FILE, "---\n---\n_path: /\n");

@@ -30,6 +30,7 @@
 //! - `notifiers`, `tracker`: webhooks, issues and plugins; a service with issues.
 //! - `outbox`: mail that cannot be delivered now, or not before a person acts.
 //! - `archive`: what the WARC files and the index hold, read back.
+//! - `archive_captures`: which captures of other programs count, and of which URL.
 //! - `archive_changes`: content that is other than promised, and what a run says of it.
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
 //! - `archive_expected`: our index beside that of another program.
@@ -76,6 +77,7 @@ mod across;
 mod adding;
 mod advice;
 mod archive;
+mod archive_captures;
 mod archive_changes;
 mod archive_compact;
 mod archive_conditional;

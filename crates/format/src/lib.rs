@@ -69,6 +69,7 @@ mod record_checks;
 mod resolve;
 mod scalar;
 mod scan;
+mod schemes;
 mod spelling;
 mod split;
 mod stored;

@@ -377,7 +377,7 @@ impl ReadError {
 pub struct DomainRecord<'a> {
     pub(crate) domain: &'a str,
     pub(crate) record: &'a Record,
-    metadata: &'a Metadata,
+    pub(crate) metadata: &'a Metadata,
     url: String,
 }
 

@@ -63,10 +63,10 @@ struct Page<'a> {
     title: Option<&'a str>,
 }
 
-/// The line of the list of pages for a capture, with its end. Pages are good responses to GET that are
-/// HTML or have a title; a revisit shows nothing that is not in the list already.
+/// The line of the list of pages for a capture, with its end. Pages are good and whole responses to
+/// GET that are HTML or have a title; a revisit shows nothing that is not in the list already.
 pub(super) fn page(line: &CdxjLine, titles: &HashMap<String, String>) -> Option<String> {
-    let title = titles.get(&line.key);
+    let title = titles.get(&line.url);
     let is_html = matches!(line.mime.as_str(), "text/html" | "application/xhtml+xml");
     let is_good = line
         .status
@@ -74,7 +74,8 @@ pub(super) fn page(line: &CdxjLine, titles: &HashMap<String, String>) -> Option<
     let is_page = is_good
         && (is_html || title.is_some())
         && line.mime != REVISIT_MIME
-        && line.request.is_none();
+        && line.request.is_none()
+        && line.truncated.is_none();
     let page = || Page {
         id: id_of(line),
         url: &line.url,
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_page_is_good_html_or_has_a_title() {
-        let titles = HashMap::from([("org,example)/csv".to_owned(), "A table".to_owned())]);
+        let titles = HashMap::from([("http://example.org/csv".to_owned(), "A table".to_owned())]);
         let html = line("org,example)/", "20261120060000", 0);
         assert_eq!(
             page(&html, &titles).unwrap(),
@@ -125,6 +126,7 @@ mod tests {
         );
         let table = CdxjLine {
             mime: "text/csv".to_owned(),
+            url: "http://example.org/csv".to_owned(),
             ..line("org,example)/csv", "20261120060000", 0)
         };
         assert!(
@@ -133,6 +135,10 @@ mod tests {
                 .contains(r#""title":"A table""#)
         );
         for other in [
+            CdxjLine {
+                truncated: Some("length".to_owned()),
+                ..html.clone()
+            },
             CdxjLine {
                 status: Some(404),
                 ..html.clone()

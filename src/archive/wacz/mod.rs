@@ -104,7 +104,7 @@ impl<'a> WaczExport<'a> {
         };
         let main = match selection {
             WaczSelection::Requests(requests) => match requests.as_slice() {
-                [only] => main_page(catalogue, &only.url)?,
+                [only] => main_page(catalogue, &only.urls)?,
                 _ => None,
             },
             WaczSelection::Everything => None,
@@ -123,8 +123,7 @@ impl<'a> WaczExport<'a> {
         self.files.is_empty()
     }
 
-    /// Writes the package, and returns the output. `titles` has titles of pages by the index key of
-    /// their URL; a URL with a title is a page whatever its media type.
+    /// Writes the package, and returns the output. `titles` has titles of pages by their URL; a URL with a title is a page whatever its media type.
     ///
     /// # Errors
     /// When an archive file cannot be read, or the output cannot be written.
@@ -286,12 +285,18 @@ fn open(catalogue: &Catalogue, name: &str) -> anyhow::Result<std::fs::File> {
 }
 
 /// The last good capture of a URL, for a package of this URL alone.
-fn main_page(catalogue: &Catalogue, url: &str) -> anyhow::Result<Option<MainPage>> {
-    let captures = catalogue.find(url, None)?;
-    let last = captures.into_iter().rev().find(|it| {
+fn main_page(catalogue: &Catalogue, urls: &[String]) -> anyhow::Result<Option<MainPage>> {
+    let mut captures = vec![];
+    for url in urls {
+        captures.extend(catalogue.find(url, None)?);
+    }
+    captures.retain(|it| {
         let is_redirect = |status| (300..400).contains(&status);
-        it.is_good() || it.status.is_some_and(is_redirect)
+        it.truncated.is_none() && (it.is_good() || it.status.is_some_and(is_redirect))
     });
+    let last = captures
+        .into_iter()
+        .max_by(|one, other| one.line.timestamp.cmp(&other.line.timestamp));
     Ok(last.map(|capture| MainPage {
         date: super::date::shown(&capture.line.timestamp),
         url: capture.line.url,

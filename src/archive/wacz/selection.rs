@@ -8,18 +8,18 @@ use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::http::StoredRequest;
 use urldb_warc::{CdxjLine, Digest};
 
-use crate::archive::keys::key_of;
+use crate::archive::keys::{is_same_url, key_of};
 use crate::archive::{Capture, Catalogue};
 use crate::explain::explain;
 
-/// A URL whose captures are selected.
+/// URLs whose captures are selected.
 #[derive(Debug, Clone)]
 pub struct SelectedRequest {
-    /// The URL.
-    pub url: String,
-    /// The captures of the URL.
+    /// The URLs: one, or the same one over several schemes.
+    pub urls: Vec<String>,
+    /// The captures of the URLs.
     pub answers: Answers,
-    /// Whether a URL without such captures is worth a warning.
+    /// Whether it is worth a warning that none of the URLs has such captures.
     pub is_expected: bool,
 }
 
@@ -40,8 +40,8 @@ pub(super) struct SelectedCaptures {
 }
 
 impl SelectedCaptures {
-    /// All captures of URLs with the same index key as one of these, and what their replay needs. `warn`
-    /// gets a message for each URL without a capture, and for each capture that cannot be replayed.
+    /// All captures of these URLs, and what their replay needs. `warn` gets a message for each request without a
+    /// capture, and for each capture that cannot be replayed.
     pub(super) fn of(
         catalogue: &Catalogue,
         requests: &[SelectedRequest],
@@ -52,32 +52,38 @@ impl SelectedCaptures {
         let mut targets = vec![];
         for request in requests {
             let SelectedRequest {
-                url,
+                urls,
                 answers,
                 is_expected,
             } = request;
-            let lines = match answers {
-                Answers::All => catalogue.lines_about(url)?,
-                Answers::To(request) => {
-                    let key = key_of(url, request.as_ref());
-                    if known.contains(&key) {
-                        continue;
+            let mut is_missing = *is_expected;
+            for url in urls {
+                let lines = match answers {
+                    Answers::All => catalogue.lines_about(url)?,
+                    Answers::To(request) => {
+                        let place = (key_of(url, request.as_ref()), url.clone());
+                        if known.contains(&place) {
+                            is_missing = false;
+                            continue;
+                        }
+                        let lines = catalogue.lines_of(&place.0, url)?;
+                        known.insert(place);
+                        lines
                     }
-                    let lines = catalogue.lines_at(&key)?;
-                    known.insert(key);
-                    lines
-                }
-            };
-            if *is_expected && lines.is_empty() {
+                };
+                is_missing &= lines.is_empty();
+                selected.add_lines(catalogue, &lines, &mut targets, warn);
+            }
+            if is_missing {
+                let url = urls.first().map_or("", String::as_str);
                 warn(format!("not in the archive: {}", sanitize(url)));
             }
-            selected.add_lines(catalogue, &lines, &mut targets, warn);
         }
         while let Some(url) = targets.pop() {
-            let key = key_of(&url, None);
-            if !known.contains(&key) {
-                let lines = catalogue.lines_at(&key)?;
-                known.insert(key);
+            let place = (key_of(&url, None), url);
+            if !known.contains(&place) {
+                let lines = catalogue.lines_of(&place.0, &place.1)?;
+                known.insert(place);
                 selected.add_lines(catalogue, &lines, &mut targets, warn);
             }
         }
@@ -126,7 +132,8 @@ impl SelectedCaptures {
         digests: &HashSet<Digest>,
     ) -> anyhow::Result<()> {
         let reference = catalogue.reference_of(revisit)?;
-        let is_here = urldb_canon::surt(&reference.url) == urldb_canon::surt(&revisit.url);
+        let url = reference.url.as_deref();
+        let is_here = url.is_none_or(|url| is_same_url(url, &revisit.url));
         let is_known = is_here
             && reference
                 .digest

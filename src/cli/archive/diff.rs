@@ -19,6 +19,7 @@ use crate::archive::archived_files::contents;
 use crate::archive::difference::{Content, content, first_difference};
 use crate::cli::print::output;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint};
+use crate::explain::explain;
 
 /// The message for longer texts.
 const TOO_LONG: &str =
@@ -124,9 +125,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Findings)
 }
 
-/// Refuses to call contents the same if the archive has only the beginning of another one.
+/// Refuses to call contents the same if the archive has only the beginning of another one, or lost it.
 fn ensure_nothing_truncated(payloads: &[&Payload<'_>]) -> anyhow::Result<()> {
     for payload in payloads {
+        if let Some(lost) = &payload.lost {
+            anyhow::bail!("{}, so urldb cannot say whether it changed", explain(lost));
+        }
         let truncated = Some(&payload.capture).filter(|capture| capture.truncated.is_some());
         if let Some(capture) = payload.truncated_instead().or(truncated) {
             anyhow::bail!(

@@ -13,10 +13,11 @@ use urldb_warc::verify::CopiedPayload;
 
 use super::{
     AnsweredArgs, CaptureQuery, Catalogue, Context, DigestPrefix, ExitCode, PartialDate, Payload,
-    VariantChoice, catalogue, date, variant_with, warn_of_truncated,
+    VariantChoice, catalogue, date, is_same_url, variant_with, warn_of_truncated,
 };
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
+use crate::explain::explain;
 use crate::ledger::Ledger;
 
 /// Copy the bytes of a URL out of the archive
@@ -106,7 +107,6 @@ struct RecordPromise {
 /// mistakes promises nothing here: the archive must give its bytes all the same.
 fn promise_of(url: &str, headers: &[String], context: &Context) -> Option<RecordPromise> {
     let host = url::Url::parse(url).ok()?.host_str()?.to_owned();
-    let key = urldb_canon::surt(url);
     let database = context.config.open_database().ok()?;
     let files = database.read_where(|name| name == host).flatten();
     let file = files.into_iter().next()?.file;
@@ -115,8 +115,10 @@ fn promise_of(url: &str, headers: &[String], context: &Context) -> Option<Record
     let records: Vec<&Record> = records
         .filter(|record| {
             record.request_key().is_none()
-                && RequestUrl::new(metadata.scheme_of(record), &host, &record.path)
-                    .is_some_and(|it| urldb_canon::surt(it.as_str()) == key)
+                && metadata.schemes_of(record).into_iter().any(|scheme| {
+                    RequestUrl::new(scheme, &host, &record.path)
+                        .is_some_and(|it| is_same_url(it.as_str(), url))
+                })
         })
         .collect();
     let known = records.iter().map(|record| metadata.variant_of(record));
@@ -189,6 +191,10 @@ fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
             count(payload.passed_over.len() as u64, "later capture"),
             date::shown(&last.line.timestamp)
         ));
+    }
+    if let Some(lost) = &payload.lost {
+        let lost = explain(lost);
+        print_warning(format!("{}; an older capture is taken", sanitize(&lost)));
     }
     if let Some(truncated) = payload.truncated_instead() {
         warn_of_truncated(truncated);

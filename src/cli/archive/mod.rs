@@ -20,7 +20,7 @@ use urldb_text::sanitize;
 use super::Context;
 use crate::archive::{
     ArchiveFiles, Capture, CaptureQuery, Catalogue, DigestPrefix, PartialDate, Payload,
-    VariantChoice, date, has_headers, variant_with,
+    VariantChoice, date, has_headers, is_same_url, variant_with,
 };
 use crate::cli::args::AnsweredArgs;
 use crate::cli::print::output;

@@ -6,8 +6,8 @@ use jiff::civil::DateTime;
 use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
-use urldb_canon::{RequestUrl, identify};
-use urldb_format::{Mapping, Metadata, Value, is_sha256};
+use urldb_canon::{RequestUrl, Scheme, identify};
+use urldb_format::{Mapping, Metadata, Record, Value, is_sha256};
 
 use super::extensions::{
     CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, SYNTHESIZED, catalogued,
@@ -22,19 +22,79 @@ use crate::model::DomainRecord;
 /// The order of records: position in an earlier catalogue, then DATE, NAME, ID and a digest. The
 /// specification forbids an order by URI or DESCRIPTION (3.1, 3.5), so a NAME that repeats the URI
 /// does not count, and the digest decides where nothing else does.
-pub type SortKey = (u64, Option<DateTime>, String, (usize, String), [u8; 32]);
+type SortKey = (u64, Option<DateTime>, String, (usize, String), [u8; 32]);
+
+/// The records of a database on their way into a catalogue.
+#[derive(Debug, Default)]
+pub struct CatalogueDraft {
+    records: Vec<ConvertedRecord>,
+    /// The domains with their metadata, in the order in which they came.
+    domains: Vec<(String, Metadata)>,
+}
+
+impl CatalogueDraft {
+    /// Adds a record of the database. The records of a domain follow one another. `amended` is the DATE if the
+    /// database has none.
+    pub fn add(&mut self, domain_record: &DomainRecord<'_>, amended: DateTime) {
+        let domain = domain_record.domain;
+        if self.domains.last().is_none_or(|(last, _)| last != domain) {
+            let metadata = domain_record.metadata.clone();
+            self.domains.push((domain.to_owned(), metadata));
+        }
+        let number = self.domains.len() - 1;
+        self.records
+            .push(from_database(domain_record, amended, number));
+    }
+
+    /// The records of the catalogue, in their order.
+    pub fn finish(self) -> impl Iterator<Item = CatalogueRecord> {
+        let Self {
+            mut records,
+            domains,
+        } = self;
+        let mut urls: Vec<Vec<(&str, Scheme)>> = vec![vec![]; domains.len()];
+        for record in &records {
+            let domain = domains.get(record.domain);
+            if let (Some(urls), Some((_, metadata))) = (urls.get_mut(record.domain), domain) {
+                let schemes = record.stated_schemes(metadata).into_iter();
+                urls.extend(schemes.map(|scheme| (record.own.path.as_str(), scheme)));
+            }
+        }
+        let implied: Vec<Metadata> = urls.into_iter().map(Metadata::of_urls).collect();
+        let domains: Vec<(Metadata, bool)> = domains
+            .into_iter()
+            .zip(implied)
+            .map(|((_, metadata), implied)| {
+                let is_implied = metadata == implied;
+                (metadata, is_implied)
+            })
+            .collect();
+        records.sort_by_cached_key(sort_key);
+        let mut ids = HashSet::new();
+        records.into_iter().zip(1..).map(move |(record, index)| {
+            let domain = domains.get(record.domain);
+            record.finish(index, domain, &mut ids)
+        })
+    }
+}
 
 /// A record converted for a catalogue, before its position there is known.
-#[derive(Debug, Clone)]
-pub struct ConvertedRecord {
+#[derive(Debug)]
+struct ConvertedRecord {
     record: CatalogueRecord,
     extra: Map<String, Json>,
     synthesized: Vec<&'static str>,
     position: Option<u64>,
+    /// The number of its domain.
+    domain: usize,
+    /// The scheme of its URI.
+    scheme: Scheme,
+    /// Path and `schemes` of the record in the database.
+    own: Record,
 }
 
 /// The key by which records are sorted before they are finished and written.
-pub fn sort_key(converted: &ConvertedRecord) -> SortKey {
+fn sort_key(converted: &ConvertedRecord) -> SortKey {
     let get = |name| converted.record.get(name).unwrap_or_default();
     let id = field::number(get("ID")).unwrap_or_default();
     let name = Some(get("NAME")).filter(|name| *name != get("URI"));
@@ -53,9 +113,49 @@ pub fn sort_key(converted: &ConvertedRecord) -> SortKey {
 }
 
 impl ConvertedRecord {
-    /// The record at position `index` of the catalogue, from 1. If an earlier record in `ids` has the
-    /// same ID, the ID goes into `X-DB-Extra` only.
-    pub fn finish(mut self, index: u64, ids: &mut HashSet<String>) -> CatalogueRecord {
+    /// The schemes that the record states for an import, if nothing is said about its domain: those of the URI, unless
+    /// runs ask over others.
+    fn stated_schemes(&self, metadata: &Metadata) -> Vec<Scheme> {
+        let asked = metadata.schemes_of(&self.own);
+        if asked.contains(&self.scheme) {
+            Metadata::for_schemes(&[self.scheme]).schemes_of(&self.own)
+        } else {
+            asked
+        }
+    }
+
+    /// States `schemes` that an import does not conclude from the URI, if the URIs of the catalogue imply the metadata
+    /// of the domain; otherwise states the metadata, unless this URI alone implies them.
+    fn state_schemes(&mut self, metadata: &Metadata, is_implied: bool) {
+        if !is_implied {
+            if *metadata != Metadata::for_schemes(&[self.scheme]) || !self.own.schemes.is_empty() {
+                add_metadata(metadata, &mut self.record);
+            }
+            return;
+        }
+        let mut again = Record::new(self.own.path.as_str());
+        metadata.add_schemes(&mut again, false, &[self.scheme]);
+        if again.schemes == self.own.schemes {
+            self.extra.remove("schemes");
+        } else if self.own.schemes.is_empty() {
+            let schemes = metadata.schemes_of(&self.own).into_iter();
+            let schemes: Vec<&str> = schemes.map(Scheme::as_str).collect();
+            self.extra.insert("schemes".to_owned(), Json::from(schemes));
+        }
+    }
+
+    /// The record at position `index` of the catalogue, from 1. `domain` has the metadata of its domain, and whether
+    /// the URIs of the catalogue imply them. If an earlier record in `ids` has the same ID, the ID goes into
+    /// `X-DB-Extra` only.
+    fn finish(
+        mut self,
+        index: u64,
+        domain: Option<&(Metadata, bool)>,
+        ids: &mut HashSet<String>,
+    ) -> CatalogueRecord {
+        if let Some((metadata, is_implied)) = domain {
+            self.state_schemes(metadata, *is_implied);
+        }
         match self.position {
             Some(position) if position == index => {}
             Some(position) => self.keep("position", position.to_string()),
@@ -99,8 +199,12 @@ fn add_field(record: &mut CatalogueRecord, name: &str, value: &str) {
 }
 
 /// Converts a record of the database to a record of a catalogue. `amended` is its DATE if the
-/// database has none.
-pub fn from_database(domain_record: &DomainRecord<'_>, amended: DateTime) -> ConvertedRecord {
+/// database has none, and `domain` the number of its domain.
+fn from_database(
+    domain_record: &DomainRecord<'_>,
+    amended: DateTime,
+    domain: usize,
+) -> ConvertedRecord {
     let record = domain_record.record;
     let mut rest = record.to_mapping();
     rest.remove("_path");
@@ -116,6 +220,12 @@ pub fn from_database(domain_record: &DomainRecord<'_>, amended: DateTime) -> Con
         extra: Map::new(),
         synthesized: vec![],
         position: take_position(&mut catalogue),
+        domain,
+        scheme: Scheme::Http,
+        own: Record {
+            schemes: record.schemes.clone(),
+            ..Record::new(record.path.as_str())
+        },
     };
     let uri = add_uri(domain_record, &mut catalogue, &mut converted);
     add_catalogue(&mut catalogue, &mut converted.record);
@@ -189,7 +299,7 @@ fn synthesize(converted: &mut ConvertedRecord, name: &'static str, value: Option
     }
 }
 
-/// Adds the URI, and domain, path and metadata if the URI does not imply them. Returns the URI.
+/// Adds the URI, and domain and path if the URI does not imply them. Returns the URI.
 fn add_uri(
     domain_record: &DomainRecord<'_>,
     catalogue: &mut Mapping,
@@ -198,9 +308,6 @@ fn add_uri(
     let url = domain_record.url();
     if domain_record.is_held() {
         add_field(&mut converted.record, "URI", url);
-        if let Some(metadata) = domain_record.stated_metadata(domain_record.scheme()) {
-            add_metadata(metadata, &mut converted.record);
-        }
         return url.to_owned();
     }
     let is_good = |text: &str| {
@@ -238,9 +345,7 @@ fn add_uri(
                 &escaped(&domain_record.record.path),
             );
         }
-        if let Some(metadata) = domain_record.stated_metadata(identity.scheme) {
-            add_metadata(metadata, &mut converted.record);
-        }
+        converted.scheme = identity.scheme;
     }
     uri
 }

@@ -1,7 +1,7 @@
 //! SSD3, the URI-Catalogue format: `text/vnd.si.uricatalogue`.
 //!
 //! [`Reader`] and [`Writer`] stream a document of [`CatalogueRecord`]s, whose fields `field` defines.
-//! [`into_item`] and [`from_database`] convert a record to the database and back; `extensions` names
+//! [`into_item`] and [`CatalogueDraft`] convert a record to the database and back; `extensions` names
 //! the extension fields for data that the format has no field for.
 //!
 //! Rules where the specification is silent: the first of two equal fields counts; two different values of a
@@ -16,7 +16,7 @@ mod reader;
 mod record;
 mod writer;
 
-pub use export::{ConvertedRecord, SortKey, from_database, sort_key};
+pub use export::CatalogueDraft;
 pub use extensions::synthesized;
 pub use field::{
     STANDARD_FIELDS, StandardField, format_date, is_name, is_value, number, parse_date,

@@ -1,12 +1,13 @@
 //! What the specification shows, and the way into a database and back.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Cursor;
 
 use jiff::civil::DateTime;
+use urldb_canon::Scheme;
 use urldb_format::{Metadata, Record};
-use urldb_interchange::ssd3::{CatalogueRecord, from_database, parse_date, read, sort_key};
+use urldb_interchange::ssd3::{CatalogueDraft, CatalogueRecord, parse_date, read};
 use urldb_interchange::{DomainRecord, ListItem, NoticeSeverity, ReadEvent};
 
 use crate::{vectors, write};
@@ -27,16 +28,9 @@ pub(crate) fn exported(domains: &[Domain]) -> Vec<CatalogueRecord> {
             .iter()
             .map(move |record| DomainRecord::new(domain, metadata, record).unwrap())
     });
-    let mut placed: Vec<_> = records
-        .map(|domain_record| from_database(&domain_record, amended()))
-        .collect();
-    placed.sort_by_key(sort_key);
-    let mut ids = HashSet::new();
-    placed
-        .into_iter()
-        .zip(1..)
-        .map(|(placed, index)| placed.finish(index, &mut ids))
-        .collect()
+    let mut draft = CatalogueDraft::default();
+    records.for_each(|domain_record| draft.add(&domain_record, amended()));
+    draft.finish().collect()
 }
 
 pub(crate) fn items(catalogue: &[u8]) -> Vec<ListItem> {
@@ -61,9 +55,27 @@ pub(crate) fn imported(items: Vec<ListItem>) -> Vec<Domain> {
         hosts.entry(item.host.clone()).or_default().push(item);
     }
     let domain = |(host, items): (String, Vec<ListItem>)| {
+        let schemes = |item: &ListItem| -> Vec<Scheme> {
+            let implied = Metadata::for_schemes(&[item.scheme]);
+            item.metadata
+                .as_ref()
+                .unwrap_or(&implied)
+                .schemes_of(&item.record)
+        };
         let stated = items.iter().find_map(|item| item.metadata.clone());
-        let metadata = stated.unwrap_or_else(|| Metadata::for_schemes(&[items[0].scheme]));
+        let urls = items.iter().flat_map(|item| {
+            let path = item.record.path.as_str();
+            schemes(item).into_iter().map(move |scheme| (path, scheme))
+        });
+        let metadata = stated.unwrap_or_else(|| Metadata::of_urls(urls));
         let records = items.into_iter().map(|mut item| {
+            let named = schemes(&item);
+            let own = std::mem::take(&mut item.record.schemes);
+            if own.is_empty() {
+                metadata.add_schemes(&mut item.record, false, &named);
+            } else {
+                metadata.set_schemes(&mut item.record, &named);
+            }
             let domain_record = DomainRecord::new(&host, &metadata, &item.record).unwrap();
             if let Some(uri) = item
                 .spelling

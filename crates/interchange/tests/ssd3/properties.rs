@@ -1,6 +1,6 @@
 //! Whatever a catalogue or a database can hold goes there and back.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use proptest::prelude::*;
 use urldb_canon::Identity;
@@ -55,28 +55,23 @@ prop_compose! {
     }
 }
 
-/// Records of different URLs and IDs, each host with one scheme.
+/// Records of different URLs and IDs.
 fn catalogue() -> impl Strategy<Value = Vec<CatalogueRecord>> {
     proptest::collection::vec(catalogue_record(), 0..12).prop_map(|records| {
-        let (mut urls, mut ids, mut schemes) = (HashSet::new(), HashSet::new(), BTreeMap::new());
+        let (mut urls, mut ids) = (HashSet::new(), HashSet::new());
         let is_new = |record: &CatalogueRecord| {
             let uri = record.get("URI").unwrap_or_default();
-            let (host, path, has_scheme) = match urldb_canon::identify(uri) {
-                Ok(Identity {
-                    scheme, host, path, ..
-                }) => {
-                    let of_host = *schemes.entry(host.clone()).or_insert(scheme);
-                    (host, path, scheme == of_host)
-                }
+            let (host, path) = match urldb_canon::identify(uri) {
+                Ok(Identity { host, path, .. }) => (host, path),
                 Err(_) if urldb_canon::kind_of_held(uri).is_some() => {
-                    (String::new(), uri.to_owned(), true)
+                    (String::new(), uri.to_owned())
                 }
                 Err(_) => return false,
             };
             let id = record
                 .get("ID")
                 .map(|id| id.trim_start_matches('0').to_owned());
-            let is_known = !has_scheme || id.as_ref().is_some_and(|id| ids.contains(id));
+            let is_known = id.as_ref().is_some_and(|id| ids.contains(id));
             if is_known || !urls.insert((host, path)) {
                 return false;
             }
@@ -133,6 +128,7 @@ prop_compose! {
         x in mapping("X-[A-Z]{1,2}|X-DB-Extra|[a-z]{1,3}", extra_value()),
         extra in mapping("[a-z-]{1,6}", extra_value()),
         post in any::<bool>(),
+        schemes in prop_oneof![Just(""), Just("http"), Just("https"), Just("http https")],
     ) -> Record {
         let mut mapping: Mapping = extra;
         mapping.insert("_path", path);
@@ -140,6 +136,7 @@ prop_compose! {
         (record.name, record.content_length, record.content_sha256, record.content_type) = (name, length, digest, content_type);
         record.categories = categories.into_iter().collect();
         record.method = post.then(|| "POST".to_owned());
+        record.schemes = schemes.split_whitespace().map(str::to_owned).collect();
         record.catalogue = catalogue;
         if let (Some(catalogue), Some((key, value))) = (&mut record.catalogue, own) {
             catalogue.insert(key, value);
@@ -169,10 +166,14 @@ fn database() -> impl Strategy<Value = Vec<Domain>> {
                 .filter(|record| seen.insert(record.identity()))
                 .collect()
         };
-        domains
-            .into_iter()
-            .map(|(host, (metadata, records))| (host, metadata, unique(records)))
-            .collect()
+        let domains = domains.into_iter().map(|(host, (metadata, mut records))| {
+            // Schemes that repeat those of the domain are no part of a record.
+            for record in &mut records {
+                metadata.set_schemes(record, &metadata.schemes_of(record));
+            }
+            (host, metadata, unique(records))
+        });
+        domains.collect()
     })
 }
 
@@ -188,7 +189,9 @@ proptest! {
     #[test]
     fn a_catalogue_goes_through_the_database_unchanged(catalogue in catalogue()) {
         let domains = imported(items(&write(catalogue.clone()).unwrap()));
-        prop_assert_eq!(exported(&domains), catalogue);
+        let again = exported(&domains);
+        prop_assert_eq!(&again, &catalogue);
+        prop_assert_eq!(write(again).unwrap(), write(catalogue).unwrap());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use urldb_canon::RequestUrl;
-use urldb_format::{DomainFile, Record};
+use urldb_format::{Metadata, Record};
 use urldb_verdict::Selection;
 use urldb_warc::http::StoredRequest;
 
@@ -89,7 +89,8 @@ fn selection(
     if has_database || !is_everything {
         read_records(context, &selection, &mut |request, title| {
             if let (Some(title), Answers::To(None)) = (title, &request.answers) {
-                titles.insert(urldb_canon::surt(&request.url), title.to_owned());
+                let urls = request.urls.iter().cloned();
+                titles.extend(urls.map(|url| (url, title.to_owned())));
             }
             if !is_everything {
                 requests.push(request);
@@ -98,7 +99,7 @@ fn selection(
     }
     let selection = if !args.urls.is_empty() {
         let of_url = |url: &String| SelectedRequest {
-            url: url.clone(),
+            urls: vec![url.clone()],
             answers: Answers::All,
             is_expected: true,
         };
@@ -124,9 +125,11 @@ fn read_records(
         for entry in file.records() {
             let record = entry.record();
             if selection.wants_record(file.host(), record) {
-                for (number, url) in urls(&file, record).into_iter().enumerate() {
+                let metadata = file.metadata();
+                let names = metadata.cnames.iter().map(String::as_str);
+                for (number, host) in std::iter::once(file.host()).chain(names).enumerate() {
                     let request = SelectedRequest {
-                        url,
+                        urls: urls(metadata, host, record),
                         answers: Answers::To(request_of(record)),
                         // Only some records are archived under the other names of their domain.
                         is_expected: number == 0 && record.is_static(),
@@ -139,13 +142,11 @@ fn read_records(
     Ok(())
 }
 
-/// The URLs of a record. Captures over all schemes have the same index key.
-fn urls(file: &DomainFile, record: &Record) -> Vec<String> {
-    let metadata = file.metadata();
-    let hosts = std::iter::once(file.host()).chain(metadata.cnames.iter().map(String::as_str));
-    let urls =
-        hosts.filter_map(|host| RequestUrl::new(metadata.scheme_of(record), host, &record.path));
-    urls.map(|url| url.as_str().to_owned()).collect()
+/// The URLs of a record under a name of its domain.
+fn urls(metadata: &Metadata, host: &str, record: &Record) -> Vec<String> {
+    let schemes = metadata.schemes_of(record).into_iter();
+    let urls = schemes.filter_map(|scheme| RequestUrl::new(scheme, host, &record.path));
+    urls.map(String::from).collect()
 }
 
 /// The request of a record; `None` for a GET.
