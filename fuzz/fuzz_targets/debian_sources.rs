@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use urldb_interchange::{debian_sources, input};
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(input) = input::unpacked(std::io::Cursor::new(bytes.to_vec())) else {
+    let Ok(input) = input::unpacked(std::io::Cursor::new(bytes.to_vec()), &Default::default()) else {
         return;
     };
     lists::check(bytes, |sink| {

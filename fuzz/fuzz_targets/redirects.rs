@@ -9,6 +9,6 @@ use urldb_interchange::redirects;
 
 fuzz_target!(|bytes: &[u8]| {
     lists::check(bytes, |sink| {
-        redirects::read(bytes, &"_redirects".into(), "https://a.test/", sink)
+        redirects::read(bytes, &"_redirects".into(), "https://a.test/", &Default::default(), sink)
     });
 });

@@ -57,7 +57,7 @@ pub enum Format {
     Htaccess,
     /// The files of a folder themselves, which are served below --base
     Files,
-    /// A bag: fetch.txt and manifest-sha256.txt
+    /// A bag: fetch.txt and its manifests
     Bagit,
     /// A web archive
     Warc,

@@ -107,7 +107,11 @@ impl MergedDomain {
         let records = self.changes.records.iter();
         records.map(|(record, outcome)| {
             let scheme = self.metadata.scheme_of(record);
-            (record, *outcome, url_text(scheme, &self.host, &record.path))
+            (
+                &**record,
+                *outcome,
+                url_text(scheme, &self.host, &record.path),
+            )
         })
     }
 

@@ -47,5 +47,5 @@ pub(super) fn update(
     } else {
         Outcome::Updated
     };
-    changes.records.push((record, outcome));
+    changes.records.push((Box::new(record), outcome));
 }

@@ -82,7 +82,7 @@ pub(super) fn leave(
     let stays =
         rules.iter().flatten().any(|rule| rule.keeps) || groups_of(&record).iter().any(is_own);
     if stays {
-        changes.records.push((record, Outcome::Updated));
+        changes.records.push((Box::new(record), Outcome::Updated));
         return;
     }
     for name in names {

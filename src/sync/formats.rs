@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use urldb_files::Root;
+use urldb_interchange::budget::Budget;
 use urldb_interchange::documents::{self, DocumentOptions, lychee};
 use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::own_file::Published;
@@ -35,6 +36,8 @@ pub(crate) struct ReadOptions<'a> {
     pub(crate) top: &'a Path,
     /// The folder that no file of a list is outside of; without one, the folder of each list.
     pub(crate) root: Option<&'a Root>,
+    /// The work that is left for the lists of the command.
+    pub(crate) budget: &'a Budget,
     /// Ends the reading.
     pub(crate) stop: &'a Stop,
 }
@@ -76,7 +79,7 @@ pub(crate) fn read(
     for file in files {
         let path = directory.join(file);
         if file.as_os_str() == "-" {
-            let stdin = spooled(io::stdin().lock(), options.stop)?;
+            let stdin = spooled(io::stdin().lock(), options)?;
             read_one(options, &stdin, &"standard input".into(), sink)?;
             continue;
         }
@@ -116,7 +119,7 @@ pub(crate) fn read_files(
             read_own_file(options, file, &mut |event| sink(file, event))?;
             continue;
         }
-        let source = Source::of(&file.path, options.stop);
+        let source = Source::of(&file.path, options);
         read_one(options, &source, &file.shown, &mut |event| {
             sink(file, event)
         })?;
@@ -162,13 +165,13 @@ fn read_tree(
     sink: &mut FilesSink<'_>,
 ) -> anyhow::Result<()> {
     let base = options.needed_base()?;
-    let mut tree = HtaccessTree::default();
+    let mut tree = HtaccessTree::new(options.budget);
     let mut by_name = HashMap::new();
     for file in files {
         let folder = file.path.parent().unwrap_or(&file.path);
         let folder = folder.strip_prefix(options.top).unwrap_or(folder);
         let parts = folder.iter().map(|part| part.to_string_lossy() + "/");
-        let input = Source::of(&file.path, options.stop).plain(&file.shown)?;
+        let input = Source::of(&file.path, options).plain(&file.shown)?;
         tree.add(input, &parts.collect::<String>(), &file.shown)?;
         by_name.insert(&*file.shown, file);
     }
@@ -182,6 +185,7 @@ fn read_tree(
 /// The input of a list.
 struct Source<'a> {
     input: SourceInput<'a>,
+    budget: &'a Budget,
     stop: &'a Stop,
 }
 
@@ -191,21 +195,23 @@ enum SourceInput<'a> {
     Spooled(File),
 }
 
-fn spooled(mut stdin: impl BufRead, stop: &Stop) -> anyhow::Result<Source<'_>> {
+fn spooled<'a>(mut stdin: impl BufRead, options: &ReadOptions<'a>) -> anyhow::Result<Source<'a>> {
     let mut file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
     io::copy(&mut stdin, &mut file).context("cannot read standard input")?;
     file.rewind()?;
     Ok(Source {
         input: SourceInput::Spooled(file),
-        stop,
+        budget: options.budget,
+        stop: options.stop,
     })
 }
 
 impl<'a> Source<'a> {
-    fn of(path: &'a Path, stop: &'a Stop) -> Self {
+    fn of(path: &'a Path, options: &ReadOptions<'a>) -> Self {
         Self {
             input: SourceInput::File(path),
-            stop,
+            budget: options.budget,
+            stop: options.stop,
         }
     }
 
@@ -218,6 +224,7 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The input as it is, which takes nothing from the budget: its reader knows the size, or reads only bytes on disk.
     fn plain(&self, shown: &str) -> anyhow::Result<BufReader<StoppableReader<File>>> {
         let file = match &self.input {
             SourceInput::File(path) => urldb_files::open_input(path),
@@ -236,7 +243,7 @@ impl<'a> Source<'a> {
     }
 
     fn unpacked(&self, shown: &str) -> anyhow::Result<Box<dyn BufRead>> {
-        let input = input::unpacked(self.plain(shown)?);
+        let input = input::unpacked(self.plain(shown)?, self.budget);
         input.with_context(|| format!("cannot read {shown}"))
     }
 }
@@ -253,7 +260,13 @@ fn read_one(
         Format::Sitemap => {
             let path = source.path("a sitemap")?;
             let folder = options.folder(path.parent().unwrap_or(path));
-            sitemap::read(source.unpacked(shown)?, &folder, shown, sink)?;
+            sitemap::read(
+                source.unpacked(shown)?,
+                &folder,
+                shown,
+                options.budget,
+                sink,
+            )?;
         }
         Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
         Format::Table
@@ -280,7 +293,7 @@ fn read_one(
         Format::Schemastore => schemastore::read(source.unpacked(shown)?, shown, sink)?,
         Format::Bagit => {
             let folder = options.folder(source.path("a bag")?);
-            bag::read(&folder, shown, options.base, sink)?;
+            bag::read(&folder, shown, options.base, options.budget, sink)?;
         }
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
         Format::Cdxj => {
@@ -329,7 +342,10 @@ fn read_editable(
         Format::Conandata => conandata::read(input, shown, sink)?,
         Format::Opam => opam::read(input, shown, sink)?,
         Format::OboPurl => obo_purl::read(input, shown, options.base, sink)?,
-        Format::Redirects => redirects::read(input, shown, options.needed_base()?, sink)?,
+        Format::Redirects => {
+            let base = options.needed_base()?;
+            redirects::read(input, shown, base, options.budget, sink)?;
+        }
         Format::Datapackage => datapackage::read(input, shown, options.base, sink)?,
         Format::Jsonld => jsonld::read(input, shown, options.base, sink)?,
         Format::Metalink => metalink::read(input, shown, sink)?,

@@ -152,7 +152,7 @@ impl<'a> Merge<'a> {
                 Err(dispute) => changes.contradict(identity, dispute),
                 Ok(claim) => {
                     let record = policy.new_record(claim, metadata);
-                    changes.records.push((record, Outcome::Added));
+                    changes.records.push((Box::new(record), Outcome::Added));
                 }
             }
         }

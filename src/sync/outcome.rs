@@ -70,7 +70,7 @@ impl SourceCounts {
 #[derive(Debug, Default)]
 pub(crate) struct DomainChanges {
     /// The records of items and of sources, as they should be; the unchanged ones only of an import.
-    pub(crate) records: Vec<(Record, Outcome)>,
+    pub(crate) records: Vec<(Box<Record>, Outcome)>,
     /// The number of records that stay as they are.
     pub(crate) unchanged: u64,
     pub(crate) remove: BTreeSet<RecordIdentity>,
@@ -99,14 +99,14 @@ impl DomainChanges {
     pub(crate) fn put(&self) -> impl Iterator<Item = &Record> {
         let records = self.records.iter();
         let changed = records.filter(|(_, outcome)| *outcome != Outcome::Unchanged);
-        changed.map(|(record, _)| record)
+        changed.map(|(record, _)| &**record)
     }
 
     /// As [`Self::put`].
     pub(crate) fn into_put(self) -> impl Iterator<Item = Record> {
         let records = self.records.into_iter();
         let changed = records.filter(|(_, outcome)| *outcome != Outcome::Unchanged);
-        changed.map(|(record, _)| record)
+        changed.map(|(record, _)| *record)
     }
 
     /// Whether the domain file stays as it is.
@@ -119,7 +119,7 @@ impl DomainChanges {
         if *before == after {
             self.unchanged += 1;
         } else {
-            self.records.push((after, Outcome::Updated));
+            self.records.push((Box::new(after), Outcome::Updated));
         }
     }
 

@@ -11,6 +11,7 @@ use urldb_canon::kind_of_held;
 use urldb_canon::rules::SiteRules;
 use urldb_files::Root;
 use urldb_format::RecordIdentity;
+use urldb_interchange::budget::Budget;
 use urldb_interchange::{ListItem, Location, Notice, NoticeSeverity, ReadEvent};
 use urldb_text::{Code, Finding};
 
@@ -36,6 +37,9 @@ use crate::stop::{Interrupted, Stop};
 /// Most records of a source that may be gone at once: a share of them, and a number.
 const MOST_GONE_PERCENT: u64 = 20;
 const MOST_GONE: u64 = 10;
+
+/// Most items of all sources: as many as an import takes.
+const MOST_ITEMS: u64 = 1_000_000;
 
 /// Follows all sources: prepares the domain files that change in `edit`, if there is one.
 ///
@@ -130,6 +134,8 @@ struct Reading<'a> {
     config: &'a Config,
     root: Root,
     edit: Option<&'a mut Edit>,
+    /// The work that is left for all lists.
+    budget: Budget,
     stop: &'a Stop,
     rules: SiteRules,
     spool: Spool,
@@ -153,6 +159,7 @@ impl<'a> Reading<'a> {
             config,
             root: root_of(config)?,
             edit,
+            budget: Budget::default(),
             stop,
             rules,
             spool: Spool::new()?,
@@ -180,6 +187,7 @@ impl<'a> Reading<'a> {
         self.plan.submodules.extend(found.submodules);
         let excluded = excluded(source)?;
         let top = top_of(&root, source);
+        let budget = self.budget.clone();
         let options = ReadOptions {
             format: source.format,
             base: source.base.as_deref(),
@@ -187,6 +195,7 @@ impl<'a> Reading<'a> {
             index: &source.index,
             top: &top,
             root: Some(&root),
+            budget: &budget,
             stop: self.stop,
         };
         let wrong = |plan: &Plan| plan.refused.count + plan.mistakes.count;
@@ -205,6 +214,12 @@ impl<'a> Reading<'a> {
                     path: &file.path,
                     item: &item,
                 })?,
+                None if self.spool.len() == MOST_ITEMS => {
+                    let place = &item.location;
+                    let message =
+                        format!("{place}: the lists have more than {MOST_ITEMS} URLs together");
+                    return Err(message.into());
+                }
                 None => self.spool.push(&item)?,
             }
             Ok(())

@@ -3,9 +3,12 @@
 use std::fs::File;
 use std::io::Write;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use crate::hook::Repository;
 use crate::sandbox::Sandbox;
-use crate::site::FILE;
+use crate::site::{FILE, sha256};
 
 /// Memory that is enough for every command here.
 const MEBIBYTES: u64 = 128;
@@ -68,6 +71,34 @@ fn a_configuration_that_is_too_large_is_an_error() {
     for command in ["lint --untrusted", "check", "hook run pre-commit"] {
         let ran = sandbox.urldb_within(MEBIBYTES, command);
         assert!(ran.code == 2, "{command:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_lists_of_a_command_share_a_budget() {
+    let sources = ["a", "b"].map(|name| {
+        let base = "base = \"https://example.test/\"";
+        format!("[source.{name}]\nformat = \"sums\"\npath = [\"{name}.sha256.gz\"]\n{base}\n")
+    });
+    let sandbox = Sandbox::new(&sources.concat());
+    let line = format!("{}  x\n", sha256("x"));
+    let mut encoder = GzEncoder::new(vec![], Compression::fast());
+    encoder.write_all(line.as_bytes()).unwrap();
+    let blank = b"\n".repeat(1 << 20);
+    for _ in 0..9 {
+        encoder.write_all(&blank).unwrap();
+    }
+    let packed = encoder.finish().unwrap();
+    sandbox.write("a.sha256.gz", &packed);
+    sandbox.write("b.sha256.gz", &line);
+    sandbox.ok("sync");
+    sandbox.write("b.sha256.gz", &packed);
+    for command in ["sync", "sync --check"] {
+        sandbox.exits(2, command).complains(&[
+            "[source.b]",
+            "cannot read b.sha256.gz",
+            "the lists of this command take more work than urldb spends on them",
+        ]);
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use urldb_files::Root;
 use urldb_format::{Algorithm, Digest};
 
+use crate::budget::Budget;
 use crate::digest;
 use crate::input::{self, LineReader};
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
@@ -29,12 +30,14 @@ pub fn read(
     folder: &Root,
     shown: &str,
     base: Option<&str>,
+    budget: &Budget,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut bag = Bag {
         folder,
         shown,
         base,
+        budget,
         fetched: BTreeMap::new(),
         without_url: 0,
     };
@@ -74,6 +77,7 @@ struct Bag<'a> {
     folder: &'a Root,
     shown: &'a str,
     base: Option<&'a str>,
+    budget: &'a Budget,
     /// The files of `fetch.txt` by their names.
     fetched: BTreeMap<String, FetchedFile>,
     /// The largest number of files of a manifest that have no URL.
@@ -92,7 +96,7 @@ impl Bag<'_> {
     /// Opens a file of the bag; `None` if it is not there.
     fn open(&self, name: &str) -> Result<Option<OpenFile>, ReadError> {
         let file: Arc<str> = format!("{}/{name}", self.shown).into();
-        match input::open(&self.folder.file(name)) {
+        match input::open(&self.folder.file(name), self.budget) {
             Ok(input) => Ok(Some((file, LineReader::new(input)))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(ReadError::input(&file)(error)),

@@ -1,5 +1,4 @@
-//! Opens files for the readers: decompresses gzip and xz, and splits the text into lines. Both have size
-//! limits.
+//! Opens files for the readers: decompresses gzip and xz within a [`Budget`], and splits the text into lines.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -8,11 +7,12 @@ use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use urldb_files::RootFile;
 
+use crate::budget::Budget;
 use crate::controls::{TextReader, control_in};
 use crate::model::{Location, ReadError};
 
-/// The size limit of a decompressed file, in bytes.
-pub const MAX_UNPACKED: u64 = 4 << 30;
+/// The size limit of a decompressed capture, in bytes.
+pub(crate) const MAX_UNPACKED: u64 = 4 << 30;
 
 /// The limit of the memory that xz takes, in KiB: `xz -9` needs 64 MiB for what it may repeat, and little more.
 const MAX_XZ_MEMORY: u32 = 65 << 10;
@@ -23,22 +23,25 @@ pub const MAX_LINE: usize = 1 << 20;
 /// Opens a regular file, and decompresses it if it is gzip or xz.
 ///
 /// # Errors
-/// If the file is not a regular file or cannot be read. Reading fails beyond [`MAX_UNPACKED`].
-pub fn open(file: &RootFile) -> io::Result<Box<dyn BufRead>> {
-    unpacked(BufReader::new(file.open()?))
+/// If the file is not a regular file or cannot be read. Reading fails as that of [`unpacked`].
+pub fn open(file: &RootFile, budget: &Budget) -> io::Result<Box<dyn BufRead>> {
+    unpacked(BufReader::new(file.open()?), budget)
 }
 
 /// Decompresses `input` if it is gzip or xz.
 ///
 /// # Errors
-/// If `input` fails. Reading fails beyond [`MAX_UNPACKED`], and if xz needs more than 65 MiB.
-pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+/// If `input` fails. Reading fails once the budget is spent, and if xz needs more than 65 MiB.
+pub fn unpacked(
+    mut input: impl BufRead + 'static,
+    budget: &Budget,
+) -> io::Result<Box<dyn BufRead>> {
     let unpacked: Box<dyn Read> = match Packing::of(&mut input)? {
-        None => return Ok(Box::new(input)),
+        None => Box::new(input),
         Some(Packing::Gzip) => Box::new(MultiGzDecoder::new(input)),
         Some(Packing::Xz) => Box::new(XzReader::new_mem_limit(input, true, MAX_XZ_MEMORY)),
     };
-    let unpacked = LimitedReader::new(unpacked, MAX_UNPACKED);
+    let unpacked = budget.reader(unpacked);
     Ok(Box::new(BufReader::with_capacity(64 * 1024, unpacked)))
 }
 

@@ -8,6 +8,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`model`] | types that all formats share |
+//! | [`budget`] | the work that a command may spend on its lists |
 //! | [`input`] | decompression and splitting into lines, both with size limits |
 //! | [`digest`] | the spellings of digests |
 //! | [`ssd3`] | catalogues |
@@ -32,6 +33,7 @@ pub mod archive;
 pub mod bag;
 pub mod bazel_registry;
 pub mod brew_json;
+pub mod budget;
 pub mod conandata;
 mod controls;
 pub mod datapackage;

@@ -10,14 +10,18 @@ use std::sync::Arc;
 
 use url::{Origin, Url};
 
+use crate::budget::Budget;
 use crate::input::{InputLine, LimitedReader, LineReader};
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 
 /// The size limit of a file. Hosts take at most some thousand rules.
 const MAX_FILE: u64 = 16 << 20;
 
-/// Most steps to compare rules with the rules for many URLs before them: a second.
-const MOST_COMPARISONS: u64 = 20_000_000;
+/// Most rules with `*` or `:name` of a file. Hosts take some thousand rules.
+const MOST_PATTERNS: usize = 10_000;
+
+/// The units of work to compare a rule with another, or a byte of its path.
+const COMPARISON: u64 = 10;
 
 /// Domains of hosts, and the status of their rules that name none.
 const HOSTS: [(&str, u16); 3] = [
@@ -35,12 +39,13 @@ const HOSTS: [(&str, u16); 3] = [
 /// (`shadowed-rule`).
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if `base` is no URL, or to compare the rules takes too long; [`ReadError::Input`] if the file is
+/// [`ReadError::Malformed`] if `base` is no URL, or to compare the rules takes too much work; [`ReadError::Input`] if the file is
 /// larger than 16 MiB.
 pub fn read(
     input: impl BufRead,
     file: &Arc<str>,
     base: &str,
+    budget: &Budget,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let base = Url::parse(base).map_err(|error| ReadError::Malformed {
@@ -60,13 +65,17 @@ pub fn read(
     let mut lines = LineReader::new(BufReader::new(LimitedReader::new(input, MAX_FILE)));
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
         let location = Location::line(file, line.number);
-        if let Some(found) = site.line(&line, location.clone()) {
-            sink(found.into())?;
-        }
-        if site.comparisons > MOST_COMPARISONS {
+        let found = site.line(&line, location.clone());
+        let malformed = |message| ReadError::Malformed { location, message };
+        if site.patterns.len() > MOST_PATTERNS {
             let message =
-                "the file has too many rules with `*` or `:name` to compare them".to_owned();
-            return Err(ReadError::Malformed { location, message });
+                format!("the file has more than {MOST_PATTERNS} rules with `*` or `:name`");
+            return Err(malformed(message));
+        }
+        let spent = budget.spend(std::mem::take(&mut site.comparisons));
+        spent.map_err(|exhausted| malformed(exhausted.to_string()))?;
+        if let Some(found) = found {
+            sink(found.into())?;
         }
     }
     Ok(())
@@ -81,7 +90,7 @@ struct Site {
     known: HashSet<u64>,
     /// The rules for many URLs.
     patterns: Vec<PatternRule>,
-    /// The steps to compare rules with these: one for each, and the bytes of a path that begins as they do.
+    /// The work of comparing a rule with these.
     comparisons: u64,
 }
 
@@ -271,11 +280,11 @@ impl Site {
         let (path, origin) = (url.path(), url.origin());
         let mut doubt = None;
         for rule in &self.patterns {
-            self.comparisons += 1;
+            self.comparisons += COMPARISON;
             if !rule.is_near(path) || rule.origin != origin {
                 continue;
             }
-            self.comparisons += path.len() as u64;
+            self.comparisons += COMPARISON * path.len() as u64;
             match rule.answers(path, is_forced) {
                 Some(true) => {
                     let message = format!(

@@ -15,6 +15,7 @@ use quick_xml::events::Event;
 use urldb_canon::identify;
 use urldb_files::{Kind, Root, RootFile};
 
+use crate::budget::Budget;
 use crate::controls::{ControlCharacter, TextReader};
 use crate::input::{self, LimitedReader};
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
@@ -48,6 +49,7 @@ pub fn read(
     input: impl BufRead,
     folder: &Root,
     shown: &Arc<str>,
+    budget: &Budget,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let mut children = Vec::new();
@@ -67,15 +69,15 @@ pub fn read(
             continue;
         };
         if seen.insert(child.path()) {
-            read_child(&child, sink)?;
+            read_child(&child, budget, sink)?;
         }
     }
     Ok(())
 }
 
-fn read_child(file: &RootFile, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+fn read_child(file: &RootFile, budget: &Budget, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let shown: Arc<str> = file.to_string().into();
-    let input = input::open(file).map_err(ReadError::input(&shown))?;
+    let input = input::open(file, budget).map_err(ReadError::input(&shown))?;
     parse(input, &shown, &mut |kind, location, loc| {
         let found = match kind {
             LocTarget::Url => ListItem::new(location, loc).into(),

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::{Identity as Url, identify};
+use urldb_interchange::budget::Budget;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{Notice, ReadEvent};
 
@@ -137,6 +138,7 @@ fn read(
         index: &[],
         top: &common_folder(paths),
         root: None,
+        budget: &Budget::default(),
         stop: &Stop::new(),
     };
     formats::read(&args.files, &options, &context.directory, &mut |found| {

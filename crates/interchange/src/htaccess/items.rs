@@ -8,7 +8,7 @@ use super::flags::{NextRule, is_redirect};
 use super::pattern::{Captures, Pattern};
 use super::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
 use super::target::{Percent, Request, expand, is_absolute, is_accept_alone};
-use super::tree::{Answer, Lookup, RuleId, Tree, is_own_host};
+use super::tree::{Answer, LOOK_UP, Lookup, RuleId, Tree, is_own_host};
 use crate::escape::PATH;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
 
@@ -183,6 +183,12 @@ impl<'a> Items<'a> {
             .iter()
             .map(|text| self.outcome(folder, &promise, text, &accepts));
         let outcomes: Vec<Outcome> = outcomes.collect();
+        // Of a spent budget, the answers are not known.
+        let checked = self.tree.matcher.check();
+        checked.map_err(|exhausted| ReadError::Malformed {
+            location: location.clone(),
+            message: exhausted.to_string(),
+        })?;
         let is_unreachable = |it: &Outcome| matches!(it, Outcome::Unreachable(_));
         if promise.paths.is_exact() && outcomes.iter().all(is_unreachable) {
             let first = outcomes.into_iter().find_map(|it| match it {
@@ -387,6 +393,7 @@ impl<'a> Items<'a> {
     /// The values of `Accept` that are tried: those without which the rules of the folder cannot be told apart.
     fn accepts(&self, folder: &Folder, conditions: &[Condition]) -> Vec<String> {
         let rules = self.tree.in_force(&folder.path).rules;
+        self.tree.matcher.spend(LOOK_UP * rules.len() as u64);
         let mut all = rules.iter().flat_map(|(_, rule)| &rule.conditions);
         let mut accepts = vec![ANY.to_owned()];
         if !all.any(|it| is_accept_alone(&it.subject)) {

@@ -20,7 +20,9 @@ use std::sync::Arc;
 use urldb_canon::identify;
 
 use self::items::Items;
+use self::pattern::Matcher;
 use self::tree::Tree;
+use crate::budget::Budget;
 use crate::model::{Location, Notice, ReadError, Sink};
 
 mod flags;
@@ -43,6 +45,13 @@ pub struct HtaccessTree {
 }
 
 impl HtaccessTree {
+    /// A tree without files, whose rules are compared within a budget.
+    pub fn new(budget: &Budget) -> Self {
+        let mut tree = Self::default();
+        tree.tree.matcher = Matcher::new(budget);
+        tree
+    }
+
     /// Adds the file of a folder. `folder` is the path of the folder below the root of the tree, such as `ns/`; the
     /// root is empty.
     ///
@@ -71,7 +80,7 @@ impl HtaccessTree {
     /// Passes the redirects on. `base` is the URL of the root of the tree, with a final `/`.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// Those of the sink, and [`ReadError::Malformed`] with the line at which the budget is spent.
     pub fn read(mut self, base: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         for notice in self.notices {
             sink(notice.into())?;

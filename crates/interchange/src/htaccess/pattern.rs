@@ -1,13 +1,15 @@
 //! Patterns: the few texts that a pattern matches, and whether it matches a text. A pattern that Apache's library
 //! for regular expressions reads in another way than `regex` is not understood.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetItem, FlagsItemKind, LiteralKind};
 use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+
+use crate::budget::{Budget, Exhausted};
 
 /// Most texts that are promised for one pattern.
 const MOST_TEXTS: usize = 16;
@@ -24,35 +26,36 @@ const SIZE_LIMIT: usize = 16 << 10;
 /// Most patterns that are compiled at a time.
 const MOST_COMPILED: usize = 2000;
 
-/// Most matches for one tree: some seconds.
-const MOST_STEPS: u64 = 50_000_000;
+/// The units of work to search a text, and each of its bytes; to find captures too; and to compile a byte of a pattern.
+const SEARCH: u64 = 300;
+const SEARCHED_BYTE: u64 = 10;
+const CAPTURES: u64 = 1000;
+const COMPILED_BYTE: u64 = 2000;
 
 /// A regular expression of a rule or a condition.
 #[derive(Debug)]
 pub(super) struct Pattern {
     source: String,
     ignores_case: bool,
-    /// The length of the text behind `^` with which every match begins.
-    start: usize,
+    /// The text with which every match begins, at the begin of the searched text.
+    start: Vec<u8>,
 }
 
 impl Pattern {
     pub(super) fn new(source: &str, ignores_case: bool) -> Self {
+        let is_anchored = source.trim_start_matches('(').starts_with('^');
+        let hir = Some(source).filter(|_| is_anchored && !ignores_case);
+        let start = hir.and_then(parse).and_then(|hir| literal_start(&hir));
         Self {
             source: source.to_owned(),
             ignores_case,
-            start: if ignores_case {
-                0
-            } else {
-                literal_start(source)
-            },
+            start: start.unwrap_or_default(),
         }
     }
 
     /// Whether a text begins as every match does; a match may still fail.
     fn may_match(&self, text: &str) -> bool {
-        let start = self.source.get(1..=self.start).unwrap_or_default();
-        text.starts_with(start)
+        text.as_bytes().starts_with(&self.start)
     }
 
     /// The texts that the pattern matches from their begin to their end, with `.` read as itself, and letters as they
@@ -85,19 +88,20 @@ impl Pattern {
     }
 }
 
-/// The number of plain characters behind `^` that no other part of the pattern makes optional.
-fn literal_start(source: &str) -> usize {
-    let Some(rest) = source.strip_prefix('^') else {
-        return 0;
-    };
-    if source.contains('|') || source.contains("(?") {
-        return 0;
-    }
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_".contains(byte);
-    let plain = rest.bytes().take_while(|byte| is_plain(byte)).count();
-    match rest.as_bytes().get(plain) {
-        Some(b'?' | b'*' | b'+' | b'{') => plain.saturating_sub(1),
-        _ => plain,
+/// The text behind `^` with which every match begins.
+fn literal_start(hir: &Hir) -> Option<Vec<u8>> {
+    match hir.kind() {
+        HirKind::Capture(capture) => literal_start(&capture.sub),
+        HirKind::Concat(parts) => {
+            let (first, rest) = parts.split_first()?;
+            let literals = rest.iter().map_while(|part| match part.kind() {
+                HirKind::Literal(literal) => Some(&*literal.0),
+                _ => None,
+            });
+            let is_start = matches!(first.kind(), HirKind::Look(Look::Start));
+            is_start.then(|| literals.flatten().copied().collect())
+        }
+        _ => None,
     }
 }
 
@@ -143,50 +147,83 @@ impl Match {
     }
 }
 
-/// Matches patterns, within limits of memory and time.
+/// Matches patterns, within limits of memory and work.
 #[derive(Debug, Default)]
 pub(super) struct Matcher {
     /// By their source: the patterns that regard case, and those that ignore it.
     compiled: RefCell<[HashMap<String, Option<Regex>>; 2]>,
-    steps: Cell<u64>,
+    budget: Budget,
 }
 
 impl Matcher {
+    pub(super) fn new(budget: &Budget) -> Self {
+        Self {
+            compiled: RefCell::default(),
+            budget: budget.clone(),
+        }
+    }
+
     /// Searches the text for the pattern.
     pub(super) fn find(&self, pattern: &Pattern, text: &str) -> Match {
-        if !self.counts(1) {
-            return Match::Unknown;
-        }
-        if !pattern.may_match(text) {
-            return Match::No;
-        }
-        let mut compiled = self.compiled.borrow_mut();
-        let number: usize = compiled.iter().map(HashMap::len).sum();
-        let compiled = &mut compiled[usize::from(pattern.ignores_case)];
-        let is_compiled = compiled.contains_key(&pattern.source);
-        if !is_compiled && number == MOST_COMPILED {
-            return Match::Unknown;
-        }
-        if !is_compiled {
-            compiled.insert(pattern.source.clone(), compile(pattern));
-        }
-        let Some(Some(regex)) = compiled.get(&pattern.source) else {
-            return Match::Unknown;
-        };
         let text_of = |group: Option<regex::bytes::Match<'_>>| {
             let bytes = group.map_or(&b""[..], |it| it.as_bytes());
             String::from_utf8_lossy(bytes).into_owned()
         };
-        match regex.captures(text.as_bytes()) {
-            Some(found) => Match::Yes(found.iter().map(text_of).collect()),
-            None => Match::No,
+        let found = self.search(pattern, text, CAPTURES, None, |regex| {
+            let found = regex.captures(text.as_bytes());
+            found.map(|found| found.iter().map(text_of).collect())
+        });
+        match found {
+            None => Match::Unknown,
+            Some(None) => Match::No,
+            Some(Some(captures)) => Match::Yes(captures),
         }
     }
 
-    /// Counts steps; false beyond the limit.
-    pub(super) fn counts(&self, steps: u64) -> bool {
-        self.steps.set(self.steps.get().saturating_add(steps));
-        self.steps.get() <= MOST_STEPS
+    /// Whether the pattern matches, if that is known.
+    pub(super) fn is_match(&self, pattern: &Pattern, text: &str) -> Option<bool> {
+        let search = |regex: &Regex| regex.is_match(text.as_bytes());
+        self.search(pattern, text, SEARCH, false, search)
+    }
+
+    /// The result of a search, which is `no` if the text begins in another way; `None` if it is not known.
+    fn search<T>(
+        &self,
+        pattern: &Pattern,
+        text: &str,
+        units: u64,
+        no: T,
+        search: impl FnOnce(&Regex) -> T,
+    ) -> Option<T> {
+        if !self.spend(1) {
+            return None;
+        }
+        if !pattern.may_match(text) {
+            return Some(no);
+        }
+        let mut compiled = self.compiled.borrow_mut();
+        let number: usize = compiled.iter().map(HashMap::len).sum();
+        let compiled = &mut compiled[usize::from(pattern.ignores_case)];
+        if !compiled.contains_key(&pattern.source) {
+            let is_paid = self.spend(COMPILED_BYTE * pattern.source.len() as u64);
+            if number == MOST_COMPILED || !is_paid {
+                return None;
+            }
+            compiled.insert(pattern.source.clone(), compile(pattern));
+        }
+        let regex = compiled.get(&pattern.source)?.as_ref()?;
+        let is_paid = self.spend(units + SEARCHED_BYTE * text.len() as u64);
+        is_paid.then(|| search(regex))
+    }
+
+    /// Takes units from the budget; false if it is spent.
+    pub(super) fn spend(&self, units: u64) -> bool {
+        self.budget.spend(units).is_ok()
+    }
+
+    /// The error of a spent budget.
+    pub(super) fn check(&self) -> Result<(), Exhausted> {
+        self.budget.check()
     }
 
     /// Drops all compiled patterns.
@@ -509,16 +546,22 @@ mod tests {
     #[test]
     fn a_text_that_begins_otherwise_is_not_searched() {
         for (source, start) in [
-            ("^ab/c$", 4),
-            ("^ab?$", 1),
-            ("^ab{2}", 1),
-            ("^ab\\.c", 2),
-            ("^(ab)", 0),
-            ("^a|b$", 0),
-            ("ab", 0),
-            ("^a(?i)b", 0),
+            ("^ab/c$", "ab/c"),
+            ("^ab?$", "a"),
+            ("^ab{2}", "a"),
+            ("^ab\\.c", "ab.c"),
+            ("^(ab)", ""),
+            ("(^ab(c|d))", "ab"),
+            ("^ab(c|d)$", "ab"),
+            ("^a|b$", ""),
+            ("^a|^b", ""),
+            ("ab", ""),
+            ("^a(?i)b", "a"),
+            ("(?i)^ab", ""),
+            ("(?m)^ab", ""),
         ] {
-            assert_eq!(Pattern::new(source, false).start, start, "{source}");
+            let found = Pattern::new(source, false).start;
+            assert_eq!(String::from_utf8_lossy(&found), start, "{source}");
         }
         let matcher = Matcher::default();
         for (text, is_match) in [("a", true), ("ab", true), ("b", false), ("", false)] {
@@ -566,7 +609,8 @@ mod tests {
             let other = Pattern::new(source, false);
             assert_eq!(matcher.find(&other, "a"), Match::Unknown, "{source}");
         }
-        assert!(!matcher.counts(MOST_STEPS));
+        assert!(!matcher.spend(u64::MAX));
         assert_eq!(matcher.find(&pattern, "ab"), Match::Unknown);
+        assert_eq!(matcher.is_match(&pattern, "ab"), None);
     }
 }

@@ -10,6 +10,12 @@ use super::pattern::{Captures, Match, Matcher};
 use super::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
 use super::target::{Percent, Request, expand, is_absolute};
 
+/// The units of work to look at a rule on one way.
+const STEP: u64 = 500;
+
+/// The units of work to look up a rule of a path.
+pub(super) const LOOK_UP: u64 = 10;
+
 /// Most ways that are followed for one request.
 const MOST_WAYS: usize = 64;
 
@@ -125,9 +131,10 @@ impl Tree {
         let own = self.folders.get_key_value(&*as_folder);
         let around = own.map_or(below_root, |(folder, _)| folder);
         let rules = self.in_force(around);
+        self.matcher.spend(LOOK_UP * rules.rules.len() as u64);
         let below = below_root.strip_prefix(rules.path).unwrap_or(below_root);
         let may_match = |(number, (_, rule)): (usize, &(RuleId, &RewriteRule))| {
-            let found = self.matcher.find(&rule.pattern, below).is_match();
+            let found = self.matcher.is_match(&rule.pattern, below);
             let is_certain = found == Some(rule.is_negated);
             (!is_certain || rule.flags.is_chained).then_some(number)
         };
@@ -156,9 +163,7 @@ impl Tree {
         is_assumed: bool,
     ) -> (Option<bool>, Option<Captures>) {
         let paths = way.paths.iter();
-        let mut found: Vec<Match> = paths
-            .map(|path| self.matcher.find(&rule.pattern, path))
-            .collect();
+        let mut found: Vec<Match> = paths.map(|path| self.search(rule, path)).collect();
         let is_match = |it: &Match| it.is_match().map(|it| it != rule.is_negated);
         let first = found.first().and_then(is_match);
         let pattern = first.filter(|_| found.iter().all(|it| is_match(it) == first));
@@ -170,6 +175,19 @@ impl Tree {
             self.holds(&rule.conditions, request, captures.as_ref())
         };
         (both(pattern, conditions), captures)
+    }
+
+    /// Searches a path for the pattern of a rule. Captures that no text of the rule names are not found.
+    fn search(&self, rule: &RewriteRule, path: &str) -> Match {
+        let mut subjects = rule.conditions.iter().map(|it| &it.subject);
+        if rule.target.contains('$') || subjects.any(|it| it.contains('$')) {
+            return self.matcher.find(&rule.pattern, path);
+        }
+        match self.matcher.is_match(&rule.pattern, path) {
+            None => Match::Unknown,
+            Some(false) => Match::No,
+            Some(true) => Match::Yes(Captures::new()),
+        }
     }
 
     /// Whether the conditions hold: each of them, or one of those that `[OR]` joins.
@@ -192,12 +210,13 @@ impl Tree {
         request: &Request<'_>,
         captures: Option<&Captures>,
     ) -> Option<bool> {
+        self.matcher.spend(STEP);
         let has_capture = condition.subject.contains('$');
         let none = Captures::new();
         let captures = captures.or(Some(&none).filter(|_| !has_capture))?;
         let subject = expand(&condition.subject, request, captures, Percent::Capture)?;
         let holds = match &condition.test {
-            Test::Matches(pattern) => self.matcher.find(pattern, &subject).is_match()?,
+            Test::Matches(pattern) => self.matcher.is_match(pattern, &subject)?,
             Test::Equals(text) => subject == *text,
             Test::Other => return None,
         };
@@ -230,9 +249,9 @@ impl Tree {
     fn is_at(&self, paths: &Paths, path: &str) -> Option<bool> {
         match paths {
             Paths::Whole => Some(false),
-            Paths::Matching(pattern) => self.matcher.find(pattern, path).is_match(),
+            Paths::Matching(pattern) => self.matcher.is_match(pattern, path),
             Paths::Below(start) => {
-                if !self.matcher.counts(1) {
+                if !self.matcher.spend(LOOK_UP) {
                     return None;
                 }
                 let rest = path.strip_prefix(&**start);
@@ -317,6 +336,10 @@ impl Lookup<'_> {
         };
         let (mut ways, mut number) = (vec![start], 1);
         while let Some(mut way) = ways.pop() {
+            if !self.tree.matcher.spend(STEP) {
+                answers.insert(Answer::Unknown);
+                return;
+            }
             if way.redirect.is_none() {
                 way.at = self.next(way.at);
             }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use urldb_files::Root;
+use urldb_interchange::budget::Budget;
 use urldb_interchange::documents::{self, DocumentKind, DocumentOptions, lychee};
 use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::table::Columns;
@@ -56,13 +57,13 @@ fn formats() -> Vec<(&'static str, String, Box<Read>)> {
         ("dvc", "deps:\n- path: http://a.test/1\nouts:\n- md5: b1946ac92492d2347c6235b4d2611184\n  hash: md5\n  path: x\n".to_owned(), Box::new(|bytes, sink| dvc::read(bytes, &"f".into(), sink))),
         ("annex", format!("{{\"key\": \"SHA256-s6--{a}\", \"whereis\": [{{\"urls\": [\"http://a.test/1\"]}}]}}\n"), Box::new(|bytes, sink| annex::read(bytes, &"f".into(), sink))),
         ("obo-purl", "idspace: A\nbase_url: /obo/a\nbase_redirect: http://b.test/\n".to_owned(), Box::new(|bytes, sink| obo_purl::read(bytes, &"f".into(), None, sink))),
-        ("redirects", "# x\n/a /b 301\n/c http://d.test/ 302\n".to_owned(), Box::new(|bytes, sink| redirects::read(bytes, &"f".into(), BASE, sink))),
+        ("redirects", "# x\n/a /b 301\n/c http://d.test/ 302\n".to_owned(), Box::new(|bytes, sink| redirects::read(bytes, &"f".into(), BASE, &Budget::default(), sink))),
         ("htaccess", "# x\nRewriteEngine on\nRewriteRule ^a$ http://b.test/ [R=301,L]\nRedirect /c http://d.test/\n".to_owned(), Box::new(|bytes, sink| {
             let mut tree = HtaccessTree::default();
             tree.add(bytes, "", &"f".into())?;
             tree.read(BASE, sink)
         })),
-        ("sitemap", "<?xml version=\"1.0\"?>\n<urlset><url>\n<loc>http://a.test/1</loc></url></urlset>\n".to_owned(), Box::new(move |bytes, sink| sitemap::read(bytes, &folder(), &"f".into(), sink))),
+        ("sitemap", "<?xml version=\"1.0\"?>\n<urlset><url>\n<loc>http://a.test/1</loc></url></urlset>\n".to_owned(), Box::new(move |bytes, sink| sitemap::read(bytes, &folder(), &"f".into(), &Budget::default(), sink))),
         ("cdxj", "test,a)/1 20260101000000 {\"url\": \"http://a.test/1\", \"status\": \"200\", \"digest\": \"sha256:x\"}\n".to_owned(), Box::new(move |bytes, sink| archive::read_cdxj(bytes, &folder(), &"f".into(), sink))),
         ("lychee", "http://a.test/1 (x.md)\nhttp://a.test/2\n".to_owned(), Box::new(|bytes, sink| lychee::read(bytes, &"f".into(), sink))),
         ("Markdown", "# x\nhttp://a.test/1 [x](http://a.test/2)\n".to_owned(), document(DocumentKind::Markdown)),
@@ -141,7 +142,8 @@ fn a_bag_with_a_control_character_is_refused_at_its_line() {
         let text = fs::read_to_string(folder.path().join(name)).unwrap();
         write(name, &format!("{text}{}", text.replace('1', "2\u{7}")));
         let bag = Root::new(folder.path(), "the bag");
-        let (_, result) = Taken::with_result(|sink| bag::read(&bag, "bag", None, sink));
+        let (_, result) =
+            Taken::with_result(|sink| bag::read(&bag, "bag", None, &Budget::default(), sink));
         let error = result.unwrap_err().to_string();
         assert!(error.starts_with(&format!("bag/{name}:2: ")), "{error}");
     }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use urldb_format::Value;
+use urldb_interchange::budget::Budget;
 use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::{NoticeSeverity, ReadError};
 
@@ -412,6 +413,30 @@ fn a_large_tree_ends() {
 }
 
 /// A rule that a check can promise: its text, and its item.
+#[test]
+fn rules_that_take_too_much_work_are_refused_at_their_line() {
+    // Each rule may answer for the path of any other, for any type.
+    let rules = (0..300).map(|number| {
+        format!(
+            "RewriteCond %{{HTTP_ACCEPT}} a{number}.*b [OR]\n\
+             RewriteCond %{{HTTP_ACCEPT}} c{number}.*d [OR]\nRewriteCond %{{HTTP_ACCEPT}} e{number}.*f\n\
+             RewriteRule ^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p)$ http://t.test/{number} [R=303,L]\n"
+        )
+    });
+    let text = format!("RewriteEngine on\n{}", rules.collect::<String>());
+    let budget = Budget::of(50_000_000);
+    for (file, starts) in [("a", "a:"), ("b", "b:5:")] {
+        let mut tree = HtaccessTree::new(&budget);
+        tree.add(text.as_bytes(), "", &file.into()).unwrap();
+        let (_, result) = Taken::with_result(|sink| tree.read("http://a.test/", sink));
+        let error = result.unwrap_err().to_string();
+        assert!(
+            error.starts_with(starts) && error.contains("more work"),
+            "{error}"
+        );
+    }
+}
+
 fn simple_rule() -> impl Strategy<Value = (String, String)> {
     let parts = (
         "[a-z]{1,3}(/[a-z]{1,2})?",

@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use urldb_files::{Root, RootFile};
 use urldb_format::{Algorithm, Metadata, Record, Value};
+use urldb_interchange::budget::Budget;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     DomainRecord, NoticeSeverity, ReadError, bag, conandata, input, jsonl, list, sums, table,
@@ -321,7 +322,7 @@ fn a_bag_says_where_its_files_are_fetched_from() {
     )
     .unwrap();
     let bag = Root::new(folder.path(), "the bag");
-    let read = |base| Taken::of(|sink| bag::read(&bag, "bag", base, sink));
+    let read = |base| Taken::of(|sink| bag::read(&bag, "bag", base, &Budget::default(), sink));
     let taken = read(None);
     assert_eq!(taken.urls(), ["http://a.test/1", "http://a.test/2"]);
     assert_eq!(
@@ -346,7 +347,8 @@ fn a_bag_says_where_its_files_are_fetched_from() {
     );
     let empty = tempfile::tempdir().unwrap();
     let bag = Root::new(empty.path(), "the bag");
-    let (_, result) = Taken::with_result(|sink| bag::read(&bag, "bag", None, sink));
+    let (_, result) =
+        Taken::with_result(|sink| bag::read(&bag, "bag", None, &Budget::default(), sink));
     let error = result.unwrap_err().to_string();
     assert!(error.contains("SHA-256 manifest"), "{error}");
 }
@@ -370,7 +372,7 @@ fn a_bag_may_have_several_manifests_and_several_urls_of_a_file() {
         &format!("{sha512}  data/1\n{sha512}  data/2\n{sha512}  data/3\n"),
     );
     let bag = Root::new(folder.path(), "the bag");
-    let read = |base| Taken::of(|sink| bag::read(&bag, "bag", base, sink));
+    let read = |base| Taken::of(|sink| bag::read(&bag, "bag", base, &Budget::default(), sink));
     let taken = read(None);
     let facts = |taken: &Taken| {
         let facts = taken.items.iter().map(|item| {
@@ -417,13 +419,46 @@ fn what_is_gzip_is_unpacked() {
         encoder.finish().unwrap();
     }
     fs::write(&path, &packed).unwrap();
-    let open = || input::open(&RootFile::at(&path, "the folder"));
+    let open = || input::open(&RootFile::at(&path, "the folder"), &Budget::default());
     let taken = Taken::of(|sink| list::read(open().unwrap(), &"urls.gz".into(), sink));
     assert_eq!(taken.items.len(), 2);
     fs::write(&path, &packed[..packed.len() - 9]).unwrap();
     let (_, result) =
         Taken::with_result(|sink| list::read(open().unwrap(), &"urls.gz".into(), sink));
     assert!(matches!(result, Err(ReadError::Input { .. })));
+}
+
+#[test]
+fn a_command_reads_so_many_bytes_and_lines() {
+    let lines = b"\n".repeat(1 << 20);
+    let packed = gzip(&lines.repeat(17));
+    let read = |budget: &Budget| {
+        let input = input::unpacked(std::io::Cursor::new(packed.clone()), budget).unwrap();
+        let file = "SHA256SUMS.gz".into();
+        let (_, result) =
+            Taken::with_result(|sink| sums::read(input, &file, "http://a.test/", sink));
+        result.map_err(|error| error.to_string())
+    };
+    let error = read(&Budget::default()).unwrap_err();
+    assert!(
+        error.starts_with("cannot read SHA256SUMS.gz: ") && error.contains("sixteen million lines"),
+        "{error}"
+    );
+    // All files of a command share the budget.
+    let packed = gzip(&lines.repeat(9));
+    let budget = Budget::default();
+    let read = || {
+        let input = input::unpacked(std::io::Cursor::new(packed.clone()), &budget).unwrap();
+        Taken::with_result(|sink| list::read(input, &"urls.gz".into(), sink)).1
+    };
+    assert!(read().is_ok());
+    assert!(matches!(read(), Err(ReadError::Input { .. })));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(vec![], Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// Lists in xz, from Python's `lzma`: the first has SHA-256 as its check, the third and the fourth may repeat what was
@@ -436,7 +471,7 @@ const XZ: [&str; 4] = [
 ];
 
 fn unpacked_list(bytes: Vec<u8>) -> (Taken, Result<(), ReadError>) {
-    let input = input::unpacked(std::io::Cursor::new(bytes)).unwrap();
+    let input = input::unpacked(std::io::Cursor::new(bytes), &Budget::default()).unwrap();
     Taken::with_result(|sink| list::read(input, &"urls.xz".into(), sink))
 }
 

@@ -1,6 +1,7 @@
 //! Rules of redirects: what each promises, and what is left out.
 
 use proptest::prelude::*;
+use urldb_interchange::budget::Budget;
 use urldb_interchange::{NoticeSeverity, ReadEvent, Sink, obo_purl, redirects};
 
 use crate::common::Taken;
@@ -24,7 +25,15 @@ fn obo(text: &str, base: Option<&str>) -> Taken {
 }
 
 fn rules(text: &str, base: &str) -> Taken {
-    Taken::of(|sink| redirects::read(text.as_bytes(), &"_redirects".into(), base, sink))
+    Taken::of(|sink| {
+        redirects::read(
+            text.as_bytes(),
+            &"_redirects".into(),
+            base,
+            &Budget::default(),
+            sink,
+        )
+    })
 }
 
 const OBI: &str = "\
@@ -247,14 +256,33 @@ fn a_rule_behind_one_for_many_urls_is_no_promise() {
 
 #[test]
 fn many_rules_for_many_urls_are_refused() {
-    let many = (0..2000).map(|number| format!("/s/:a/{number} /x\n"));
-    let behind = (0..2000).map(|number| format!("/s/b/c{number} /x\n"));
-    let text: String = many.chain(behind).collect();
-    let (_, result) = Taken::with_result(|sink| {
-        redirects::read(text.as_bytes(), &"r".into(), "http://a.test/", sink)
-    });
-    let error = result.unwrap_err().to_string();
-    assert!(error.contains("too many rules"), "{error}");
+    let read = |text: &str| {
+        let file = "r".into();
+        let (_, result) = Taken::with_result(|sink| {
+            redirects::read(
+                text.as_bytes(),
+                &file,
+                "http://a.test/",
+                &Budget::of(100_000_000),
+                sink,
+            )
+        });
+        result.unwrap_err().to_string()
+    };
+    let many = |rules: usize| (0..rules).map(|number| format!("/s/:a/{number} /x\n"));
+    let text: String = many(10_001).collect();
+    let error = read(&text);
+    assert!(
+        error.starts_with("r:10001: the file has more than 10000 rules"),
+        "{error}"
+    );
+    let name = "b".repeat(1000);
+    let behind = (0..2000).map(|number| format!("/s/{name}/c{number} /x\n"));
+    let error = read(&many(2000).chain(behind).collect::<String>());
+    assert!(
+        error.starts_with("r:2") && error.contains("more work than urldb spends"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -277,8 +305,15 @@ fn a_known_host_has_a_status_of_its_own() {
 
 #[test]
 fn a_base_without_a_host_is_an_error() {
-    let read =
-        |sink: &mut Sink<'_>| redirects::read(&b"/a /b\n"[..], &"r".into(), "https://", sink);
+    let read = |sink: &mut Sink<'_>| {
+        redirects::read(
+            &b"/a /b\n"[..],
+            &"r".into(),
+            "https://",
+            &Budget::default(),
+            sink,
+        )
+    };
     let (_, result) = Taken::with_result(read);
     let error = result.unwrap_err().to_string();
     assert!(
@@ -321,6 +356,6 @@ proptest! {
             Ok(())
         };
         let _ = obo_purl::read(text.as_bytes(), &file, None, sink);
-        let _ = redirects::read(text.as_bytes(), &file, "http://a.test/", sink);
+        let _ = redirects::read(text.as_bytes(), &file, "http://a.test/", &Budget::default(), sink);
     }
 }

@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use urldb_files::Root;
+use urldb_interchange::budget::Budget;
 use urldb_interchange::{input, sitemap};
 
 use crate::common::Taken;
@@ -29,8 +30,8 @@ fn urlset(locs: &[&str]) -> String {
 /// What is found in a sitemap of the folder.
 fn read(folder: &Path, name: &str) -> Taken {
     let root = Root::new(folder, "the folder");
-    let input = input::open(&root.file(name)).unwrap();
-    Taken::of(|sink| sitemap::read(input, &root, &name.into(), sink))
+    let input = input::open(&root.file(name), &Budget::default()).unwrap();
+    Taken::of(|sink| sitemap::read(input, &root, &name.into(), &Budget::default(), sink))
 }
 
 /// What is found, or the message of the error.
@@ -175,8 +176,10 @@ fn an_index_leads_to_no_sitemap_behind_a_link_out_of_the_folder() {
     let read = |loc| {
         fs::write(at("index.xml"), document("sitemapindex", "sitemap", &[loc])).unwrap();
         let root = Root::new(folder.path(), "the folder");
-        let input = input::open(&root.file("index.xml")).unwrap();
-        Taken::with_result(|sink| sitemap::read(input, &root, &"index.xml".into(), sink))
+        let input = input::open(&root.file("index.xml"), &Budget::default()).unwrap();
+        Taken::with_result(|sink| {
+            sitemap::read(input, &root, &"index.xml".into(), &Budget::default(), sink)
+        })
     };
     for (loc, link) in [
         ("https://a.test/file.xml", "file.xml"),

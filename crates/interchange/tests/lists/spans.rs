@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use urldb_format::{Algorithm, Digest, Mapping, Value};
+use urldb_interchange::budget::Budget;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
     ListItem, bazel_registry, conandata, datapackage, digest, dvc, jsonld, metalink, obo_purl,
@@ -251,7 +252,7 @@ proptest! {
             }
         });
         let text = format!("\u{feff}{}", lines.collect::<String>());
-        let read = |bytes: &[u8]| Taken::of(|sink| redirects::read(bytes, &"_redirects".into(), "http://a.test/", sink));
+        let read = |bytes: &[u8]| Taken::of(|sink| redirects::read(bytes, &"_redirects".into(), "http://a.test/", &Budget::default(), sink));
         check(&text, keys, &read)?;
     }
 

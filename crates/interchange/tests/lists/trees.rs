@@ -6,6 +6,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use urldb_format::{Algorithm, Value};
+use urldb_interchange::budget::Budget;
 use urldb_interchange::htaccess::HtaccessTree;
 use urldb_interchange::table::Columns;
 use urldb_interchange::{
@@ -553,7 +554,13 @@ fn redirects_of_sites() {
             "redirects"
         };
         compare(format, &files, &|bytes, path, sink| {
-            redirects::read(bytes, &path.display().to_string().into(), base, sink)
+            redirects::read(
+                bytes,
+                &path.display().to_string().into(),
+                base,
+                &Budget::default(),
+                sink,
+            )
         });
     }
 }
