@@ -69,7 +69,9 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
             issuer: "CN=Our Authority".into(),
             not_before: NOW - (90 * 24).hours(),
             not_after: NOW + hours.hours(),
+            is_authority: false,
         }),
+        authority: None,
     }
 }
 

@@ -295,6 +295,11 @@ pub(super) fn certificate_mapping(certificate: &CertificateDates) -> Mapping {
     );
     put_time(&mut mapping, "not-after", Some(certificate.not_after));
     put_time(&mut mapping, "not-before", Some(certificate.not_before));
+    put(
+        &mut mapping,
+        "of-authority",
+        certificate.authority.as_deref(),
+    );
     mapping
 }
 
@@ -303,6 +308,7 @@ pub(super) fn certificate(mapping: &Mapping) -> anyhow::Result<CertificateDates>
         not_before: timestamp(mapping, "not-before")?,
         not_after: timestamp(mapping, "not-after")?,
         issuer: Shown::new(&text(mapping, "issuer").unwrap_or_default(), Shown::LONGEST),
+        authority: text(mapping, "of-authority").map(|name| Shown::new(&name, Shown::LONGEST)),
     })
 }
 

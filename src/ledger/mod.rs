@@ -672,6 +672,7 @@ mod tests {
                 not_before: time("2026-11-20"),
                 not_after: time("2027-02-18"),
                 issuer: Shown::new("R3", 10),
+                authority: None,
             };
             let (folder, captures) = two_files();
             fs::write(

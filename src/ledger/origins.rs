@@ -112,6 +112,7 @@ impl KnownOrigin {
                 issuer: text(it, "issuer").unwrap_or_default(),
                 not_before: timestamp(it, "not-before")?,
                 not_after: timestamp(it, "not-after")?,
+                is_authority: false,
             })
         });
         let addresses = match mapping.get("addresses") {
@@ -218,6 +219,7 @@ mod tests {
                 issuer,
                 not_before,
                 not_after,
+                is_authority: false,
             });
         (
             any_time(),
@@ -261,6 +263,7 @@ mod tests {
                 issuer: "CN=R11".to_owned(),
                 not_before: Timestamp::UNIX_EPOCH,
                 not_after: Timestamp::UNIX_EPOCH,
+                is_authority: false,
             };
             let known = KnownOrigin {
                 since: Timestamp::UNIX_EPOCH,

@@ -115,7 +115,11 @@ pub(super) fn certificate_ends(host: &HostCertificates, dates: &CertificateDates
         "" => String::new(),
         issuer => format!("; its issuer is {issuer}"),
     };
-    let message = format!("the certificate of {} ends at {end}{issuer}", host.host);
+    let certificate = match &dates.authority {
+        Some(name) => format!("intermediate certificate {name}"),
+        None => "certificate".to_owned(),
+    };
+    let message = format!("the {certificate} of {} ends at {end}{issuer}", host.host);
     let (line, url) = &host.first;
     Finding {
         categories: host.categories.iter().cloned().collect(),

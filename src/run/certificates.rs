@@ -72,7 +72,8 @@ impl Certificates {
             .map(|host| host.valid.keys().cloned().collect());
         let is_kept = |host: &HostCertificates| {
             let is_told = self.told.contains_key(&host.host);
-            is_told || host.needs_http2 > 0 || host.ending(self.started, self.warning).is_some()
+            let is_limited = host.needs_http2 > 0 || host.unsupported_tls > 0;
+            is_told || is_limited || host.ending(self.started, self.warning).is_some()
         };
         self.seen.extend(hosts.into_values().filter(is_kept));
         own

@@ -43,7 +43,9 @@ impl PlannedUrls {
             notice.is_some_and(|notice| {
                 matches!(
                     notice.kind,
-                    NoticeKind::CertificateEnds | NoticeKind::NeedsHttp2
+                    NoticeKind::CertificateEnds
+                        | NoticeKind::NeedsHttp2
+                        | NoticeKind::UnsupportedTls
                 )
             })
         });

@@ -368,6 +368,7 @@ mod tests {
                 sent: Sent::default(),
                 version: Cow::Borrowed("HTTP/1.1"),
                 protocols: vec![],
+                authority: None,
                 origin: urldb_verdict::Origin::default(),
                 status: 200,
                 reason_phrase: String::new(),

@@ -250,10 +250,10 @@ fn promise_text(promise: &Promise) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether the host answered, if only that it does not speak HTTP/1.1.
+/// Whether the host answered, if only that it needs what urldb lacks.
 fn is_answered(seen: &Observation) -> bool {
     let failure = seen.failure.as_ref().map(|failure| failure.kind);
-    !seen.hops.is_empty() || failure == Some(FailureKind::NeedsHttp2)
+    !seen.hops.is_empty() || failure.is_some_and(FailureKind::is_unsupported)
 }
 
 pub(super) fn key_of_job(job: &Job) -> MemberKey {

@@ -1,4 +1,5 @@
-//! A host that speaks only HTTP/2: its URLs are not checked, and people are told once.
+//! Hosts that need what urldb lacks, such as HTTP/2: their URLs are not checked, and people are told once. And the
+//! certificates of authorities between a host and the trusted one.
 
 use crate::certificates::{Authority, Kind};
 use crate::sandbox::{Sandbox, assert_has};
@@ -70,6 +71,96 @@ fn a_host_that_speaks_only_http2_is_told_once() {
     sandbox
         .ok("run")
         .says("secure.test has no URL over https any more");
+    assert_eq!(sandbox.take_mails().len(), 1);
+}
+
+/// A server over TLS with such a certificate.
+fn showing(authority: &Authority, kind: Kind) -> Server {
+    Server::tls(authority.server(&[kind], "secure.test"), |_| {
+        Reply::ok("first")
+    })
+}
+
+fn https_record() -> String {
+    let record = promises(&[("/a", "first"), ("/b", "first")]);
+    record.replacen("---\n", "---\nhttp: false\nhttps: true\n", 1)
+}
+
+#[test]
+fn a_host_that_needs_other_tls_is_told_once() {
+    let authority = Authority::new();
+    let (newer, usual) = (
+        showing(&authority, Kind::Unsupported),
+        showing(&authority, Kind::Good),
+    );
+    let sandbox = Sandbox::new("");
+    let write = |server: &Server| sandbox.write("urldb.toml", config(&authority, server));
+    sandbox.write(FILE, https_record());
+
+    write(&newer);
+    let need = "needs ECDSA with SHA-512, which urldb does not support";
+    sandbox
+        .exits(3, "check")
+        .says(&["needs TLS that urldb does not support", need]);
+    sandbox
+        .exits(3, "run")
+        .says(&["warning[unsupported-tls]: secure.test", "(2 of 2 URLs)"]);
+    let mails = sandbox.take_mails();
+    assert_eq!(mails.len(), 1);
+    assert_has(mails[0].header("Subject"), "secure.test: unsupported TLS");
+    assert_has(&mails[0].text.replace('\n', " "), need);
+    let pages = sandbox.files("site/incidents", ".html");
+    let page = std::fs::read_to_string(&pages[0]).unwrap();
+    assert_has(&page, &format!("{need} (2 of 2 URLs)"));
+    sandbox.exits(3, "run");
+    assert!(sandbox.take_mails().is_empty());
+
+    write(&usual);
+    sandbox
+        .ok("run")
+        .says("secure.test accepts TLS as urldb supports it again");
+    assert_eq!(sandbox.take_mails().len(), 1);
+}
+
+#[test]
+fn an_expired_intermediate_certificate_is_named() {
+    let authority = Authority::new();
+    let sandbox = Sandbox::new("");
+    let server = showing(&authority, Kind::ExpiredDeputy);
+    sandbox.write("urldb.toml", config(&authority, &server));
+    sandbox.write(FILE, https_record());
+    sandbox.exits(3, "run");
+    let said = sandbox.exits(1, "run").out;
+    let mails = sandbox.take_mails();
+    for text in [&said, &mails[0].text] {
+        assert_has(text, "has an expired intermediate certificate");
+        assert_has(text, "2020-01-01");
+        assert_has(text, "The deputy");
+        assert!(!text.contains("ca-file"), "{text}");
+    }
+}
+
+#[test]
+fn people_are_warned_before_an_intermediate_certificate_ends() {
+    let authority = Authority::new();
+    let sandbox = Sandbox::new("");
+    let server = showing(&authority, Kind::OfDeputy);
+    sandbox.write("urldb.toml", config(&authority, &server));
+    sandbox.write(FILE, https_record());
+    sandbox.urldb_at("2899-12-01T06:00:00Z", "run").code(0);
+    assert!(sandbox.take_mails().is_empty());
+    sandbox
+        .urldb_at("2899-12-25T06:00:00Z", "run")
+        .code(0)
+        .says("has an intermediate certificate that ends in less than 14 days");
+    let mails = sandbox.take_mails();
+    assert_eq!(mails.len(), 1);
+    assert_has(&mails[0].text, "The deputy");
+    // Its end was announced, and is believed at once.
+    sandbox
+        .urldb_at("2900-01-02T06:00:00Z", "run")
+        .code(1)
+        .says("has an expired intermediate certificate");
     assert_eq!(sandbox.take_mails().len(), 1);
 }
 

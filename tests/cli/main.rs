@@ -55,7 +55,7 @@
 //! - `untrusted`: a pull request of a stranger.
 //! - `accept`: promises made anew.
 //! - `explaining`: what the code of a finding means.
-//! - `http2`: a host that speaks only HTTP/2, over several runs.
+//! - `http2`: hosts that need what urldb lacks, over several runs; intermediate certificates.
 //! - `hostile`: hostile records and servers, against every output of every command.
 //! - `sync`, `documents`: lists that the database follows, and documents as lists.
 //! - `doctor`: what is set up, and the commands that mend the rest.

@@ -36,8 +36,7 @@ use urldb_text::secret_variable;
 use urldb_tls::Trust;
 use urldb_verdict::{Failure, FailureKind};
 
-use crate::certificate::with_certificate;
-use crate::connection::{ClientProxy, Connector};
+use crate::connection::{ClientProxy, Connector, RecentAddresses};
 use crate::failure::failure_of;
 use crate::options::{HostOptions, NetworkOptions};
 use crate::policy::{AddressPolicy, ForbiddenAddress};
@@ -57,6 +56,7 @@ const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Connectors {
     tls: Arc<ClientConfig>,
+    trust: Trust,
     lookup: Arc<dyn Lookup>,
     policy: Arc<AddressPolicy>,
     mappings: Arc<Mappings>,
@@ -88,6 +88,9 @@ type HttpClient = Client<Connector, String>;
 pub(crate) struct ConnectionPool {
     /// Clients that reuse connections, by the target host of a mapping.
     clients: Mutex<HashMap<Option<String>, HttpClient>>,
+    recent: RecentAddresses,
+    /// Whether new connections go to other addresses of the host than the last ones.
+    avoids_recent: bool,
 }
 
 /// A complete request, before mappings apply.
@@ -118,10 +121,10 @@ impl Connectors {
             Some(path) => trust(path)?,
             None => Trust::new(None).map_err(SetupError::Trust)?,
         };
-        let trust = trust.on_rejection(with_certificate);
         Ok(Self {
             idle_timeout: idle_timeout.min(MAX_IDLE_TIMEOUT),
-            tls: Arc::new(tls(network, trust)?),
+            tls: Arc::new(tls(network, trust.clone())?),
+            trust,
             lookup,
             policy: Arc::new(AddressPolicy::new(&network.allow)),
             mappings: Arc::new(by_host(&network.map)),
@@ -144,9 +147,12 @@ impl Connectors {
         let lookup = Arc::clone(&self.lookup);
         Connector {
             tls: Arc::clone(&self.tls),
+            trust: self.trust.clone(),
             resolver: Resolver { lookup, target },
             proxy,
             timeout,
+            recent: RecentAddresses::default(),
+            avoids_recent: false,
         }
     }
 }
@@ -269,6 +275,16 @@ struct Route<'a> {
 }
 
 impl ConnectionPool {
+    /// A pool without connections to the same host. Its connections go to other addresses than the last ones, if the
+    /// host has several: the server at one address may be silent, or reset connections.
+    pub(crate) fn fresh(&self) -> Self {
+        Self {
+            clients: Mutex::default(),
+            recent: self.recent.clone(),
+            avoids_recent: true,
+        }
+    }
+
     /// The client for a route. A client is set up with the first request.
     fn client(&self, route: &Route<'_>, idle_timeout: Duration) -> HttpClient {
         let clients = self.clients.lock();
@@ -282,7 +298,11 @@ impl ConnectionPool {
                     .pool_idle_timeout(idle_timeout)
                     .http1_title_case_headers(true)
                     .http1_max_headers(MAX_HEADERS)
-                    .build(route.connector.clone());
+                    .build(Connector {
+                        recent: self.recent.clone(),
+                        avoids_recent: self.avoids_recent,
+                        ..route.connector.clone()
+                    });
                 new.insert(client).clone()
             }
         }

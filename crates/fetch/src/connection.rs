@@ -6,7 +6,7 @@ use std::future::{Ready, ready};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::vec;
@@ -19,24 +19,59 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::{self, Connected, HttpConnector};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ProtocolVersion};
+use rustls::{AlertDescription, ClientConfig, ProtocolVersion};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
+use urldb_tls::Trust;
 use urldb_verdict::{Certificate, Failure, Origin};
 
-use crate::certificate::read_certificate;
+use crate::certificate::{certificate_of, read_certificate};
+use crate::hello;
 use crate::resolve::{ResolveError, Resolver};
 use crate::tunnel;
+
+/// Most addresses of a host that are remembered.
+const MOST_RECENT: usize = 16;
 
 /// Makes the connections of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     pub(crate) tls: Arc<ClientConfig>,
+    pub(crate) trust: Trust,
     pub(crate) resolver: Resolver,
     pub(crate) proxy: Option<Arc<ClientProxy>>,
     /// The time limit of a connection, TLS included.
     pub(crate) timeout: Duration,
+    /// The addresses of the last connections to the host.
+    pub(crate) recent: RecentAddresses,
+    /// Whether addresses of earlier connections come last.
+    pub(crate) avoids_recent: bool,
+}
+
+/// The addresses of the last connections to one host, the latest last.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecentAddresses(Arc<Mutex<Vec<IpAddr>>>);
+
+impl RecentAddresses {
+    fn add(&self, address: IpAddr) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|it| *it != address);
+        known.push(address);
+        if known.len() > MOST_RECENT {
+            known.remove(0);
+        }
+    }
+
+    /// Puts the addresses of connections last, the latest of them at the end.
+    fn put_last(&self, addresses: &mut [SocketAddr]) {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        addresses.sort_by_key(|it| {
+            let position = known.iter().position(|known| *known == it.ip());
+            position.map_or(0, |position| position + 1)
+        });
+    }
 }
 
 /// The proxy as connections use it.
@@ -54,6 +89,8 @@ pub(crate) struct ConnectionFacts {
     pub(crate) origin: Origin,
     /// The certificate of the server itself.
     pub(crate) certificate: Option<Certificate>,
+    /// The certificate of an authority that ends before it.
+    pub(crate) authority: Option<Certificate>,
     pub(crate) tls: Option<ProtocolVersion>,
 }
 
@@ -68,6 +105,11 @@ pub(crate) enum ConnectError {
     Tunnel(Failure),
     #[error("no TLS")]
     Tls(#[source] io::Error),
+    #[error("no TLS that urldb supports")]
+    UnsupportedTls {
+        /// The algorithm that the server needs.
+        needed: String,
+    },
     #[error("no connection in time")]
     Timeout,
 }
@@ -76,7 +118,7 @@ impl Connector {
     async fn connect(&self, uri: &Uri) -> Result<Connection, ConnectError> {
         let is_tls = uri.scheme() == Some(&Scheme::HTTPS);
         let proxy = self.proxy.as_deref();
-        let (mut tcp, addresses) = self.connect_to(proxy.map_or(uri, |it| &it.address)).await?;
+        let (tcp, addresses) = self.stream_to(uri, is_tls).await?;
         let mut facts = ConnectionFacts {
             address: tcp.peer_addr().ok().filter(|_| proxy.is_none()),
             ..ConnectionFacts::default()
@@ -86,25 +128,50 @@ impl Connector {
             let stream: Box<dyn Stream> = Box::new(TokioIo::new(tcp));
             return Ok(Connection::new(stream, facts, proxy.is_some()));
         }
-        if let Some(proxy) = proxy {
-            let opened = tunnel::open(&mut tcp, uri, proxy.authorization.as_ref()).await;
-            opened.map_err(ConnectError::Tunnel)?;
-        }
         let name = server_name(uri).map_err(ConnectError::Tls)?;
         let tls = TlsConnector::from(Arc::clone(&self.tls));
-        let tls = tls.connect(name, tcp).await.map_err(ConnectError::Tls)?;
+        let tls = tls.connect(name.clone(), tcp).await;
+        let tls = tls.map_err(ConnectError::Tls)?;
         let (_, session) = tls.get_ref();
         let chain = session.peer_certificates().unwrap_or_default();
         facts.tls = session.protocol_version();
         facts.certificate = chain.first().and_then(|own| read_certificate(own));
+        let authority = self.trust.first_to_end(chain, &name);
+        facts.authority = authority.and_then(|it| certificate_of(it, false));
         facts.origin.certificates = Some(chain.iter().map(|it| it.to_vec()).collect());
         Ok(Connection::new(Box::new(TokioIo::new(tls)), facts, false))
+    }
+
+    /// The bytes to and from the server of a URL, through a tunnel where TLS meets a proxy, and the addresses of its name.
+    async fn stream_to(
+        &self,
+        uri: &Uri,
+        is_tls: bool,
+    ) -> Result<(TcpStream, Vec<IpAddr>), ConnectError> {
+        let Some(proxy) = self.proxy.as_deref() else {
+            return self.connect_to(uri).await;
+        };
+        let (mut tcp, addresses) = self.connect_to(&proxy.address).await?;
+        if is_tls {
+            let opened = tunnel::open(&mut tcp, uri, proxy.authorization.as_ref()).await;
+            opened.map_err(ConnectError::Tunnel)?;
+        }
+        Ok((tcp, addresses))
+    }
+
+    /// The algorithm that the server needs and our library lacks, if this is why it refuses TLS.
+    async fn missing_algorithm(&self, uri: &Uri) -> Option<String> {
+        let connect = async || Ok::<_, ConnectError>(self.stream_to(uri, true).await?.0);
+        hello::missing_algorithm(uri.host().unwrap_or_default(), connect).await
     }
 
     /// A connection to the host of a URL, and the addresses of its name.
     async fn connect_to(&self, uri: &Uri) -> Result<(TcpStream, Vec<IpAddr>), ConnectError> {
         let host = uri.host().unwrap_or_default();
-        let found = self.resolver.resolve(host).await?;
+        let mut found = self.resolver.resolve(host).await?;
+        if self.avoids_recent {
+            self.recent.put_last(&mut found.permitted);
+        }
         let mut tcp = HttpConnector::new_with_resolver(Found(found.permitted));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -112,7 +179,27 @@ impl Connector {
         tcp.set_connect_timeout(Some(self.timeout));
         let stream = tcp.call(uri.clone()).await;
         let stream = stream.map_err(|error| ConnectError::Tcp(error.into()))?;
-        Ok((stream.into_inner(), found.all))
+        let stream = stream.into_inner();
+        if let Ok(address) = stream.peer_addr() {
+            self.recent.add(address.ip());
+        }
+        Ok((stream, found.all))
+    }
+}
+
+/// Whether a server refused our greeting of TLS: by the alert about algorithms, or without a word.
+fn may_lack_an_algorithm(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|it| it.downcast_ref());
+    match inner {
+        Some(rustls::Error::AlertReceived(alert)) => matches!(
+            alert,
+            AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity
+        ),
+        Some(_) => false,
+        None => matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
+        ),
     }
 }
 
@@ -134,9 +221,19 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connector = self.clone();
         Box::pin(async move {
-            let connection = connector.connect(&uri);
-            let connection = tokio::time::timeout(connector.timeout, connection).await;
-            connection.unwrap_or(Err(ConnectError::Timeout))
+            let limit = connector.timeout;
+            let connection = timeout(limit, connector.connect(&uri)).await;
+            let connection = connection.unwrap_or(Err(ConnectError::Timeout));
+            match connection {
+                Err(ConnectError::Tls(error)) if may_lack_an_algorithm(&error) => {
+                    let missing = timeout(limit, connector.missing_algorithm(&uri)).await;
+                    Err(match missing.ok().flatten() {
+                        Some(needed) => ConnectError::UnsupportedTls { needed },
+                        None => ConnectError::Tls(error),
+                    })
+                }
+                connection => connection,
+            }
         })
     }
 }

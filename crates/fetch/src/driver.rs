@@ -14,10 +14,10 @@ use crate::client::ConnectionPool;
 use crate::exchange::Permit;
 use crate::limited::limited;
 use crate::limits::Limits;
-use crate::pace::{Fate, TurnEnd};
 use crate::pending::{DecideFn, HostTurn, PendingJob, Rule};
 use crate::queue::{HostId, Queue};
 use crate::request::{RequestResult, send_request};
+use crate::second_pass::{Fate, TurnEnd};
 use crate::slots::SLOT_WAIT;
 use crate::sources::Sources;
 use crate::stop::deadline_in;
@@ -259,7 +259,8 @@ where
         match end {
             TurnEnd::Answered => self.queue.pace(host).answered(|| job.control()),
             TurnEnd::Refused(refusal) => {
-                let is_slower = self.queue.pace(host).refused(refusal, now);
+                let pace = self.queue.pace(host);
+                let is_slower = pace.refused(refusal, now, || job.control());
                 if is_slower && job.job.request.is_safe() && self.ended.is_none() {
                     return self.set_aside(host, job);
                 }

@@ -97,6 +97,7 @@ impl Exchange<'_> {
             at: sent_at,
             address: connection.address,
             certificate: connection.certificate.clone(),
+            authority: connection.authority.clone(),
             origin: connection.origin.clone(),
             sent,
             version: version(&response).into(),
@@ -238,7 +239,7 @@ impl Exchange<'_> {
         let HostSettings {
             options, clients, ..
         } = self.settings;
-        let new_pool = ConnectionPool::default();
+        let new_pool = self.permit.pool.fresh();
         let pool = if is_new {
             &new_pool
         } else {

@@ -5,10 +5,11 @@
 use std::error::Error;
 use std::io;
 
-use rustls::{AlertDescription, CertificateError};
+use rustls::AlertDescription;
+use urldb_tls::{Fault, FaultKind};
 use urldb_verdict::{Certificate, Failure, FailureKind};
 
-use crate::certificate::RejectedCertificate;
+use crate::certificate::faulty_certificate;
 use crate::connection::ConnectError;
 use crate::open_files;
 use crate::options::HostOptions;
@@ -23,8 +24,16 @@ const HEAD_TOO_LARGE: &str = "message head is too large";
 /// hold secrets.
 pub(crate) fn failure_of(error: &(dyn Error + 'static), options: &HostOptions) -> Failure {
     let chain = chain(error);
-    if let Some(ConnectError::Tunnel(failure)) = find(&chain) {
-        return failure.clone();
+    match find(&chain) {
+        Some(ConnectError::Tunnel(failure)) => return failure.clone(),
+        Some(ConnectError::UnsupportedTls { needed }) => {
+            return Failure {
+                kind: FailureKind::UnsupportedTls,
+                detail: format!("needs {needed}, which urldb does not support"),
+                certificate: None,
+            };
+        }
+        _ => {}
     }
     Failure {
         kind: kind(&chain),
@@ -33,10 +42,13 @@ pub(crate) fn failure_of(error: &(dyn Error + 'static), options: &HostOptions) -
     }
 }
 
-/// The certificate that the verifier rejected, if that is the failure.
+/// The certificate that was rejected, if that is the failure.
 fn rejected_certificate(chain: &[&(dyn Error + 'static)]) -> Option<Certificate> {
-    let rejected = find::<rustls::Error>(chain).and_then(RejectedCertificate::within)?;
-    Some(rejected.certificate.clone())
+    faulty_certificate(fault(chain)?)
+}
+
+fn fault<'a>(chain: &[&'a (dyn Error + 'static)]) -> Option<&'a Fault> {
+    find::<rustls::Error>(chain).and_then(Fault::within)
 }
 
 fn kind(chain: &[&(dyn Error + 'static)]) -> FailureKind {
@@ -60,22 +72,16 @@ fn kind(chain: &[&(dyn Error + 'static)]) -> FailureKind {
 }
 
 fn tls_kind(error: &rustls::Error) -> FailureKind {
-    use CertificateError as C;
-    let error = RejectedCertificate::within(error).map_or(error, |rejected| &rejected.error);
     if is_no_protocol(error) {
         return FailureKind::NeedsHttp2;
     }
-    let rustls::Error::InvalidCertificate(error) = error else {
-        return FailureKind::Tls;
-    };
-    match error {
-        C::Expired | C::ExpiredContext { .. } => FailureKind::TlsExpired,
-        C::NotValidYet | C::NotValidYetContext { .. } => FailureKind::TlsNotYetValid,
-        C::NotValidForName | C::NotValidForNameContext { .. } => FailureKind::TlsWrongHost,
-        // A forged authority has a bad signature; rustls reports an authority's own certificate on
-        // a server as `Other`.
-        C::UnknownIssuer | C::BadSignature | C::Other(_) => FailureKind::TlsUntrusted,
-        _ => FailureKind::Tls,
+    match Fault::within(error).map(|fault| fault.kind) {
+        Some(FaultKind::Expired) => FailureKind::TlsExpired,
+        Some(FaultKind::NotYetValid) => FailureKind::TlsNotYetValid,
+        Some(FaultKind::WrongName) => FailureKind::TlsWrongHost,
+        Some(FaultKind::UnknownAuthority) => FailureKind::TlsUntrusted,
+        Some(FaultKind::Unsupported) => FailureKind::UnsupportedTls,
+        Some(FaultKind::Other) | None => FailureKind::Tls,
     }
 }
 
@@ -85,6 +91,22 @@ fn is_no_protocol(error: &rustls::Error) -> bool {
         error,
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
     )
+}
+
+/// The refusal of a handshake, in words.
+fn refusal(error: &rustls::Error) -> Option<String> {
+    use rustls::{Error as E, PeerIncompatible as P};
+    match error {
+        E::AlertReceived(AlertDescription::ProtocolVersion)
+        | E::PeerIncompatible(
+            P::ServerDoesNotSupportTls12Or13 | P::ServerTlsVersionIsDisabledByOurConfig,
+        ) => Some(
+            "the server accepts neither TLS 1.2 nor 1.3; older versions are not secure (RFC 8996)"
+                .to_owned(),
+        ),
+        E::AlertReceived(alert) => Some(format!("the server refuses TLS with the alert {alert:?}")),
+        _ => None,
+    }
 }
 
 /// Whether the system refused a socket because too many files are open.
@@ -136,11 +158,21 @@ fn detail(chain: &[&(dyn Error + 'static)], options: &HostOptions) -> String {
     if is_own_limit(chain) {
         return open_files::ADVICE.to_owned();
     }
-    if let Some(rejected) = find::<rustls::Error>(chain).and_then(RejectedCertificate::within) {
-        return rejected.to_string();
+    match fault(chain) {
+        Some(fault) if fault.kind == FaultKind::Unsupported => return fault.words.clone(),
+        Some(fault) => {
+            return match faulty_certificate(fault) {
+                Some(certificate) => format!("{fault}; the certificate is {certificate}"),
+                None => fault.to_string(),
+            };
+        }
+        None => {}
     }
     if find::<rustls::Error>(chain).is_some_and(is_no_protocol) {
         return "speaks only HTTP/2, which urldb does not check".to_owned();
+    }
+    if let Some(cause) = find::<rustls::Error>(chain).and_then(refusal) {
+        return cause;
     }
     let cause = chain.last().map(ToString::to_string);
     let cause = cause.unwrap_or_default();

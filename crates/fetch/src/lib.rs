@@ -11,7 +11,7 @@
 //! | `sources` | sources of jobs, and when more are read |
 //! | `pending`, `request` | a job that is not finished, and the rule that decides about it; its next request |
 //! | `queue` | which host's job starts next, within the pace of the host |
-//! | `pace` | the pace of a host that refuses requests |
+//! | `pace`, `second_pass` | the pace of a host that refuses requests; its second pass |
 //! | `aside`, `turns` | the jobs that hosts refused, in a temporary file; their next requests |
 //! | `slots` | how many requests run at once |
 //! | `unresponsive` | hosts that do not answer, and when to stop asking them |
@@ -21,6 +21,7 @@
 //! | `exchange` | one request and its response |
 //! | `hosts`, `client` | settings and HTTP clients for each host; mappings, proxy |
 //! | `connection`, `tunnel` | one connection, over TLS or not; the tunnel through a proxy |
+//! | `hello` | the algorithm of TLS that a server needs and the library lacks |
 //! | `response` | one response, and its body in pieces |
 //! | `resolve`, `policy` | names to addresses; which addresses may be contacted |
 //! | `headers`, `redirect` | what a request sends; where a redirect leads |
@@ -53,6 +54,7 @@ mod failure;
 mod fetcher;
 mod hasher;
 mod headers;
+mod hello;
 mod hosts;
 mod limited;
 mod limits;
@@ -68,6 +70,7 @@ mod redirect;
 mod request;
 mod resolve;
 mod response;
+mod second_pass;
 mod setting;
 mod slots;
 mod sources;

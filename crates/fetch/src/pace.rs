@@ -7,7 +7,8 @@
 //! **Second pass.** The URLs that were set aside are asked in the order of their digests, a longer pause
 //! apart. After a refusal a *control* is asked twice: a URL that the host has answered before. If the host
 //! refuses the control too, the pause was too short, and the URL goes to the end. If not, the URL is asked
-//! once more; a refusal is now the URL's own.
+//! once more; a refusal is now the URL's own. A host that refuses five controls in a row, each after a longer pause, and
+//! answers nothing in between, is down: the pace is not the cause.
 //!
 //! The module knows neither network nor clock: callers pass the time.
 
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use urldb_verdict::Refusal;
 
 use crate::aside::Place;
+use crate::second_pass::{Aside, Fate, LONGEST_INTERVAL, SecondPass, Step, Turn, TurnEnd};
 use crate::stop::LONGEST_WAIT;
 
 /// The interval that the first doubling doubles, if the configured interval is shorter.
@@ -24,9 +26,6 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Longest interval of the first pass after bare refusals, which may have another cause than the pace.
 const LONGEST_BARE: Duration = Duration::from_secs(2);
-
-/// Longest interval of the first pass after explicit refusals, and longest pause of the second pass.
-const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Refusals among the last 16 answers after which the interval doubles.
 const MANY_REFUSALS: u32 = 4;
@@ -52,7 +51,7 @@ const RECOVERY: u32 = 64;
 
 /// Bare refusals in a row, at the longest interval, after which the second pass begins at once: the host may
 /// be down, and the first pass might not end within its patience.
-const OUTAGE: u32 = 64;
+const OUTAGE: u32 = 16;
 
 /// The configured pace of a host.
 #[derive(Debug, Clone, Copy)]
@@ -65,45 +64,6 @@ pub(crate) struct RateLimit {
     pub(crate) patience: Duration,
 }
 
-/// A URL that was set aside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Aside {
-    /// Digest of the URL, by which the second pass is ordered: no dead folder comes first.
-    pub(crate) digest: u64,
-    pub(crate) place: Place,
-    /// Tests that the URL has failed.
-    pub(crate) tests: u8,
-}
-
-/// A request of the second pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// To a URL that was set aside.
-    Url(Place),
-    /// To this URL, which the host has answered before.
-    Control(Box<str>),
-}
-
-/// The end of a request of the second pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TurnEnd {
-    Answered,
-    Refused(Refusal),
-    /// The host has neither answered nor refused the request.
-    Neither,
-}
-
-/// The state of a URL that was set aside after a request of the second pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// The host has not refused the request, so the URL is set aside no more.
-    Returned,
-    /// The URL is still set aside.
-    Aside,
-    /// The refusal is the URL's own, and counts as its last attempt.
-    Own,
-}
-
 /// The pace of one host.
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -113,6 +73,8 @@ pub(crate) struct Pace {
     is_slow: bool,
     /// The first URL of the host that it answered, later the last one that it answered after a refusal.
     control: Option<Box<str>>,
+    /// Another URL that the host answered, for the time when it refuses the first one.
+    second_control: Option<Box<str>>,
     /// The first refusal since the host answered at the configured interval.
     began: Option<Instant>,
     /// Answers since then.
@@ -133,31 +95,6 @@ pub(crate) struct Pace {
     second_pass: Option<Box<SecondPass>>,
 }
 
-#[derive(Debug)]
-struct SecondPass {
-    /// Time between two requests.
-    pause: Duration,
-    step: Step,
-    /// The URL of the current step.
-    current: Option<Aside>,
-    is_under_way: bool,
-    /// URLs with refusals of their own.
-    own: u32,
-    /// Whether any URL was answered.
-    has_answers: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Ask,
-    /// The last attempt, where the pace is not the cause.
-    LastAttempt,
-    FirstControl,
-    /// With the result of the first control.
-    SecondControl(bool),
-    Test,
-}
-
 impl Pace {
     pub(crate) fn new(configured: RateLimit) -> Self {
         let configured = RateLimit {
@@ -170,6 +107,7 @@ impl Pace {
             interval: configured.interval,
             is_slow: false,
             control: None,
+            second_control: None,
             began: None,
             answers: 0,
             recent: 0,
@@ -209,16 +147,13 @@ impl Pace {
         }
     }
 
-    /// Whether the host has answered a URL that can be asked again.
-    pub(crate) fn has_answered(&self) -> bool {
-        self.control.is_some()
-    }
-
     /// Notes an answer of the host to a request of the first pass. `control` is its URL, if the request may
     /// be repeated.
     pub(crate) fn answered(&mut self, control: impl FnOnce() -> Option<Box<str>>) {
         if self.control.is_none() {
             self.control = control();
+        } else if self.second_control.is_none() {
+            self.second_control = control().filter(|url| self.control.as_ref() != Some(url));
         }
         self.recent <<= 1;
         self.outage = 0;
@@ -247,10 +182,22 @@ impl Pace {
     }
 
     /// Notes a refusal of a request of the first pass. Returns whether its URL is to be set aside; if not,
-    /// the refusal is an attempt.
-    pub(crate) fn refused(&mut self, refusal: Refusal, now: Instant) -> bool {
-        if !self.has_answered() || self.is_down {
+    /// the refusal is an attempt. `url` is its URL, if the request may be repeated.
+    pub(crate) fn refused(
+        &mut self,
+        refusal: Refusal,
+        now: Instant,
+        url: impl FnOnce() -> Option<Box<str>>,
+    ) -> bool {
+        if self.control.is_none() || self.is_down {
             return false;
+        }
+        if self.control == url() {
+            // No URL is its own control.
+            if self.second_control.is_none() {
+                return false;
+            }
+            std::mem::swap(&mut self.control, &mut self.second_control);
         }
         self.slow_down(refusal, now);
         self.streak = 0;
@@ -271,8 +218,10 @@ impl Pace {
     }
 
     fn slow_down(&mut self, refusal: Refusal, now: Instant) {
-        self.is_slow = true;
-        if self.began.is_none() {
+        if !self.is_down {
+            self.is_slow = true;
+        }
+        if self.began.is_none() && !self.is_down {
             self.began = Some(now);
             self.answers = 0;
         }
@@ -338,7 +287,9 @@ impl Pace {
         }
         if self.second_pass.is_none() {
             self.aside.make_contiguous().sort_by_key(|url| url.digest);
-            self.began.get_or_insert(now);
+            if !self.is_down {
+                self.began.get_or_insert(now);
+            }
         }
         let pause = self.interval.max(FIRST_PAUSE);
         let pass = self
@@ -379,6 +330,10 @@ impl Pace {
             fate = Fate::Own;
         }
         let interval = self.interval;
+        let pass = self.second_pass.as_mut();
+        if pass.is_some_and(|pass| pass.request_ended(end, interval)) {
+            self.host_is_down();
+        }
         let Some(pass) = &mut self.second_pass else {
             return fate;
         };
@@ -391,7 +346,6 @@ impl Pace {
             Step::FirstControl => pass.step = Step::SecondControl(is_answered),
             Step::SecondControl(true) if is_answered => pass.step = Step::Test,
             Step::SecondControl(_) => {
-                pass.pause = LONGEST_INTERVAL.min(pass.pause * 2).max(interval);
                 pass.current = None;
                 self.aside.push_back(url);
             }
@@ -405,6 +359,17 @@ impl Pace {
             }
         }
         Fate::Aside
+    }
+
+    /// Goes on as with a host that has answered nothing.
+    fn host_is_down(&mut self) {
+        self.is_down = true;
+        self.is_slow = false;
+        self.began = None;
+        self.interval = self.configured.interval;
+        if let Some(pass) = &mut self.second_pass {
+            pass.pause = self.interval;
+        }
     }
 
     /// Notes that the host has answered a URL that was set aside.
@@ -439,26 +404,6 @@ impl Pace {
         pass.pause = interval.max(pass.pause / 2);
         self.is_down = pass.own >= OWN_REFUSALS && !pass.has_answers;
         Fate::Own
-    }
-}
-
-impl SecondPass {
-    fn new(pause: Duration) -> Self {
-        Self {
-            pause,
-            step: Step::Ask,
-            current: None,
-            is_under_way: false,
-            own: 0,
-            has_answers: false,
-        }
-    }
-}
-
-impl Step {
-    /// Whether the request is for the URL that was set aside, and not for a control.
-    fn is_for_url(self) -> bool {
-        matches!(self, Self::Ask | Self::LastAttempt | Self::Test)
     }
 }
 

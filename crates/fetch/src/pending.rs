@@ -163,9 +163,9 @@ impl PendingJob {
         )
     }
 
-    /// Whether the server said that it does not speak HTTP/1.1.
+    /// Whether the server said that it does not speak HTTP/1.1, or TLS as urldb does.
     pub(crate) fn was_declined(&self) -> bool {
-        self.last_failure() == Some(FailureKind::NeedsHttp2)
+        self.last_failure().is_some_and(FailureKind::is_unsupported)
     }
 
     pub(crate) fn give_up<N: DecideFn>(

@@ -4,7 +4,7 @@
 
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
-use urldb_verdict::{Failure, FailureKind};
+use urldb_verdict::{Failure, FailureKind, outside_quotes};
 
 /// Longest name of an error, in bytes. Names of proxies are shorter.
 const LONGEST: usize = 60;
@@ -43,18 +43,6 @@ fn error_of(list: &str) -> Option<&str> {
     let error = errors.next_back()?.trim_end();
     let is_token = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     (error.len() <= LONGEST && error.chars().all(is_token)).then_some(error)
-}
-
-/// The parts of a text between separators that are in no quoted string.
-fn outside_quotes(text: &str, separator: char) -> Vec<&str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    let is_separator = move |char: char| {
-        let is_found = char == separator && !is_quoted;
-        is_quoted ^= char == '"' && !is_escaped;
-        is_escaped = char == '\\' && is_quoted && !is_escaped;
-        is_found
-    };
-    text.split(is_separator).collect()
 }
 
 /// The names of Squid's error pages about requests that it could not answer.

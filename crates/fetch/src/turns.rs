@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use urldb_verdict::Observation;
 
 use crate::aside::{Place, SetAsideJobs};
-use crate::pace::{Aside, Fate, Turn};
 use crate::pending::{HostTurn, PendingJob, control_job};
 use crate::queue::HostId;
+use crate::second_pass::{Aside, Fate, Turn};
 
 /// The jobs that were set aside at all hosts.
 #[derive(Debug, Default)]

@@ -11,6 +11,9 @@ use crate::options::VerdictOptions;
 /// The longest wait within a run, whatever a server asks for.
 const LONGEST_WAIT: Duration = Duration::from_mins(2);
 
+/// The same for a 503: a server in maintenance answers no sooner if a run waits.
+const LONGEST_BARE_WAIT: Duration = Duration::from_secs(30);
+
 /// The wait after `attempts` attempts. It doubles each time and varies by a quarter, so that jobs
 /// that failed together are not repeated together. It is always the same for the same job.
 pub(super) fn backoff(options: &VerdictOptions, key: &JobKey, attempts: usize) -> Duration {
@@ -32,16 +35,29 @@ pub(super) fn is_refusal(last: &Hop) -> bool {
 
 /// Whether the response refuses a request because of the number of requests (RFC 6585, 4; GitHub).
 pub(super) fn is_explicit_refusal(last: &Hop) -> bool {
-    let is_used_up = || {
-        let remaining = last.header("x-ratelimit-remaining");
+    let is_used_up = |name| {
+        let remaining = last.header(name);
         remaining.is_some_and(|remaining| remaining.trim() == "0")
     };
-    last.status == 429 || (last.status == 403 && is_used_up())
+    let is_limited = || {
+        retry_after_of(last).is_some()
+            || is_used_up("x-ratelimit-remaining")
+            || is_used_up("ratelimit-remaining")
+    };
+    last.status == 429 || (last.status == 403 && is_limited())
 }
 
-/// The wait that a server asks for, at most [`LONGEST_WAIT`].
+/// The wait that a server asks for, unless it is too long for a run.
 pub(super) fn retry_after(last: &Hop) -> Option<Duration> {
-    requested_wait(last).map(|wait| wait.min(LONGEST_WAIT))
+    requested_wait(last).filter(|wait| *wait <= longest_wait(last))
+}
+
+fn longest_wait(last: &Hop) -> Duration {
+    if last.status == 503 {
+        LONGEST_BARE_WAIT
+    } else {
+        LONGEST_WAIT
+    }
 }
 
 /// The pause that an explicit refusal asks for in one of its headers, at most [`LONGEST_WAIT`].
@@ -63,16 +79,16 @@ fn reset(text: &str, now: Timestamp) -> Option<Duration> {
     Some(Duration::from_secs(seconds.saturating_sub(now)))
 }
 
-/// In words, a requested wait that is longer than [`LONGEST_WAIT`].
+/// In words, a requested wait that is too long for a run: no other request of the run would be answered.
 pub(super) fn too_long_a_wait(last: &Hop) -> Option<String> {
-    let wait = requested_wait(last).filter(|wait| *wait > LONGEST_WAIT)?;
+    let wait = requested_wait(last).filter(|wait| *wait > longest_wait(last))?;
     let wait = SignedDuration::from_secs(i64::try_from(wait.as_secs()).unwrap_or(i64::MAX));
     Some(format!("asks us to come back after {wait:#}"))
 }
 
-/// `Retry-After` of a 429 or 503.
+/// `Retry-After` of a refusal.
 fn requested_wait(last: &Hop) -> Option<Duration> {
-    matches!(last.status, 429 | 503).then(|| retry_after_of(last))?
+    matches!(last.status, 403 | 429 | 503).then(|| retry_after_of(last))?
 }
 
 /// `Retry-After`, in seconds or as a date.

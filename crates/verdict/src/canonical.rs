@@ -7,6 +7,7 @@ use url::Url;
 use urldb_canon::identify;
 use urldb_text::sanitize;
 
+use crate::coding::{Coding, coding_of};
 use crate::job::Job;
 use crate::observation::{Hop, Observation, PAGE};
 use crate::verdict::Warning;
@@ -83,9 +84,7 @@ fn named(page: &[u8], last: &Hop) -> Option<Vec<String>> {
 }
 
 fn is_coded(last: &Hop) -> bool {
-    let codings = last.list("content-encoding");
-    let mut codings = codings.split(',').map(str::trim);
-    codings.any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
+    coding_of(&last.list("content-encoding")) != Some(Coding::Identity)
 }
 
 fn is_same(one: &str, other: &str) -> bool {

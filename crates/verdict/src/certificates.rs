@@ -29,12 +29,17 @@ pub struct HostCertificates {
     pub urls: u64,
     /// Number of these that are muted.
     pub muted: u64,
-    /// The certificates that were valid, each with the address and the port that showed it.
+    /// The certificates that were valid, each with the address and the port that showed it: those of the host, and
+    /// those of authorities that end before.
     pub valid: BTreeMap<CertificateDates, Shown>,
     /// The certificates that had ended.
     pub ended: BTreeSet<CertificateDates>,
     /// Number of its URLs over https for which it speaks only HTTP/2.
     pub needs_http2: u64,
+    /// Number of its URLs over https for which it needs an algorithm of TLS that urldb lacks.
+    pub unsupported_tls: u64,
+    /// The need for such an algorithm, in words.
+    pub tls_limit: Option<Shown>,
 }
 
 /// The facts of a run about certificates.
@@ -62,22 +67,26 @@ impl HostCertificates {
         }
         self.urls += 1;
         self.muted += u64::from(job.muted);
-        let reason = judged.verdict.classification.reason;
-        self.needs_http2 += u64::from(reason == Some(Reason::NeedsHttp2));
+        let verdict = &judged.verdict.classification;
+        self.needs_http2 += u64::from(verdict.reason == Some(Reason::NeedsHttp2));
+        if verdict.reason == Some(Reason::UnsupportedTls) {
+            self.unsupported_tls += 1;
+            let limit = || Shown::new(&verdict.observed, Shown::LONGEST);
+            self.tls_limit.get_or_insert_with(limit);
+        }
         let known = &mut self.categories;
         let new = job.categories.iter().filter(|it| !known.contains(*it));
         let new: Vec<String> = new.cloned().collect();
         self.categories.extend(new);
         for seen in &judged.observations {
             if let Some(hop) = seen.first() {
-                if let Some(certificate) = &hop.certificate {
-                    let address = hop
-                        .address
-                        .map(|it| Shown::new(&it.to_string(), Shown::LONGEST));
-                    let dates = certificate.dates();
-                    self.valid
-                        .entry(dates)
-                        .or_insert(address.unwrap_or_default());
+                let address = hop
+                    .address
+                    .map(|it| Shown::new(&it.to_string(), Shown::LONGEST));
+                let address = address.unwrap_or_default();
+                for certificate in hop.certificate.iter().chain(&hop.authority) {
+                    let known = self.valid.entry(certificate.dates());
+                    known.or_insert_with(|| address.clone());
                 }
             } else if let Some(certificate) = ended(seen) {
                 self.ended.insert(certificate.dates());

@@ -1,7 +1,5 @@
 //! Classifies one observation against one promise.
 
-use std::borrow::Cow;
-
 use urldb_protocol::{Reason, State};
 
 use crate::body::Body;
@@ -197,6 +195,7 @@ fn failed(failure: &Failure, seen: &Observation) -> Classification {
             | FailureKind::RunEnded
             | FailureKind::HostSilent
             | FailureKind::NeedsHttp2
+            | FailureKind::UnsupportedTls
             | FailureKind::OwnLimit),
             _,
         ) => Classification::new(State::Inconclusive, kind.reason(), &failure.detail),
@@ -267,9 +266,8 @@ fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classification
         && !promise.content_type_change_ok
     {
         // Clients differ in which of several they go by.
-        let mut observed: Vec<_> = last.values("content-type").collect();
-        observed.dedup();
-        let is_kept = |observed: &Cow<'_, str>| media_type::matches(promised, observed);
+        let observed = media_type::media_types(last);
+        let is_kept = |observed: &String| media_type::matches(promised, observed);
         if observed.is_empty() || !observed.iter().all(is_kept) {
             let observed = match observed.join(" and ") {
                 none if none.is_empty() => "no content type".to_owned(),

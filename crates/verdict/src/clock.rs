@@ -188,6 +188,7 @@ mod tests {
             sent: crate::Sent::default(),
             version: "HTTP/1.1".into(),
             protocols: vec![],
+            authority: None,
             origin: crate::observation::Origin::default(),
             status: 200,
             reason_phrase: String::new(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use urldb_protocol::{Reason, State};
 
-use crate::backoff::{backoff, retry_after};
+use crate::backoff::{backoff, retry_after, too_long_a_wait};
 use crate::classify::classify;
 use crate::failure::FailureKind;
 use crate::job::{BodyUse, Job, Promise};
@@ -260,11 +260,14 @@ fn doubted(mut opinion: Opinion, job: &Job, seen: &[Observation]) -> Opinion {
     opinion
 }
 
-/// The last failure of these attempts. A server needs HTTP/2 only if each attempt met it: one of several servers
-/// may have a fault.
+/// The last failure of these attempts. A server needs HTTP/2, or other TLS, only if each attempt met it: one of several
+/// servers may have a fault.
 fn failure(attempts: &[Classification], last: &Classification) -> Classification {
-    let needs_http2 = |it: &Classification| it.reason == Some(Reason::NeedsHttp2);
-    if needs_http2(last) && !attempts.iter().all(needs_http2) {
+    let is_limit = matches!(
+        last.reason,
+        Some(Reason::NeedsHttp2 | Reason::UnsupportedTls)
+    );
+    if is_limit && !attempts.iter().all(|it| it.reason == last.reason) {
         return Classification::new(State::Unreachable, Reason::Tls, last.observed.clone());
     }
     last.clone()
@@ -295,6 +298,9 @@ fn opinion(classification: Classification, observation: usize, sure: bool) -> Op
 fn is_worth_a_retry(classification: &Classification, seen: &[Observation]) -> bool {
     let last = seen.last().and_then(Observation::last);
     let status = last.map(|last| last.status);
+    if last.is_some_and(|last| too_long_a_wait(last).is_some()) {
+        return false;
+    }
     match classification.state {
         // The answer to our own condition; retries have none.
         State::ClientError if status == Some(412) => {

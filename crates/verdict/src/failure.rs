@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use urldb_protocol::{CertificateDates, Reason, Shown};
 use urldb_text::sanitize;
 
+use crate::encoding;
+
 /// A failure that ended a fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -57,6 +59,8 @@ failure_kinds! {
     /// The server accepts no version of HTTP that urldb speaks: the TLS alert `no_application_protocol`
     /// (RFC 7301, 3.2).
     NeedsHttp2,
+    /// The server needs an algorithm or an extension of TLS that urldb lacks and other programs know.
+    UnsupportedTls,
     /// TLS failed for another cause.
     Tls,
     /// Time ran out.
@@ -86,6 +90,11 @@ failure_kinds! {
 }
 
 impl FailureKind {
+    /// Whether the server answers, and needs a protocol or an algorithm that urldb lacks.
+    pub const fn is_unsupported(self) -> bool {
+        matches!(self, Self::NeedsHttp2 | Self::UnsupportedTls)
+    }
+
     /// The kebab-case name, which is that of the reason.
     pub const fn as_str(self) -> &'static str {
         self.reason().as_str()
@@ -110,20 +119,31 @@ pub struct Certificate {
     pub not_before: Timestamp,
     /// The last second of its validity.
     pub not_after: Timestamp,
+    /// Whether it is not the server's own, but that of an authority in its chain.
+    #[serde(default, skip_serializing_if = "encoding::is_false")]
+    pub is_authority: bool,
 }
 
 impl Certificate {
     /// The part of it that people look at.
     pub fn dates(&self) -> CertificateDates {
-        let mut names = self.issuer.split(',').map(str::trim);
-        let common_name = names.find_map(|name| name.strip_prefix("CN="));
+        // The server chooses the names.
+        let shown = |name| Shown::new(name, Shown::LONGEST);
         CertificateDates {
             not_before: self.not_before,
             not_after: self.not_after,
-            // The server chooses the issuer's name.
-            issuer: Shown::new(common_name.unwrap_or_default(), Shown::LONGEST),
+            issuer: shown(common_name(&self.issuer).unwrap_or_default()),
+            authority: self
+                .is_authority
+                .then(|| shown(common_name(&self.subject).unwrap_or(&self.subject))),
         }
     }
+}
+
+/// The common name in a distinguished name.
+fn common_name(name: &str) -> Option<&str> {
+    let mut parts = name.split(',').map(str::trim);
+    parts.find_map(|part| part.strip_prefix("CN="))
 }
 
 impl fmt::Display for Certificate {

@@ -56,6 +56,7 @@ pub use conversion::Conversion;
 pub use decide::{Decide, Decision, agreeing, decide, decide_promise, judge, not_asked, undecided};
 pub use failure::{Certificate, Failure, FailureKind};
 pub use job::{BodyUse, Job, JobKey, Keep, Promise, Request, Validators, is_safe_method};
+pub use media_type::outside_quotes;
 pub use observation::{Beginning, Hop, Observation, Origin, PAGE, Sent};
 pub use options::VerdictOptions;
 pub use plan::{

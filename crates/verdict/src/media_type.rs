@@ -1,10 +1,39 @@
 //! Compares a promised media type with an observed one.
 
+use crate::observation::Hop;
+
 /// Pairs of a promised type and another type that the original program accepted for it.
 const TOLERATED: [(&str, &str); 2] = [
     ("application/javascript", "application/x-javascript"),
     ("application/x-zip-compressed", "application/zip"),
 ];
+
+/// The different media types that a response names, in order. `Content-Type` has one; of several lines, some servers and
+/// proxies make one with commas (RFC 9110, 8.3).
+pub(super) fn media_types(hop: &Hop) -> Vec<String> {
+    let mut types: Vec<String> = Vec::new();
+    for line in hop.values("content-type") {
+        for element in outside_quotes(&line, ',') {
+            let element = element.trim();
+            if !element.is_empty() && !types.iter().any(|known| known == element) {
+                types.push(element.to_owned());
+            }
+        }
+    }
+    types
+}
+
+/// The parts of a text between separators that are in no quoted string (RFC 9110, 5.6.4).
+pub fn outside_quotes(text: &str, separator: char) -> Vec<&str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let is_separator = move |char: char| {
+        let is_found = char == separator && !is_quoted;
+        is_quoted ^= char == '"' && !is_escaped;
+        is_escaped = char == '\\' && is_quoted && !is_escaped;
+        is_found
+    };
+    text.split(is_separator).collect()
+}
 
 /// Whether `observed` keeps the promise of `promised`. Case does not count, nor do parameters
 /// unless `promised` has some.

@@ -71,6 +71,9 @@ pub struct Hop {
     /// The server's certificate, over https.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
+    /// The certificate of an authority that ends before the server's own, which depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<Certificate>,
     /// The server that answered, beyond the address and the dates of the certificate.
     #[serde(skip)]
     pub origin: Origin,

@@ -6,6 +6,7 @@
 use url::Url;
 
 use crate::job::Promise;
+use crate::media_type::media_types;
 use crate::observation::{Hop, Observation};
 
 /// The endings of paths that servers use for HTML pages.
@@ -110,8 +111,8 @@ fn ending(url: &str) -> Option<String> {
 }
 
 fn is_html(last: &Hop) -> bool {
-    last.values("content-type")
-        .any(|value| is_html_type(&value))
+    let types = media_types(last);
+    types.iter().any(|value| is_html_type(value))
 }
 
 fn is_html_type(content_type: &str) -> bool {

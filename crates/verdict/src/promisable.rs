@@ -6,6 +6,7 @@ use crate::body::{Body, ServedBytes};
 use crate::challenge::ChallengeRule;
 use crate::classify::{end_of_chain, last_answer};
 use crate::job::Promise;
+use crate::media_type::media_types;
 use crate::observation::Observation;
 use crate::verdict::Classification;
 use crate::{coding, page};
@@ -51,12 +52,7 @@ pub fn promisable_type(
 ) -> Result<String, Classification> {
     ends_well(seen, challenges)?;
     without_doubt(seen)?;
-    let mut types: Vec<_> = seen
-        .last()
-        .into_iter()
-        .flat_map(|last| last.values("content-type"))
-        .collect();
-    types.dedup();
+    let types = seen.last().map(media_types).unwrap_or_default();
     let essence = match types.as_slice() {
         [only] => only.split(';').next().unwrap_or_default().trim(),
         _ => "",

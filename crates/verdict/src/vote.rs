@@ -8,6 +8,7 @@ use urldb_protocol::State;
 
 use crate::bytes::observed_length;
 use crate::job::Promise;
+use crate::media_type::media_types;
 use crate::observation::Observation;
 use crate::verdict::Classification;
 
@@ -165,7 +166,7 @@ impl WrongContent {
         let judged = promise.judged_hop(seen)?;
         let body = seen.body.as_ref();
         let read = body.map(|body| BodyId::Read(body.compared_sha256()));
-        let content_type = || last.list("content-type").to_ascii_lowercase();
+        let content_type = || media_types(last).join(", ").to_ascii_lowercase();
         Some(Self {
             id: ContentId {
                 status: judged.status,

@@ -8,13 +8,12 @@ use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream};
 use lettre::transport::smtp::commands::Starttls;
 use lettre::transport::smtp::extension::ClientId;
-use rustls::CertificateError;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use urldb_tls::{Trust, UNKNOWN_AUTHORITY};
+use urldb_tls::{Fault, Trust};
 
 use crate::guard::{GuardedStream, ReplyLog};
 use crate::race;
@@ -157,30 +156,12 @@ pub(crate) fn in_words(error: &io::Error) -> String {
     let tls = error
         .get_ref()
         .and_then(|e| e.downcast_ref::<rustls::Error>());
-    match tls {
-        Some(rustls::Error::InvalidCertificate(certificate)) => {
-            format!("its certificate {}", certificate_fault(certificate))
-        }
-        Some(tls) => format!("no TLS connection: {tls}"),
-        None => error.to_string(),
+    match (tls, tls.and_then(Fault::within)) {
+        (_, Some(fault)) if fault.is_own => format!("its certificate {}", fault.words),
+        (_, Some(fault)) => format!("its certificate is not valid: {fault}"),
+        (Some(tls), None) => format!("no TLS connection: {tls}"),
+        (None, None) => error.to_string(),
     }
-}
-
-fn certificate_fault(error: &CertificateError) -> String {
-    use CertificateError as C;
-    let fault = match error {
-        C::Expired | C::ExpiredContext { .. } => "has expired",
-        C::NotValidYet | C::NotValidYetContext { .. } => "is not valid yet",
-        C::NotValidForName | C::NotValidForNameContext { .. } => "is for another host",
-        C::Revoked => "is revoked",
-        C::UnknownIssuer | C::BadSignature | C::Other(_) => UNKNOWN_AUTHORITY,
-        C::UnsupportedSignatureAlgorithmContext { .. }
-        | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "is signed with an algorithm that is no longer trusted, such as SHA-1"
-        }
-        other => return format!("cannot be used: {other}"),
-    };
-    fault.to_owned()
 }
 
 #[cfg(test)]

@@ -130,6 +130,7 @@ fn host() -> HostOverview {
             not_before: at(0),
             not_after: at(24 * 90),
             issuer: shown("Sky CA"),
+            authority: None,
         }),
         incidents: vec![OPEN.to_owned()],
         mistakes: 1,

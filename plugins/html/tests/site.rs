@@ -1714,6 +1714,7 @@ fn a_notice_is_counted_apart_and_has_a_page_without_urls() {
         not_before: at("2026-08-22T04:00:00Z"),
         not_after: at("2026-11-25T04:00:00Z"),
         issuer: shown("Example CA R3"),
+        authority: None,
     };
     let notice = |hours: u64| Notice {
         file: "urldb/data.example.org.yaml".to_owned(),

@@ -3,7 +3,7 @@
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 use urldb_text::sanitize;
-use urldb_tls::{UNKNOWN_AUTHORITY, is_unknown_authority};
+use urldb_tls::Fault;
 
 use crate::budget::Ended;
 
@@ -107,10 +107,10 @@ pub(crate) fn causes(error: &reqwest::Error) -> String {
     let input = cause.downcast_ref::<std::io::Error>();
     let inner = input.and_then(std::io::Error::get_ref);
     let inner = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    match inner.or_else(|| cause.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidCertificate(error)) if is_unknown_authority(error) => {
-            format!("the certificate {UNKNOWN_AUTHORITY}")
-        }
-        _ => sanitize(&cause.to_string()).into_owned(),
-    }
+    let tls = inner.or_else(|| cause.downcast_ref::<rustls::Error>());
+    let cause = match tls.and_then(Fault::within) {
+        Some(fault) => fault.to_string(),
+        None => cause.to_string(),
+    };
+    sanitize(&cause).into_owned()
 }

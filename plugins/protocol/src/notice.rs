@@ -46,6 +46,10 @@ pub struct Notice {
     /// The pace that the host bears, and the key of `urldb.toml` to set, of [`NoticeKind::SlowRound`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Shown>,
+    /// The need of the host that urldb does not serve, of [`NoticeKind::UnsupportedTls`]: `needs Ed448, which urldb
+    /// does not support`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Shown>,
     /// The URLs whose promised bytes the archive lost, of [`NoticeKind::EvidenceLost`]: in a file and in an event those
     /// that are new, else all since the notice opened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,6 +82,8 @@ pub enum NoticeKind {
     Mistake,
     /// A host speaks only HTTP/2, so that its URLs are not checked.
     NeedsHttp2,
+    /// A host needs an algorithm of TLS that urldb lacks, so that its URLs are not checked.
+    UnsupportedTls,
     /// A host refuses so many requests that runs in a row do not check all its URLs within `limit-patience`.
     SlowRound,
     /// The archive lost its copy of promised bytes of a host, whose URLs serve others by now.
@@ -86,11 +92,12 @@ pub enum NoticeKind {
 
 impl NoticeKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::CertificateEnds,
         Self::Blind,
         Self::Mistake,
         Self::NeedsHttp2,
+        Self::UnsupportedTls,
         Self::SlowRound,
         Self::EvidenceLost,
     ];
@@ -102,6 +109,7 @@ impl NoticeKind {
             Self::Blind => "blind",
             Self::Mistake => "mistake",
             Self::NeedsHttp2 => "needs-http2",
+            Self::UnsupportedTls => "unsupported-tls",
             Self::SlowRound => "slow-round",
             Self::EvidenceLost => "evidence-lost",
         }
@@ -156,4 +164,8 @@ pub struct CertificateDates {
     /// The common name of the issuer; empty if it has none.
     #[serde(default)]
     pub issuer: Shown,
+    /// The name of the authority that holds the certificate, if it is not the host's own, but one that the host's
+    /// depends on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<Shown>,
 }

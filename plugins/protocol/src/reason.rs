@@ -70,6 +70,8 @@ urldb_text::named_enum! {
         HostSilent = "host-silent",
         /// `inconclusive`: the server speaks only HTTP/2.
         NeedsHttp2 = "needs-http2",
+        /// `inconclusive`: the server needs an algorithm of TLS that urldb lacks.
+        UnsupportedTls = "unsupported-tls",
         /// `inconclusive`: no request was made.
         NotAsked = "not-asked",
         /// `inconclusive`: the body was not read.
@@ -121,6 +123,7 @@ impl Reason {
             Self::RateLimited => "the host refuses so many requests",
             Self::HostSilent => "the host answers nothing",
             Self::NeedsHttp2 => "the server speaks only HTTP/2",
+            Self::UnsupportedTls => "the server needs TLS that urldb does not support",
             Self::NotAsked => "no request was made",
             Self::NotRead => "the body was not read",
             Self::OwnLimit => "urldb has too many open files",
@@ -142,8 +145,9 @@ impl Reason {
                 | Self::Protocol
                 | Self::Timeout
                 | Self::Tls
-                // One of several servers may speak HTTP/1.1.
+                // One of several servers may speak HTTP/1.1, or have another certificate.
                 | Self::NeedsHttp2
+                | Self::UnsupportedTls
                 // One of several servers behind a name may have an old certificate.
                 | Self::TlsExpired
                 | Self::TlsNotYetValid

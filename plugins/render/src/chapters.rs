@@ -86,6 +86,7 @@ fn notice_end(incident: &Incident, chapter: &Chapter) -> Text {
         (Some(NoticeKind::Mistake), Some(_)) => "The file was no longer in the database",
         (Some(NoticeKind::Mistake), None) => "The file was corrected",
         (Some(NoticeKind::NeedsHttp2), None) => "The host accepted HTTP/1.1 again",
+        (Some(NoticeKind::UnsupportedTls), None) => "urldb could check the host again",
         (Some(NoticeKind::SlowRound), None) => "A run checked all URLs in time",
         (Some(NoticeKind::EvidenceLost), _) => "No promised bytes were lost any more",
         _ => "The warning ended",
@@ -120,6 +121,9 @@ fn noticed(event: EventKind, notice: &Notice) -> Text {
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return without_result(notice),
         NoticeKind::NeedsHttp2 => return Text::from("The host spoke only HTTP/2"),
+        NoticeKind::UnsupportedTls => {
+            return Text::from("The host needed TLS that urldb does not support");
+        }
         NoticeKind::SlowRound => {
             return Text::from("The host refused so many requests that not all URLs were checked");
         }

@@ -256,9 +256,17 @@ impl Cause<'_> {
                 .own(" the connection without an answer"),
             Some(Reason::Timeout) => self.verb("does", "do").own(" not answer"),
             Some(Reason::Protocol) => self.verb("does", "do").own(" not answer in valid HTTP"),
+            Some(Reason::TlsExpired) if self.is_of_authority() => self.certificate(
+                "an expired intermediate certificate",
+                "expired intermediate certificates",
+            ),
             Some(Reason::TlsExpired) => {
                 self.certificate("an expired certificate", "expired certificates")
             }
+            Some(Reason::TlsNotYetValid) if self.is_of_authority() => self.certificate(
+                "an intermediate certificate that is not valid yet",
+                "intermediate certificates that are not valid yet",
+            ),
             Some(Reason::TlsNotYetValid) => self.certificate(
                 "a certificate that is not valid yet",
                 "certificates that are not valid yet",
@@ -281,6 +289,12 @@ impl Cause<'_> {
                 .own(" to no valid address"),
             _ => Text::from("cannot be reached"),
         }
+    }
+
+    /// Whether the rejected certificate is that of an authority between the server and the trusted one.
+    fn is_of_authority(&self) -> bool {
+        let certificate = self.evidence.certificate.as_ref();
+        certificate.is_some_and(|it| it.authority.is_some())
     }
 
     fn certificate(&self, one: &str, several: &str) -> Text {
@@ -317,6 +331,9 @@ impl Cause<'_> {
             }
             Some(Reason::RunEnded) => was().own(" not checked: the run ended first"),
             Some(Reason::NeedsHttp2) => self.verb("speaks", "speak").own(" only HTTP/2"),
+            Some(Reason::UnsupportedTls) => self
+                .verb("needs", "need")
+                .own(" TLS that urldb does not support"),
             Some(Reason::RateLimited) => match self.subject {
                 Subject::Url | Subject::Host => {
                     Text::from("was not tried: the host refuses so many requests")
@@ -329,6 +346,9 @@ impl Cause<'_> {
                 Subject::Url | Subject::Host => Text::from("was not tried: the host was silent"),
                 Subject::Hosts(_) => Text::from("were not tried: the hosts were silent"),
             },
+            Some(Reason::OwnNetwork) if self.evidence.observed.status == Some(511) => {
+                was().own(" not reached: our own network demands a login (511)")
+            }
             Some(Reason::OwnNetwork) if self.evidence.observed.status.is_some() => self
                 .verb("answers", "answer")
                 .own(" with one page, like other hosts"),

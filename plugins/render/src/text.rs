@@ -86,7 +86,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The verbs of sentences about causes, in the present and in the past.
-pub(crate) const PAST: [(&str, &str); 35] = [
+pub(crate) const PAST: [(&str, &str); 37] = [
     ("accept", "accepted"),
     ("accepts", "accepted"),
     ("answer", "answered"),
@@ -108,6 +108,8 @@ pub(crate) const PAST: [(&str, &str); 35] = [
     ("is", "was"),
     ("make", "made"),
     ("makes", "made"),
+    ("need", "needed"),
+    ("needs", "needed"),
     ("offer", "offered"),
     ("offers", "offered"),
     ("redirect", "redirected"),

@@ -54,6 +54,7 @@ fn certificate() -> CertificateDates {
         not_before: time(),
         not_after: time(),
         issuer: shown("CN=R11"),
+        authority: Some(shown("The deputy")),
     }
 }
 
@@ -138,6 +139,7 @@ fn notice() -> Notice {
             text: shown("text"),
         }],
         advice: Some(shown("wait")),
+        limit: Some(shown("needs it")),
         lost: vec![LostContent {
             url: "http://a.example/1".to_owned(),
             request: Some("__wb_method=POST".to_owned()),

@@ -484,6 +484,7 @@ fn certificate(now: Timestamp, ends: i64) -> CertificateDates {
         not_before: not_after - SignedDuration::from_hours(VALIDITY),
         not_after,
         issuer: Shown::new("Example CA R3", Shown::LONGEST),
+        authority: None,
     }
 }
 

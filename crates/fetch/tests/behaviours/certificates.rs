@@ -25,6 +25,12 @@ pub(crate) enum Kind {
     OtherHost,
     /// It is vouched for by itself.
     SelfSigned,
+    /// It says that its signature is by ECDSA with SHA-512, which our library does not know.
+    Unsupported,
+    /// It is issued by a deputy of the authority, whose certificate was valid until 2020.
+    ExpiredDeputy,
+    /// It is issued by a deputy of the authority, whose certificate is valid until 2900.
+    OfDeputy,
 }
 
 /// An authority, and the file that names it.
@@ -61,8 +67,7 @@ impl Authority {
     pub(crate) fn server(&self, kinds: &[Kind], host: &str) -> ServerConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let certified = kinds.iter().map(|kind| {
-            let (certificate, key) = self.certificate(*kind, host);
-            let chain = vec![certificate];
+            let (chain, key) = self.certificate(*kind, host);
             let certified = CertifiedKey::from_der(chain, key, &provider);
             Arc::new(certified.expect("a certificate and its key"))
         });
@@ -77,12 +82,12 @@ impl Authority {
             .with_cert_resolver(Arc::new(resolver))
     }
 
-    /// Such a certificate for this host, and its key.
+    /// Such a certificate for this host with those above it, and its key.
     fn certificate(
         &self,
         kind: Kind,
         host: &str,
-    ) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
+    ) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
         let name = if kind == Kind::OtherHost {
             "other.test"
         } else {
@@ -92,18 +97,41 @@ impl Authority {
         let years = match kind {
             Kind::Expired => (2019, 2020),
             Kind::Early => (2999, 3000),
-            Kind::Good | Kind::OtherHost | Kind::SelfSigned => (2020, 3000),
+            _ => (2020, 3000),
         };
         params.not_before = date_time_ymd(years.0, 1, 1);
         params.not_after = date_time_ymd(years.1, 1, 1);
         let key = KeyPair::generate().expect("a key");
-        let certificate = match kind {
-            Kind::SelfSigned => params.self_signed(&key),
-            _ => params.signed_by(&key, &self.issuer),
-        }
-        .expect("a certificate");
+        let signed = |issuer| params.signed_by(&key, issuer).expect("a certificate");
+        let chain = match kind {
+            Kind::SelfSigned => {
+                let certificate = params.self_signed(&key).expect("a certificate");
+                vec![certificate.der().clone()]
+            }
+            Kind::Unsupported => vec![with_sha512(signed(&self.issuer).der())],
+            Kind::ExpiredDeputy | Kind::OfDeputy => {
+                let until = if kind == Kind::OfDeputy { 2900 } else { 2020 };
+                let (deputy, certificate) = self.deputy(until);
+                vec![signed(&deputy).der().clone(), certificate]
+            }
+            _ => vec![signed(&self.issuer).der().clone()],
+        };
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        (certificate.der().clone(), key)
+        (chain, key)
+    }
+
+    /// A deputy whose certificate is valid until a year begins.
+    fn deputy(&self, until: i32) -> (Issuer<'static, KeyPair>, CertificateDer<'static>) {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(Vec::new()).expect("no names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.not_before = date_time_ymd(2010, 1, 1);
+        params.not_after = date_time_ymd(until, 1, 1);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "The deputy");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        (Issuer::new(params, key), certificate.der().clone())
     }
 }
 
@@ -120,4 +148,16 @@ impl ResolvesServerCert for InTurn {
         let certified = self.certified.get(number).or(self.certified.last());
         certified.cloned()
     }
+}
+
+/// The certificate with the identifier of ECDSA with SHA-512 in place of that with SHA-256. Nobody verifies the signature.
+fn with_sha512(der: &CertificateDer<'_>) -> CertificateDer<'static> {
+    let sha256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
+    let mut der = der.to_vec();
+    for at in 0..der.len() - sha256.len() {
+        if der[at..].starts_with(&sha256) {
+            der[at + 7] = 4;
+        }
+    }
+    der.into()
 }

@@ -94,6 +94,33 @@ fn in_lists() -> Vec<Behaviour> {
         .of(DIGEST)
         .kept(undone()),
         says(
+            "coding-that-is-none",
+            "names a character encoding as the coding of the promised bytes",
+            coded("UTF-8", CONTENT),
+        )
+        .kept(ok(1)),
+        says(
+            "coding-that-is-none-other",
+            "names a character encoding as the coding of other bytes",
+            coded("utf-8", "other"),
+        )
+        .of(DIGEST)
+        .broken(changed("digest", 2)),
+        says(
+            "codings-that-are-none",
+            "names several codings of mail and of uploads in place of one of the content",
+            coded("binary, 8bit, none,, aws-chunked", "other"),
+        )
+        .of(DIGEST)
+        .broken(changed("digest", 2)),
+        says(
+            "gzip-and-aws-chunked",
+            "compresses with gzip, and names the framing of an upload too",
+            coded("aws-chunked,gzip", gzip(CONTENT)),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
             "coding-not-utf-8",
             "says a coding that is not UTF-8",
             Reply::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: b\xe9r\r\n\r\nother"),

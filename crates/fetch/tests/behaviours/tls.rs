@@ -41,6 +41,22 @@ fn wait_for_hello(mut stream: &TcpStream) {
     let _ = stream.read(&mut [0; 4096]);
 }
 
+/// Agrees to TLS 1.2 with this cipher suite if the client offers it; refuses with an alert otherwise.
+fn answer_hello(mut stream: &TcpStream, suite: u16) {
+    let mut hello = [0; 4096];
+    let read = stream.read(&mut hello).unwrap_or_default();
+    let [high, low] = suite.to_be_bytes();
+    // The cipher suites follow the version, the random number and the session.
+    let suites = hello[..read].get(78..200).unwrap_or_default();
+    if suites.chunks(2).any(|offered| offered == [high, low]) {
+        let head = [22, 3, 3, 0, 42, 2, 0, 0, 38, 3, 3];
+        let _ = stream.write_all(&[&head[..], &[7; 32], &[0, high, low, 0]].concat());
+    } else {
+        let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, 40]);
+    }
+    swallow(stream);
+}
+
 pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = certificates();
     all.extend(balancers());
@@ -88,6 +104,27 @@ fn certificates() -> Vec<Behaviour> {
             &right,
         )
         .unknown(unreachable("tls-wrong-host", 0)),
+        over_tls(
+            "tls-expired-authority",
+            "shows a certificate of an authority whose own has expired",
+            Kind::ExpiredDeputy,
+            &right,
+        )
+        .unknown(unreachable("tls-expired", 0)),
+        over_tls(
+            "tls-of-deputy",
+            "shows a certificate of an authority between it and the trusted one",
+            Kind::OfDeputy,
+            &right,
+        )
+        .kept(ok(1)),
+        over_tls(
+            "tls-sha512",
+            "shows a certificate that is signed by ECDSA with SHA-512",
+            Kind::Unsupported,
+            &right,
+        )
+        .unknown(state(State::Inconclusive, 0).because("unsupported-tls")),
         over_tls(
             "tls-expired-any-answer",
             "shows an expired certificate",
@@ -247,6 +284,12 @@ fn no_handshake() -> Vec<Behaviour> {
             swallow(&stream);
         })
         .unknown(unreachable("tls", 0)),
+        socket(
+            "tls-cbc",
+            "accepts no cipher suites but those with CBC",
+            |stream| answer_hello(&stream, 0xc027),
+        )
+        .unknown(state(State::Inconclusive, 0).because("unsupported-tls")),
         socket(
             "tls-only-http2",
             "refuses HTTP/1.1 with an alert",

@@ -45,13 +45,13 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
             "answers 429 and asks for a year",
             refusal(TOO_MANY, "31536000"),
         )
-        .unknown(blocked().after(120..=120)),
+        .unknown(state(State::Blocked, 1).because("rate-limited")),
         says(
             "429-for-ever",
             "answers 429 and asks for more seconds than any counter holds",
             refusal(TOO_MANY, "99999999999999999999999"),
         )
-        .unknown(blocked().after(120..=120)),
+        .unknown(state(State::Blocked, 1).because("rate-limited")),
         says(
             "429-in-words",
             "answers 429 and asks for something unintelligible",
@@ -75,7 +75,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
             "answers 429 and asks for a date in 70 years",
             refusal(TOO_MANY, "Fri, 21 Oct 2095 07:28:00 GMT"),
         )
-        .unknown(blocked().after(120..=120)),
+        .unknown(state(State::Blocked, 1).because("rate-limited")),
         Behaviour::http(
             "429-date",
             "answers 429 once and asks to be left alone until a date",

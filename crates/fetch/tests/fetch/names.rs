@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use urldb_fetch::{Fetcher, Lookup, NetworkOptions};
-use urldb_verdict::{FailureKind, Job, Observation};
+use urldb_fetch::{Fetcher, Lookup, NetworkOptions, Stop};
+use urldb_protocol::State;
+use urldb_verdict::{FailureKind, Job, JudgedJob, Observation, VerdictOptions, decide};
 
 use crate::support::{Reply, Server};
 use crate::{fetch_by, job, kind, quick, quick_with};
@@ -210,4 +212,32 @@ fn a_response_has_all_addresses_that_the_resolver_gave() {
     // For an address in the URL, the resolver is not asked.
     let bare = fetch_by(&fetcher, job(&format!("http://127.0.0.2:{port}/")));
     assert_eq!(addresses(&bare), [""; 0]);
+}
+
+/// The first server of a name may reset connections or be silent while the second one works.
+#[test]
+fn another_address_is_tried_after_a_failure_of_the_first() {
+    for reply in [
+        Reply::default().reset(),
+        Reply::default().close(),
+        Reply::default().hang(),
+    ] {
+        let (good, port) = servers(["127.0.0.2"]);
+        let bad = Server::at(&format!("127.0.0.1:{port}"), move |_| reply.clone());
+        let lookup = Scripted::new(&[&["127.0.0.1", "127.0.0.2"]]);
+        let options = quick_with(|options| options.head_timeout = Duration::from_millis(300));
+        let network = allowing(&["127.0.0.0/8"]);
+        let fetcher = Fetcher::with_lookup(&options, &network, lookup).unwrap();
+        let rules = VerdictOptions {
+            retry_wait: Duration::from_millis(1),
+            ..VerdictOptions::default()
+        };
+        let url = format!("http://two.test:{port}/");
+        let jobs = std::iter::once(job(&url));
+        let mut states = Vec::new();
+        let take = |judged: JudgedJob| states.push(judged.verdict.state());
+        fetcher.fetch_all(jobs, decide, &rules, take, &Stop::new());
+        assert_eq!(states, [State::Ok]);
+        assert!(bad.connections() > 0 && good[0].connections() > 0);
+    }
 }

@@ -1,6 +1,6 @@
 //! Certificates, good and bad.
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -313,4 +313,219 @@ fn a_response_has_the_certificates_as_the_server_sent_them() {
     assert_eq!(origin.certificates.as_deref(), Some(&*expected));
     // The host is mapped, so the resolver was not asked about it.
     assert!(origin.addresses.is_empty());
+}
+
+/// The answer to the first record of a client.
+type Script = fn(&[u8]) -> Vec<u8>;
+
+/// A server of which each connection gets the answer of this script.
+fn greeted(script: Script) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = [0; 5];
+            if stream.read_exact(&mut head).is_err() {
+                continue;
+            }
+            let mut record = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
+            if stream.read_exact(&mut record).is_ok() {
+                let _ = stream.write_all(&script(&record));
+            }
+        }
+    });
+    address
+}
+
+const HANDSHAKE_FAILURE: [u8; 7] = [21, 3, 3, 0, 2, 2, 40];
+
+fn number(bytes: &[u8]) -> usize {
+    usize::from(u16::from_be_bytes([bytes[0], bytes[1]]))
+}
+
+/// The numbers of a list that begins with its length in bytes.
+fn list(bytes: &[u8]) -> Vec<u16> {
+    let list = bytes[2..2 + number(bytes)].chunks(2);
+    list.map(|it| u16::from_be_bytes([it[0], it[1]])).collect()
+}
+
+/// The cipher suites of a greeting, and the list in each of these extensions.
+fn offers<const N: usize>(hello: &[u8], extensions: [usize; N]) -> (Vec<u16>, [Vec<u16>; N]) {
+    // After the type, the length, the version, the random number and the session.
+    let rest = &hello[39 + usize::from(hello[38])..];
+    let suites = list(rest);
+    // And after the compression.
+    let mut all = &rest[2 + number(rest) + 4..];
+    let mut found = extensions.map(|_| Vec::new());
+    while !all.is_empty() {
+        let (kind, length) = (number(all), number(&all[2..]));
+        if let Some(at) = extensions.iter().position(|wanted| *wanted == kind) {
+            found[at] = list(&all[4..]);
+        }
+        all = &all[4 + length..];
+    }
+    (suites, found)
+}
+
+fn server_hello(random: &[u8; 32], suite: u16, extensions: &[u8]) -> Vec<u8> {
+    let body = [
+        &[3, 3],
+        &random[..],
+        &[0],
+        &suite.to_be_bytes(),
+        &[0],
+        &u16::try_from(extensions.len()).unwrap().to_be_bytes(),
+        extensions,
+    ]
+    .concat();
+    let length = u8::try_from(body.len()).unwrap();
+    // A warning before it, and two records.
+    let warning = [21, 3, 3, 0, 2, 1, 112];
+    let first = [22, 3, 3, 0, 5, 2, 0, 0, length, body[0]];
+    let second = [22, 3, 3, 0, length - 1];
+    [&warning[..], &first, &second, &body[1..]].concat()
+}
+
+#[test]
+fn the_algorithm_that_only_our_library_lacks_is_named() {
+    let old_cipher = |hello: &[u8]| {
+        let accepts = offers(hello, []).0.contains(&0x002f);
+        let hello = accepts.then(|| server_hello(&[7; 32], 0x002f, &[]));
+        hello.unwrap_or_else(|| HANDSHAKE_FAILURE.to_vec())
+    };
+    let closes = |hello: &[u8]| {
+        let accepts = offers(hello, []).0.contains(&0xc028);
+        let hello = accepts.then(|| server_hello(&[7; 32], 0xc028, &[]));
+        hello.unwrap_or_default()
+    };
+    let curve = |hello: &[u8]| {
+        let accepts = offers(hello, [13]).1[0].contains(&0x0603);
+        let hello = accepts.then(|| server_hello(&[7; 32], 0x1302, &[0, 43, 0, 2, 3, 4]));
+        hello.unwrap_or_else(|| HANDSHAKE_FAILURE.to_vec())
+    };
+    let group = |hello: &[u8]| {
+        let mut retry = [0; 32];
+        retry[..4].copy_from_slice(&[0xcf, 0x21, 0xad, 0x74]);
+        let extensions = [0, 43, 0, 2, 3, 4, 0, 51, 0, 2, 0, 30];
+        let accepts = offers(hello, [10]).1[0].contains(&30);
+        let hello = accepts.then(|| server_hello(&retry, 0x1302, &extensions));
+        hello.unwrap_or_else(|| HANDSHAKE_FAILURE.to_vec())
+    };
+    let refuses = |_: &[u8]| HANDSHAKE_FAILURE.to_vec();
+    // As a server that wants a certificate of the client, which refuses later.
+    let agrees_first = |hello: &[u8]| {
+        let is_greeting = hello[6..38] == [0x55; 32];
+        let hello = is_greeting.then(|| server_hello(&[7; 32], 0xc02f, &[]));
+        hello.unwrap_or_else(|| HANDSHAKE_FAILURE.to_vec())
+    };
+    let old_version = |_: &[u8]| vec![21, 3, 1, 0, 2, 2, 70];
+    let scripts: [(Script, FailureKind, &str); 7] = [
+        (
+            old_cipher,
+            FailureKind::UnsupportedTls,
+            "needs TLS_RSA_WITH_AES_128_CBC_SHA, which urldb does not support",
+        ),
+        (
+            closes,
+            FailureKind::UnsupportedTls,
+            "needs TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA384, which urldb does not support",
+        ),
+        (
+            curve,
+            FailureKind::UnsupportedTls,
+            "needs the curve P-521, which urldb does not support",
+        ),
+        (
+            group,
+            FailureKind::UnsupportedTls,
+            "needs key exchange with X448, which urldb does not support",
+        ),
+        (
+            refuses,
+            FailureKind::Tls,
+            "the server refuses TLS with the alert HandshakeFailure",
+        ),
+        (
+            agrees_first,
+            FailureKind::Tls,
+            "the server refuses TLS with the alert HandshakeFailure",
+        ),
+        (
+            old_version,
+            FailureKind::Tls,
+            "the server accepts neither TLS 1.2 nor 1.3; older versions are not secure (RFC 8996)",
+        ),
+    ];
+    for (script, kind, words) in scripts {
+        let address = greeted(script);
+        let network = NetworkOptions {
+            map: vec![format!("example.test={address}").parse().unwrap()],
+            ..NetworkOptions::default()
+        };
+        let seen = fetch(&quick(), &network, job("https://example.test/"));
+        let failure = seen.failure.unwrap();
+        assert_eq!((failure.kind, &*failure.detail), (kind, words));
+    }
+}
+
+/// The chain of a server: its own certificate, and that of a deputy with these years.
+fn deputy_chain(authority: &Authority, years: (i32, i32)) -> ServerConfig {
+    let (middle_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let mut middle = CertificateParams::new(Vec::new()).unwrap();
+    middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    middle.not_before = date_time_ymd(years.0, 1, 1);
+    middle.not_after = date_time_ymd(years.1, 1, 1);
+    middle
+        .distinguished_name
+        .push(DnType::CommonName, "The deputy");
+    let signed = middle.signed_by(&middle_key, &authority.issuer).unwrap();
+    let deputy = Issuer::new(middle, middle_key);
+    let own = params("example.test").signed_by(&key, &deputy).unwrap();
+    let provider = rustls::crypto::ring::default_provider();
+    ServerConfig::builder_with_provider(provider.into())
+        .with_protocol_versions(rustls::DEFAULT_VERSIONS)
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![own.der().clone(), signed.der().clone()],
+            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+        )
+        .unwrap()
+}
+
+#[test]
+fn the_certificate_of_the_chain_that_is_to_blame_is_named() {
+    let authority = Authority::new();
+    for (years, expected) in [
+        ((2019, 2020), Some((FailureKind::TlsExpired, "has expired"))),
+        (
+            (2999, 3000),
+            Some((FailureKind::TlsNotYetValid, "is not valid yet")),
+        ),
+        ((2019, 2999), None),
+    ] {
+        let server = Server::tls(deputy_chain(&authority, years), |_| Reply::ok("hello"));
+        let seen = fetch(
+            &quick(),
+            &trusting(&authority, &server),
+            job("https://example.test/"),
+        );
+        let to_blame = match (&seen.failure, expected) {
+            (Some(failure), Some((kind, words))) => {
+                let facts = format!(
+                    "the intermediate certificate CN=The deputy {words}; the certificate is issued by \
+                     CN=The authority, valid from {}-01-01T00:00:00Z to {}-01-01T00:00:00Z",
+                    years.0, years.1
+                );
+                assert_eq!((failure.kind, &failure.detail), (kind, &facts));
+                failure.certificate.as_deref()
+            }
+            (None, None) => seen.hops[0].authority.as_ref(),
+            other => panic!("{other:?}"),
+        };
+        let certificate = to_blame.unwrap();
+        assert_eq!(certificate.subject, "CN=The deputy");
+        assert!(certificate.is_authority);
+        assert_eq!(certificate.dates().authority.as_deref(), Some("The deputy"));
+    }
 }

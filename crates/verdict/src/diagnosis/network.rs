@@ -202,12 +202,13 @@ impl NetworkFacts {
 
 /// Changes the verdict on a URL of a host that did not answer. Returns whether it was changed.
 fn blame_own_network(verdict: &mut Verdict) -> bool {
-    let is_unreachable = verdict.state() == State::Unreachable;
-    if is_unreachable {
+    // The error is a demand of our own network.
+    let is_failure = matches!(verdict.state(), State::Unreachable | State::ServerError);
+    if is_failure {
         verdict.classification = Classification::own_network(&verdict.classification.observed);
         verdict.sure = false;
     }
-    is_unreachable
+    is_failure
 }
 
 /// Changes the verdict on a page that hosts of many domains serve. Its attempts still have the page, so that later
@@ -254,11 +255,19 @@ fn is_answered(seen: &Observation) -> bool {
         Some(
             FailureKind::Protocol
                 | FailureKind::NeedsHttp2
+                | FailureKind::UnsupportedTls
                 | FailureKind::TlsExpired
                 | FailureKind::TlsNotYetValid
         )
     );
-    spoke || !seen.hops.is_empty()
+    spoke || !seen.hops.is_empty() && !is_demand_of_network(seen)
+}
+
+/// Whether a network demands that we log in before it lets requests through: 511, which no server of a URL sends (RFC
+/// 6585, 6). Over https only the server can answer.
+fn is_demand_of_network(seen: &Observation) -> bool {
+    let is_plain = seen.first().is_some_and(|it| it.url.starts_with("http:"));
+    is_plain && seen.last().is_some_and(|last| last.status == 511)
 }
 
 /// Whether a request was made and no host answered.
@@ -276,5 +285,5 @@ fn is_unanswered(seen: &Observation) -> bool {
                 | K::TlsUntrusted
                 | K::TlsWrongHost
         )
-    )
+    ) || is_demand_of_network(seen)
 }

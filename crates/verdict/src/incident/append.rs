@@ -4,7 +4,7 @@ use super::edit::{Appended, RunEdit, RunFacts};
 use super::event::IncidentLog;
 use super::outcome::UrlOutcome;
 use super::{
-    blind, host_notice, http2, lost_evidence, mistake, newcomers, notice, silence, slow_round,
+    blind, host_notice, lost_evidence, mistake, newcomers, notice, silence, slow_round, unsupported,
 };
 
 /// Appends the events of a run. `known` are the incidents that are open, and those closed within 30 days.
@@ -28,7 +28,7 @@ pub fn append(known: Vec<IncidentLog>, outcomes: &[UrlOutcome], run: &RunFacts<'
     mistake::look(&mut edit);
     host_notice::remove(&mut edit);
     notice::look(&mut edit);
-    http2::look(&mut edit);
+    unsupported::look(&mut edit);
     slow_round::look(&mut edit);
     lost_evidence::look(&mut edit);
     let silent = silence::silent_hosts(&outcomes, run);

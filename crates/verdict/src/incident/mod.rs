@@ -10,7 +10,6 @@ mod edit;
 mod event;
 mod groups;
 mod host_notice;
-mod http2;
 mod limits;
 mod log_edit;
 mod lost_contents;
@@ -28,6 +27,7 @@ mod slow_round;
 mod state;
 mod topic;
 mod twins;
+mod unsupported;
 mod view;
 mod window;
 

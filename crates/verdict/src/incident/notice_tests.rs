@@ -84,6 +84,7 @@ impl World {
                 not_before: not_after - validity,
                 not_after,
                 issuer: Shown::new(&number.to_string(), 9),
+                authority: None,
             }
         };
         Self {

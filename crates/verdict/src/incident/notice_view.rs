@@ -27,7 +27,11 @@ pub(super) fn notice_phase(notices: Notices<'_>) -> Phase {
         }
         // Runs saw something in between, of which the reader has not heard.
         Some(Notice {
-            kind: NoticeKind::Blind | NoticeKind::NeedsHttp2 | NoticeKind::SlowRound,
+            kind:
+                NoticeKind::Blind
+                | NoticeKind::NeedsHttp2
+                | NoticeKind::UnsupportedTls
+                | NoticeKind::SlowRound,
             ..
         }) => Phase::Unchanged,
         Some(now) if now.kind == NoticeKind::EvidenceLost => {

@@ -10,6 +10,7 @@ pub(super) fn topic(host: &str, notice: &Notice) -> (NoticeKind, String) {
         | NoticeKind::Blind
         | NoticeKind::EvidenceLost
         | NoticeKind::NeedsHttp2
+        | NoticeKind::UnsupportedTls
         | NoticeKind::SlowRound => host,
     };
     (notice.kind, about.to_owned())

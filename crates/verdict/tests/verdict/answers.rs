@@ -126,6 +126,42 @@ fn a_content_type_is_compared_at_the_end_of_the_chain() {
 }
 
 #[test]
+fn a_content_type_that_a_proxy_joined_is_that_of_each_line() {
+    let served = |lines: &[&str]| {
+        let lines: Vec<_> = lines.iter().map(|line| ("content-type", *line)).collect();
+        seen(vec![hop(200, &lines)])
+    };
+    let promise = |content_type: &str| Promise {
+        content_type: Some(content_type.into()),
+        ..Promise::default()
+    };
+    let quoted = "text/csv; profile=\"a,b; \\\"c, text/html\"";
+    for (promised, lines) in [
+        ("text/csv", &["text/csv, text/csv"] as &[&str]),
+        ("text/csv", &["text/csv", "text/csv,text/csv"]),
+        ("text/csv", &["text/csv, TEXT/CSV; charset=utf-8,"]),
+        ("text/csv", &[quoted]),
+        (quoted, &[quoted, quoted]),
+    ] {
+        let wanted = (State::Ok, None, true);
+        assert_state(&promise(promised), &[served(lines)], wanted);
+    }
+    for lines in [
+        &["text/csv, text/plain"] as &[&str],
+        &["text/csv", "text/csv, text/plain"],
+        &["text/csv text/csv"],
+    ] {
+        let twice = [served(lines), served(lines)];
+        let wanted = (State::Changed, Some("content-type"), true);
+        assert_state(&promise("text/csv"), &twice, wanted);
+    }
+    // An HTML page in place of another type is doubtful, joined or not.
+    let twice = || served(&["text/html, text/html"]);
+    let wanted = (State::Changed, Some("content-type"), false);
+    assert_state(&promise("text/csv"), &[twice(), twice()], wanted);
+}
+
+#[test]
 fn a_redirect_to_an_error_is_a_warning_unless_bytes_are_promised() {
     let chain = || seen(vec![redirect(301, "/b"), hop(404, &[])]);
     let verdict = verdict_of(&Promise::default(), &[chain()]);

@@ -34,6 +34,7 @@ fn answer(url: &str, status: u16, headers: &[(&str, &[u8])], page: &[u8]) -> Obs
         beginning: Beginning::default(),
         version: "HTTP/1.1".into(),
         protocols: vec!["http/1.1"],
+        authority: None,
         origin: urldb_verdict::Origin::default(),
         status,
         reason_phrase: String::new(),

@@ -356,6 +356,7 @@ fn observation(Answer(status, headers, start): &Answer) -> Observation {
         beginning: Beginning::default(),
         version: "HTTP/1.1".into(),
         protocols: vec![],
+        authority: None,
         origin: urldb_verdict::Origin::default(),
         status: *status,
         reason_phrase: String::new(),

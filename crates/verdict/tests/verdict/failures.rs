@@ -116,10 +116,6 @@ fn blocked_obeys_retry_after_within_bounds() {
         Duration::from_secs(7)
     );
     assert_eq!(
-        retry_wait(&Promise::default(), &[busy("99999999999")]),
-        Duration::from_mins(2)
-    );
-    assert_eq!(
         retry_wait(
             &Promise::default(),
             &[busy("Thu, 01 Jan 1970 00:00:30 GMT")]
@@ -147,11 +143,50 @@ fn a_wait_too_long_for_a_run_is_told() {
         "answers 429 and asks us to come back after 2h"
     );
     assert_eq!(
-        message(503, "Thu, 01 Jan 1970 00:02:01 GMT"),
-        "answers 503 and asks us to come back after 2m 1s"
+        message(503, "Thu, 01 Jan 1970 00:00:31 GMT"),
+        "answers 503 and asks us to come back after 31s"
     );
     assert_eq!(message(429, "120"), "answers 429");
+    assert_eq!(message(503, "30"), "answers 503");
     assert_eq!(message(500, "7200"), "answers 500");
+}
+
+#[test]
+fn a_run_does_not_wait_for_a_server_that_asks_for_too_long() {
+    let busy = |status, after: &str| [seen(vec![hop(status, &[("retry-after", after)])])];
+    let limited = (State::Blocked, Some("rate-limited"), false);
+    for (status, after, state) in [
+        (503, "31", (State::ServerError, None, false)),
+        (503, "7200", (State::ServerError, None, false)),
+        (429, "121", limited),
+        (429, "99999999999", limited),
+        (403, "3600", limited),
+    ] {
+        assert_state(&Promise::default(), &busy(status, after), state);
+    }
+    for (status, seconds) in [(503, 30), (429, 120), (403, 60)] {
+        let wait = retry_wait(&Promise::default(), &busy(status, &seconds.to_string()));
+        assert_eq!(wait, Duration::from_secs(seconds));
+    }
+}
+
+/// GitHub answers 403 with `Retry-After` beyond its secondary limit.
+#[test]
+fn a_403_that_names_a_limit_is_no_news() {
+    let limited = (State::Blocked, Some("rate-limited"), false);
+    for header in [
+        ("retry-after", "60"),
+        ("x-ratelimit-remaining", "0"),
+        ("ratelimit-remaining", "0"),
+    ] {
+        let refused = || seen(vec![hop(403, &[header])]);
+        let seen = [refused(), refused(), refused()];
+        assert_state(&Promise::default(), &seen, limited);
+    }
+    for header in [("retry-after", "soon"), ("x-ratelimit-remaining", "7")] {
+        let seen = [seen(vec![hop(403, &[header])])];
+        assert_state(&Promise::default(), &seen, (State::Forbidden, None, false));
+    }
 }
 
 #[test]

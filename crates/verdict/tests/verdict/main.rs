@@ -56,6 +56,7 @@ fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
         beginning: Beginning::default(),
         version: "HTTP/1.1".into(),
         protocols: vec![],
+        authority: None,
         origin: urldb_verdict::Origin::default(),
         status,
         reason_phrase: String::new(),

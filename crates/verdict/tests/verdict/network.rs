@@ -107,6 +107,30 @@ fn one_answer_lets_all_failures_through() {
     }
 }
 
+/// 511 is the demand of a network for a login (RFC 6585, 6), and no answer of a host.
+#[test]
+fn a_network_that_demands_a_login_is_ours() {
+    let demands = |host: &str| at_host(host, status(511));
+    let demanded = verdicts(vec![demands("a.test"), demands("b.test")]);
+    assert!(demanded.iter().all(is_ours));
+    // Hosts over https do not answer then.
+    let silent = at_host("c.test", failed(FailureKind::Timeout));
+    let all = verdicts(vec![demands("a.test"), demands("b.test"), silent]);
+    assert!(all.iter().all(is_ours));
+    // A single host, and an answer of another one.
+    for (others, status) in [(vec![], 511), (vec![at_host("b.test", status(200))], 511)] {
+        let mut jobs = vec![at_host("a.test", self::status(status))];
+        jobs.extend(others);
+        let verdicts = verdicts(jobs);
+        assert_eq!(verdicts[0].state(), State::ServerError);
+    }
+    // Over https it is an answer of the host.
+    let mut secure = demands("d.test");
+    secure.observations[0].hops[0].url = "https://d.test/a".into();
+    let verdicts = verdicts(vec![demands("a.test"), demands("b.test"), secure]);
+    assert!(!verdicts.iter().any(is_ours));
+}
+
 #[test]
 fn of_a_single_host_nobody_can_tell() {
     let silent = || at_host("a.example", failed(FailureKind::Connect));

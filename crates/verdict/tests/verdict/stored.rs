@@ -31,13 +31,16 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn certificates() -> impl Strategy<Value = Certificate> {
-    let parts = (texts(), texts(), times(), times());
-    parts.prop_map(|(subject, issuer, not_before, not_after)| Certificate {
-        subject,
-        issuer,
-        not_before,
-        not_after,
-    })
+    let parts = (texts(), texts(), times(), times(), any::<bool>());
+    parts.prop_map(
+        |(subject, issuer, not_before, not_after, is_authority)| Certificate {
+            subject,
+            issuer,
+            not_before,
+            not_after,
+            is_authority,
+        },
+    )
 }
 
 fn failures() -> impl Strategy<Value = Failure> {
@@ -69,13 +72,15 @@ fn hops() -> impl Strategy<Value = Hop> {
     let addresses = option::of((any::<[u8; 4]>(), any::<u16>()).prop_map(SocketAddr::from));
     let methods = proptest::sample::select(vec!["GET", "HEAD", "POST"]);
     let sent = (methods, any::<bool>(), any::<bool>());
-    let connection = (addresses, option::of(certificates()), any::<bool>());
+    let certificate = || option::of(certificates());
+    let connection = (addresses, certificate(), any::<bool>(), certificate());
     (urls, times(), statuses, texts(), headers, sent, connection).prop_map(
         |(url, at, status, reason_phrase, headers, sent, connection)| Hop {
             url,
             at,
             address: connection.0,
             certificate: connection.1,
+            authority: connection.3,
             sent: Sent {
                 method: sent.0.to_owned(),
                 headers: vec![("if-none-match".to_owned(), b"\"e\xff\"".to_vec())],

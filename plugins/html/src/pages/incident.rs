@@ -283,9 +283,9 @@ fn notice_figures(incident: &Incident, notice: &Notice) -> Vec<Figure> {
         let all = of(incident.host_urls.max(urls), "URL", "");
         let name = match notice.kind {
             NoticeKind::Blind => "Without result",
-            NoticeKind::NeedsHttp2 | NoticeKind::SlowRound => "Not checked",
             NoticeKind::EvidenceLost => "Without copy",
             NoticeKind::CertificateEnds | NoticeKind::Mistake => "In danger",
+            _ => "Not checked",
         };
         figures.push(Figure::new(name, number(urls), all));
     }
@@ -378,10 +378,11 @@ pub(super) fn end(incident: &Incident) -> String {
                 "The file was no longer in the database.".to_owned()
             }
             (NoticeKind::Mistake, _) => "The file was corrected.".to_owned(),
-            (NoticeKind::NeedsHttp2, _) if is_removed() => {
+            (NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls, _) if is_removed() => {
                 "The host had no URL over https any more.".to_owned()
             }
             (NoticeKind::NeedsHttp2, _) => "The host accepted HTTP/1.1 again.".to_owned(),
+            (NoticeKind::UnsupportedTls, _) => "urldb could check the host again.".to_owned(),
             (NoticeKind::SlowRound, _) if is_removed() => {
                 "The host had no URL any more.".to_owned()
             }

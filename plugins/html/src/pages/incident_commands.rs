@@ -50,9 +50,10 @@ pub(super) fn commands(it: &IncidentOverview, checked: Option<Timestamp>) -> Vec
 
 fn of_notice(notice: &Notice, domain: &str) -> Option<CommandRow> {
     match notice.kind {
-        NoticeKind::CertificateEnds | NoticeKind::NeedsHttp2 | NoticeKind::SlowRound => {
-            command("Check it again", &["urldb", "check", "-d", domain])
-        }
+        NoticeKind::CertificateEnds
+        | NoticeKind::NeedsHttp2
+        | NoticeKind::UnsupportedTls
+        | NoticeKind::SlowRound => command("Check it again", &["urldb", "check", "-d", domain]),
         NoticeKind::EvidenceLost => command(
             "Once the lost file is back in a place of the archive",
             &["urldb", "archive", "repair"],

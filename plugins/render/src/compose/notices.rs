@@ -7,7 +7,7 @@ use urldb_protocol::{
 use super::facts::ip_and_port;
 use super::links::source_link;
 use super::scope::Scope;
-use super::{blind, host_notice, http2, lost_evidence, mistakes, slow_round};
+use super::{blind, host_notice, lost_evidence, mistakes, slow_round, unsupported};
 use crate::message::{Block, Fact, Headline, Tone};
 use crate::numbers::{count, day, hours, moment};
 use crate::text::Text;
@@ -20,7 +20,9 @@ pub(super) fn blocks(incident: &Incident, envelope: &Envelope, scope: Scope<'_>)
     match notice.kind {
         NoticeKind::CertificateEnds => vec![of_certificate(incident, notice, envelope)],
         NoticeKind::Blind => vec![blind::block(incident, notice)],
-        NoticeKind::NeedsHttp2 => vec![http2::block(incident, notice)],
+        NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
+            vec![unsupported::block(incident, notice)]
+        }
         NoticeKind::SlowRound => vec![slow_round::block(incident, notice)],
         NoticeKind::EvidenceLost => vec![lost_evidence::block(incident, notice)],
         NoticeKind::Mistake => mistakes::blocks(incident, notice, (envelope, scope)),
@@ -46,7 +48,9 @@ pub(crate) fn notice_title(incident: &Incident) -> Text {
         Some(notice) => match notice.kind {
             NoticeKind::CertificateEnds => subject.and(sentence(incident, notice)),
             NoticeKind::Blind => blind::sentence(incident, notice),
-            NoticeKind::NeedsHttp2 => subject.and(http2::sentence(incident, notice)),
+            NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
+                subject.and(unsupported::sentence(incident, notice))
+            }
             NoticeKind::SlowRound => subject.and(slow_round::sentence(incident, notice)),
             NoticeKind::EvidenceLost => subject.and(lost_evidence::sentence(incident, notice)),
             NoticeKind::Mistake => {
@@ -65,8 +69,24 @@ fn sentence(incident: &Incident, notice: &Notice) -> Text {
             None => "has no URL over https any more",
         });
     }
-    let ends = Text::from("has a certificate that ").own(ending(notice));
+    let article = if is_of_authority(notice) { "an" } else { "a" };
+    let ends = format!("has {article} {} that ", noun(notice));
+    let ends = Text::from(ends).own(ending(notice));
     host_notice::with_urls(ends, incident, notice)
+}
+
+fn is_of_authority(notice: &Notice) -> bool {
+    let certificate = notice.certificate.as_ref();
+    certificate.is_some_and(|it| it.authority.is_some())
+}
+
+/// The certificate of the host, or of an authority that the host's depends on.
+fn noun(notice: &Notice) -> &'static str {
+    if is_of_authority(notice) {
+        "intermediate certificate"
+    } else {
+        "certificate"
+    }
 }
 
 /// `ends in less than 14 days`, or `has ended`.
@@ -80,11 +100,11 @@ fn ending(notice: &Notice) -> String {
 
 /// `mirror.example.net: certificate ends on 2026-11-20`
 fn short(incident: &Incident, notice: &Notice) -> Text {
-    let host = Text::new().code(&incident.host);
+    let host = Text::new().code(&incident.host).own(": ").own(noun(notice));
     match (&notice.certificate, notice.has_ended()) {
-        (Some(dates), false) => host.own(format!(": certificate ends on {}", day(dates.not_after))),
-        (Some(dates), true) => host.own(format!(": certificate ended on {}", day(dates.not_after))),
-        (None, _) => host.own(": certificate ends soon"),
+        (Some(dates), false) => host.own(format!(" ends on {}", day(dates.not_after))),
+        (Some(dates), true) => host.own(format!(" ended on {}", day(dates.not_after))),
+        (None, _) => host.own(" ends soon"),
     }
 }
 
@@ -102,6 +122,9 @@ fn facts(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Vec<Fact>
     if let Some(dates) = &notice.certificate {
         let name = if notice.has_ended() { "ended" } else { "ends" };
         facts.push(Fact::new(name, Text::from(moment(dates.not_after))));
+        if let Some(authority) = &dates.authority {
+            facts.push(Fact::new("held by", Text::new().outside(authority)));
+        }
         if !dates.issuer.is_empty() {
             facts.push(Fact::new("issued by", Text::new().outside(&dates.issuer)));
         }
@@ -191,9 +214,14 @@ pub(super) fn has_just_ended(incident: &Incident) -> bool {
 fn brief(notice: &Notice, is_closed: bool) -> Text {
     match (&notice.certificate, is_closed) {
         (Some(dates), false) => Text::from(format!(
-            "It {} on {}. Renew it.",
+            "It {} on {}. {}",
             if notice.has_ended() { "ended" } else { "ends" },
-            moment(dates.not_after)
+            moment(dates.not_after),
+            if is_of_authority(notice) {
+                "Let the server send a newer chain."
+            } else {
+                "Renew it."
+            }
         )),
         _ => Text::new(),
     }
@@ -218,9 +246,7 @@ pub(super) fn phrases(notices: &[&Incident], news: &[&Incident]) -> Vec<String> 
     };
     let ended = phrase(over + ended, "has ended", "have ended");
     let soon = phrase(certificates.len() - over, "ends soon", "end soon");
-    let http2 = of_kind(NoticeKind::NeedsHttp2).count() as u64;
-    let verb = if http2 == 1 { "speaks" } else { "speak" };
-    let http2 = (http2 > 0).then(|| format!("{} {verb} only HTTP/2", count(http2, "host")));
+    let limits = unsupported::phrases(notices);
     let slow = of_kind(NoticeKind::SlowRound).count() as u64;
     let verb = if slow == 1 { "refuses" } else { "refuse" };
     let slow = (slow > 0).then(|| format!("{} {verb} so many requests", count(slow, "host")));
@@ -228,7 +254,7 @@ pub(super) fn phrases(notices: &[&Incident], news: &[&Incident]) -> Vec<String> 
         .filter_map(|it| it.notice.as_ref())
         .collect();
     let lost = lost_evidence::phrase(&lost);
-    let phrases = ended.into_iter().chain(soon).chain(http2).chain(slow);
+    let phrases = ended.into_iter().chain(soon).chain(limits).chain(slow);
     let phrases = phrases.chain(lost);
     phrases.chain(blind).collect()
 }
@@ -262,12 +288,13 @@ pub(crate) fn issue_lead(incident: &Incident) -> Option<Text> {
         NoticeKind::Blind => return Some(blind::issue_lead()),
         NoticeKind::Mistake
         | NoticeKind::NeedsHttp2
+        | NoticeKind::UnsupportedTls
         | NoticeKind::SlowRound
         | NoticeKind::EvidenceLost => {
             return Some(notice_title(incident));
         }
     }
-    let text = Text::from("the certificate of ").code(&incident.host);
+    let text = Text::from(format!("the {} of ", noun(notice))).code(&incident.host);
     let verb = if notice.has_ended() { "ended" } else { "ends" };
     Some(text.own(format!(" {verb} on {}", end_of(notice))))
 }
@@ -296,7 +323,9 @@ pub(crate) fn notice_comment(incident: &Incident, since: &str) -> Option<String>
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return blind::comment(incident, notice, since),
         NoticeKind::Mistake => return mistakes::comment(incident, notice, since),
-        NoticeKind::NeedsHttp2 => return http2::comment(incident, since),
+        NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
+            return unsupported::comment(incident, notice, since);
+        }
         NoticeKind::SlowRound => return slow_round::comment(incident, notice, since),
         NoticeKind::EvidenceLost => return lost_evidence::comment(incident, notice, since),
     }
@@ -306,14 +335,15 @@ pub(crate) fn notice_comment(incident: &Incident, since: &str) -> Option<String>
             format!("**Solved: the host has a new certificate**, which ends on {ends}, {since}.")
         }
         (Phase::Closed, None) => "**Closed: the host has no URL over https any more.**".to_owned(),
-        _ if notice.has_ended() => format!("**The certificate has ended**, on {end}."),
+        _ if notice.has_ended() => format!("**The {} has ended**, on {end}.", noun(notice)),
         (Phase::Reopened, _) => {
             format!(
-                "**The certificate is back: it {}**, on {end}.",
+                "**The {} is back: it {}**, on {end}.",
+                noun(notice),
                 ending(notice)
             )
         }
-        _ => format!("**The certificate {}**, on {end}.", ending(notice)),
+        _ => format!("**The {} {}**, on {end}.", noun(notice), ending(notice)),
     })
 }
 
@@ -339,7 +369,9 @@ pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Tex
         NoticeKind::CertificateEnds => {}
         NoticeKind::Blind => return Some(blind::event(chapter, notice)),
         NoticeKind::Mistake => return Some(mistakes::event(notice)),
-        NoticeKind::NeedsHttp2 => return Some(Text::from(http2::NEEDS)),
+        NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
+            return Some(unsupported::need(notice));
+        }
         NoticeKind::SlowRound => return Some(Text::from(slow_round::refuses(notice))),
         NoticeKind::EvidenceLost => return Some(lost_evidence::event(chapter, notice)),
     }

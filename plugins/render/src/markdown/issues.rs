@@ -63,6 +63,8 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
                 "urldb opened this issue and closes it when a run has results again."
             } else if only.notice_of(NoticeKind::NeedsHttp2).is_some() {
                 "urldb opened this issue and closes it when the host accepts HTTP/1.1."
+            } else if only.notice_of(NoticeKind::UnsupportedTls).is_some() {
+                "urldb opened this issue and closes it when it can check the host again."
             } else if only.notice_of(NoticeKind::SlowRound).is_some() {
                 "urldb opened this issue and closes it when a run checks all URLs of the host in time."
             } else if only.notice_of(NoticeKind::EvidenceLost).is_some() {

@@ -500,6 +500,7 @@ pub(crate) fn certificate() -> Envelope {
             not_before: at("2026-08-22 23:59"),
             not_after: at("2026-11-20 23:59"),
             issuer: shown("Example CA R3"),
+            authority: None,
         }),
         ..Evidence::default()
     };

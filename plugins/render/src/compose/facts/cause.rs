@@ -233,10 +233,17 @@ impl OpenGroup<'_> {
             not_before,
             not_after,
             issuer,
+            authority,
         } = dates;
-        let issued = |text: Text| match issuer.as_str() {
-            "" => text,
-            issuer => text.own("issued by ").outside(issuer),
+        let issued = |text: Text| {
+            let text = match authority {
+                Some(name) => text.own("held by ").outside(name).own(", "),
+                None => text,
+            };
+            match issuer.as_str() {
+                "" => text,
+                issuer => text.own("issued by ").outside(issuer),
+            }
         };
         let mut facts = vec![match reason {
             Reason::TlsExpired => {
