@@ -60,6 +60,11 @@ impl Capture {
         matches!(self.status, Some(301 | 302 | 303 | 307 | 308))
     }
 
+    /// Whether the status is 2xx, or not known.
+    pub(super) fn may_count(&self) -> bool {
+        self.status.is_none() || self.is_good()
+    }
+
     /// Whether the status is 2xx.
     pub fn is_good(&self) -> bool {
         self.status

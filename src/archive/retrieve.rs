@@ -80,12 +80,13 @@ impl Catalogue {
     /// When a file is damaged or missing.
     pub fn before(&self, payload: &Payload<'_>, any: bool) -> anyhow::Result<Option<Payload<'_>>> {
         let known = &payload.capture.line;
-        let mut captures = self.find_at(&known.key, &known.url)?;
+        let mut captures = self.find(&known.url, payload.request.as_ref())?;
         self.retain_answers(&mut captures, payload.request.as_ref())?;
         captures.retain(|capture| {
             let line = &capture.line;
-            let will_do = any || capture.is_good() || capture.status.is_none();
-            let is_other = line.digest != known.digest || line.digest == NO_DIGEST;
+            let will_do = any || capture.may_count();
+            let is_other = line.digest == NO_DIGEST
+                || line.digest != known.digest && line.digest != payload.stored.digest;
             let is_same_variant = line.vary == known.vary;
             will_do
                 && is_same_variant
@@ -98,7 +99,7 @@ impl Catalogue {
             let Some(payload) = self.resolved(capture, &mut passed_over)? else {
                 continue;
             };
-            if any || payload.capture.truncated.is_none() {
+            if any || payload.capture.may_count() && payload.capture.truncated.is_none() {
                 return Ok(Some(passed_over.before(payload)));
             }
             passed_over.captures.push(payload.capture);
@@ -124,13 +125,14 @@ impl Catalogue {
                     status,
                 });
             }
-            if any || capture.is_good() || capture.status.is_none() {
+            if any || capture.may_count() {
                 let Some(payload) = self.resolved(capture, &mut passed_over)? else {
                     continue;
                 };
                 // Another capture with the wanted digest has the same bytes.
                 let is_enough = any && (query.any || captures.is_empty() || payload.is_joined());
-                if is_enough || payload.capture.truncated.is_none() {
+                let is_whole = payload.capture.truncated.is_none();
+                if is_enough || payload.capture.may_count() && is_whole {
                     let payload = Payload {
                         request: query.request.cloned(),
                         ..passed_over.before(payload)
@@ -335,6 +337,7 @@ impl Catalogue {
             catalogue: self,
             capture: Capture {
                 truncated,
+                status: capture.status.or(stored.status),
                 ..capture
             },
             stored,

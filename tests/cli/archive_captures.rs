@@ -244,3 +244,71 @@ fn a_revisit_that_lost_its_original_gives_way_to_an_older_capture() {
     assert_eq!(ran.out, "whole");
     ran.complains("b.warc");
 }
+
+#[test]
+fn a_revisit_has_the_status_of_its_original() {
+    let body = "HTTP/1.1 404 Not Found\r\n\r\ngone";
+    let gone = record(
+        "response",
+        2,
+        URL,
+        &[HTTP, ("WARC-Payload-Digest", &sha1("gone"))],
+        body,
+    );
+    let (sha256, _) = Digest::sha256_of(&b"gone"[..]).unwrap();
+    let sha256 = sha256.to_string();
+    let fields = |date| {
+        [
+            ("WARC-Refers-To-Target-URI", URL),
+            ("WARC-Refers-To-Date", date),
+            ("WARC-Payload-Digest", &*sha256),
+        ]
+    };
+    let again = revisit(3, URL, &fields("2026-01-02T00:00:00Z"));
+    let sandbox = archive(&[("a.warc", response(1, URL, "whole") + &gone + &again)]);
+    assert_eq!(get(&sandbox, URL).0, "whole");
+    // The same bytes with a digest of another algorithm are no other content.
+    let again = revisit(3, URL, &fields("2026-01-01T00:00:00Z"));
+    let sandbox = archive(&[("a.warc", response(1, URL, "gone") + &again)]);
+    sandbox.ok(&["archive", "diff", URL]).says("never changed");
+}
+
+#[test]
+fn an_import_promises_what_a_get_gives() {
+    let turtle = [HTTP, ("WARC-Vary", "accept: text/turtle")];
+    let page = "http://example.test/ns";
+    let file = [
+        response(1, URL, "whole"),
+        stored(2, URL, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole?"),
+        stored(4, URL, "HTTP/1.1 200 OK\r\n\r\n"),
+        request(3, URL, "HEAD"),
+        response(5, page, "html"),
+        record(
+            "response",
+            6,
+            page,
+            &turtle,
+            "HTTP/1.1 200 OK\r\n\r\nturtle",
+        ),
+    ];
+    let sandbox = archive(&[("a.warc", file.concat())]);
+    let length = |body: &str| format!("content-length: {}\n", body.len());
+    for list in ["warc archive/a.warc", "cdxj index.cdxj"] {
+        sandbox.write("index.cdxj", sandbox.index());
+        std::fs::copy(sandbox.path("archive/a.warc"), sandbox.path("a.warc")).unwrap();
+        sandbox.ok(&format!("import {list}"));
+        let text = sandbox.read("urldb/example.test.yaml");
+        assert_has(
+            &text,
+            &[
+                "vary:\n- accept\n",
+                "request-headers:\n  accept: text/turtle\n",
+            ],
+        );
+        for body in ["whole", "html", "turtle"] {
+            assert_has(&text, &length(body));
+        }
+        assert_eq!(text.matches("content-length").count(), 3, "{text}");
+        std::fs::remove_file(sandbox.path("urldb/example.test.yaml")).unwrap();
+    }
+}

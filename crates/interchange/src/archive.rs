@@ -308,6 +308,10 @@ fn parse_line(text: &str, files: &mut StoredFiles<'_>, location: Location) -> Op
         let message = "the line is not KEY TIMESTAMP {JSON}";
         return Some(Notice::refused(location, "bad-line", message).into());
     };
+    let fields: Map<String, Json> = fields
+        .into_iter()
+        .map(|(name, value)| (name, into_text(value)))
+        .collect();
     let field = |name| fields.get(name).and_then(Json::as_str).unwrap_or_default();
     if field("mime") == urldb_warc::cdxj::REVISIT_MIME || !is_http(field("url")) {
         return None;
@@ -341,6 +345,16 @@ fn parse_line(text: &str, files: &mut StoredFiles<'_>, location: Location) -> Op
         item
     });
     Some(item.into())
+}
+
+/// The text of a value, since some programs write numbers.
+fn into_text(value: Json) -> Json {
+    match value {
+        Json::Number(number) => Json::from(number.to_string()),
+        Json::Bool(true) => Json::from("true"),
+        Json::Bool(false) | Json::Null => Json::from(""),
+        other => other,
+    }
 }
 
 /// The method of a line about the response to another request than GET. Such a line has a field for it, or it is a

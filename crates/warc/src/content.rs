@@ -90,10 +90,11 @@ impl HttpMessage {
         if matches!(self.status, Some(100..=199 | 204 | 304)) {
             return false;
         }
-        let has_body_as_stated = if self.chunked {
-            self.framing != BodyFraming::Broken && self.body > 0
-        } else {
-            self.length.is_none_or(|stated| self.body >= stated)
+        let is_as_long = self.length.is_none_or(|stated| self.body >= stated);
+        let has_body_as_stated = match self.framing {
+            BodyFraming::Chunked => true,
+            BodyFraming::Broken => false,
+            BodyFraming::Plain => is_as_long && (!self.chunked || self.body > 0),
         };
         !self.has_whole_head || self.is_range || !has_body_as_stated
     }

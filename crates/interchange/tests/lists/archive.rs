@@ -355,6 +355,8 @@ fn index_lines_say_what_they_are_about() {
         line("test,a)/?__wb_method=put", ""),
         line("test,a)/?a=b&__wb_method=post", ""),
         line("test,a)/", ", \"truncated\": \"length\""),
+        line("test,a)/", ", \"truncated\": true"),
+        line("test,a)/", "").replace("\"200\"", "404"),
     ]
     .concat();
     let folder = tempfile::tempdir().unwrap();
@@ -375,7 +377,9 @@ fn index_lines_say_what_they_are_about() {
             "a.cdxj:4 request",
             "a.cdxj:5 request",
             "a.cdxj:6 request",
-            "a.cdxj:7 truncated"
+            "a.cdxj:7 truncated",
+            "a.cdxj:8 truncated",
+            "a.cdxj:9 status"
         ]
     );
 }

@@ -167,6 +167,11 @@ fn bodies_that_are_cut_are_truncated_in_the_index() {
         ),
         (
             "",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\nbody",
+            false,
+        ),
+        (
+            "",
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-3/9\r\n\r\nbody",
             false,
         ),
