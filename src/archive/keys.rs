@@ -28,13 +28,17 @@ impl SortKeys for Keys {
     }
 }
 
-/// Whether two URLs are one: the same request to the same host. URLs with one key of the index need not be.
+/// Whether two URLs are spellings of one. URLs with one key of the index need not be.
 pub fn is_same_url(one: &str, other: &str) -> bool {
     let identity = |url: &str| {
         let known = urldb_canon::identify(url).ok()?;
         Some((known.scheme, known.host, known.path))
     };
-    one == other || identity(one).is_some_and(|it| identity(other) == Some(it))
+    // URLs that no record can have, such as those with a port.
+    let parsed = |url: &str| url::Url::parse(url).ok();
+    one == other
+        || identity(one).is_some_and(|it| identity(other) == Some(it))
+        || parsed(one).is_some_and(|it| parsed(other) == Some(it))
 }
 
 /// The key of the captures of a URL that answer this request; a GET if there is none.

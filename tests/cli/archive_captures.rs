@@ -123,6 +123,10 @@ fn urls_with_one_key_are_different_urls() {
     sandbox.exits(2, &["archive", "get", "http://www3288.com/"]);
     // Another spelling of the URL is the same one.
     assert_eq!(get(&sandbox, "https://WWW3288.com:443").0, "one");
+    let port = "http://example.test:8080/a";
+    let ported = archive(&[("a.warc", response(1, port, "port"))]);
+    assert_eq!(get(&ported, "HTTP://EXAMPLE.test:8080/a").0, "port");
+    ported.exits(2, &["archive", "get", "http://example.test/a"]);
     let both = [response(1, one, "one"), response(2, other, "other")].concat();
     let sandbox = archive(&[("a.warc", both)]);
     assert_eq!(get(&sandbox, one).0, "one");
@@ -232,6 +236,11 @@ fn a_revisit_that_lost_its_original_gives_way_to_an_older_capture() {
     sandbox
         .exits(2, &["archive", "diff", URL])
         .complains("cannot say whether it changed");
+    // A length does not say that the older bytes are the promised ones.
+    let promise = "---\n---\n_path: /page\ncontent-length: 5\n";
+    sandbox.write("urldb/example.test.yaml", promise);
+    let ran = sandbox.exits(1, "archive export --bagit bag");
+    ran.complains("which is not in this archive");
     // The same if the file of the original is gone, which the index names.
     let files = [
         ("a.warc", response(1, URL, "whole") + &newest),

@@ -160,7 +160,9 @@ fn each_capture<R: Read + Seek>(
         match next_request(reader) {
             Ok(None) => break,
             Ok(Some((header, offset, request))) => {
-                let capture = CdxjLine::describes(&header).then_some((offset, None));
+                // A record that shares its gzip member cannot be read from an offset.
+                let offset = offset.filter(|_| CdxjLine::describes(&header));
+                let capture = offset.map(|offset| (offset, None));
                 if let Some((offset, request)) = matcher.add(&header, capture, request, set) {
                     add(offset, request);
                     if offset >= last {
@@ -180,7 +182,8 @@ fn each_capture<R: Read + Seek>(
     Ok(())
 }
 
-type NextRequest = (Header, u64, Option<StoredRequest>);
+/// A header, the offset of the record if it has one of its own, and the request if the record is one.
+type NextRequest = (Header, Option<u64>, Option<StoredRequest>);
 
 fn next_request<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Option<NextRequest>, ReadError> {
     let Some(mut record) = reader.next_record()? else {
@@ -190,7 +193,7 @@ fn next_request<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Option<NextReq
     if record.record_type() == Some(RecordType::Request) {
         request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
     }
-    let offset = record.offset();
+    let offset = (record.within_member() == 0).then_some(record.offset());
     let (_, header) = record.finish_with_header()?;
     Ok(Some((header, offset, request)))
 }

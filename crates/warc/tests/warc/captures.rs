@@ -11,7 +11,7 @@ use urldb_warc::index::rebuild_index;
 use urldb_warc::verify::{copy_payload, verify_archive};
 use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, FindingCode, Reader};
 
-use crate::common::{id, index_text};
+use crate::common::{gzip, id, index_text};
 
 const URL: &str = "http://example.org/a";
 
@@ -259,6 +259,20 @@ fn a_request_that_names_no_record_belongs_to_the_capture_beside_it() {
     ] {
         assert_eq!(methods(&records), expected);
     }
+}
+
+#[test]
+fn a_capture_that_shares_its_gzip_member_has_no_request_by_its_offset() {
+    let page = b"HTTP/1.1 200 OK\r\n\r\n";
+    let records = [
+        response(1, "", page),
+        response(2, "", page),
+        request(2, "", "POST"),
+    ]
+    .concat();
+    let mut reader = Reader::new(std::io::Cursor::new(gzip(&records))).expect("an archive");
+    let others = other_methods(&mut reader).expect("read");
+    assert!(others.is_empty(), "{others:?}");
 }
 
 #[test]

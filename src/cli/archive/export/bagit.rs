@@ -239,17 +239,23 @@ fn contents<'a>(
         Err(error) => return Box::new(std::iter::once(Err(error))),
     };
     let choice = VariantChoice::Like(promised.variant.as_deref());
+    let has_digest = promised.sha256.is_some() || !promised.digests.is_empty();
     let last = move || {
-        catalogue.find_payload(CaptureQuery {
+        let mut payload = catalogue.find_payload(CaptureQuery {
             url: promised.url.as_str(),
             request: None,
             variant: choice,
             at: None,
             sha256: None,
             any: false,
-        })
+        })?;
+        // Nothing but its date says that an older content is the promised one.
+        match payload.lost.take() {
+            Some(lost) if !has_digest => Err(lost),
+            _ => Ok(payload),
+        }
     };
-    if promised.sha256.is_none() && promised.digests.is_empty() {
+    if !has_digest {
         captures.clear();
     }
     let mut known = HashSet::new();
