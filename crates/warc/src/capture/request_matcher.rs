@@ -2,8 +2,9 @@
 //!
 //! Method and body of a request other than GET are part of the key of its response. The two records
 //! stand near each other, and either one may refer to the other by `WARC-Concurrent-To`. Without such a field, a request
-//! belongs to the nearest capture of its URL that is not older. So a capture is held back until some more records have
-//! been read.
+//! belongs to a capture of its URL with the same date or a later one. If it may belong to several, all of them count as
+//! its answers, so that no answer to another request is taken for one to GET. So a capture is held back until some more
+//! records have been read.
 
 use std::collections::VecDeque;
 
@@ -59,14 +60,35 @@ impl<T> RequestMatcher<T> {
                 old.join(&mut new, &set_request);
             }
         }
-        if !is_named && let Some(old) = self.0.iter_mut().rev().find(|old| old.is_near(&new)) {
-            old.join(&mut new, &set_request);
+        if !is_named {
+            self.join_near(&mut new, &set_request);
         }
         self.0.push_back(new);
         if self.0.len() <= MAX_DISTANCE {
             return None;
         }
         self.0.pop_front()?.capture
+    }
+
+    /// Joins a record with those that it may belong to by URL and date.
+    fn join_near(
+        &mut self,
+        new: &mut RecentRecord<T>,
+        set_request: &impl Fn(&mut T, &StoredRequest),
+    ) {
+        let near = |old: &&mut RecentRecord<T>| old.is_near(new);
+        let mut near: Vec<&mut RecentRecord<T>> = self.0.iter_mut().filter(near).collect();
+        if near.iter().any(|old| old.has_time_of(new)) {
+            near.retain(|old| old.has_time_of(new));
+        }
+        let is_certain = near.len() == 1;
+        for old in near {
+            if is_certain {
+                old.join(new, set_request);
+            } else {
+                old.share(new, set_request);
+            }
+        }
     }
 
     /// Ends the file and returns the captures held back.
@@ -113,11 +135,21 @@ impl<T> RecentRecord<T> {
         self.is_request != other.is_request && one.url == two.url && is_in_order
     }
 
+    fn has_time_of(&self, other: &Self) -> bool {
+        let time = |it: &Self| it.lone.as_ref().map(|lone| lone.timestamp.clone());
+        time(self) == time(other)
+    }
+
     /// Notes that the records belong together.
     fn join(&mut self, other: &mut Self, set_request: &impl Fn(&mut T, &StoredRequest)) {
         if self.is_request != other.is_request {
             (self.lone, other.lone) = (None, None);
         }
+        self.share(other, set_request);
+    }
+
+    /// Sets the request of a capture.
+    fn share(&mut self, other: &mut Self, set_request: &impl Fn(&mut T, &StoredRequest)) {
         for (capture, request) in [
             (&mut self.capture, &other.request),
             (&mut other.capture, &self.request),

@@ -247,6 +247,25 @@ fn a_request_that_names_no_record_belongs_to_the_capture_beside_it() {
             vec![answer(1), request(2, "", "POST"), answer(2)],
             vec!["GET", "POST"],
         ),
+        // Nothing says which answer is that to POST.
+        (
+            vec![
+                request(1, "", "GET"),
+                request(1, "", "POST"),
+                answer(1),
+                answer(1),
+            ],
+            vec!["POST", "POST"],
+        ),
+        (
+            vec![
+                answer(1),
+                answer(1),
+                request(1, "", "POST"),
+                request(1, "", "GET"),
+            ],
+            vec!["POST", "POST"],
+        ),
         // A request that names its capture belongs to no other.
         (
             vec![answer(1), answer(2), request(3, &of(1), "POST")],
