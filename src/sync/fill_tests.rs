@@ -185,7 +185,7 @@ fn of_several_captures_the_latest_counts() {
     ] {
         let changes = filled(&Metadata::default(), &Records::new(), &captures);
         assert_eq!(changes.contradictions, []);
-        let records: Vec<Record> = changes.into_put().collect();
+        let records: Vec<Box<Record>> = changes.into_put().collect();
         let digest = sha256.map(|digit| digit.to_string().repeat(64));
         assert_eq!(
             (records[0].content_length, &records[0].content_sha256),

@@ -154,7 +154,7 @@ pub(super) fn applied(mut file: Records, changes: DomainChanges) -> Records {
         file.remove(identity).unwrap();
     }
     for record in changes.into_put() {
-        file.insert(record.identity(), record);
+        file.insert(record.identity(), *record);
     }
     file
 }

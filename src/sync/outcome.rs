@@ -103,10 +103,10 @@ impl DomainChanges {
     }
 
     /// As [`Self::put`].
-    pub(crate) fn into_put(self) -> impl Iterator<Item = Record> {
+    pub(crate) fn into_put(self) -> impl Iterator<Item = Box<Record>> {
         let records = self.records.into_iter();
         let changed = records.filter(|(_, outcome)| *outcome != Outcome::Unchanged);
-        changed.map(|(record, _)| *record)
+        changed.map(|(record, _)| record)
     }
 
     /// Whether the domain file stays as it is.

@@ -27,7 +27,7 @@ impl DomainFile {
         if let Some(entry) = self.get(&identity) {
             return Err(self.record_exists(entry));
         }
-        self.place(&identity, RecordEntry::new(record));
+        self.place(&identity, RecordEntry::new(Box::new(record)));
         Ok(())
     }
 
@@ -72,12 +72,16 @@ impl DomainFile {
     /// # Errors
     /// [`Error::Unsafe`] if a record to replace occurs twice or has mistakes. The file is unchanged
     /// then.
-    pub fn put_all(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), Error> {
-        let keyed = records
-            .into_iter()
-            .map(|record| (self.metadata.exact_identity_of(&record), record));
-        let mut wanted: BTreeMap<RecordIdentity, Record> = keyed.collect();
-        let changed: HashMap<RecordIdentity, Record> = self.take_known(&mut wanted)?;
+    pub fn put_all(
+        &mut self,
+        records: impl IntoIterator<Item: Into<Box<Record>>>,
+    ) -> Result<(), Error> {
+        let keyed = records.into_iter().map(|record| {
+            let record = record.into();
+            (self.metadata.exact_identity_of(&record), record)
+        });
+        let mut wanted: BTreeMap<RecordIdentity, Box<Record>> = keyed.collect();
+        let changed: HashMap<RecordIdentity, Box<Record>> = self.take_known(&mut wanted)?;
         let mut new = wanted.into_iter().peekable();
         let size = self.segments.len() + new.len();
         let old = std::mem::replace(&mut self.segments, Vec::with_capacity(size));
@@ -113,8 +117,8 @@ impl DomainFile {
     /// [`Error::Unsafe`] if the file has such a record twice or only partly understood.
     fn take_known(
         &self,
-        wanted: &mut BTreeMap<RecordIdentity, Record>,
-    ) -> Result<HashMap<RecordIdentity, Record>, Error> {
+        wanted: &mut BTreeMap<RecordIdentity, Box<Record>>,
+    ) -> Result<HashMap<RecordIdentity, Box<Record>>, Error> {
         let mut known = HashMap::new();
         for entry in self.records() {
             let identity = self.metadata.exact_identity_of(&entry.record);
@@ -188,7 +192,7 @@ impl DomainFile {
     pub fn remove(&mut self, identity: &RecordIdentity) -> Result<Record, Error> {
         let index = self.find(identity)?;
         match self.take(index) {
-            Segment::Record(entry) => Ok(entry.record),
+            Segment::Record(entry) => Ok(*entry.record),
             Segment::Broken(_) => Err(self.no_such_record(identity)),
         }
     }
@@ -369,7 +373,7 @@ impl Segment {
 }
 
 impl RecordEntry {
-    fn new(record: Record) -> Self {
+    fn new(record: Box<Record>) -> Self {
         Self {
             record,
             layout: Layout::default(),

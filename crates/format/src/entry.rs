@@ -10,7 +10,6 @@ use crate::vary::differing_headers;
 
 /// A document after the metadata.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are records")]
 pub(crate) enum Segment {
     Record(RecordEntry),
     /// The source text of a document that is not a record.
@@ -20,7 +19,8 @@ pub(crate) enum Segment {
 /// A record with its position in the file.
 #[derive(Debug, Clone)]
 pub struct RecordEntry {
-    pub(crate) record: Record,
+    /// A box moves to another place without a copy, and a file has millions.
+    pub(crate) record: Box<Record>,
     pub(crate) layout: Layout,
     /// Whether the whole document was understood.
     pub(crate) intact: bool,
@@ -36,7 +36,7 @@ impl RecordEntry {
 
     /// The record alone.
     pub fn into_record(self) -> Record {
-        self.record
+        *self.record
     }
 
     /// Whether the whole document was understood.
@@ -96,7 +96,7 @@ impl Segment {
         let path_line = document.key_line("_path");
         if let Some(record) = Record::from_mapping(document.mapping) {
             return Self::Record(RecordEntry {
-                record,
+                record: Box::new(record),
                 layout,
                 intact,
                 is_plain: false,

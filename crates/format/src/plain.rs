@@ -176,7 +176,7 @@ impl<'a> PlainRecord<'a> {
             }
         }
         RecordEntry {
-            record,
+            record: Box::new(record),
             layout: Layout {
                 start,
                 keys: key_lines,

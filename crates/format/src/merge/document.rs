@@ -219,7 +219,7 @@ fn merge_record<'a>(
 fn entry_of(mapping: Mapping, layout: Layout) -> Option<RecordEntry> {
     let record = Record::from_mapping(mapping)?;
     Some(RecordEntry {
-        record,
+        record: Box::new(record),
         layout,
         intact: true,
         is_plain: false,
