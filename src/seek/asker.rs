@@ -33,6 +33,8 @@ pub struct Asker<'a> {
     verdict: &'a VerdictOptions,
     stop: &'a Stop,
     read: Arc<AtomicU64>,
+    /// The time limit of a body, however many requests it takes.
+    timeout: Duration,
 }
 
 /// The answer of a source.
@@ -97,6 +99,7 @@ impl<'a> Asker<'a> {
             verdict: &config.check.verdict,
             stop,
             read,
+            timeout: options.default_host.timeout,
         })
     }
 
@@ -189,12 +192,14 @@ impl<'a> Asker<'a> {
             validator: None,
         };
         let mut answer = Answer::Other("was not asked".to_owned());
+        let mut elapsed = Duration::ZERO;
         for _ in 0..MOST_REQUESTS {
             let job = source.job(content, begun.headers(), 0, true);
             let Some((job, mut seen)) = self.fetch_one(job) else {
                 break;
             };
             answer = self.answer(&job, &seen);
+            elapsed += seen.elapsed;
             let Some(last) = seen.last().filter(|last| (200..300).contains(&last.status)) else {
                 break;
             };
@@ -212,8 +217,8 @@ impl<'a> Asker<'a> {
             if end == BodyEnd::Complete || answer == Answer::Verified {
                 return verified(content, file, is_gzip, answer);
             }
-            // The next request would get no further.
-            if end == BodyEnd::Cut || begun.length == was {
+            // The next request would get no further, or has no time.
+            if end == BodyEnd::Cut || begun.length == was || elapsed >= self.timeout {
                 break;
             }
         }

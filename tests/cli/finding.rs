@@ -109,6 +109,23 @@ fn a_body_that_breaks_off_goes_on_by_range() {
     assert_eq!(server.requests().len(), 2);
 }
 
+/// The limit `timeout` is that of a body, however many requests it takes.
+#[test]
+fn a_body_that_drips_is_given_up_after_one_timeout() {
+    let pause = std::time::Duration::from_millis(5);
+    let head = "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: 1000000\r\n\r\n";
+    let server = server(move |_, _| Some(Reply::raw(head).endless("x", pause)));
+    let sandbox = sandbox(&server, "[check]\ntimeout = \"300ms\"\n");
+    sandbox.write("urldb/b.test.yaml", "---\n");
+    sandbox.write("urldb/c.test.yaml", "---\n");
+    sandbox.write(
+        "urldb/a.test.yaml",
+        format!("---\n_path: /a.csv\ncontent-sha256: {}\n", sha256(BODY)),
+    );
+    sandbox.exits(1, "get http://a.test/a.csv -o out.csv");
+    assert_eq!(server.requests().len(), 1);
+}
+
 #[test]
 fn a_rest_of_other_bytes_is_not_taken() {
     let server = server(|host, request| {
