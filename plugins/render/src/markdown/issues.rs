@@ -56,25 +56,8 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
             let message = room.cut(&message);
             let end = if envelope.run.test {
                 TEST
-            } else if only.notice_of(NoticeKind::Mistake).is_some() {
-                "urldb opened this issue and closes it when the file has no mistakes any more. A comment \
-                 follows only when there are others."
-            } else if only.notice_of(NoticeKind::Blind).is_some() {
-                "urldb opened this issue and closes it when a run has results again."
-            } else if only.notice_of(NoticeKind::NeedsHttp2).is_some() {
-                "urldb opened this issue and closes it when the host accepts HTTP/1.1."
-            } else if only.notice_of(NoticeKind::UnsupportedTls).is_some() {
-                "urldb opened this issue and closes it when it can check the host again."
-            } else if only.notice_of(NoticeKind::SlowRound).is_some() {
-                "urldb opened this issue and closes it when a run checks all URLs of the host in time."
-            } else if only.notice_of(NoticeKind::EvidenceLost).is_some() {
-                "urldb opened this issue and closes it when the archive has the promised bytes again, or when \
-                 others are promised. A comment follows when the archive lost more."
-            } else if only.is_notice() {
-                "urldb keeps this issue: a comment follows only when something changes, or as a reminder."
             } else {
-                "urldb opened this issue and closes it when all its URLs are as promised again. A \
-                 comment follows only when something changes, or as a reminder."
+                purpose(only)
             };
             body_of_one(
                 &headline,
@@ -92,6 +75,40 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
     Issue {
         title: title(&message),
         body,
+    }
+}
+
+/// The last line of an issue about one incident: when it is closed, and when a comment follows.
+fn purpose(incident: &Incident) -> &'static str {
+    let notice = incident.notice.as_ref().filter(|_| incident.is_notice());
+    match notice.map(|notice| notice.kind) {
+        Some(NoticeKind::Mistake) => {
+            "urldb opened this issue and closes it when the file has no mistakes any more. A comment \
+             follows only when there are others."
+        }
+        Some(NoticeKind::Blind) => {
+            "urldb opened this issue and closes it when a run has results again."
+        }
+        Some(NoticeKind::NeedsHttp2) => {
+            "urldb opened this issue and closes it when the host accepts HTTP/1.1."
+        }
+        Some(NoticeKind::UnsupportedTls) => {
+            "urldb opened this issue and closes it when it can check the host again."
+        }
+        Some(NoticeKind::SlowRound) => {
+            "urldb opened this issue and closes it when a run checks all URLs of the host in time."
+        }
+        Some(NoticeKind::EvidenceLost) => {
+            "urldb opened this issue and closes it when the archive has the promised bytes again, or when \
+             others are promised. A comment follows when the archive lost more."
+        }
+        Some(NoticeKind::CertificateEnds) => {
+            "urldb keeps this issue: a comment follows only when something changes, or as a reminder."
+        }
+        None => {
+            "urldb opened this issue and closes it when all its URLs are as promised again. A \
+             comment follows only when something changes, or as a reminder."
+        }
     }
 }
 
