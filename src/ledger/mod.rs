@@ -56,7 +56,9 @@ pub use history::{
 };
 pub use incidents::{Filter, FormerPosition, Heard, IncidentFile, Incidents, ToldMessage};
 pub use merge::{merge, merge_history};
-pub use origins::{KnownOrigin, KnownOrigins, folder as origins_folder, read as read_origins};
+pub use origins::{
+    KnownOrigin, KnownOrigins, OFTEN, folder as origins_folder, read as read_origins,
+};
 pub use record::{Archived, JobRecord, KnownCaptures};
 pub use update::{RunPoint, StatusUpdate, update};
 
@@ -268,7 +270,7 @@ impl Ledger {
         let mut has_changed = false;
         for (uri, new) in new {
             let is_news = match origins.get(uri) {
-                Some(known) => known.since < new.since && !known.changes_often,
+                Some(known) => known.since < new.since && !known.changes_often(),
                 None => origins.len() < MOST_ORIGINS,
             };
             if is_news {
@@ -509,7 +511,7 @@ mod tests {
                             file: a.warc.gz\n  record: urn:uuid:1\n  uri: http://example.org/a\n\
                             digest: sha256:1\netag: '\"1\"'\n";
 
-    fn origin(second: i64, changes_often: bool) -> KnownOrigin {
+    fn origin(second: i64, quick_changes: u64) -> KnownOrigin {
         KnownOrigin {
             since: Timestamp::from_second(second).unwrap(),
             record: "urn:uuid:1".to_owned(),
@@ -517,7 +519,7 @@ mod tests {
             file: "a.warc.gz".to_owned(),
             addresses: vec![],
             certificate: None,
-            changes_often,
+            quick_changes,
         }
     }
 
@@ -528,14 +530,18 @@ mod tests {
         let mut ledger = load(&folder);
         for number in 0..2 * MOST_ORIGINS {
             let uri = format!("dns:host{number}.example");
-            let new = [(uri, origin(1, false))].into();
+            let new = [(uri, origin(1, 0))].into();
             ledger.set_origins("example.org", &new).unwrap();
         }
         let known = ledger.origins("example.org").unwrap();
         assert_eq!(known.len(), MOST_ORIGINS);
         // Those that are known go on, until they change often.
-        for (second, often, expected) in [(2, false, 2), (3, true, 3), (4, true, 3)] {
-            let new = [("dns:host0.example".to_owned(), origin(second, often))].into();
+        for (second, quick_changes, expected) in [(2, 1, 2), (3, OFTEN, 3), (4, OFTEN, 3)] {
+            let new = [(
+                "dns:host0.example".to_owned(),
+                origin(second, quick_changes),
+            )]
+            .into();
             ledger.set_origins("example.org", &new).unwrap();
             let known = ledger.origins("example.org").unwrap();
             let since = known["dns:host0.example"].since.as_second();

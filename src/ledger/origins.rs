@@ -16,11 +16,15 @@ use super::entry::{text, timestamp};
 use super::names::name_of;
 use crate::limits;
 
-const CHANGES_OFTEN: &str = "changes-often";
+/// The number of quick changes in a row from which on an entry stays as it is: then each capture names the record about
+/// its host.
+pub const OFTEN: u64 = 3;
+
+const QUICK_CHANGES: &str = "quick-changes";
 
 const SCHEMA: Schema = Schema {
-    integers: &[],
-    booleans: &[CHANGES_OFTEN],
+    integers: &[QUICK_CHANGES],
+    booleans: &[],
     is_known: |_| true,
 };
 
@@ -42,10 +46,9 @@ pub struct KnownOrigin {
     /// The server's own certificate, if it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
-    /// Whether the host shows another fact every few days. The entry then stays as it is, and each capture names the
-    /// record about its host.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub changes_often: bool,
+    /// Number of changes in a row, up to this record, each within a week of the one before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub quick_changes: u64,
 }
 
 /// The last records about the hosts of a domain, by their URIs: `dns:HOST` and `tls:HOST:PORT`.
@@ -62,8 +65,16 @@ impl KnownOrigin {
         }
     }
 
+    /// Whether the host shows another fact every few days.
+    pub fn changes_often(&self) -> bool {
+        self.quick_changes >= OFTEN
+    }
+
     /// Its statement, for people.
     pub fn in_words(&self) -> String {
+        if self.changes_often() {
+            return "changes often; each capture in the archive names its own".to_owned();
+        }
         let Some(certificate) = &self.certificate else {
             return self.addresses.join(", ");
         };
@@ -97,8 +108,8 @@ impl KnownOrigin {
             of_server.insert("not-after", certificate.not_after.to_string());
             mapping.insert("certificate", of_server);
         }
-        if self.changes_often {
-            mapping.insert(CHANGES_OFTEN, true);
+        if self.quick_changes > 0 {
+            mapping.insert(QUICK_CHANGES, self.quick_changes);
         }
         mapping
     }
@@ -127,10 +138,17 @@ impl KnownOrigin {
             file: needed("file")?,
             addresses: addresses.map(str::to_owned).collect(),
             certificate: certificate.transpose().context("`certificate`")?,
-            changes_often: mapping.get(CHANGES_OFTEN) == Some(&Value::Bool(true)),
+            quick_changes: mapping
+                .get(QUICK_CHANGES)
+                .and_then(Value::as_int)
+                .unwrap_or_default(),
         };
         Ok((needed("url")?, known))
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The folder of the files.
@@ -228,10 +246,10 @@ mod tests {
             "urldb-[a-z0-9]{1,8}",
             prop::collection::vec("[0-9a-f:.]{1,12}", 0..3),
             prop::option::of(certificate),
-            any::<bool>(),
+            0..9u64,
         )
             .prop_map(
-                |(since, record, digest, file, addresses, certificate, changes_often)| {
+                |(since, record, digest, file, addresses, certificate, quick_changes)| {
                     KnownOrigin {
                         since,
                         record,
@@ -239,7 +257,7 @@ mod tests {
                         file,
                         addresses,
                         certificate,
-                        changes_often,
+                        quick_changes,
                     }
                 },
             )
@@ -272,7 +290,7 @@ mod tests {
                 file: String::new(),
                 addresses: vec![],
                 certificate: Some(certificate),
-                changes_often: false,
+                quick_changes: 0,
             };
             known.in_words()
         };

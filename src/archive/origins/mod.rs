@@ -149,11 +149,11 @@ impl Origins {
                 Placement::New {
                     id,
                     since,
-                    changes_often,
+                    quick_changes,
                 } => {
                     of_capture.named.push(id.clone());
                     let mut new = shown.record(&id, since, hop, algorithm)?;
-                    new.known.changes_often = changes_often;
+                    new.known.quick_changes = quick_changes;
                     of_capture.new.push(new);
                 }
             }
@@ -185,7 +185,7 @@ impl KnownHosts {
             let id =
                 id.context("the ledger names a record about a host in a way that is not valid")?;
             let timeline = self.timelines.entry(uri).or_default();
-            timeline.know(known.fact(), known.since, id, known.changes_often);
+            timeline.know(known.fact(), known.since, id, known.quick_changes);
         }
         self.domains.insert(domain.to_owned());
         Ok(())
@@ -259,7 +259,7 @@ impl HostFact<'_> {
                 file: String::new(),
                 addresses,
                 certificate,
-                changes_often: false,
+                quick_changes: 0,
             },
             uri: self.uri,
         })
