@@ -47,7 +47,7 @@ pub struct KnownOrigin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
     /// Number of changes in a row, up to this record, each within a week of the one before.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub quick_changes: u64,
 }
 
@@ -145,10 +145,6 @@ impl KnownOrigin {
         };
         Ok((needed("url")?, known))
     }
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// The folder of the files.
