@@ -201,7 +201,7 @@ impl PreCommitOutcome {
                 text += "urldb: commit stopped; no file of this project was changed\n";
             }
             Self::Interrupted => {
-                text += "urldb: interrupted; no file of this project was changed\n"
+                text += "urldb: interrupted; no file of this project was changed\n";
             }
         }
         text

@@ -40,6 +40,16 @@ const NO_CODINGS: [&str; 22] = [
     "aws-chunked",
 ];
 
+/// Whether a word has the form of a media type: it was sent in the wrong field.
+fn is_media_type(word: &str) -> bool {
+    let is_name = |name: &str| {
+        let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+        !name.is_empty() && name.bytes().all(of_name)
+    };
+    let parts = word.split_once('/');
+    parts.is_some_and(|(kind, name)| is_name(kind) && is_name(name))
+}
+
 /// The beginnings of names of character encodings, which belong into `Content-Type`.
 const CHARACTER_ENCODINGS: [&str; 19] = [
     "utf-", "utf8", "utf16", "utf_", "ucs-", "unicode", "iso-", "iso8859", "iso_", "windows-",
@@ -52,7 +62,7 @@ fn is_no_coding(word: &str) -> bool {
     let word = word.trim_matches(['"', '\'']);
     let word = word.strip_prefix("charset=").unwrap_or(word);
     NO_CODINGS.contains(&word)
-        || word.contains('/')
+        || is_media_type(word)
         || CHARACTER_ENCODINGS
             .iter()
             .any(|start| word.starts_with(start))
