@@ -81,7 +81,7 @@ fn secrets_stay_between_those_who_need_them() {
     let stored: Vec<_> = files.iter().flat_map(|file| records(file)).collect();
     assert!(
         stored.iter().any(|record| {
-            String::from_utf8_lossy(&record.block).contains("x-token: [redacted]")
+            String::from_utf8_lossy(&record.block).contains("X-Token: [redacted]")
         })
     );
     for record in &stored {
@@ -469,7 +469,7 @@ fn assert_files_are_clean(sandbox: &Sandbox) {
     assert!(
         others
             .iter()
-            .any(|it| String::from_utf8_lossy(&it.block).contains("x-token: [redacted]"))
+            .any(|it| String::from_utf8_lossy(&it.block).contains("X-Token: [redacted]"))
     );
     for it in &others {
         // The address may be one that a server has redirected to.

