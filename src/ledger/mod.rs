@@ -257,7 +257,7 @@ impl Ledger {
     }
 
     /// Remembers new records about hosts of a domain's URLs, by URI. Of two records about one host, the later
-    /// counts, unless the host changes often. There are at most [`MOST_ORIGINS`]: a server may redirect to another host
+    /// counts, unless the host changes often. There are at most 256: a server may redirect to another host
     /// each time.
     ///
     /// # Errors
