@@ -291,7 +291,13 @@ impl Pace {
                 self.began.get_or_insert(now);
             }
         }
-        let pause = self.interval.max(FIRST_PAUSE);
+        // Controls find out whether the host is down, or only slow, by pauses that begin short.
+        let interval = if self.outage >= OUTAGE {
+            self.configured.interval
+        } else {
+            self.interval
+        };
+        let pause = interval.max(FIRST_PAUSE);
         let pass = self
             .second_pass
             .get_or_insert_with(|| Box::new(SecondPass::new(pause)));

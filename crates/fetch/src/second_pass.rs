@@ -93,8 +93,8 @@ impl SecondPass {
         }
     }
 
-    /// Notes the end of a request: a refused control makes the pause longer, at least `interval`. Returns whether the
-    /// host is down.
+    /// Notes the end of a request: a refused control makes the pause longer, and one refused for the pace at least
+    /// `interval`. Returns whether the host is down.
     pub(crate) fn request_ended(&mut self, end: TurnEnd, interval: Duration) -> bool {
         let TurnEnd::Refused(refusal) = end else {
             self.refused_controls = 0;
@@ -106,7 +106,10 @@ impl SecondPass {
         // A host with a limit that it names is not down: one of two controls is enough for a longer pause.
         let is_known = refusal.is_explicit && self.step == Step::SecondControl(false);
         if !is_known {
-            self.pause = LONGEST_INTERVAL.min(self.pause * 2).max(interval);
+            self.pause = LONGEST_INTERVAL.min(self.pause * 2);
+        }
+        if refusal.is_explicit {
+            self.pause = self.pause.max(interval);
         }
         self.refused_controls = if refusal.is_explicit {
             0

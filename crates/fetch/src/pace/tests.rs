@@ -293,7 +293,7 @@ fn the_rules_have_known_results() {
             60,
             false,
             Box::new(dead((1..60).collect(), never)),
-            (237, 79, 1, 59, 0, 0),
+            (166, 79, 1, 59, 0, 0),
         ),
         (
             "dead and 5/s",
@@ -335,7 +335,7 @@ fn the_rules_have_known_results() {
             10_000,
             false,
             Box::new(outage(60.0)),
-            (278, 47, 10_000, 0, 0, 0),
+            (280, 50, 10_000, 0, 0, 0),
         ),
     ];
     for (name, urls, is_explicit, mut server, expected) in rows {
