@@ -92,7 +92,8 @@ impl Timeline {
         let after = self.last_unnamed.max(current).map(|last| last + SECOND);
         let record = Record {
             fact: fact.to_owned(),
-            since: after.map_or(at, |after| after.max(at)),
+            // A capture of the run before may have the same second.
+            since: after.map_or(at, |after| after.max(at + SECOND)),
             id: new_id(),
         };
         let (id, since) = (record.id.clone(), record.since);
