@@ -1,6 +1,5 @@
 //! `urldb hook`.
 
-pub(super) mod across;
 mod lists;
 
 use std::cell::RefCell;
@@ -17,6 +16,7 @@ use super::{Context, GlobalArgs};
 use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
+use crate::database::stored_across::staged_mistakes;
 use crate::doctor::merge_attributes;
 use crate::exit::ExitCode;
 use crate::git::{
@@ -175,7 +175,7 @@ fn run_hook(repository: &Repository, hook: Hook, global: &GlobalArgs) -> anyhow:
         }
         check(path, bytes, own_keys)
     };
-    let check_all = || across::check(repository, &folder, &staged_files.borrow());
+    let check_all = || staged_mistakes(repository, &folder, &staged_files.borrow());
     let outcome = pre_commit(repository, staged, &stop, check, check_all)?;
     write!(
         output::stderr(),

@@ -13,4 +13,5 @@ pub(crate) mod page_redirect;
 mod pages;
 pub mod site_rules;
 pub(crate) mod static_urls;
+pub(crate) mod stored_across;
 mod unstable_urls;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::command::{CommandResult, output, run};
 use super::paths;
+use super::raw_changes::{RAW, RawChange, RawFile, raw_changes};
 use super::repository::{Repository, line};
 
 /// A commit to compare with.
@@ -149,16 +150,9 @@ impl Repository {
         match &comparison.after {
             Snapshot::Commit(after) => {
                 let after = after.id.as_deref().unwrap_or_default();
-                git.args([
-                    "diff-tree",
-                    "-r",
-                    RAW[0],
-                    RAW[1],
-                    RAW[2],
-                    RAW[3],
-                    &before,
-                    after,
-                ])
+                git.args(["diff-tree", "-r"])
+                    .args(RAW)
+                    .args([&before, after])
             }
             Snapshot::Index => git
                 .arg("diff-index")
@@ -167,21 +161,15 @@ impl Repository {
                 .arg(&before),
             Snapshot::WorkTree => git.arg("diff-index").args(RAW).arg(&before),
         };
-        git.arg("--").arg(pathspec(dir));
-        let raw = output(&mut git, b"")?;
-        let mut fields = raw.split(|byte| *byte == 0);
+        git.arg("--").arg(paths::pathspec(dir));
         let mut files = BTreeMap::new();
-        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
-            let path = paths::from_bytes(path);
-            let change = parse_change(change, &comparison.after)
-                .context("git printed something unexpected")?;
-            let (before, after) = change;
+        for change in raw_changes(&mut git)? {
             let file = ChangedFile {
-                path: path.clone(),
-                before,
-                after,
+                path: change.path.clone(),
+                before: version(change.before.as_ref()),
+                after: after(&change, &comparison.after),
             };
-            files.insert(path, file);
+            files.insert(change.path, file);
         }
         if comparison.after == Snapshot::WorkTree {
             for path in self.untracked(dir)? {
@@ -249,7 +237,7 @@ impl Repository {
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["ls-files", "--others", "-z", "--"])
-            .arg(pathspec(dir));
+            .arg(paths::pathspec(dir));
         let listing = output(&mut git, b"")?;
         let paths = listing.split(|byte| *byte == 0);
         let paths = paths.filter(|path| !path.is_empty());
@@ -328,37 +316,21 @@ impl Repository {
     }
 }
 
-/// The options for a listing of `:OLDMODE MODE OLDID ID STATUS` and paths.
-const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
-
-/// The folder `dir`, for git at the top of the work tree.
-fn pathspec(dir: &Path) -> &Path {
-    if dir.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        dir
+fn version(file: Option<&RawFile>) -> FileVersion {
+    match file {
+        None => FileVersion::Absent,
+        Some(file) if file.is_regular() => FileVersion::Blob(file.id.clone()),
+        Some(file) if file.mode == 0o120_000 => FileVersion::Link(file.id.clone()),
+        Some(_) => FileVersion::Submodule,
     }
 }
 
-/// Reads both versions in `:OLDMODE MODE OLDID ID STATUS`.
-fn parse_change(change: &[u8], after: &Snapshot) -> Option<(FileVersion, FileVersion)> {
-    let text = std::str::from_utf8(change).ok()?;
-    let mut words = text.strip_prefix(':')?.split(' ');
-    let (old_mode, mode) = (words.next()?, words.next()?);
-    let (old_id, id) = (words.next()?, words.next()?);
-    let is_unmerged = words.next()? == "U";
-    let version = |mode: &str, id: &str| match mode {
-        "000000" => FileVersion::Absent,
-        mode if mode.starts_with("100") => FileVersion::Blob(id.to_owned()),
-        "120000" => FileVersion::Link(id.to_owned()),
-        _ => FileVersion::Submodule,
-    };
-    let after = match (after, version(mode, id)) {
-        (Snapshot::WorkTree, _) if is_unmerged => FileVersion::OnDisk,
-        (Snapshot::WorkTree, FileVersion::Absent) => FileVersion::Absent,
-        (Snapshot::WorkTree, _) => FileVersion::OnDisk,
-        _ if is_unmerged => FileVersion::Unmerged,
-        (_, version) => version,
-    };
-    Some((version(old_mode, old_id), after))
+fn after(change: &RawChange, state: &Snapshot) -> FileVersion {
+    let is_on_disk = *state == Snapshot::WorkTree;
+    match &change.after {
+        _ if change.is_unmerged && is_on_disk => FileVersion::OnDisk,
+        _ if change.is_unmerged => FileVersion::Unmerged,
+        Some(_) if is_on_disk => FileVersion::OnDisk,
+        file => version(file.as_ref()),
+    }
 }

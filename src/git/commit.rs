@@ -114,18 +114,6 @@ impl Repository {
         self.changes_below(dirs?, wants)
     }
 
-    /// Whether git tracks a file below the folder `dir`.
-    ///
-    /// # Errors
-    /// When git fails, or the folder is outside of the work tree.
-    pub fn tracks_below(&self, dir: &Path) -> Result<bool> {
-        let mut git = self.git();
-        git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-files", "-z", "--cached", "--"])
-            .arg(pathspec(&self.relative(dir)?));
-        Ok(!output(&mut git, b"")?.is_empty())
-    }
-
     /// Whether git ignores everything new at `path`, which need not exist. A tracked file is not ignored.
     ///
     /// # Errors
@@ -253,7 +241,7 @@ impl Repository {
             .env("GIT_OPTIONAL_LOCKS", "0")
             .args(["status", "--porcelain=v1", "-z", "--no-renames"])
             .args(["--untracked-files=all", "--ignore-submodules=all", "--"])
-            .arg(pathspec(dir));
+            .arg(paths::pathspec(dir));
         let listing = output(&mut git, b"")?;
         let entries = listing.split(|byte| *byte == 0);
         let files = entries.filter_map(|entry| match entry {
@@ -292,15 +280,6 @@ impl Repository {
     /// When git fails, as without a commit.
     pub fn short_head(&self) -> Result<String> {
         output(self.git().args(["rev-parse", "--short", "HEAD"]), b"").and_then(line)
-    }
-}
-
-/// A folder or file, for git at the top of the work tree.
-fn pathspec(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
     }
 }
 

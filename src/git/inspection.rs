@@ -106,11 +106,7 @@ impl Repository {
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["ls-files", "--cached", "-z", "--"])
-            .arg(if path.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                &path
-            });
+            .arg(paths::pathspec(&path));
         Ok(!output(&mut git, b"")?.is_empty())
     }
 

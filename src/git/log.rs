@@ -1,7 +1,7 @@
 //! The commits that changed files, with their differences, in one pass over `git log`.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ChildStdout, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -55,11 +55,7 @@ impl Repository {
         if self.head_commit().is_none() {
             return Ok(());
         }
-        let top = Path::new(".");
-        let paths = paths.iter().map(|path| match path {
-            path if path.as_os_str().is_empty() => top,
-            path => path,
-        });
+        let paths = paths.iter().map(|path| paths::pathspec(path));
         let mut git = self.git();
         git.args(["-c", "core.quotePath=false", "log", "--reverse"])
             .args(["--first-parent", "--diff-merges=first-parent", "--root"])

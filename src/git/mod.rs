@@ -50,6 +50,7 @@ mod paths;
 pub mod patterns;
 pub mod pre_commit;
 pub mod push;
+mod raw_changes;
 pub mod repository;
 pub mod restage;
 pub mod staged;

@@ -76,6 +76,15 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
     Ok(absolute)
 }
 
+/// A file or folder relative to the work tree, for git at its top.
+pub(super) fn pathspec(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    }
+}
+
 /// `path` relative to the folder `from`; both are relative to one root.
 pub(super) fn relative(path: &Path, from: &Path) -> PathBuf {
     let shared = path

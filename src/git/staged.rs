@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use git2::{ErrorCode, ObjectType, Oid, Tree};
 
 use super::command::{CommandResult, output, run};
 use super::index_file::{CachedTree, IndexFile};
 use super::paths;
+use super::raw_changes::{RAW, raw_changes};
 use super::repository::{Repository, line};
 
 /// A file of the index that differs from the base: HEAD, or the parent of the commit that
@@ -44,6 +45,16 @@ pub enum EntryKind {
 }
 
 impl StagedFile {
+    fn new(path: PathBuf, (mode, id): (u32, String)) -> Self {
+        Self {
+            path,
+            id,
+            mode,
+            skips_work_tree: false,
+            is_assumed_unchanged: false,
+        }
+    }
+
     /// The kind, from the mode.
     pub fn kind(&self) -> EntryKind {
         match self.mode {
@@ -128,7 +139,7 @@ impl Repository {
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["ls-files", "-v", "--stage", "-z", "--"])
-            .arg(pathspec(&dir));
+            .arg(paths::pathspec(&paths::from_bytes(&dir)));
         let listed = output(&mut git, b"")?;
         let entries = listed.split(|byte| *byte == 0);
         let entries = entries.filter_map(|entry| {
@@ -237,17 +248,18 @@ impl Repository {
     fn staged_by_git(&self, dir: &[u8], base: &str) -> Result<Vec<StagedFile>> {
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["diff-index", "--cached", "--raw", "-z", "--no-renames"])
+            .args(["diff-index", "--cached"])
+            .args(RAW)
             .args(["--diff-filter=d", "--ita-invisible-in-index", base, "--"])
-            .arg(pathspec(dir));
-        let raw = output(&mut git, b"")?;
-        let mut fields = raw.split(|b| *b == 0);
+            .arg(paths::pathspec(&paths::from_bytes(dir)));
         let mut staged = BTreeMap::new();
-        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
-            if is_child(path, dir) {
-                let entry = parse_change(change, path)
-                    .context("`git diff-index` printed something unexpected")?;
-                staged.insert(path.to_owned(), entry);
+        for change in raw_changes(&mut git)? {
+            let path = paths::to_bytes(&change.path);
+            let file = change
+                .after
+                .map_or((0, String::new()), |it| (it.mode, it.id));
+            if is_child(&path, dir) {
+                staged.insert(path, StagedFile::new(change.path, file));
             }
         }
         if !staged.is_empty() {
@@ -263,7 +275,7 @@ impl Repository {
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["ls-files", "-v", "-z", "--cached", "--"])
-            .arg(pathspec(dir));
+            .arg(paths::pathspec(&paths::from_bytes(dir)));
         for line in output(&mut git, b"")?.split(|byte| *byte == 0) {
             let [tag, b' ', path @ ..] = line else {
                 continue;
@@ -275,29 +287,6 @@ impl Repository {
         }
         Ok(())
     }
-}
-
-/// The folder `dir`, for git at the top of the work tree.
-fn pathspec(dir: &[u8]) -> PathBuf {
-    if dir.is_empty() {
-        PathBuf::from(".")
-    } else {
-        paths::from_bytes(dir)
-    }
-}
-
-/// Reads `:OLDMODE MODE OLDID ID STATUS`.
-fn parse_change(change: &[u8], path: &[u8]) -> Option<StagedFile> {
-    let text = std::str::from_utf8(change).ok()?;
-    let mut words = text.strip_prefix(':')?.split(' ').skip(1);
-    let mode = u32::from_str_radix(words.next()?, 8).ok()?;
-    Some(StagedFile {
-        path: paths::from_bytes(path),
-        id: words.nth(1)?.to_owned(),
-        mode,
-        skips_work_tree: false,
-        is_assumed_unchanged: false,
-    })
 }
 
 /// The staged files in a folder whose tree in the base is `base`.

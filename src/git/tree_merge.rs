@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::ancestors::Ancestor;
 use super::command::{CommandResult, complete, output, run};
 use super::paths;
+use super::raw_changes::{RAW, RawChange, RawFile, raw_changes};
 use super::repository::{Repository, line};
 use super::unmerged::index_line;
 
@@ -18,21 +19,8 @@ pub type FileVersions = [Option<Vec<u8>>; 3];
 /// Merges the versions of a file; `None` if the file is gone.
 pub type MergeFile<'a> = &'a dyn Fn(&Path, &FileVersions) -> Result<Option<Vec<u8>>>;
 
-/// A file in a tree.
-#[derive(Clone, PartialEq, Eq)]
-struct TreeFile {
-    mode: u32,
-    id: String,
-}
-
-/// A file that differs between two trees; `None` in a tree without it.
-struct TreeChange {
-    before: Option<TreeFile>,
-    after: Option<TreeFile>,
-}
-
 /// The files that differ between two trees, by path.
-type TreeChanges = BTreeMap<PathBuf, TreeChange>;
+type TreeChanges = BTreeMap<PathBuf, RawChange>;
 
 impl Repository {
     /// Whether a commit is, or is an ancestor of, another one.
@@ -98,7 +86,7 @@ impl Repository {
         let our_changes = self.changes(base, ours)?;
         let mut lines = vec![];
         for (path, changed) in self.changes(base, theirs)? {
-            if changed.after.is_some() && is_folder_or_file(&path, &our_changes) {
+            if changed.after.is_some() && clashes(&path, &our_changes) {
                 bail!(
                     "{} is a file on one side and a folder on the other one",
                     paths::shown(&path)
@@ -135,16 +123,16 @@ impl Repository {
     fn merge_file(
         &self,
         path: &Path,
-        versions: [&Option<TreeFile>; 3],
+        versions: [&Option<RawFile>; 3],
         merge: MergeFile<'_>,
-    ) -> Result<Option<TreeFile>> {
+    ) -> Result<Option<RawFile>> {
         let files = versions.iter().copied().flatten();
         ensure!(
-            files.clone().all(|file| file.mode & 0o170_000 == 0o100_000),
+            files.clone().all(RawFile::is_regular),
             "both sides changed {}, which is a link or a submodule: `git pull`",
             paths::shown(path)
         );
-        let read = |file: &Option<TreeFile>| {
+        let read = |file: &Option<RawFile>| {
             let bytes = file.as_ref().map(|file| self.read_blob(&file.id));
             bytes.transpose()
         };
@@ -155,30 +143,17 @@ impl Repository {
         let mode = versions[1].as_ref().or(versions[2].as_ref());
         let mode = mode.map_or(0o100_644, |file| file.mode);
         let id = self.write_blob(&bytes)?;
-        Ok(Some(TreeFile { mode, id }))
+        Ok(Some(RawFile { mode, id }))
     }
 
     /// The files that differ between two trees or commits.
     fn changes(&self, from: &str, to: &str) -> Result<TreeChanges> {
         let mut git = self.git();
-        git.args([
-            "diff-tree",
-            "-r",
-            "-z",
-            "--raw",
-            "--no-abbrev",
-            "--no-renames",
-        ])
-        .args(["--ignore-submodules=none", from, to, "--"]);
-        let listing = output(&mut git, b"")?;
-        let mut words = listing.split(|byte| *byte == 0);
-        let mut files = TreeChanges::new();
-        while let (Some(facts), Some(path)) = (words.next(), words.next()) {
-            let changed = std::str::from_utf8(facts).ok().and_then(parse_change);
-            let changed = changed.context("`git diff-tree` printed something unexpected")?;
-            files.insert(paths::from_bytes(path), changed);
-        }
-        Ok(files)
+        git.args(["diff-tree", "-r"])
+            .args(RAW)
+            .args(["--ignore-submodules=none", from, to, "--"]);
+        let changes = raw_changes(&mut git)?.into_iter();
+        Ok(changes.map(|it| (it.path.clone(), it)).collect())
     }
 
     /// The files that differ between HEAD and a commit, and between HEAD and the work tree: a checkout of the commit
@@ -213,30 +188,13 @@ impl Repository {
     }
 }
 
-/// Whether a path is a folder among the files that are there after changes, or below one of these files.
-fn is_folder_or_file(path: &Path, changes: &TreeChanges) -> bool {
-    let is_there = |path: &Path| changes.get(path).is_some_and(|it| it.after.is_some());
-    let mut below = changes.range(path.to_owned()..);
-    path.ancestors().skip(1).any(is_there)
-        || below
-            .by_ref()
-            .take_while(|(other, _)| other.starts_with(path))
-            .any(|(other, changed)| other != path && changed.after.is_some())
-}
-
-/// Reads `:MODE MODE ID ID STATUS`.
-fn parse_change(facts: &str) -> Option<TreeChange> {
-    let mut words = facts.strip_prefix(':')?.split(' ');
-    let mut word = || words.next();
-    let [before, after] = [word()?, word()?];
-    let [old_id, new_id] = [word()?, word()?];
-    let file = |mode: &str, id: &str| {
-        let mode = u32::from_str_radix(mode, 8).ok()?;
-        let id = id.to_owned();
-        Some((mode != 0).then_some(TreeFile { mode, id }))
-    };
-    Some(TreeChange {
-        before: file(before, old_id)?,
-        after: file(after, new_id)?,
-    })
+/// Whether a path is a folder of files that are there after changes, or is in the place of a folder with one.
+fn clashes(path: &Path, changes: &TreeChanges) -> bool {
+    let is_there = |change: &RawChange| change.after.is_some();
+    let mut folders = path.ancestors().skip(1).filter_map(|it| changes.get(it));
+    let files = changes
+        .range(path.to_owned()..)
+        .skip_while(|(other, _)| *other == path);
+    let mut files = files.take_while(|(other, _)| other.starts_with(path));
+    folders.any(is_there) || files.any(|(_, change)| is_there(change))
 }

@@ -101,11 +101,7 @@ impl Repository {
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["ls-files", "--unmerged", "--full-name", "-z", "--"])
-            .arg(if dir.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                dir
-            });
+            .arg(paths::pathspec(dir));
         let listing = output(&mut git, b"")?;
         let mut files: BTreeMap<PathBuf, [Option<Stage>; 3]> = BTreeMap::new();
         for entry in listing.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {

@@ -83,7 +83,7 @@ impl PlannedRunCommit {
         let mut folders = vec![self.ledger.clone()];
         let mut elsewhere = None;
         if let Some(other) = Repository::of_project(&self.archive)?
-            && other.tracks_below(&self.archive)?
+            && other.is_tracked(&self.archive)?
         {
             if other.work_tree()? == repository.work_tree()? {
                 folders.push(self.archive.clone());

@@ -9,9 +9,9 @@ use urldb_render::numbers::counted;
 
 use crate::ambient::Ambient;
 use crate::cli::Context;
-use crate::cli::hook::across::mistakes_of_merge;
 use crate::cli::print::style::print_warning;
 use crate::cli::resolve::{merge_ancestors, merge_versions};
+use crate::database::stored_across::mistakes_of_merge;
 use crate::explain::explain;
 use crate::git::{FileVersions, Repository, Upstream};
 use crate::stop::Stop;
@@ -25,9 +25,9 @@ const LONGEST: Duration = Duration::from_mins(5);
 /// Pushes the current branch, and moves it to the merge of both sides where that is necessary.
 ///
 /// # Errors
-/// When the remote repository cannot be reached or refuses five times though nobody else pushes, the branch was rewritten, both sides changed a
-/// file in ways that urldb cannot merge, or an edited file would be overwritten; in these cases nothing is pushed. Also
-/// when `stop` is set.
+/// When the remote repository cannot be reached or refuses five times though nobody else pushes, the branch was
+/// rewritten, both sides changed a file in ways that urldb cannot merge or make a mistake only together, or an edited file
+/// would be overwritten; in these cases nothing is pushed. Also when `stop` is set.
 pub(in crate::cli) fn push(
     repository: &Repository,
     upstream: &Upstream,

@@ -10,8 +10,8 @@ use urldb_canon::rules::{ScriptFile, registrable_domain};
 use urldb_format::{DomainFile, host_of};
 use urldb_text::Finding;
 
-use crate::database::across::AcrossFiles;
-use crate::database::site_rules::{self, LoadedRules};
+use super::across::AcrossFiles;
+use super::site_rules::{self, LoadedRules};
 use crate::git::{RejectedFile, Repository};
 
 struct StoredFiles<'a> {
@@ -24,7 +24,7 @@ struct StoredFiles<'a> {
 
 /// The staged files with mistakes. `folder` is the database, relative to the work tree; `staged` are the
 /// staged domain files with their metadata.
-pub(super) fn check(
+pub(crate) fn staged_mistakes(
     repository: &Repository,
     folder: &Path,
     staged: &[DomainFile],
@@ -51,7 +51,7 @@ pub(super) fn check(
 ///
 /// # Errors
 /// When git fails.
-pub(in crate::cli) fn mistakes_of_merge(
+pub(crate) fn mistakes_of_merge(
     repository: &Repository,
     folder: &Path,
     merged: &str,
