@@ -18,7 +18,7 @@ use urldb_warc::draft::{Exchange, RecordDraft};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
 pub use self::lookup::{CaptureOrigin, OriginFact, OriginRecord};
-use self::timeline::{Placement, Timeline};
+use self::timeline::{Placement, Record, Timeline};
 use super::output_files::warc_date;
 use crate::ambient::in_seconds;
 use crate::ledger::{KnownOrigin, KnownOrigins};
@@ -146,15 +146,9 @@ impl Origins {
             match timeline.place(&text, in_seconds(hop.at), may_be_last, new_id) {
                 Placement::Last => {}
                 Placement::Named(id) => of_capture.named.push(id),
-                Placement::New {
-                    id,
-                    since,
-                    quick_changes,
-                } => {
-                    of_capture.named.push(id.clone());
-                    let mut new = shown.record(&id, since, hop, algorithm)?;
-                    new.known.quick_changes = quick_changes;
-                    of_capture.new.push(new);
+                Placement::New(record) => {
+                    of_capture.named.push(record.id.clone());
+                    of_capture.new.push(shown.record(&record, hop, algorithm)?);
                 }
             }
         }
@@ -185,7 +179,12 @@ impl KnownHosts {
             let id =
                 id.context("the ledger names a record about a host in a way that is not valid")?;
             let timeline = self.timelines.entry(uri).or_default();
-            timeline.know(known.fact(), known.since, id, known.quick_changes);
+            timeline.know(Record {
+                fact: known.fact(),
+                since: known.since,
+                id,
+                quick_changes: known.quick_changes,
+            });
         }
         self.domains.insert(domain.to_owned());
         Ok(())
@@ -212,11 +211,11 @@ fn host_facts<'a>(url: &'a Url, hop: &'a Hop) -> impl Iterator<Item = HostFact<'
 impl HostFact<'_> {
     fn record(
         self,
-        id: &RecordId,
-        since: Timestamp,
+        record: &Record,
         hop: &Hop,
         algorithm: DigestAlgorithm,
     ) -> anyhow::Result<NewOrigin> {
+        let (id, since) = (&record.id, record.since);
         let date = warc_date(since)?;
         let block = match self.fact {
             Fact::Addresses(host, addresses) => answer(host, addresses, since).into_bytes(),
@@ -259,7 +258,7 @@ impl HostFact<'_> {
                 file: String::new(),
                 addresses,
                 certificate,
-                quick_changes: 0,
+                quick_changes: record.quick_changes,
             },
             uri: self.uri,
         })

@@ -25,15 +25,17 @@ pub(super) struct Timeline {
     written: Vec<Record>,
     /// The last date of a capture of this run without a reference.
     last_unnamed: Option<Timestamp>,
-    /// Number of quick changes in a row that led to the last record.
-    quick_changes: u64,
 }
 
+/// A record about a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Record {
-    fact: String,
-    since: Timestamp,
-    id: RecordId,
+pub(super) struct Record {
+    pub(super) fact: String,
+    /// Its date.
+    pub(super) since: Timestamp,
+    pub(super) id: RecordId,
+    /// Number of quick changes in a row that led to it.
+    pub(super) quick_changes: u64,
 }
 
 /// The record of a capture.
@@ -44,28 +46,15 @@ pub(super) enum Placement {
     /// A record that exists, which the capture names.
     Named(RecordId),
     /// A record that is to be written, and which the capture names.
-    New {
-        id: RecordId,
-        /// Its date.
-        since: Timestamp,
-        /// Number of quick changes in a row that led to it.
-        quick_changes: u64,
-    },
+    New(Record),
 }
 
 impl Timeline {
     /// Adds a record of an earlier run. The later of two counts.
-    pub(super) fn know(
-        &mut self,
-        fact: String,
-        since: Timestamp,
-        id: RecordId,
-        quick_changes: u64,
-    ) {
-        let is_later = |known: &Record| known.since < since;
+    pub(super) fn know(&mut self, record: Record) {
+        let is_later = |known: &Record| known.since < record.since;
         if self.current.as_ref().is_none_or(is_later) {
-            self.current = Some(Record { fact, since, id });
-            self.quick_changes = quick_changes;
+            self.current = Some(record);
         }
     }
 
@@ -88,32 +77,31 @@ impl Timeline {
         if let Some(known) = self.written.iter().find(|it| it.fact == fact) {
             return Placement::Named(known.id.clone());
         }
+        let is_often = self.is_often();
         let current = self.current.as_ref().map(|it| it.since);
         let after = self.last_unnamed.max(current).map(|last| last + SECOND);
+        // A capture of the run before may have the same second.
+        let since = after.map_or(at, |after| after.max(at + SECOND));
+        let before = self.current.as_ref();
+        let before = before.filter(|before| since.duration_since(before.since) < SOON);
         let record = Record {
             fact: fact.to_owned(),
-            // A capture of the run before may have the same second.
-            since: after.map_or(at, |after| after.max(at + SECOND)),
-            id: new_id(),
-        };
-        let (id, since) = (record.id.clone(), record.since);
-        let is_soon = current.is_some_and(|current| since.duration_since(current) < SOON);
-        // The ledger goes on with the record that it has.
-        if !self.is_often() {
-            self.former = self.current.replace(record.clone());
-            self.quick_changes = if is_soon { self.quick_changes + 1 } else { 0 };
-        }
-        self.written.push(record);
-        Placement::New {
-            id,
             since,
-            quick_changes: self.quick_changes,
+            id: new_id(),
+            quick_changes: before.map_or(0, |before| before.quick_changes + 1),
+        };
+        // The ledger goes on with the record that it has.
+        if !is_often {
+            self.former = self.current.replace(record.clone());
         }
+        self.written.push(record.clone());
+        Placement::New(record)
     }
 
     /// Whether the ledger follows the fact no more, so that each capture names its record.
     fn is_often(&self) -> bool {
-        self.quick_changes >= OFTEN
+        let current = self.current.as_ref();
+        current.is_some_and(|current| current.quick_changes >= OFTEN)
     }
 
     /// Forgets a record that could not be written.
@@ -155,15 +143,13 @@ mod tests {
         #[test]
         fn each_capture_leads_to_its_own_fact(runs in prop::collection::vec(run(), 1..8)) {
             let (mut records, mut captures): (Vec<(Timestamp, RecordId, u8)>, Vec<_>) = (vec![], vec![]);
-            let mut known: Option<(String, Timestamp, RecordId, u64)> = None;
+            let mut known: Option<Record> = None;
             let mut replaced = 0;
             let (mut now, mut number) = (1_800_000_000i64, 0u128);
             for (is_shard, step, seen) in runs {
                 now += 86_400 + step;
                 let mut timeline = Timeline::default();
-                if let Some((fact, since, id, quick_changes)) = known.clone() {
-                    timeline.know(fact, since, id, quick_changes);
-                }
+                known.clone().into_iter().for_each(|record| timeline.know(record));
                 let before = known.clone();
                 let mut facts: Vec<String> = vec![];
                 for (second, fact, fails) in seen {
@@ -172,29 +158,28 @@ mod tests {
                     number += 1;
                     let placement = timeline.place(&text, at, !is_shard, || id(number));
                     match placement {
-                        Placement::New { id, .. } if fails => {
-                            timeline.forget(&id);
+                        Placement::New(new) if fails => {
+                            timeline.forget(&new.id);
                             continue;
                         }
-                        Placement::New { id, since, quick_changes } => {
-                            records.push((since, id.clone(), fact));
+                        Placement::New(new) => {
+                            records.push((new.since, new.id.clone(), fact));
+                            captures.push((at, Some(new.id.clone()), fact));
                             // As `Ledger::set_origins` does.
-                            if known.as_ref().is_none_or(|known| known.3 < OFTEN) {
-                                known = Some((text.clone(), since, id.clone(), quick_changes));
+                            if known.as_ref().is_none_or(|known| known.quick_changes < OFTEN) {
+                                known = Some(new);
                             }
-                            captures.push((at, Some(id), fact));
                         }
                         Placement::Named(named) => captures.push((at, Some(named), fact)),
                         Placement::Last => captures.push((at, None, fact)),
                     }
                     facts.push(text);
                 }
-                let stays = known.as_ref().map(|known| &known.2) == before.as_ref().map(|before| &before.2);
-                replaced += usize::from(!stays);
-                if let Some((fact, ..)) = &before
-                    && facts.iter().all(|seen| seen == fact)
+                replaced += usize::from(known != before);
+                if let Some(before) = &before
+                    && facts.iter().all(|seen| *seen == before.fact)
                 {
-                    prop_assert_eq!(&known, &before, "a quiet run wrote a record");
+                    prop_assert_eq!(known.as_ref(), Some(before), "a quiet run wrote a record");
                 }
             }
             // Each week may begin with a change that is not quick.
