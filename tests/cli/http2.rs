@@ -126,7 +126,7 @@ fn a_host_that_needs_other_tls_is_told_once() {
 fn an_expired_intermediate_certificate_is_named() {
     let authority = Authority::new();
     let sandbox = Sandbox::new("");
-    let server = showing(&authority, Kind::ExpiredDeputy);
+    let server = showing(&authority, Kind::ExpiredIntermediate);
     sandbox.write("urldb.toml", config(&authority, &server));
     sandbox.write(FILE, https_record());
     sandbox.exits(3, "run");
@@ -135,7 +135,7 @@ fn an_expired_intermediate_certificate_is_named() {
     for text in [&said, &mails[0].text] {
         assert_has(text, "has an expired intermediate certificate");
         assert_has(text, "2020-01-01");
-        assert_has(text, "The deputy");
+        assert_has(text, "The intermediate");
         assert!(!text.contains("ca-file"), "{text}");
     }
 }
@@ -144,7 +144,7 @@ fn an_expired_intermediate_certificate_is_named() {
 fn people_are_warned_before_an_intermediate_certificate_ends() {
     let authority = Authority::new();
     let sandbox = Sandbox::new("");
-    let server = showing(&authority, Kind::OfDeputy);
+    let server = showing(&authority, Kind::OfIntermediate);
     sandbox.write("urldb.toml", config(&authority, &server));
     sandbox.write(FILE, https_record());
     sandbox.urldb_at("2899-12-01T06:00:00Z", "run").code(0);
@@ -155,7 +155,7 @@ fn people_are_warned_before_an_intermediate_certificate_ends() {
         .says("has an intermediate certificate that ends in less than 14 days");
     let mails = sandbox.take_mails();
     assert_eq!(mails.len(), 1);
-    assert_has(&mails[0].text, "The deputy");
+    assert_has(&mails[0].text, "The intermediate");
     // Its end was announced, and is believed at once.
     sandbox
         .urldb_at("2900-01-02T06:00:00Z", "run")

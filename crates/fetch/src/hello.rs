@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// Most bytes of an answer that are read.
 const LONGEST_ANSWER: usize = 32 << 10;
 
-/// The public keys that a greeting sends, so that a server need not ask for one: nobody has the private keys, and none is
-/// needed. For X25519 the base point, for P-256 the generator.
+/// The public keys in a greeting, so that a server need not ask for one. The handshake never gets so far that a private
+/// key is needed. For X25519 the base point, for P-256 the generator.
 const X25519_KEY: [u8; 32] = {
     let mut key = [0; 32];
     key[0] = 9;

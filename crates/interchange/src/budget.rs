@@ -1,13 +1,13 @@
 //! The work that one command may spend on its lists, which may be those of a stranger.
 //!
-//! A unit is at most a nanosecond of a release build. The numbers are guesses that depend on the input alone, so a list is
-//! read, or refused, on every machine alike.
+//! The units of a piece of work are guesses that depend on the input alone, so a list is read, or refused, on every machine
+//! alike.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// The units of a command: two seconds, two GiB of text, or sixteen million lines.
+/// The units of a command: two GiB of text, or sixteen million lines.
 const MAX_UNITS: u64 = 2 << 30;
 
 /// The units of a byte of text, and those that a line takes beside its bytes.

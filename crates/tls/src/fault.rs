@@ -43,16 +43,16 @@ pub struct Fault {
 /// The kinds of faults of certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// Its time is over.
+    /// The time is over.
     Expired,
-    /// Its time has not come.
+    /// The time has not come.
     NotYetValid,
-    /// It is for other names.
+    /// The server has another name.
     WrongName,
-    /// No trusted authority vouches for it.
+    /// No trusted authority has issued the certificate.
     UnknownAuthority,
-    /// It needs an algorithm or an extension that the library lacks and other programs know, so nothing is known
-    /// about it. The words name it: `needs Ed448, which urldb does not support`.
+    /// An algorithm or an extension is unknown to the library, and known to other programs: the certificate may be
+    /// valid. The words name it: `needs Ed448, which urldb does not support`.
     Unsupported,
     /// Another fault.
     Other,
@@ -261,7 +261,10 @@ impl Path {
     fn wrong_purpose(&self) -> Fault {
         let purposes = self.0.iter().filter(|it| has_wrong_purpose(it));
         let purposes = purposes.flat_map(|it| it.extensions.purposes.iter().flatten());
-        let purposes: Vec<_> = purposes.take(MOST_NAMES).map(oid::purpose_name).collect();
+        let purposes: Vec<_> = purposes
+            .take(MOST_NAMES)
+            .map(|id| oid::name_or("", id))
+            .collect();
         let words = match purposes.join(", ") {
             none if none.is_empty() => "is not for servers".to_owned(),
             some => format!("is not for servers (extended key usage: {some})"),
@@ -307,7 +310,7 @@ impl Path {
             return self
                 .other("is signed with an algorithm that is no longer trusted, such as SHA-1");
         }
-        self.unsupported(&oid::signature_name(&id))
+        self.unsupported(&oid::name_or("the signature algorithm ", &id))
     }
 
     /// A signature by a key for which the library does not know this algorithm, or by a key of another kind.
@@ -317,7 +320,7 @@ impl Path {
         let is_ecdsa = signature.is_some_and(|id| id.to_string().starts_with("1.2.840.10045.4."));
         let is_curve = kind.is_some_and(|id| id.to_string() == "1.2.840.10045.2.1");
         match algorithm_of(parameters).0.filter(|_| is_ecdsa && is_curve) {
-            Some(curve) => self.unsupported(&format!("ECDSA over {}", oid::curve_name(&curve))),
+            Some(curve) => self.unsupported(&format!("ECDSA over {}", oid::name_or("", &curve))),
             None if kind == Some(oid::RSA_PSS) => self.unsupported("keys for RSA-PSS only"),
             None => self.bad_signature(),
         }

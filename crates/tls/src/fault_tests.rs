@@ -37,7 +37,7 @@ fn settings() -> Settings {
         .push(DnType::CommonName, "example.test");
     Settings {
         root: authority("The root"),
-        middle: authority("The deputy"),
+        middle: authority("The intermediate"),
         own,
     }
 }
@@ -124,7 +124,7 @@ fn each_fault_of_a_chain_has_its_own_words() {
         (
             &|it| past(&mut it.middle),
             FaultKind::Expired,
-            "the intermediate certificate CN=The deputy has expired",
+            "the intermediate certificate CN=The intermediate has expired",
         ),
         (
             &|it| future(&mut it.own),
@@ -134,7 +134,7 @@ fn each_fault_of_a_chain_has_its_own_words() {
         (
             &|it| future(&mut it.middle),
             FaultKind::NotYetValid,
-            "the intermediate certificate CN=The deputy is not valid yet",
+            "the intermediate certificate CN=The intermediate is not valid yet",
         ),
         (
             &|it| it.own.subject_alt_names.clear(),
@@ -149,18 +149,18 @@ fn each_fault_of_a_chain_has_its_own_words() {
         (
             &|it| client(&mut it.middle),
             FaultKind::Other,
-            "the intermediate certificate CN=The deputy is not for servers (extended key usage: clients)",
+            "the intermediate certificate CN=The intermediate is not for servers (extended key usage: clients)",
         ),
         (
             &|it| it.middle.is_ca = IsCa::ExplicitNoCa,
             FaultKind::Other,
-            "the intermediate certificate CN=The deputy is not that of an authority, and has issued another \
+            "the intermediate certificate CN=The intermediate is not that of an authority, and has issued another \
              certificate",
         ),
         (
             &|it| it.middle.is_ca = IsCa::NoCa,
             FaultKind::Other,
-            "the intermediate certificate CN=The deputy is not that of an authority, and has issued another \
+            "the intermediate certificate CN=The intermediate is not that of an authority, and has issued another \
              certificate",
         ),
         (
@@ -186,7 +186,7 @@ fn each_fault_of_a_chain_has_its_own_words() {
         (
             &|it| critical(&mut it.middle, &[1, 3, 6, 1, 4, 1, 99999, 1]),
             FaultKind::Other,
-            "the intermediate certificate CN=The deputy has a critical extension that is unknown \
+            "the intermediate certificate CN=The intermediate has a critical extension that is unknown \
              (1.3.6.1.4.1.99999.1)",
         ),
         (
@@ -373,7 +373,7 @@ fn the_authority_that_ends_first_is_known_if_the_chain_needs_it() {
     let ends = |it: &mut Settings| it.middle.not_after = date_time_ymd(2027, 2, 1);
     assert_eq!(
         first(&ends),
-        Some(("CN=The deputy".to_owned(), 1_801_440_000))
+        Some(("CN=The intermediate".to_owned(), 1_801_440_000))
     );
     let own_ends_first = |it: &mut Settings| {
         ends(it);

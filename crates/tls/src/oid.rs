@@ -13,7 +13,7 @@ const fn oid(text: &str) -> ObjectIdentifier {
     ObjectIdentifier::new_unwrap(text)
 }
 
-/// Signatures with MD2, MD4, MD5 or SHA-1, which nobody trusts any more.
+/// Signatures with MD2, MD4, MD5 or SHA-1, which are no longer trusted.
 const BROKEN_SIGNATURES: [ObjectIdentifier; 7] = [
     oid("1.2.840.113549.1.1.2"),
     oid("1.2.840.113549.1.1.3"),
@@ -60,65 +60,39 @@ pub(crate) fn known_extension(extension: &ObjectIdentifier) -> Option<&'static s
     Some(known.find(|(id, _)| id == extension)?.1)
 }
 
-/// The name of the algorithm of a signature, or its identifier.
-pub(crate) fn signature_name(signature: &ObjectIdentifier) -> String {
-    let id = signature.to_string();
-    let name = match &*id {
-        "1.2.840.113549.1.1.10" => "RSA-PSS with unusual parameters",
-        "1.2.840.113549.1.1.14" => "RSA with SHA-224",
-        "1.2.840.113549.1.1.15" => "RSA with SHA-512/224",
-        "1.2.840.113549.1.1.16" => "RSA with SHA-512/256",
-        "1.2.840.10045.4.3.1" => "ECDSA with SHA-224",
-        "1.2.840.10045.4.3.2" => "ECDSA with SHA-256",
-        "1.2.840.10045.4.3.3" => "ECDSA with SHA-384",
-        "1.2.840.10045.4.3.4" => "ECDSA with SHA-512",
-        "1.3.101.112" => "Ed25519",
-        "1.3.101.113" => "Ed448",
-        "2.16.840.1.101.3.4.3.1" => "DSA with SHA-224",
-        "2.16.840.1.101.3.4.3.2" => "DSA with SHA-256",
-        "2.16.840.1.101.3.4.3.3" => "DSA with SHA-384",
-        "2.16.840.1.101.3.4.3.4" => "DSA with SHA-512",
-        "2.16.840.1.101.3.4.3.17" => "ML-DSA-44",
-        "2.16.840.1.101.3.4.3.18" => "ML-DSA-65",
-        "2.16.840.1.101.3.4.3.19" => "ML-DSA-87",
-        "1.2.156.10197.1.501" => "SM2 with SM3",
-        "1.2.643.7.1.1.3.2" => "GOST R 34.10-2012 with 256 bits",
-        "1.2.643.7.1.1.3.3" => "GOST R 34.10-2012 with 512 bits",
-        _ => return format!("the signature algorithm {id}"),
-    };
-    name.to_owned()
-}
+/// Names of signature algorithms, elliptic curves and purposes of keys.
+const NAMES: [(ObjectIdentifier, &str); 27] = [
+    (RSA_PSS, "RSA-PSS with unusual parameters"),
+    (oid("1.2.840.113549.1.1.14"), "RSA with SHA-224"),
+    (oid("1.2.840.113549.1.1.15"), "RSA with SHA-512/224"),
+    (oid("1.2.840.113549.1.1.16"), "RSA with SHA-512/256"),
+    (oid("1.2.840.10045.4.3.1"), "ECDSA with SHA-224"),
+    (oid("1.2.840.10045.4.3.2"), "ECDSA with SHA-256"),
+    (oid("1.2.840.10045.4.3.3"), "ECDSA with SHA-384"),
+    (oid("1.2.840.10045.4.3.4"), "ECDSA with SHA-512"),
+    (oid("1.3.101.112"), "Ed25519"),
+    (oid("1.3.101.113"), "Ed448"),
+    (oid("2.16.840.1.101.3.4.3.2"), "DSA with SHA-256"),
+    (oid("2.16.840.1.101.3.4.3.17"), "ML-DSA-44"),
+    (oid("2.16.840.1.101.3.4.3.18"), "ML-DSA-65"),
+    (oid("2.16.840.1.101.3.4.3.19"), "ML-DSA-87"),
+    (oid("1.3.132.0.33"), "P-224"),
+    (oid("1.2.840.10045.3.1.7"), "P-256"),
+    (oid("1.3.132.0.34"), "P-384"),
+    (oid("1.3.132.0.35"), "P-521"),
+    (oid("1.3.132.0.10"), "secp256k1"),
+    (oid("1.3.36.3.3.2.8.1.1.7"), "brainpoolP256r1"),
+    (oid("2.5.29.37.0"), "any purpose"),
+    (SERVER, "servers"),
+    (oid("1.3.6.1.5.5.7.3.2"), "clients"),
+    (oid("1.3.6.1.5.5.7.3.3"), "code"),
+    (oid("1.3.6.1.5.5.7.3.4"), "mail"),
+    (oid("1.3.6.1.5.5.7.3.8"), "timestamps"),
+    (oid("1.3.6.1.5.5.7.3.9"), "OCSP"),
+];
 
-/// The name of an elliptic curve, or its identifier.
-pub(crate) fn curve_name(curve: &ObjectIdentifier) -> String {
-    let id = curve.to_string();
-    let name = match &*id {
-        "1.3.132.0.33" => "P-224",
-        "1.2.840.10045.3.1.7" => "P-256",
-        "1.3.132.0.34" => "P-384",
-        "1.3.132.0.35" => "P-521",
-        "1.3.132.0.10" => "secp256k1",
-        "1.3.36.3.3.2.8.1.1.7" => "brainpoolP256r1",
-        "1.3.36.3.3.2.8.1.1.11" => "brainpoolP384r1",
-        "1.3.36.3.3.2.8.1.1.13" => "brainpoolP512r1",
-        "1.2.156.10197.1.301" => "SM2",
-        _ => return id,
-    };
-    name.to_owned()
-}
-
-/// The name of a purpose of keys, or its identifier.
-pub(crate) fn purpose_name(purpose: &ObjectIdentifier) -> String {
-    let id = purpose.to_string();
-    let name = match &*id {
-        "2.5.29.37.0" => "any purpose",
-        "1.3.6.1.5.5.7.3.1" => "servers",
-        "1.3.6.1.5.5.7.3.2" => "clients",
-        "1.3.6.1.5.5.7.3.3" => "code",
-        "1.3.6.1.5.5.7.3.4" => "mail",
-        "1.3.6.1.5.5.7.3.8" => "timestamps",
-        "1.3.6.1.5.5.7.3.9" => "OCSP",
-        _ => return id,
-    };
-    name.to_owned()
+/// The name of an algorithm, a curve or a purpose, or else its identifier behind these words.
+pub(crate) fn name_or(words: &str, id: &ObjectIdentifier) -> String {
+    let known = NAMES.iter().find(|(known, _)| known == id);
+    known.map_or_else(|| format!("{words}{id}"), |(_, name)| (*name).to_owned())
 }

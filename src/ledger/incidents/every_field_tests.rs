@@ -54,7 +54,7 @@ fn certificate() -> CertificateDates {
         not_before: time(),
         not_after: time(),
         issuer: shown("CN=R11"),
-        authority: Some(shown("The deputy")),
+        authority: Some(shown("The intermediate")),
     }
 }
 

@@ -25,12 +25,12 @@ pub(crate) enum Kind {
     OtherHost,
     /// It is vouched for by itself.
     SelfSigned,
-    /// It says that its signature is by ECDSA with SHA-512, which our library does not know.
+    /// The signature is by ECDSA with SHA-512, as the certificate says, which our library does not know.
     Unsupported,
-    /// It is issued by a deputy of the authority, whose certificate was valid until 2020.
-    ExpiredDeputy,
-    /// It is issued by a deputy of the authority, whose certificate is valid until 2900.
-    OfDeputy,
+    /// The issuer is an intermediate authority, whose certificate was valid until 2020.
+    ExpiredIntermediate,
+    /// The issuer is an intermediate authority, whose certificate is valid until 2900.
+    OfIntermediate,
 }
 
 /// An authority, and the file that names it.
@@ -109,10 +109,14 @@ impl Authority {
                 vec![certificate.der().clone()]
             }
             Kind::Unsupported => vec![with_sha512(signed(&self.issuer).der())],
-            Kind::ExpiredDeputy | Kind::OfDeputy => {
-                let until = if kind == Kind::OfDeputy { 2900 } else { 2020 };
-                let (deputy, certificate) = self.deputy(until);
-                vec![signed(&deputy).der().clone(), certificate]
+            Kind::ExpiredIntermediate | Kind::OfIntermediate => {
+                let until = if kind == Kind::OfIntermediate {
+                    2900
+                } else {
+                    2020
+                };
+                let (intermediate, certificate) = self.intermediate(until);
+                vec![signed(&intermediate).der().clone(), certificate]
             }
             _ => vec![signed(&self.issuer).der().clone()],
         };
@@ -120,8 +124,8 @@ impl Authority {
         (chain, key)
     }
 
-    /// A deputy whose certificate is valid until a year begins.
-    fn deputy(&self, until: i32) -> (Issuer<'static, KeyPair>, CertificateDer<'static>) {
+    /// An intermediate whose certificate is valid until a year begins.
+    fn intermediate(&self, until: i32) -> (Issuer<'static, KeyPair>, CertificateDer<'static>) {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -129,7 +133,7 @@ impl Authority {
         params.not_after = date_time_ymd(until, 1, 1);
         params
             .distinguished_name
-            .push(DnType::CommonName, "The deputy");
+            .push(DnType::CommonName, "The intermediate");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         (Issuer::new(params, key), certificate.der().clone())
     }

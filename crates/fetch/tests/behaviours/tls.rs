@@ -107,14 +107,14 @@ fn certificates() -> Vec<Behaviour> {
         over_tls(
             "tls-expired-authority",
             "shows a certificate of an authority whose own has expired",
-            Kind::ExpiredDeputy,
+            Kind::ExpiredIntermediate,
             &right,
         )
         .unknown(unreachable("tls-expired", 0)),
         over_tls(
-            "tls-of-deputy",
+            "tls-of-intermediate",
             "shows a certificate of an authority between it and the trusted one",
-            Kind::OfDeputy,
+            Kind::OfIntermediate,
             &right,
         )
         .kept(ok(1)),

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use tempfile::NamedTempFile;
 use urldb_fetch::{Fetcher, NetworkOptions};
@@ -278,30 +278,43 @@ fn tls_that_is_closed_without_notice_cuts_what_only_the_close_would_end() {
     }
 }
 
-#[test]
-fn a_response_has_the_certificates_as_the_server_sent_them() {
-    let authority = Authority::new();
+/// A server with its own certificate, and that of an intermediate authority with these years; and both certificates.
+fn with_intermediate(
+    authority: &Authority,
+    years: (i32, i32),
+) -> (ServerConfig, [CertificateDer<'static>; 2]) {
     let (middle_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let mut middle = CertificateParams::new(Vec::new()).unwrap();
     middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    middle.not_before = date_time_ymd(years.0, 1, 1);
+    middle.not_after = date_time_ymd(years.1, 1, 1);
     middle
         .distinguished_name
-        .push(DnType::CommonName, "The deputy");
+        .push(DnType::CommonName, "The intermediate");
     let signed = middle.signed_by(&middle_key, &authority.issuer).unwrap();
-    let deputy = Issuer::new(middle, middle_key);
-    let own = params("example.test").signed_by(&key, &deputy).unwrap();
-    let chain = vec![own.der().clone(), signed.der().clone()];
-    let expected: Vec<Vec<u8>> = chain.iter().map(|it| it.to_vec()).collect();
+    let intermediate = Issuer::new(middle, middle_key);
+    let own = params("example.test")
+        .signed_by(&key, &intermediate)
+        .unwrap();
+    let chain = [own.der().clone(), signed.der().clone()];
     let provider = rustls::crypto::ring::default_provider();
     let config = ServerConfig::builder_with_provider(provider.into())
         .with_protocol_versions(rustls::DEFAULT_VERSIONS)
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(
-            chain,
+            chain.to_vec(),
             PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
         )
         .unwrap();
+    (config, chain)
+}
+
+#[test]
+fn a_response_has_the_certificates_as_the_server_sent_them() {
+    let authority = Authority::new();
+    let (config, chain) = with_intermediate(&authority, (2019, 2999));
+    let expected = chain.map(|it| it.to_vec());
     let server = Server::tls(config, |_| Reply::ok("hello"));
     let seen = fetch(
         &quick(),
@@ -310,7 +323,7 @@ fn a_response_has_the_certificates_as_the_server_sent_them() {
     );
     assert_eq!(seen.failure, None);
     let origin = &seen.last().unwrap().origin;
-    assert_eq!(origin.certificates.as_deref(), Some(&*expected));
+    assert_eq!(origin.certificates.as_deref(), Some(&expected[..]));
     // The host is mapped, so the resolver was not asked about it.
     assert!(origin.addresses.is_empty());
 }
@@ -468,31 +481,6 @@ fn the_algorithm_that_only_our_library_lacks_is_named() {
     }
 }
 
-/// The chain of a server: its own certificate, and that of a deputy with these years.
-fn deputy_chain(authority: &Authority, years: (i32, i32)) -> ServerConfig {
-    let (middle_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
-    let mut middle = CertificateParams::new(Vec::new()).unwrap();
-    middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    middle.not_before = date_time_ymd(years.0, 1, 1);
-    middle.not_after = date_time_ymd(years.1, 1, 1);
-    middle
-        .distinguished_name
-        .push(DnType::CommonName, "The deputy");
-    let signed = middle.signed_by(&middle_key, &authority.issuer).unwrap();
-    let deputy = Issuer::new(middle, middle_key);
-    let own = params("example.test").signed_by(&key, &deputy).unwrap();
-    let provider = rustls::crypto::ring::default_provider();
-    ServerConfig::builder_with_provider(provider.into())
-        .with_protocol_versions(rustls::DEFAULT_VERSIONS)
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![own.der().clone(), signed.der().clone()],
-            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
-        )
-        .unwrap()
-}
-
 #[test]
 fn the_certificate_of_the_chain_that_is_to_blame_is_named() {
     let authority = Authority::new();
@@ -504,7 +492,9 @@ fn the_certificate_of_the_chain_that_is_to_blame_is_named() {
         ),
         ((2019, 2999), None),
     ] {
-        let server = Server::tls(deputy_chain(&authority, years), |_| Reply::ok("hello"));
+        let server = Server::tls(with_intermediate(&authority, years).0, |_| {
+            Reply::ok("hello")
+        });
         let seen = fetch(
             &quick(),
             &trusting(&authority, &server),
@@ -513,7 +503,7 @@ fn the_certificate_of_the_chain_that_is_to_blame_is_named() {
         let to_blame = match (&seen.failure, expected) {
             (Some(failure), Some((kind, words))) => {
                 let facts = format!(
-                    "the intermediate certificate CN=The deputy {words}; the certificate is issued by \
+                    "the intermediate certificate CN=The intermediate {words}; the certificate is issued by \
                      CN=The authority, valid from {}-01-01T00:00:00Z to {}-01-01T00:00:00Z",
                     years.0, years.1
                 );
@@ -524,8 +514,11 @@ fn the_certificate_of_the_chain_that_is_to_blame_is_named() {
             other => panic!("{other:?}"),
         };
         let certificate = to_blame.unwrap();
-        assert_eq!(certificate.subject, "CN=The deputy");
+        assert_eq!(certificate.subject, "CN=The intermediate");
         assert!(certificate.is_authority);
-        assert_eq!(certificate.dates().authority.as_deref(), Some("The deputy"));
+        assert_eq!(
+            certificate.dates().authority.as_deref(),
+            Some("The intermediate")
+        );
     }
 }

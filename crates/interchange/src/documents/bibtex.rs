@@ -128,6 +128,12 @@ impl Reader<'_, '_, '_> {
         value
     }
 
+    fn urls(&mut self, values: Vec<&str>, line: u64) -> Result<(), ReadError> {
+        let url_of = |url: &str| Some(plain(url));
+        let mut values = values.into_iter();
+        values.try_for_each(|value| each(value, begins_url, &url_of, self.collector, line))
+    }
+
     fn field(
         &mut self,
         name: &str,
@@ -138,20 +144,14 @@ impl Reader<'_, '_, '_> {
         match &*name.to_ascii_lowercase() {
             "url" => {
                 let inside = commands(value);
-                let urls = if inside.is_empty() {
-                    vec![value]
-                } else {
-                    inside
-                };
-                for url in urls {
-                    each(
-                        url,
-                        begins_url,
-                        &|url| Some(plain(url)),
-                        self.collector,
-                        line,
-                    )?;
-                }
+                self.urls(
+                    if inside.is_empty() {
+                        vec![value]
+                    } else {
+                        inside
+                    },
+                    line,
+                )?;
             }
             "doi" => each(
                 value,
@@ -165,17 +165,7 @@ impl Reader<'_, '_, '_> {
                 let url_of = |text: &str| arxiv(&plain(text), archive);
                 each(value, begins, &url_of, self.collector, line)?;
             }
-            "note" | "howpublished" => {
-                for url in commands(value) {
-                    each(
-                        url,
-                        begins_url,
-                        &|url| Some(plain(url)),
-                        self.collector,
-                        line,
-                    )?;
-                }
-            }
+            "note" | "howpublished" => self.urls(commands(value), line)?,
             _ => {}
         }
         Ok(())

@@ -247,7 +247,7 @@ fn a_request_that_names_no_record_belongs_to_the_capture_beside_it() {
             vec![answer(1), request(2, "", "POST"), answer(2)],
             vec!["GET", "POST"],
         ),
-        // Nothing says which answer is that to POST.
+        // The request names neither answer.
         (
             vec![
                 request(1, "", "GET"),
