@@ -104,17 +104,19 @@ mod tests {
         })
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_request_that_waits_long_gives_up_its_slot_until_the_response() {
         for (connections, limit) in [(9, 5), (4, 4)] {
             let slots = slots(4, connections);
-            let waiting = slots.wait_for(tokio::time::sleep(SLOT_WAIT * 3), SLOT_WAIT);
+            let (respond, response) = tokio::sync::oneshot::channel();
+            let waiting = slots.wait_for(response, Duration::from_millis(1));
             let watching = async {
                 assert_eq!(slots.limit(), 4);
                 slots.changed().await;
                 assert_eq!(slots.limit(), limit);
+                respond.send(()).unwrap();
             };
-            tokio::join!(waiting, watching);
+            tokio::join!(waiting, watching).0.unwrap();
             assert_eq!(slots.limit(), 4);
         }
     }
