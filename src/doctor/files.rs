@@ -21,8 +21,9 @@ use crate::notify::Outbox;
 use crate::run::{Overdue, overdue};
 use crate::schedule::RepositoryLock;
 
-/// A temporary file of this age belongs to no process that is at work.
-const OLD: Duration = Duration::from_mins(1);
+/// A temporary file, or a lock of git, of this age belongs to no command that is at work, but for one that waits
+/// for an editor.
+pub(super) const OLD: Duration = Duration::from_mins(1);
 
 /// Most files that a sentence names.
 const MOST_NAMES: usize = 3;

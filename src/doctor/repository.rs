@@ -6,12 +6,12 @@ use std::time::Duration;
 use urldb_files::{is_file, is_there};
 use urldb_render::numbers::count;
 
-use super::files::{FolderTracking, names};
+use super::files::{FolderTracking, OLD, names};
 use super::{Check, ProjectSetup};
 use crate::config::Config;
 use crate::environment;
 use crate::git::{
-    self, GitLock, HookManager, HookState, LockUse, MergeAttributes, MergeDriverState, Repository,
+    self, GitLock, HookManager, HookState, MergeAttributes, MergeDriverState, Repository,
 };
 
 /// The first version of git that runs a hook before the commit of a merge.
@@ -206,27 +206,17 @@ impl ProjectSetup<'_> {
 
     pub(super) fn git_locks(&self) -> Check {
         let locks = self.repository.as_ref().map(Repository::locks);
-        let locks = locks.unwrap_or_default();
         let mut sentences = vec![];
         let mut words = vec!["rm".to_owned(), "--".to_owned()];
-        for lock in &locks {
-            let GitLock { path, age, used_by } = lock;
-            let name = self.name(path);
-            let age = in_words(*age);
-            let sentence = match used_by {
-                LockUse::Process(pid) => {
-                    let sentence = format!("{name} is in use: git is at work (process {pid})");
-                    return Check::ok("locks", sentence).minor();
-                }
-                LockUse::Nobody => format!(
-                    "{name} stops git: a killed process left it {age} ago, and no process uses it"
-                ),
-                LockUse::Unknown => {
-                    format!("{name} stops git: it is {age} old; remove it if no git is at work")
-                }
-            };
-            sentences.push(sentence);
-            words.push(self.argument(path));
+        for GitLock { path, age } in locks.unwrap_or_default() {
+            if age < OLD {
+                continue;
+            }
+            let (name, age) = (self.name(&path), in_words(age));
+            sentences.push(format!(
+                "{name} is {age} old and stops git: if no git command runs, remove it"
+            ));
+            words.push(self.argument(&path));
         }
         if sentences.is_empty() {
             return Check::ok("locks", "no lock of git is left").minor();

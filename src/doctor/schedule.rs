@@ -1,16 +1,14 @@
-//! The schedules that run urldb, as far as files of this machine show them.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "looks at the user's crontab and units"
-)]
+//! The schedules that run urldb, as far as the files of the project show them.
+#![expect(clippy::disallowed_methods, reason = "lists the folders of workflows")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+
+use jiff::Timestamp;
+use urldb_render::numbers::age_in_words;
 
 use super::{Check, ProjectSetup};
 use crate::config;
-use crate::environment;
 use crate::limits;
 
 /// The folders of workflows of GitHub and of servers with the same format.
@@ -25,20 +23,6 @@ const PIPELINE: &str = ".gitlab-ci.yml";
 
 /// The script of the action that the pipeline of `urldb init --gitlab` runs.
 const GITLAB: &str = "/.github/action/gitlab.sh";
-
-/// The tables of cron that everybody may read.
-const CRON_FILES: [&str; 1] = ["/etc/crontab"];
-const CRON_FOLDERS: [&str; 5] = [
-    "/etc/cron.d",
-    "/etc/cron.hourly",
-    "/etc/cron.daily",
-    "/etc/cron.weekly",
-    "/etc/cron.monthly",
-];
-
-/// The folders of systemd's units; those of the user are below the home folder.
-const UNITS: &str = "/etc/systemd/system";
-const USER_UNITS: &str = ".config/systemd/user";
 
 /// Runs without a visible schedule that show that there is one.
 const REGULAR_RUNS: usize = 4;
@@ -141,16 +125,14 @@ impl ProjectSetup<'_> {
             let sentence = format!("{}: as GitLab's settings of the project say", pipeline.file);
             return Check::ok("schedule", sentence);
         }
-        if let Some(place) = self.cron_place() {
-            return Check::ok("schedule", format!("{place} runs urldb"));
-        }
         if let Some(check) = self.own_schedule() {
             return check;
         }
-        let runs = self.recent_runs();
-        if runs >= REGULAR_RUNS {
+        let runs = self.complete_runs();
+        let recent = self.recent(&runs);
+        if recent >= REGULAR_RUNS {
             let sentence = format!(
-                "no schedule is visible here, but there were {runs} runs in {REGULAR_DAYS} days"
+                "no schedule is visible here, but there were {recent} runs in {REGULAR_DAYS} days"
             );
             return Check::ok("schedule", sentence);
         }
@@ -158,12 +140,13 @@ impl ProjectSetup<'_> {
             let sentence = format!("{} runs urldb, but has no schedule", workflow.file);
             return Check::advice("schedule", sentence);
         }
-        Check::advice(
-            "schedule",
-            "nothing runs urldb regularly: urldb.toml has no [[schedule]], and no workflow calls \
-             `urldb run`",
-        )
-        .mended_by("to add one", &["urldb", "init", "--github"])
+        let last = match runs.last() {
+            Some(last) => format!("the last run is {} old", age_in_words(*last, self.now)),
+            None => "there was no run yet".to_owned(),
+        };
+        let sentence =
+            format!("urldb.toml has no [[schedule]], no workflow calls `urldb run`, and {last}");
+        Check::advice("schedule", sentence).mended_by("to add one", &["urldb", "init", "--github"])
     }
 
     /// The check of `[[schedule]]`, which `urldb watch` needs.
@@ -178,59 +161,26 @@ impl ProjectSetup<'_> {
         });
         let times = times.collect::<Vec<_>>().join(", ");
         let is_watching = matches!(self.holder(), Ok(Some(_)));
-        if is_watching || self.recent_runs() >= REGULAR_RUNS {
+        if is_watching || self.recent(&self.complete_runs()) >= REGULAR_RUNS {
             return Some(Check::ok("schedule", format!("urldb.toml: {times}")));
         }
         let sentence = format!("urldb.toml: {times}, but no `urldb watch` is at work here");
         Some(Check::advice("schedule", sentence).mended_by("to start it", &["urldb", "watch"]))
     }
 
-    /// Number of complete runs in the last days.
-    fn recent_runs(&self) -> usize {
+    /// The beginnings of the complete runs, in their order.
+    fn complete_runs(&self) -> Vec<Timestamp> {
         let runs =
             crate::ledger::past_runs(&self.config.ledger_root(), self.now).unwrap_or_default();
-        let is_recent = |run: &&crate::ledger::PastRun| {
-            run.is_complete() && self.now.duration_since(run.at).as_hours() < REGULAR_DAYS * 24
-        };
-        runs.known.iter().filter(is_recent).count()
+        let complete = runs.known.iter().filter(|run| run.is_complete());
+        complete.map(|run| run.at).collect()
     }
 
-    /// The table of cron or the timer of systemd that runs urldb for this project.
-    fn cron_place(&self) -> Option<String> {
-        let root = urldb_files::real_path(&self.config.root).ok()?;
-        let root = root.to_str()?;
-        let runs_here = |text: &str| {
-            let text = without_comments(text);
-            let mut lines = text.lines();
-            lines.any(|line| runs_urldb(line) && names_folder(line, root))
-        };
-        if crontab().is_some_and(|text| runs_here(&text)) {
-            return Some("your crontab".to_owned());
-        }
-        let folders = CRON_FOLDERS
-            .iter()
-            .flat_map(|folder| listed(Path::new(folder)));
-        let mut tables = CRON_FILES.iter().map(PathBuf::from).chain(folders);
-        if let Some(table) = tables.find(|path| {
-            // A script may change the folder in a line of its own.
-            let text = read(path).unwrap_or_default();
-            let is_script = text.starts_with("#!");
-            let text = without_comments(&text);
-            runs_here(&text)
-                || is_script && text.lines().any(runs_urldb) && names_folder(&text, root)
-        }) {
-            return Some(table.display().to_string());
-        }
-        let home = environment::os_variable("HOME").map(|home| Path::new(&home).join(USER_UNITS));
-        let folders = [Some(PathBuf::from(UNITS)), home].into_iter().flatten();
-        let units: Vec<PathBuf> = folders.flat_map(|folder| listed(&folder)).collect();
-        let is_timer = |path: &&PathBuf| path.extension().is_some_and(|it| it == "timer");
-        let timer = units.iter().filter(is_timer).find(|timer| {
-            let service = read(&timer.with_extension("service")).unwrap_or_default();
-            let service = without_comments(&service);
-            service.lines().any(runs_urldb) && names_folder(&service, root)
-        });
-        timer.map(|timer| timer.display().to_string())
+    /// Number of these runs in the last days.
+    fn recent(&self, runs: &[Timestamp]) -> usize {
+        let is_recent =
+            |at: &&Timestamp| self.now.duration_since(**at).as_hours() < REGULAR_DAYS * 24;
+        runs.iter().filter(is_recent).count()
     }
 }
 
@@ -274,34 +224,13 @@ fn is_for_pull_requests(text: &str) -> bool {
     text.contains("pull_request") && !others.iter().any(|event| text.contains(event))
 }
 
-/// The user's table of cron.
-fn crontab() -> Option<String> {
-    let done = Command::new("crontab")
-        .arg("-l")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    Some(String::from_utf8_lossy(&done.stdout).into_owned())
-}
-
-/// Whether a line of a script or a table runs `urldb run`, or `urldb watch`.
+/// Whether a line of a workflow runs `urldb run`, or `urldb watch`.
 fn runs_urldb(line: &str) -> bool {
     let is_program =
         |word: &str| word == "urldb" || word.ends_with("/urldb") || word.ends_with(GITLAB);
     let words = line.split(|char: char| char.is_whitespace() || "\"'`;&|()[],=".contains(char));
     let mut after = words.skip_while(|word| !is_program(word)).skip(1);
     after.any(|word| matches!(word, "run" | "watch"))
-}
-
-/// Whether the text names the folder, and not only one whose name begins in the same way.
-fn names_folder(text: &str, folder: &str) -> bool {
-    let is_end = |rest: &str| {
-        let next = rest.chars().next();
-        next.is_none_or(|char| char.is_whitespace() || "/\"';&|)".contains(char))
-    };
-    let mut found = text.match_indices(folder);
-    found.any(|(start, _)| is_end(&text[start + folder.len()..]))
 }
 
 /// The text without the lines that are comments.
@@ -377,18 +306,16 @@ mod tests {
     #[test]
     fn a_line_runs_urldb_by_its_words() {
         for (line, runs) in [
-            ("17 4 * * * cd /srv/p && urldb run -q", true),
-            ("ExecStart=/usr/bin/urldb -C /srv/p run", true),
+            ("  run: cd /srv/p && urldb run -q", true),
+            ("  run: /usr/bin/urldb -C /srv/p run", true),
             ("  run: urldb run --github", true),
             ("  script: 'urldb run'", true),
             ("  script: [urldb run, true]", true),
-            ("17 4 * * * urldb-other run", false),
+            ("  run: urldb-other run", false),
             ("  run: urldb lint", false),
             ("  name: run of urldb", false),
         ] {
             assert_eq!(runs_urldb(line), runs, "{line}");
         }
-        assert!(names_folder("cd /srv/p && urldb", "/srv/p"));
-        assert!(!names_folder("cd /srv/pages && urldb", "/srv/p"));
     }
 }

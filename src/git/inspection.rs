@@ -1,9 +1,6 @@
 //! Facts about a repository for people: the files that git tracks and ignores, and the locks that are
 //! there. Nothing here changes a file.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "git's folder is trusted, and /proc is the system's"
-)]
+#![expect(clippy::disallowed_methods, reason = "git's folder is trusted")]
 
 use std::collections::BTreeSet;
 use std::fs::{self, FileType};
@@ -26,19 +23,6 @@ pub struct GitLock {
     pub path: PathBuf,
     /// The time since the file was written.
     pub age: Duration,
-    /// Whether a process uses the file.
-    pub used_by: LockUse,
-}
-
-/// Whether a process uses a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockUse {
-    /// The process with this id has the file open, or is a git that works in the repository.
-    Process(u32),
-    /// No process of this machine that the user may look at.
-    Nobody,
-    /// The system does not tell.
-    Unknown,
 }
 
 /// The lock of urldb itself, which stays in the `.git` folder.
@@ -143,10 +127,11 @@ impl Repository {
                 find_locks(&dir.join(folder), DEEPEST, &mut paths);
             }
         }
-        paths
-            .into_iter()
-            .filter_map(|path| self.lock(path))
-            .collect()
+        let locks = paths.into_iter().filter_map(|path| {
+            let age = age(&path)?;
+            Some(GitLock { path, age })
+        });
+        locks.collect()
     }
 
     /// Waits while another git writes the work tree and the index: a killed urldb leaves its git at work. A lock
@@ -156,46 +141,6 @@ impl Repository {
         while !self.env().is_of_hook() && age(&lock).is_some_and(|age| age < PATIENCE) {
             sleep(Duration::from_millis(20));
         }
-    }
-
-    fn lock(&self, path: PathBuf) -> Option<GitLock> {
-        let age = age(&path)?;
-        let used_by = self.use_of(&path);
-        Some(GitLock { path, age, used_by })
-    }
-
-    /// Looks for a process that has the lock open, or else for a git that works in this repository: git
-    /// closes the file while it waits, for example for an editor.
-    fn use_of(&self, lock: &Path) -> LockUse {
-        let Ok(processes) = fs::read_dir("/proc") else {
-            return LockUse::Unknown;
-        };
-        let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        let (mut found, mut is_procfs) = (LockUse::Nobody, false);
-        for pid in pids {
-            is_procfs = true;
-            let folder = Path::new("/proc").join(u32::to_string(&pid));
-            let files = fs::read_dir(folder.join("fd")).into_iter().flatten();
-            let mut files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
-            if files.any(|file| file == lock) {
-                return LockUse::Process(pid);
-            }
-            if self.is_git_at_work(&folder) {
-                found = LockUse::Process(pid);
-            }
-        }
-        if is_procfs { found } else { LockUse::Unknown }
-    }
-
-    /// Whether the process in this folder of `/proc` is a git whose working directory is in this
-    /// repository.
-    fn is_git_at_work(&self, process: &Path) -> bool {
-        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-        let directory = fs::read_link(process.join("cwd")).unwrap_or_default();
-        let is_here = self.work_tree().is_ok_and(|top| directory.starts_with(top))
-            || directory.starts_with(self.git_dir());
-        // A git of this process answers questions only.
-        is_here && name.trim_end() == "git" && !is_child(process)
     }
 }
 
@@ -218,12 +163,4 @@ fn find_locks(dir: &Path, levels: usize, found: &mut BTreeSet<PathBuf>) {
             find_locks(&path, levels - 1, found);
         }
     }
-}
-
-/// Whether the process in this folder of `/proc` was started by this process.
-fn is_child(process: &Path) -> bool {
-    let own = std::process::id().to_string();
-    let text = fs::read_to_string(process.join("status")).unwrap_or_default();
-    let mut lines = text.lines();
-    lines.any(|line| line.strip_prefix("PPid:").map(str::trim) == Some(&own))
 }

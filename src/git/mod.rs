@@ -64,7 +64,7 @@ pub use command::command;
 pub use commit::{NewCommit, UncommittedFiles};
 pub use env::GitEnv;
 pub use hook::Hook;
-pub use inspection::{GitLock, LockUse, version};
+pub use inspection::{GitLock, version};
 pub use install::{HookState, Installation};
 pub use log::{LogPart, LoggedCommit};
 pub use managers::HookManager;
