@@ -65,7 +65,7 @@ pub use layout::wrap;
 pub use log::{LogDocument, commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
-    Issue, LARGEST_BODY, LARGEST_SUMMARY, closing_body, code, comment, issue, markdown,
+    Issue, LARGEST_BODY, LARGEST_SUMMARY, closing_body, code, comment, fenced, issue, markdown,
     reminder_comment, shared_issue,
 };
 pub use message::{

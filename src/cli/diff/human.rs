@@ -14,7 +14,7 @@ use crate::config::{ChangedKeys, FILE_NAME};
 
 /// Writes each file at once, and the totals at the end.
 pub(super) struct HumanWriter<W> {
-    out: W,
+    pub(super) out: W,
     quiet: bool,
     /// Also the keys of added and removed records.
     verbose: bool,

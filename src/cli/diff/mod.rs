@@ -1,7 +1,7 @@
 //! `urldb diff`: which records two states of the database differ in.
 //!
 //! `compared` reads the two versions of each file and compares them. One file is in memory at a time:
-//! `human` and `json` write each file at once, `markdown` collects files up to its limit.
+//! `human` and `json` write each file at once, `markdown` collects the lines of `human` up to its limit.
 
 mod compared;
 mod human;
@@ -105,7 +105,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let out = io::BufWriter::new(output::stdout());
     let mut writer: Box<dyn Writer> = match args.format {
         DiffFormat::Human => Box::new(human::HumanWriter::new(out, settings, args.stat, context)?),
-        DiffFormat::Markdown => Box::new(markdown::MarkdownWriter::new(out, settings, &comparison)),
+        DiffFormat::Markdown => {
+            let text = human::HumanWriter::new(vec![], None, false, context)?;
+            Box::new(markdown::MarkdownWriter::new(out, text, settings))
+        }
         DiffFormat::Json => Box::new(json::JsonWriter::new(out, settings, &comparison)?),
     };
     compare(&repository, &comparison, context, writer.as_mut())?;

@@ -16,5 +16,5 @@ pub use issues::{Issue, closing_body, issue, shared_issue};
 pub use rooms::LARGEST_BODY;
 pub(crate) use summary::markdown_within;
 pub use summary::{LARGEST_SUMMARY, markdown};
-pub use syntax::code;
 pub(crate) use syntax::inert;
+pub use syntax::{code, fenced};

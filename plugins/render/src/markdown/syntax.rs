@@ -52,7 +52,7 @@ pub fn code(text: &str) -> String {
 }
 
 /// A code block, whose fence is longer than any run of backticks in the text.
-pub(super) fn fenced(language: &str, text: &str) -> String {
+pub fn fenced(language: &str, text: &str) -> String {
     let fence = "`".repeat((longest_run(text) + 1).max(3));
     format!("{fence}{language}\n{text}\n{fence}")
 }
