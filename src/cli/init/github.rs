@@ -14,9 +14,6 @@ use crate::config::NotifierKind;
 
 const WORKFLOW: &str = include_str!("../../../templates/init/github.yml");
 const OF_PULL_REQUEST: &str = include_str!("../../../templates/init/github-pull-request.yml");
-const PAGES: &str = include_str!("../../../templates/init/github-pages.yml");
-const OUTPUTS: &str = "outputs:\n  site: ${{ steps.urldb.outputs.site }}";
-const ISSUES: &str = "issues: write # opens an issue for each incident, and closes the issue";
 
 /// The variable with the token of the job, as programs on GitHub expect it.
 const TOKEN: &str = "GITHUB_TOKEN";
@@ -59,24 +56,20 @@ pub(super) fn workflows(project: &ProjectFacts<'_>, action: &str) -> anyhow::Res
     let names = project.secrets()?;
     let (tokens, secrets): (Vec<&String>, Vec<&String>) =
         names.iter().partition(|name| *name == TOKEN);
-    let mut env = String::new();
-    for name in tokens {
-        let _ = writeln!(env, "{name}: ${{{{ github.token }}}}");
-    }
-    for name in &secrets {
-        let _ = writeln!(env, "{name}: ${{{{ secrets.{name} }}}}");
-    }
+    let tokens = tokens.iter();
+    let mut env: Vec<String> = tokens
+        .map(|name| format!("{name}: ${{{{ github.token }}}}"))
+        .collect();
+    let of_secret = |name: &&String| format!("{name}: ${{{{ secrets.{name} }}}}");
+    env.extend(secrets.iter().map(of_secret));
     // Secrets of an environment are out of reach for every other workflow.
-    let environment = if secrets.is_empty() {
-        ""
-    } else {
-        "environment: urldb # has the secrets"
-    };
     let workflow = rights(common(), project)?
-        .with("INPUTS", inputs(project)?)
-        .with("SECRETS", env)
-        .with("ENVIRONMENT", environment);
-    let of_pull_request = common().with("INPUTS", places(project)? + "diff: comment\n");
+        .with("inputs", inputs(project)?)
+        .with("env", env)
+        .with("has_secrets", !secrets.is_empty());
+    let mut of_changes = places(project)?;
+    of_changes.push("diff: comment".to_owned());
+    let of_pull_request = common().with("inputs", of_changes);
     let folder = project.top()?.join(".github/workflows");
     // The workflow of now has no right to open issues.
     let again = format!(
@@ -88,12 +81,12 @@ pub(super) fn workflows(project: &ProjectFacts<'_>, action: &str) -> anyhow::Res
         files: vec![
             NewFile {
                 path: folder.join("urldb.yml"),
-                text: workflow.fill(WORKFLOW),
+                text: workflow.fill(WORKFLOW)?,
                 purpose: "which runs urldb every day",
             },
             NewFile {
                 path: folder.join("urldb-pull-request.yml"),
-                text: of_pull_request.fill(OF_PULL_REQUEST),
+                text: of_pull_request.fill(OF_PULL_REQUEST)?,
                 purpose: "which checks what a pull request changes",
             },
         ],
@@ -123,50 +116,41 @@ fn rights(values: TemplateValues, project: &ProjectFacts<'_>) -> anyhow::Result<
         }
         _ => false,
     });
-    let or_none = |is_used, text: &'static str| if is_used { text } else { "" };
-    let has_site = project.site()?.is_some();
     Ok(values
-        .with("BRANCH", branch)
-        .with("ISSUES", or_none(opens_issues, ISSUES))
-        .with("OUTPUTS", or_none(has_site, OUTPUTS))
-        .with("PUBLISH", or_none(has_site, PAGES)))
+        .with("branch", branch)
+        .with("opens_issues", opens_issues)
+        .with("has_site", project.site()?.is_some()))
 }
 
 /// The inputs of the action, as far as they are not the defaults.
-fn inputs(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
+fn inputs(project: &ProjectFacts<'_>) -> anyhow::Result<Vec<String>> {
     let mut inputs = places(project)?;
     let ledger = project.ledger()?;
     if ledger != "status" {
-        inputs += &yaml("ledger", &ledger);
+        inputs.push(yaml("ledger", &ledger));
     }
     if project.tracks_ledger()? {
-        inputs += "state-branch: \"\"\n";
+        inputs.push("state-branch: \"\"".to_owned());
     }
     let store = !project.config.archive.stores.is_empty();
-    inputs += &yaml("archive", if store { "store" } else { "artifact" });
+    inputs.push(yaml("archive", if store { "store" } else { "artifact" }));
     let archive = project.archive()?;
     if !store && archive != "archive" {
-        inputs += &yaml("archive-folder", &archive);
+        inputs.push(yaml("archive-folder", &archive));
     }
     let site = project.site()?;
-    inputs += &yaml("site", if site.is_some() { "pages" } else { "none" });
+    inputs.push(yaml("site", if site.is_some() { "pages" } else { "none" }));
     if let Some(site) = site.filter(|site| site != "site") {
-        inputs += &yaml("site-folder", &site);
+        inputs.push(yaml("site-folder", &site));
     }
     Ok(inputs)
 }
 
-/// The name of the action; with advice for people, unless it is a commit.
+/// The name of the action, and whether it is a commit.
 fn uses(values: TemplateValues, action: &str) -> TemplateValues {
     let version = action.rsplit('@').next().unwrap_or_default();
     let is_commit = version.len() >= 40 && version.chars().all(|char| char.is_ascii_hexdigit());
-    if is_commit {
-        return values.with("ACTION", action).with("ADVICE", "");
-    }
-    values.with("ACTION", action).with(
-        "ADVICE",
-        "# Replace the name after @ by a commit, once you rely on this workflow.",
-    )
+    values.with("action", action).with("is_commit", is_commit)
 }
 
 /// The settings that the workflow needs on GitHub before it starts.

@@ -165,7 +165,7 @@ fn add_notifiers(
     repository: Option<&Repository>,
 ) -> anyhow::Result<Config> {
     let config = config::load(file)?;
-    let Some(lines) = notifiers::missing(args, &ProjectFacts::new(&config, repository)) else {
+    let Some(lines) = notifiers::missing(args, &ProjectFacts::new(&config, repository))? else {
         return Ok(config);
     };
     notifiers::add(file, &lines)?;

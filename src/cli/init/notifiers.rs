@@ -14,27 +14,27 @@ const PAGE: &str = include_str!("../../../templates/init/page.toml");
 const ISSUES: &str = include_str!("../../../templates/init/issues.toml");
 
 /// The lines that urldb.toml lacks; none if its notifiers tell people, or if nothing is known to add.
-pub(super) fn missing(args: &Args, project: &ProjectFacts<'_>) -> Option<String> {
+pub(super) fn missing(args: &Args, project: &ProjectFacts<'_>) -> anyhow::Result<Option<String>> {
     let config = project.config;
     if !(args.github || args.gitlab) || config.tells_people() {
-        return None;
+        return Ok(None);
     }
     let mut kinds = config.notifiers.values().map(|notify| &notify.kind);
     let mut lines = String::new();
     if !kinds.any(|kind| matches!(kind, NotifierKind::Html(_))) {
         lines += &TemplateValues::default()
-            .with("NAME", free_name(config, "page"))
-            .fill(PAGE);
+            .with("name", free_name(config, "page"))
+            .fill(PAGE)?;
     }
     let url = project.url.as_deref().unwrap_or_default();
     let on_github = args.github.then(|| on_github(url)).flatten();
     let issues = on_github.or_else(|| args.gitlab.then(|| on_gitlab(url)).flatten());
     if let Some(issues) = issues {
         lines += &issues
-            .with("NAME", free_name(config, "issues"))
-            .fill(ISSUES);
+            .with("name", free_name(config, "issues"))
+            .fill(ISSUES)?;
     }
-    (!lines.is_empty()).then_some(lines)
+    Ok((!lines.is_empty()).then_some(lines))
 }
 
 /// Adds the lines at the end of urldb.toml: everything before them stays as it is.
@@ -87,17 +87,17 @@ fn on_gitlab(url: &str) -> Option<TemplateValues> {
     }
     let api = match host {
         "gitlab.com" => String::new(),
-        host => format!("api-url = \"https://{host}/api/v4\""),
+        host => format!("https://{host}/api/v4"),
     };
-    Some(values("gitlab", name, api, "GITLAB_TOKEN"))
+    Some(values("gitlab", name, &api, "GITLAB_TOKEN"))
 }
 
-fn values(service: &str, repository: &str, api: impl Into<String>, token: &str) -> TemplateValues {
+fn values(service: &str, repository: &str, api_url: &str, token: &str) -> TemplateValues {
     TemplateValues::default()
-        .with("SERVICE", service)
-        .with("REPOSITORY", repository)
-        .with("API", api)
-        .with("TOKEN", token)
+        .with("service", service)
+        .with("repository", repository)
+        .with("api_url", api_url)
+        .with("token", token)
 }
 
 /// Whether the text can stand between the quotation marks of TOML.

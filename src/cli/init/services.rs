@@ -1,6 +1,5 @@
 //! The files that run urldb regularly, or at each commit.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::project::{ProjectFacts, program, user};
@@ -39,10 +38,10 @@ pub(super) struct SetupNote {
 pub(super) fn common(project: &ProjectFacts<'_>) -> TemplateValues {
     let minute = project.minute();
     TemplateValues::default()
-        .with("VERSION", VERSION)
-        .with("NAME", project.name.replace('%', "%%"))
-        .with("MINUTE", minute.to_string())
-        .with("MINUTE2", format!("{minute:02}"))
+        .with("version", VERSION)
+        .with("name", project.name.replace('%', "%%"))
+        .with("minute", minute)
+        .with("minute2", format!("{minute:02}"))
 }
 
 /// `key: 'value'` in YAML.
@@ -52,21 +51,20 @@ pub(super) fn yaml(key: &str, value: &str) -> String {
         value.starts_with(|char: char| char.is_ascii_alphabetic()) && value.chars().all(is_plain);
     match value {
         "true" | "false" | "yes" | "no" | "on" | "off" | "null" | "none" => {
-            format!("{key}: \"{value}\"\n")
+            format!("{key}: \"{value}\"")
         }
-        _ if is_word => format!("{key}: {value}\n"),
-        _ => format!("{key}: '{}'\n", value.replace('\'', "''")),
+        _ if is_word => format!("{key}: {value}"),
+        _ => format!("{key}: '{}'", value.replace('\'', "''")),
     }
 }
 
 /// The inputs that say where the parts of the project are, as far as these are not the defaults.
-pub(super) fn places(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
+pub(super) fn places(project: &ProjectFacts<'_>) -> anyhow::Result<Vec<String>> {
     let folder = project.folder()?;
-    let mut inputs = String::new();
-    if !folder.is_empty() {
-        inputs += &yaml("working-directory", &folder);
-    }
-    Ok(inputs)
+    Ok(match folder.as_str() {
+        "" => vec![],
+        folder => vec![yaml("working-directory", folder)],
+    })
 }
 
 pub(super) const FIRST: &str =
@@ -105,17 +103,15 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         folder => format!("{folder}/{path}"),
     };
     let working = if folder.is_empty() { "." } else { &folder };
-    let mut variables = yaml("WORKING_DIRECTORY", working) + &yaml("LEDGER", &project.ledger()?);
+    let mut variables = vec![
+        yaml("WORKING_DIRECTORY", working),
+        yaml("LEDGER", &project.ledger()?),
+    ];
     if project.tracks_ledger()? {
-        variables += &yaml("STATE_BRANCH", "");
+        variables.push(yaml("STATE_BRANCH", ""));
     }
     let quoted = |path: String| format!("'{}'", path.replace('\'', "''"));
     let site = project.site()?.map(|site| quoted(in_folder(site)));
-    let pages = site.as_ref().map_or_else(String::new, |site| {
-        let template = include_str!("../../../templates/init/gitlab-pages.yml");
-        TemplateValues::default().with("SITE", site).fill(template)
-    });
-    let artifact = site.map_or_else(String::new, |site| format!("- {site}"));
     let mut notes = vec![];
     if !IS_RELEASED {
         notes.push(SetupNote {
@@ -127,10 +123,9 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     }
     notes.extend(untold(project, "urldb init --gitlab".to_owned(), "GitLab"));
     let values = common(project)
-        .with("VARIABLES", variables)
-        .with("ARCHIVE", quoted(in_folder(project.archive()?)))
-        .with("SITE", artifact)
-        .with("PAGES", pages);
+        .with("variables", variables)
+        .with("archive", quoted(in_folder(project.archive()?)))
+        .with("site", site);
     let settings = match &project.url {
         Some(url) => url.clone(),
         None => "the project".to_owned(),
@@ -145,7 +140,7 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         name: "GitLab",
         files: vec![NewFile {
             path: project.top()?.join(".gitlab-ci.yml"),
-            text: values.fill(include_str!("../../../templates/init/gitlab.yml")),
+            text: values.fill(include_str!("../../../templates/init/gitlab.yml"))?,
             purpose: "which runs urldb when a schedule starts it",
         }],
         steps: [
@@ -176,11 +171,11 @@ pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         _ => format!("set -a && . \"{secrets}\" && set +a && "),
     };
     let values = common(project)
-        .with("FOLDER", percent(shell(&project.root()?)))
-        .with("PROGRAM", percent(shell(&program()?)))
-        .with("SECRETS", reads)
-        .with("SYNC", commit_option(project.repository.is_some()))
-        .with("RUN", commit_option(project.can_commit_ledger()?));
+        .with("folder", percent(shell(&project.root()?)))
+        .with("program", percent(shell(&program()?)))
+        .with("secrets", reads)
+        .with("sync", commit_option(project.repository.is_some()))
+        .with("run", commit_option(project.can_commit_ledger()?));
     let third = match names.as_slice() {
         [] => "crontab -l                           shows the result".to_owned(),
         names => format!(
@@ -192,7 +187,7 @@ pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         name: "cron",
         files: vec![NewFile {
             path: project.cron_file(),
-            text: values.fill(include_str!("../../../templates/init/cron")),
+            text: values.fill(include_str!("../../../templates/init/cron"))?,
             purpose: "a line for your crontab",
         }],
         steps: [
@@ -240,23 +235,19 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let commits = commit_option(project.repository.is_some());
     let follow = format!("{} --quiet sync{commits}", unit_word(&program()?));
     let store = |name: &str| format!("/etc/credstore.encrypted/{unit}.{name}");
-    let mut credentials = String::new();
-    for name in &names {
-        let _ = writeln!(
-            credentials,
-            "LoadCredentialEncrypted={name}:{}",
-            store(name)
-        );
-    }
+    let credentials = names.iter();
+    let credentials: Vec<String> = credentials
+        .map(|name| format!("LoadCredentialEncrypted={name}:{}", store(name)))
+        .collect();
     let writable = project.writable()?;
     let writable: Vec<String> = writable.iter().map(|folder| unit_word(folder)).collect();
     let values = common(project)
-        .with("USER", user())
-        .with("FOLDER", project.root()?.replace('%', "%%"))
-        .with("FOLLOW", follow)
-        .with("COMMAND", command)
-        .with("CREDENTIALS", credentials)
-        .with("WRITABLE", writable.join(" "));
+        .with("user", user())
+        .with("folder", project.root()?.replace('%', "%%"))
+        .with("follow", follow)
+        .with("command", command)
+        .with("credentials", credentials)
+        .with("writable", writable.join(" "));
     let first = names.first().map_or_else(
         || FIRST.to_owned(),
         |name| {
@@ -272,12 +263,12 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
         files: vec![
             NewFile {
                 path: project.unit_file("service"),
-                text: values.fill(include_str!("../../../templates/init/urldb.service")),
+                text: values.fill(include_str!("../../../templates/init/urldb.service"))?,
                 purpose: "a service that runs urldb once",
             },
             NewFile {
                 path: project.unit_file("timer"),
-                text: values.fill(include_str!("../../../templates/init/urldb.timer")),
+                text: values.fill(include_str!("../../../templates/init/urldb.timer"))?,
                 purpose: "a timer that starts the service every day",
             },
         ],
@@ -296,7 +287,7 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
 
 pub(super) fn pre_commit(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let template = include_str!("../../../templates/init/pre-commit.yaml");
-    let mut text = common(project).fill(template);
+    let mut text = common(project).fill(template)?;
     let folder = project.folder()?;
     let database = project
         .config
