@@ -10,7 +10,7 @@ fuzz_target!(|input: &[u8]| {
     let end = input.iter().position(|&byte| byte == b'\n');
     let (content_type, body) = input.split_at(end.unwrap_or(0));
     let content_type = String::from_utf8_lossy(content_type);
-    for compat in [Compat::Spec, Compat::Pywb, Compat::WarcioJs] {
+    for compat in [Compat::Spec, Compat::Pywb] {
         let request = Request {
             method: "POST",
             content_type: &content_type,

@@ -9,6 +9,4 @@ pub enum Compat {
     Spec,
     /// pywb 2.10, which looks requests up in archives.
     Pywb,
-    /// warcio.js 2.4, which indexes for browsers.
-    WarcioJs,
 }

@@ -2,20 +2,12 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use percent_encoding::{AsciiSet, percent_encode};
 
-use crate::escape::{self, decode_escape};
+use crate::escape;
 
 /// Characters that `quote_plus` of Python escapes. A space becomes `+` after the escaping.
 const QUOTE_PLUS: &AsciiSet = &escape::RESERVED.remove(b' ');
-
-/// Characters that `URLSearchParams` escapes. A space becomes `+` after the escaping.
-const URL_SEARCH_PARAMS: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b' ')
-    .remove(b'*')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_');
 
 /// The parameter of a body that has no fields.
 pub(super) fn binary(body: &[u8]) -> String {
@@ -24,17 +16,9 @@ pub(super) fn binary(body: &[u8]) -> String {
 
 /// The "percent plus encoding" of the specification, which is `quote_plus` of Python.
 pub(super) fn percent_plus(bytes: &[u8]) -> String {
-    space_as_plus(bytes, QUOTE_PLUS)
-}
-
-/// A name or value as `URLSearchParams` of JavaScript writes it.
-pub(super) fn form_urlencode(text: &str) -> String {
-    space_as_plus(text.as_bytes(), URL_SEARCH_PARAMS)
-}
-
-/// Escapes the characters of `escaped`, which include `+` and exclude the space.
-fn space_as_plus(bytes: &[u8], escaped: &'static AsciiSet) -> String {
-    percent_encode(bytes, escaped).to_string().replace(' ', "+")
+    percent_encode(bytes, QUOTE_PLUS)
+        .to_string()
+        .replace(' ', "+")
 }
 
 /// Decodes every escape; a `%` that begins no escape stays.
@@ -60,36 +44,4 @@ pub(super) fn unquote_plus(text: &str) -> String {
         rest = &other[end..];
     }
     decoded
-}
-
-/// Decodes as `decodeURI` of JavaScript does: escapes of reserved characters stay. `None` where an
-/// escape is incomplete or not UTF-8.
-///
-/// No function of the `percent-encoding` crate leaves some escapes, or fails on a bad one.
-pub(super) fn decode_uri(text: &str) -> Option<String> {
-    let mut decoded = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('%') {
-        let (literal, escapes) = rest.split_at(at);
-        decoded.push_str(literal);
-        let first = decode_escape(escapes.as_bytes())?;
-        let length = match first {
-            0..0x80 => 1,
-            0xc2..0xe0 => 2,
-            0xe0..0xf0 => 3,
-            0xf0..0xf5 => 4,
-            _ => return None,
-        };
-        let (sequence, after) = escapes.split_at_checked(3 * length)?;
-        let bytes: Option<Vec<u8>> = sequence.as_bytes().chunks(3).map(decode_escape).collect();
-        let character = String::from_utf8(bytes?).ok()?;
-        if b";/?:@&=+$,#".contains(&first) {
-            decoded.push_str(sequence);
-        } else {
-            decoded.push_str(&character);
-        }
-        rest = after;
-    }
-    decoded.push_str(rest);
-    Some(decoded)
 }

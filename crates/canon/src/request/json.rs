@@ -22,7 +22,7 @@ pub(super) enum Value<'a> {
 pub(super) fn parse(bytes: &[u8], compat: Compat) -> Option<Value<'_>> {
     let bytes = match compat {
         Compat::Pywb => bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes),
-        Compat::Spec | Compat::WarcioJs => bytes,
+        Compat::Spec => bytes,
     };
     let mut parser = Parser {
         rest: std::str::from_utf8(bytes).ok()?,
@@ -179,9 +179,8 @@ impl<'a> Parser<'a> {
             }
             self.rest = before;
         }
-        // Half of a surrogate pair is no character. JavaScript writes U+FFFD, Python fails.
-        let replacement = char::REPLACEMENT_CHARACTER;
-        char::from_u32(first).or((self.compat == Compat::WarcioJs).then_some(replacement))
+        // Half of a surrogate pair is no character.
+        char::from_u32(first)
     }
 
     fn code_unit(&mut self) -> Option<u32> {

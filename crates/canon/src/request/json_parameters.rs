@@ -52,24 +52,7 @@ pub(super) fn pywb(value: &Value) -> Option<String> {
         parameters.add(name, value);
         Some(())
     })?;
-    Some(parameters.join(|text| encode::percent_plus(text.as_bytes())))
-}
-
-/// The parameters of warcio.js: without empty values, and with names that look like numbers first.
-pub(super) fn warcio_js(value: &Value) -> String {
-    let mut parameters = Parameters::default();
-    visit(value, "", &numbers_first, &mut |name, leaf| {
-        let value = match leaf {
-            Value::String(text) => text.clone(),
-            Value::Number(literal) => javascript_number(literal),
-            _ => leaf.literal().to_owned(),
-        };
-        if !value.is_empty() {
-            parameters.add(name, value);
-        }
-        Some(())
-    });
-    parameters.join(encode::form_urlencode)
+    Some(parameters.join())
 }
 
 impl Value<'_> {
@@ -123,17 +106,6 @@ fn last_members<'a, 'v>(object: &'a [(String, Value<'v>)]) -> MemberRefs<'a, 'v>
             None => members.push((name, value)),
         }
     }
-    members
-}
-
-/// As [`last_members`], in the order of JavaScript: names that are array indices come first, sorted.
-fn numbers_first<'a, 'v>(object: &'a [(String, Value<'v>)]) -> MemberRefs<'a, 'v> {
-    let mut members = last_members(object);
-    let array_index = |name: &str| {
-        let number: u32 = name.parse().ok().filter(|number| *number < u32::MAX)?;
-        (number.to_string() == name).then_some(number)
-    };
-    members.sort_by_key(|(name, _)| array_index(name).map_or((1, 0), |number| (0, number)));
     members
 }
 

@@ -8,5 +8,5 @@ pub(super) const MAX_JSON_DEPTH: usize = 200;
 pub(super) const MAX_MULTIPART_DEPTH: usize = 10;
 /// Bytes of the query that a JSON body becomes: a long name that is repeated would multiply the body.
 pub(super) const MAX_QUERY: usize = 1 << 20;
-/// Characters of the parameters that pywb and warcio.js keep.
+/// Characters of the parameters that pywb keeps.
 pub(super) const PRACTICAL_LENGTH: usize = 4096;

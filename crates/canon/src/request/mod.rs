@@ -16,7 +16,6 @@ mod multipart;
 mod parameters;
 mod pywb;
 mod specification;
-mod warcio_js;
 
 pub use compat::Compat;
 
@@ -42,7 +41,7 @@ impl Request<'_> {
         } = self;
         let method = match compat {
             Compat::Pywb => self.method.to_uppercase(),
-            Compat::Spec | Compat::WarcioJs => self.method.to_owned(),
+            Compat::Spec => self.method.to_owned(),
         };
         if method == "GET" {
             return None;
@@ -50,11 +49,9 @@ impl Request<'_> {
         let parameters = match compat {
             Compat::Spec => specification::parameters(content_type, body),
             Compat::Pywb => pywb::parameters(&method, content_type, body),
-            Compat::WarcioJs => warcio_js::parameters(content_type, body),
         };
         let mut query = format!("__wb_method={method}");
-        // warcio.js writes the ampersand even without parameters.
-        if !parameters.is_empty() || compat == Compat::WarcioJs {
+        if !parameters.is_empty() {
             query.push('&');
             query.push_str(&parameters);
         }
@@ -66,7 +63,7 @@ impl Request<'_> {
         let Some(query) = self.query(compat) else {
             return url.to_owned();
         };
-        // pywb and warcio.js append after a fragment, which no server and no key includes.
+        // pywb appends after a fragment, which no server and no key includes.
         let (url, fragment) = match (compat, url.find('#')) {
             (Compat::Spec, Some(at)) => url.split_at(at),
             _ => (url, ""),

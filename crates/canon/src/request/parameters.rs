@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::encode::percent_plus;
 use super::limits::MAX_QUERY;
 
 /// Parameters with different names, in the order in which the names were first added.
@@ -19,22 +20,17 @@ impl Parameters {
     /// Adds a parameter; a name that is already there gets a number: `name.2_`.
     ///
     /// Beyond [`MAX_QUERY`] bytes, parameters are dropped, since a long name that is repeated would
-    /// multiply the body. That is far more than the length that pywb and warcio.js keep.
+    /// multiply the body. That is far more than the length that pywb keeps.
     pub(super) fn add(&mut self, name: &str, value: String) {
         if self.length > MAX_QUERY {
             return;
         }
-        if !self.indices.contains_key(name) {
-            return self.set(name.to_owned(), value);
+        let mut name = name.to_owned();
+        if self.indices.contains_key(&name) {
+            let count = self.counts.entry(name.clone()).or_insert(1);
+            *count += 1;
+            name = format!("{name}.{count}_");
         }
-        let count = self.counts.entry(name.to_owned()).or_insert(1);
-        *count += 1;
-        let name = format!("{name}.{count}_");
-        self.set(name, value);
-    }
-
-    /// Sets a parameter; a name that is already there keeps its position.
-    pub(super) fn set(&mut self, name: String, value: String) {
         self.length += name.len() + value.len();
         if let Some(&index) = self.indices.get(&name) {
             self.pairs[index].1 = value;
@@ -44,11 +40,14 @@ impl Parameters {
         }
     }
 
-    /// The query, with names and values encoded by `encode`.
-    pub(super) fn join(&self, encode: impl Fn(&str) -> String) -> String {
+    /// The query, with names and values in percent plus encoding.
+    pub(super) fn join(&self) -> String {
         let pairs = self.pairs.iter();
         let pairs: Vec<String> = pairs
-            .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
+            .map(|(name, value)| {
+                let [name, value] = [name, value].map(|text| percent_plus(text.as_bytes()));
+                format!("{name}={value}")
+            })
             .collect();
         pairs.join("&")
     }
