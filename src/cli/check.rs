@@ -169,7 +169,7 @@ fn checked(
 }
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
-    if let Some((part, folder)) = args.shard.shard(context)? {
+    if let Some((part, folder)) = args.shard.shard(context) {
         return shard::run(part, &folder, &args.targets, context);
     }
     let from = args.shard.folders(context);
