@@ -1,4 +1,4 @@
-//! An archive verified, damaged, repaired and converted.
+//! An archive verified, damaged, repaired and exported in other versions.
 
 use std::fs;
 use std::io::Read;
@@ -140,49 +140,15 @@ fn an_archive_is_converted_there_and_back() {
         sandbox.write("urldb.toml", format!("[archive]\npath = \"{from}\"\n"));
         let target = format!("copy-{to}");
         sandbox
-            .ok(&["archive", "convert", "--to", to, "-o", &target])
-            .says("converted 1 file with 4 records into copy-");
+            .ok(&["archive", "export", "--warc", &target, "--version", to])
+            .says("exported 1 file with 4 records, to copy-");
         let mut reader = Reader::open(&sandbox.path(&target).join("first.warc.gz")).unwrap();
         assert_eq!(reader.next_record().unwrap().unwrap().version(), version);
         sandbox.write("urldb.toml", format!("[archive]\npath = \"{target}\"\n"));
         sandbox.ok("archive verify");
         assert_eq!(sandbox.ok(&["archive", "get", URL]).out, "the bytes");
     }
-    sandbox.exits(2, "archive convert --to 2.0 -o x");
-}
-
-/// As after a kill: what is there stays, the rest is made. A file that is something else is left alone.
-#[test]
-fn a_conversion_that_was_cut_short_goes_on() {
-    let sandbox = archive();
-    let mut shelf = Shelf::new(&sandbox, "second.warc.gz");
-    shelf.capture("2026-01-04T00:00:00Z", &text(URL, "more bytes"));
-    shelf.finish();
-    let convert = |to| sandbox.urldb(&["archive", "convert", "--to", to, "-o", "copy"]);
-    convert("1.0")
-        .code(0)
-        .says("converted 2 files with 6 records");
-    let [first, second] = ["copy/first.warc.gz", "copy/second.warc.gz"];
-    let whole = fs::read(sandbox.path(second)).unwrap();
-    fs::remove_file(sandbox.path(second)).unwrap();
-    sandbox.write("copy/.urldb-tmp-x", "half a file");
-    convert("1.0")
-        .code(0)
-        .says("converted 2 files with 6 records");
-    assert_eq!(fs::read(sandbox.path(second)).unwrap(), whole);
-    assert!(!sandbox.path("copy/.urldb-tmp-x").exists());
-
-    let shorter = fs::read(sandbox.path(first)).unwrap();
-    fs::write(sandbox.path(first), &shorter[..shorter.len() - 1]).unwrap();
-    let ran = convert("1.0").code(1);
-    ran.complains(&[
-        "archive/first.warc.gz is not converted",
-        "copy/first.warc.gz is there already",
-    ]);
-    fs::write(sandbox.path(first), [&shorter[..], b"\n"].concat()).unwrap();
-    convert("1.0").code(1).complains("is there already");
-    convert("1.1").code(1).says("converted 0 files");
-    assert_eq!(fs::read(sandbox.path(second)).unwrap(), whole);
+    sandbox.exits(2, "archive export --warc x --version 2.0");
 }
 
 /// Hides where records begin, which differs with the compression.
@@ -224,49 +190,36 @@ fn a_repair_is_told_line_by_line() {
     assert_snapshot!(ran.code(0).out, @r#"{"kind":"summary","recovered":0,"repaired":0,"left":0}"#);
 }
 
+/// A copy has a name of its own, is made into a new folder, and lacks what is damaged.
 #[test]
-fn a_conversion_is_told_line_by_line() {
+fn files_that_cannot_be_copied_are_named() {
     let sandbox = archive();
+    let good = fs::read(sandbox.path("archive/first.warc.gz")).unwrap();
     sandbox.write("archive/second.warc", "WARC/1.0\r\nhalf a header");
-    let convert = ["archive", "convert", "--to", "1.0", "-o", "copy"];
-    let ran = sandbox.urldb(&[&convert[..], &["--format", "jsonl"]].concat());
-    assert_eq!(ran.err, "");
-    let _guard = without_offsets();
-    assert_snapshot!(ran.code(1).out, @r#"
-    {"kind":"converted","file":"archive/first.warc.gz","copy":"copy/first.warc.gz","records":4}
-    {"kind":"not-converted","file":"archive/second.warc","message":"the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong; `urldb archive repair` sets aside what is damaged"}
-    {"kind":"summary","converted":1,"not_converted":1,"records":4}
-    "#);
-}
-
-#[test]
-fn an_archive_is_not_converted_into_itself() {
-    let sandbox = archive();
-    // It would get another name there: a copy of all its records, in the same archive.
-    let file = sandbox.path("archive/first.warc.gz");
-    fs::rename(&file, sandbox.path("archive/first.arc.gz")).unwrap();
+    let mut plain = vec![];
+    MultiGzDecoder::new(good.as_slice())
+        .read_to_end(&mut plain)
+        .unwrap();
+    sandbox.write("archive/first.warc", plain);
     let before = sandbox.tree("archive");
-    let to = |folder| sandbox.urldb(&["archive", "convert", "--to", "1.0", "-o", folder]);
-    for folder in ["archive", "./archive/../archive"] {
-        to(folder)
-            .code(2)
-            .complains("is the archive itself; name another folder");
+    let export = |folder| sandbox.urldb(&["archive", "export", "--warc", folder]);
+    let ran = export("copy").code(1);
+    ran.says("exported 1 file with 4 records, to copy")
+        .complains(&[
+            "archive/second.warc is left out",
+            "`urldb archive repair` sets aside",
+            " is left out: ",
+        ]);
+    assert_eq!(sandbox.files("copy", ".warc.gz").len(), 1);
+    for folder in ["copy", "archive", "./archive/../archive"] {
+        export(folder).code(2).complains("not an empty folder");
     }
     assert_eq!(sandbox.tree("archive"), before);
-}
-
-#[test]
-fn a_damaged_file_is_not_converted() {
-    let sandbox = archive();
-    damage(&sandbox, "20260102000000", 8);
-    sandbox
-        .exits(1, "archive convert --to 1.0 -o copy")
-        .complains(&[
-            "archive/first.warc.gz is not converted",
-            "`urldb archive repair`",
-        ]);
-    assert!(sandbox.files("copy", ".warc.gz").is_empty());
-    assert_eq!(sandbox.ok("archive repair").code, 0);
+    // The folder of an archive whose files are in a store.
+    sandbox.write("urldb.toml", "[archive]\npath = \"empty\"\n");
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    export("empty").code(2);
+    assert!(sandbox.files("empty", ".warc.gz").is_empty());
 }
 
 /// A kill between the repair and its report: the next repair tells what the first one did.

@@ -130,7 +130,7 @@ fn a_copy_in_another_version_has_the_segments() {
     let settings = sandbox.read("urldb.toml");
     for version in ["0.9", "1.0", "1.1"] {
         let copy = format!("copy-{version}");
-        sandbox.ok(&["archive", "convert", "--to", version, "-o", &copy]);
+        sandbox.ok(&["archive", "export", "--warc", &copy, "--version", version]);
         let path = format!("[archive]\npath = {copy:?}\n");
         sandbox.write("urldb.toml", settings.replace("[archive]\n", &path));
         verify(&sandbox);

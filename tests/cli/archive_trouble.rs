@@ -33,8 +33,7 @@ fn a_full_disk_behind_standard_output_is_told() {
         &["verify", "--format", "jsonl"],
         &["index"],
         &["repair"],
-        &["convert", "--to", "1.0", "-o", "copy"],
-        &["convert", "--to", "1.0", "-o", "other", "--format", "jsonl"],
+        &["export", "--warc", "other"],
     ] {
         let mut command = sandbox.urldb_command("archive");
         let full = fs::File::options().write(true).open("/dev/full").unwrap();

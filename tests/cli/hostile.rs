@@ -77,7 +77,7 @@ const EVIL: (&str, &str) = ("EVIL", "##[set-env name=A]b\u{202e}\u{1b}]0;x");
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&str, &str>); 46] = [
+const COMMANDS: [(&str, Result<&str, &str>); 45] = [
     ("init", Err("prints names of its own files")),
     ("add", Ok("add http://example.test/EVIL")),
     ("rm", Ok("rm http://example.test/EVIL")),
@@ -129,7 +129,6 @@ const COMMANDS: [(&str, Result<&str, &str>); 46] = [
     ("archive index", Ok("archive index")),
     ("archive verify", Ok("archive verify")),
     ("archive repair", Ok("archive repair")),
-    ("archive convert", Ok("archive convert --to 1.0 converted")),
     ("resolve", Err("resolve_names_hostile_records_harmlessly")),
     ("hook install", Err("prints the path of the hook")),
     ("hook uninstall", Err("prints the path of the hook")),
@@ -700,8 +699,8 @@ fn foreign_archives_control_neither_a_terminal_nor_a_runner() {
             &["archive", "diff", &hostile_uri],
             &["archive", "diff", "--unverified", served],
             &["archive", "export", "--bagit", "bag"],
-            &["archive", "convert", "--to", "0.9", "converted"],
-            &["archive", "convert", "--to", "1.1", "converted"],
+            &["archive", "export", "--warc", "old", "--version", "0.9"],
+            &["archive", "export", "--warc", "new"],
             &[
                 "import",
                 "warc",

@@ -37,7 +37,7 @@
 //! - `archive_export`: bags, and the index made anew.
 //! - `archive_facts`: what is wrong with the places of an archive.
 //! - `archive_folder`: an archive whose places are folders.
-//! - `archive_health`: verified, damaged, repaired and converted.
+//! - `archive_health`: verified, damaged, repaired and exported in other versions.
 //! - `archive_histories`: random histories of an archive with two places.
 //! - `archive_memento`: the captures of a URL for programs that look for former contents.
 //! - `archive_observed`: what a run reports as observed is archived, over random sites and settings.

@@ -137,7 +137,7 @@ fn help() {
         assert_snapshot!(format!("help_{command}"), text);
     }
     let archive = [
-        "list", "get", "diff", "export", "index", "verify", "repair", "convert", "compact", "prune",
+        "list", "get", "diff", "export", "index", "verify", "repair", "compact", "prune",
     ];
     let url = ["explain", "normalize", "surt"];
     let below = archive.map(|command| ("archive", command)).into_iter();

@@ -197,7 +197,7 @@ struct ReadRecord {
     entry: RecentRecord,
 }
 
-const REMEDY: &str = "`urldb archive convert` makes a copy that can be exported";
+const REMEDY: &str = "`urldb archive export --warc` makes a copy that can be exported";
 
 /// Refuses what players cannot read, and what has no position of its own.
 fn check_form(version: Version, within_member: u64) -> anyhow::Result<()> {

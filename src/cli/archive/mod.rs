@@ -1,7 +1,6 @@
 //! `urldb archive`: a file for each of its subcommands.
 
 mod compact;
-mod convert;
 mod diff;
 mod export;
 mod get;
@@ -27,7 +26,7 @@ use crate::cli::print::output;
 use crate::cli::print::style::print_warning;
 use crate::exit::ExitCode;
 
-/// List, read, verify and convert the archive
+/// List, read, verify and export the archive
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -43,7 +42,6 @@ enum Command {
     Index(index::Args),
     Verify(verify::Args),
     Repair(repair::Args),
-    Convert(convert::Args),
     Compact(compact::Args),
     Prune(prune::Args),
 }
@@ -61,7 +59,6 @@ fn dispatch(command: &Command, context: &Context) -> anyhow::Result<ExitCode> {
         Command::Index(args) => index::run(args, context),
         Command::Verify(args) => verify::run(args, context),
         Command::Repair(args) => repair::run(args, context),
-        Command::Convert(args) => convert::run(args, context),
         Command::Compact(args) => compact::run(args, context),
         Command::Prune(args) => prune::run(args, context),
     }

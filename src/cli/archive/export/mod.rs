@@ -2,8 +2,12 @@
 
 mod bagit;
 mod wacz;
+mod warc;
 
 use std::path::PathBuf;
+
+use clap::ValueEnum;
+use urldb_warc::Version;
 
 use super::{CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::cli::args::SelectArgs;
@@ -12,8 +16,9 @@ use crate::cli::args::SelectArgs;
 ///
 /// `--bagit` restores lost files: it copies the promised bytes of all static
 /// records. `--wacz` makes a file of captures that replayweb.page and other
-/// players show. The command names what the archive lacks; the exit code is
-/// then 1.
+/// players show. `--warc` copies the whole archive in another version of WARC.
+/// The command names what the archive lacks, and damaged files that it leaves
+/// out; the exit code is then 1.
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("form").required(true),
@@ -22,7 +27,8 @@ Examples:
   urldb archive export --bagit promised
   urldb archive export -d example.org --bagit /media/backup/example.org
   urldb archive export --wacz everything.wacz
-  urldb archive export --wacz page.wacz http://example.org/page"
+  urldb archive export --wacz page.wacz http://example.org/page
+  urldb archive export --warc archive-1.0 --version 1.0"
 )]
 pub(super) struct Args {
     #[command(flatten)]
@@ -34,6 +40,17 @@ pub(super) struct Args {
     /// targets of redirects; `-` is standard output
     #[arg(long, value_name = "FILE", group = "form")]
     wacz: Option<PathBuf>,
+    /// Copy all files of the archive into DIR, record by record and gzipped, with an index
+    #[arg(
+        long,
+        value_name = "DIR",
+        group = "form",
+        conflicts_with_all = ["domains", "categories", "path_prefix", "urls"]
+    )]
+    warc: Option<PathBuf>,
+    /// For --warc: the version of WARC
+    #[arg(long, default_value = "1.1", requires = "warc")]
+    version: TargetVersion,
     /// For --wacz: only these archived URLs, which need not be in the database
     #[arg(
         value_name = "URL",
@@ -42,10 +59,32 @@ pub(super) struct Args {
     urls: Vec<String>,
 }
 
+/// A version to write.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum TargetVersion {
+    #[value(name = "1.1")]
+    Warc11,
+    #[value(name = "1.0")]
+    Warc10,
+    #[value(name = "0.9")]
+    Warc09,
+}
+
+impl From<TargetVersion> for Version {
+    fn from(target: TargetVersion) -> Self {
+        match target {
+            TargetVersion::Warc11 => Self::Warc11,
+            TargetVersion::Warc10 => Self::Warc10,
+            TargetVersion::Warc09 => Self::Warc09,
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    match (&args.bagit, &args.wacz) {
-        (Some(target), _) => bagit::run(target, args, context),
-        (None, Some(target)) => wacz::run(target, args, context),
-        (None, None) => Ok(ExitCode::Success),
+    match (&args.bagit, &args.wacz, &args.warc) {
+        (Some(target), ..) => bagit::run(target, args, context),
+        (_, Some(target), _) => wacz::run(target, args, context),
+        (.., Some(target)) => warc::run(target, args.version.into(), context),
+        (None, None, None) => Ok(ExitCode::Success),
     }
 }
