@@ -5,7 +5,6 @@
 
 use std::io::Write;
 
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use flate2::write::MultiGzDecoder;
 use urldb_format::Digest;
 use urldb_verdict::{Conversion, Promise};
@@ -15,7 +14,7 @@ use crate::hasher::DigestHasher;
 /// Most bytes of a body, and of its other form, that are looked at.
 const LONGEST: u64 = 16 << 20;
 
-/// A body may be this many times as long as promised, with CRLF line ends or in UTF-16, and this many bytes longer.
+/// A body may be this many times as long as promised, with CRLF line ends, and this many bytes longer.
 const GROWTH: (u64, u64) = (2, 4 << 10);
 
 /// Bytes that are converted at once: packed ones may come to a thousand times as many.
@@ -23,23 +22,6 @@ const PIECE: usize = 4 << 10;
 
 /// The byte order mark of UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The encodings in which a promised text may be, beside UTF-8, by their labels: the first that fits is named.
-const ENCODINGS: [&str; 13] = [
-    "windows-1252",
-    "iso-8859-15",
-    "iso-8859-2",
-    "windows-1250",
-    "windows-1251",
-    "koi8-r",
-    "iso-8859-7",
-    "windows-1254",
-    "shift_jis",
-    "euc-jp",
-    "gb18030",
-    "big5",
-    "euc-kr",
-];
 
 /// The forms that a body may still have.
 pub(crate) struct Conversions {
@@ -68,13 +50,12 @@ trait Undo: Send + Sync {
 }
 
 impl Conversions {
-    /// The forms of a body with this `Content-Type`; `None` if the promise has no digest or is too long.
-    pub(crate) fn of(promise: &Promise, content_type: Option<&str>) -> Option<Self> {
+    /// The forms of a body; `None` if the promise has no digest or is too long.
+    pub(crate) fn of(promise: &Promise) -> Option<Self> {
         let longest = promise.length.unwrap_or(LONGEST);
         let promised = promise.strongest_digest().filter(|_| longest <= LONGEST)?;
         let algorithm = promised.algorithm();
-        let forms = undoable(content_type).into_iter();
-        let forms = forms.map(|(conversion, undo)| Form {
+        let forms = undoable().into_iter().map(|(conversion, undo)| Form {
             conversion,
             undo,
             hasher: DigestHasher::new(algorithm),
@@ -136,8 +117,8 @@ impl Form {
 }
 
 /// The conversions that can be undone, in the order in which they are named.
-fn undoable(content_type: Option<&str>) -> Vec<(Conversion, Box<dyn Undo>)> {
-    let mut undoable: Vec<(Conversion, Box<dyn Undo>)> = vec![
+fn undoable() -> Vec<(Conversion, Box<dyn Undo>)> {
+    vec![
         (Conversion::CrlfForLf, Box::new(ToLf::default())),
         (Conversion::LfForCrlf, Box::new(ToCrlf::default())),
         (Conversion::MarkAdded, Box::new(WithoutMark::default())),
@@ -151,51 +132,7 @@ fn undoable(content_type: Option<&str>) -> Vec<(Conversion, Box<dyn Undo>)> {
             Conversion::Gzip,
             Box::new(Gunzip(MultiGzDecoder::new(Vec::new()))),
         ),
-    ];
-    let encodings = encodings(content_type).into_iter();
-    undoable.extend(encodings.map(|(served, promised)| {
-        let conversion = Conversion::Encoding {
-            served: served.name().into(),
-            promised: promised.name().into(),
-        };
-        let undo: Box<dyn Undo> = Box::new(Recode::new(served, promised));
-        (conversion, undo)
-    }));
-    undoable
-}
-
-/// Pairs of the encoding of a served text and that of the promised one: the encoding that the response names, or UTF-8
-/// and windows-1252 if it names none.
-fn encodings(content_type: Option<&str>) -> Vec<(&'static Encoding, &'static Encoding)> {
-    let named = content_type.and_then(charset);
-    let known = || {
-        ENCODINGS
-            .into_iter()
-            .filter_map(|label| Encoding::for_label(label.as_bytes()))
-    };
-    let served: &[&'static Encoding] = match &named {
-        Some(named) => std::slice::from_ref(named),
-        None => &[UTF_8, WINDOWS_1252],
-    };
-    let pairs = served.iter().flat_map(|served| {
-        let others = known().filter(move |_| named.is_some() || *served == UTF_8);
-        let promised = std::iter::once(UTF_8).chain(others);
-        promised
-            .map(|promised| (*served, promised))
-            .filter(|(served, promised)| served != promised)
-    });
-    pairs.collect()
-}
-
-/// The encoding that a `Content-Type` names.
-fn charset(content_type: &str) -> Option<&'static Encoding> {
-    let mut parameters = content_type.split(';').skip(1);
-    let label = parameters.find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        let is_charset = name.trim().eq_ignore_ascii_case("charset");
-        is_charset.then(|| value.trim().trim_matches('"'))
-    })?;
-    Encoding::for_label(label.as_bytes())
+    ]
 }
 
 /// LF in place of CRLF.
@@ -347,55 +284,6 @@ impl Undo for Gunzip {
     }
 }
 
-/// The text in another encoding.
-struct Recode {
-    decoder: encoding_rs::Decoder,
-    encoder: encoding_rs::Encoder,
-}
-
-impl Recode {
-    fn new(served: &'static Encoding, promised: &'static Encoding) -> Self {
-        Self {
-            // The mark of UTF-16 is no part of the text.
-            decoder: if served.is_ascii_compatible() {
-                served.new_decoder_without_bom_handling()
-            } else {
-                served.new_decoder_with_bom_removal()
-            },
-            encoder: promised.new_encoder(),
-        }
-    }
-
-    fn recode(&mut self, bytes: &[u8], out: &mut Vec<u8>, is_last: bool) -> bool {
-        let room = self
-            .decoder
-            .max_utf8_buffer_length_without_replacement(bytes.len());
-        let mut text = String::with_capacity(room.unwrap_or_default());
-        let (result, _) = self
-            .decoder
-            .decode_to_string_without_replacement(bytes, &mut text, is_last);
-        let is_text = result == encoding_rs::DecoderResult::InputEmpty && !text.contains('\0');
-        let room = self
-            .encoder
-            .max_buffer_length_from_utf8_without_replacement(text.len());
-        out.reserve(room.unwrap_or_default());
-        let (result, _) = self
-            .encoder
-            .encode_from_utf8_to_vec_without_replacement(&text, out, is_last);
-        is_text && result == encoding_rs::EncoderResult::InputEmpty
-    }
-}
-
-impl Undo for Recode {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
-        self.recode(bytes, out, false)
-    }
-
-    fn finish(&mut self, out: &mut Vec<u8>) -> bool {
-        self.recode(&[], out, true)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -417,13 +305,8 @@ mod tests {
         }
     }
 
-    fn found(
-        promised: &Promise,
-        served: &[u8],
-        content_type: &str,
-        piece: usize,
-    ) -> Option<Conversion> {
-        let mut forms = Conversions::of(promised, Some(content_type))?;
+    fn found(promised: &Promise, served: &[u8], piece: usize) -> Option<Conversion> {
+        let mut forms = Conversions::of(promised)?;
         for piece in served.chunks(piece) {
             forms.push(piece);
         }
@@ -461,18 +344,18 @@ mod tests {
         ) {
             let plain = promise(text.as_bytes(), has_length);
             for (conversion, served) in converted(&text) {
-                prop_assert_eq!(found(&plain, &served, "text/plain", piece), Some(conversion));
+                prop_assert_eq!(found(&plain, &served, piece), Some(conversion));
             }
             let crlf = promise(text.replace('\n', "\r\n").as_bytes(), has_length);
-            prop_assert_eq!(found(&crlf, text.as_bytes(), "text/csv", piece), Some(Conversion::LfForCrlf));
+            prop_assert_eq!(found(&crlf, text.as_bytes(), piece), Some(Conversion::LfForCrlf));
             let marked = promise(&[MARK, text.as_bytes()].concat(), has_length);
-            prop_assert_eq!(found(&marked, text.as_bytes(), "text/csv", piece), Some(Conversion::MarkRemoved));
+            prop_assert_eq!(found(&marked, text.as_bytes(), piece), Some(Conversion::MarkRemoved));
             let cut = text.trim_end_matches('\n');
             if !cut.is_empty() {
                 let one = format!("{cut}\n");
                 let promised = promise(one.as_bytes(), has_length);
                 prop_assert_eq!(
-                    found(&promised, cut.as_bytes(), "text/csv", piece),
+                    found(&promised, cut.as_bytes(), piece),
                     Some(Conversion::LastLineEndRemoved)
                 );
             }
@@ -482,59 +365,20 @@ mod tests {
         fn other_bytes_have_no_conversion(
             promised: Vec<u8>,
             served: Vec<u8>,
-            charset in prop::sample::select(vec!["text/plain", "text/plain; charset=koi8-r", "a; charset=utf-16"]),
         ) {
             let undone: Vec<_> = converted(&String::from_utf8_lossy(&promised)).into_iter().map(|(_, it)| it).collect();
             prop_assume!(promised.len() > 9 && !undone.contains(&served));
-            prop_assert_eq!(found(&promise(&promised, true), &served, charset, 7), None);
+            prop_assert_eq!(found(&promise(&promised, true), &served, 7), None);
         }
-
-        #[test]
-        fn encodings_are_told(text in "[a-z]{0,5}[а-яА-Я]{1,20}[a-z]{0,5}\n", piece in 1usize..50) {
-            for (from, to) in [("utf-8", "koi8-r"), ("koi8-r", "utf-8"), ("windows-1251", "utf-8"), ("koi8-r", "windows-1251")] {
-                let encode = |label: &str| {
-                    let encoding = Encoding::for_label(label.as_bytes()).unwrap();
-                    (encoding.name(), encoding.encode(&text).0)
-                };
-                let ((from, served), (to, promised)) = (encode(from), encode(to));
-                let content_type = format!("text/plain; x=y; Charset=\"{from}\"");
-                let conversion = found(&promise(&promised, true), &served, &content_type, piece);
-                if served == promised {
-                    continue;
-                }
-                let Some(Conversion::Encoding { served: named, promised: other }) = conversion else {
-                    return Err(TestCaseError::fail(format!("{from} for {to}: {conversion:?}")));
-                };
-                prop_assert_eq!(&*named, from);
-                // Another encoding may have the same bytes of this text.
-                let other = Encoding::for_label(other.as_bytes()).unwrap();
-                prop_assert_eq!(other.encode(&text).0, promised, "{}", to);
-            }
-        }
-    }
-
-    #[test]
-    fn utf_16_comes_in_place_of_utf_8() {
-        let served: Vec<u8> = "\u{feff}é\n"
-            .encode_utf16()
-            .flat_map(u16::to_le_bytes)
-            .collect();
-        let promised = promise("é\n".as_bytes(), true);
-        let conversion = found(&promised, &served, "text/plain; charset=utf-16le", 3);
-        let expected = Conversion::Encoding {
-            served: "UTF-16LE".into(),
-            promised: "UTF-8".into(),
-        };
-        assert_eq!(conversion, Some(expected));
     }
 
     #[test]
     fn a_bomb_is_not_unpacked() {
         let bomb = gzip(&vec![0; 64 << 20]);
-        let mut forms = Conversions::of(&promise(b"short", true), None).unwrap();
+        let mut forms = Conversions::of(&promise(b"short", true)).unwrap();
         forms.push(&bomb);
         assert!(!forms.are_open());
-        let mut unknown = Conversions::of(&promise(b"short", false), None).unwrap();
+        let mut unknown = Conversions::of(&promise(b"short", false)).unwrap();
         unknown.push(&bomb);
         assert_eq!(unknown.finish(), None);
     }

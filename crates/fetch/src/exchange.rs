@@ -124,7 +124,6 @@ impl Exchange<'_> {
         let content_type = content_type.map(HeaderValue::as_bytes);
         let is_page_wanted = self.job.promise.canonical.is_some();
         self.prefix = PagePrefix::new(content_type, is_page_wanted);
-        let content_type = content_type.map(|text| String::from_utf8_lossy(text).into_owned());
         let BodyUse::Hash {
             at_most,
             keep,
@@ -139,7 +138,7 @@ impl Exchange<'_> {
         let limits = BodyLimits::new(at_most, max_body, beyond, keep, is_changed);
         let hasher = BodyHasher::of(&self.job.promise);
         let conversions = (fresh && response.status().is_success())
-            .then(|| Conversions::of(&self.job.promise, content_type.as_deref()))
+            .then(|| Conversions::of(&self.job.promise))
             .flatten();
         let mut body =
             BodyReader::new(limits, hasher, self.decoder(&response)).with_conversions(conversions);

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A conversion that explains a body: undone, it yields exactly the promised bytes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conversion {
     /// The lines end in CRLF in place of LF.
@@ -20,13 +20,6 @@ pub enum Conversion {
     LastLineEndAdded,
     /// The last line end is not there.
     LastLineEndRemoved,
-    /// The text is in another encoding; names of the Encoding Standard.
-    Encoding {
-        /// The encoding of the served text.
-        served: Box<str>,
-        /// The encoding of the promised text.
-        promised: Box<str>,
-    },
     /// The bytes are packed with gzip, and no `Content-Encoding` says so.
     Gzip,
 }
@@ -41,9 +34,6 @@ impl fmt::Display for Conversion {
             Self::MarkRemoved => "without the byte order mark (BOM) before the text",
             Self::LastLineEndAdded => "with one more line end at the end",
             Self::LastLineEndRemoved => "without the line end at the end",
-            Self::Encoding { served, promised } => {
-                return write!(f, "in the encoding {served} in place of {promised}");
-            }
             Self::Gzip => "packed with gzip, without a Content-Encoding that says so",
         })
     }

@@ -15,7 +15,7 @@ pub(super) fn conversion_of(judged: &JudgedJob) -> Option<Conversion> {
         .filter_map(|seen| seen.body.as_ref());
     bodies.find_map(|body| {
         let is_same = body.compared_sha256() == decided;
-        body.conversion.clone().filter(|_| is_same)
+        body.conversion.filter(|_| is_same)
     })
 }
 
