@@ -236,10 +236,10 @@ fn a_retired_option_is_a_record_that_promises_the_redirect() {
     }
     sandbox.ok("lint").says("3 files: 0 errors, 0 warnings");
     let explained = sandbox.ok(&["url", "explain", "--format", "json", urls[0]]);
-    let redirect = &explained.json()["redirect"];
-    assert_eq!(redirect["status"], 301);
-    assert_eq!(redirect["to"], "http://www.example.org/x");
-    assert_eq!(redirect["removed"][0], "old");
+    let outcome = &explained.json()["outcome"];
+    assert_eq!(outcome["page_url"], "http://www.example.org/x");
+    assert_eq!(outcome["redirect"]["status"], 301);
+    assert_eq!(outcome["redirect"]["removed"][0], "old");
     assert_snapshot!(sandbox.ok(&["url", "explain", urls[1]]).out);
     sandbox.ok(&["rm", urls[1]]);
     sandbox.assert_file("urldb/www.example.org.yaml", "---\n");

@@ -1,16 +1,18 @@
 //! `urldb url explain`.
 
+use std::path::{Path, PathBuf};
+
 use urldb_canon::rules::SiteRules;
 use urldb_canon::surt;
 
-use super::explanation::{Explanation, RecordLocation};
+use super::explanation::{Explanation, RecordLocation, UrlProblem};
 use super::table;
 use crate::cli::Context;
 use crate::cli::print::output;
 use crate::cli::print::style::Format;
 use crate::database::aliases::Aliases;
 use crate::database::lookup::DomainIndex;
-use crate::database::site_rules;
+use crate::database::site_rules::{self, domain_file, website_file};
 use crate::exit::ExitCode;
 
 /// Show each step from a URL to its record
@@ -56,11 +58,27 @@ fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
         (SiteRules::new(), None)
     };
     let trace = rules.explain(url);
-    let mut explanation = Explanation::new(&trace, |path| context.shown(path), &folder);
-    explanation.database = has_database.then(|| context.shown(&folder));
-    if let Ok(found) = trace.outcome
-        && let Ok(page) = found.record
-    {
+    let file = |name: &Option<String>, file_of: fn(&Path, &str) -> PathBuf| {
+        let path = file_of(&folder, name.as_deref()?);
+        Some(context.shown(&path))
+    };
+    let domain_rules = trace.domain_rules.as_ref();
+    let website_rules = trace.website_rules.as_ref();
+    let (page, problem) = match &trace.outcome {
+        Err(failure) => (None, Some(failure)),
+        Ok(found) => (found.record.as_ref().ok(), found.record.as_ref().err()),
+    };
+    let mut explanation = Explanation {
+        url: trace.parts.as_ref().map(ToString::to_string),
+        domain_file: domain_rules.and_then(|_| file(&trace.domain, domain_file)),
+        website_file: website_rules.and_then(|_| file(&trace.website, website_file)),
+        record: None,
+        surt: trace.parts.as_ref().map(|parts| surt(&parts.to_string())),
+        database: has_database.then(|| context.shown(&folder)),
+        problem: problem.map(UrlProblem::new),
+        trace: trace.clone(),
+    };
+    if let Some(page) = page {
         let host = aliases.map(|known| known.primary_host(&page.host));
         let mut kept = page.clone();
         kept.host = host.unwrap_or(kept.host);
@@ -70,7 +88,7 @@ fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
         let found = index.find(&kept.path);
         explanation.record = Some(RecordLocation {
             file: context.shown(&path),
-            cname: (kept.host != page.host).then_some(page.host),
+            cname: (kept.host != page.host).then(|| page.host.clone()),
             known: has_database.then_some(found.is_some()),
             line: found.map(|(_, record)| record.line),
             path: found.map_or(kept.path.clone(), |(spelling, _)| spelling.to_owned()),

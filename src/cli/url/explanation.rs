@@ -1,33 +1,19 @@
 //! The explanation of `urldb url explain`, as data: the object of `--format json`.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
-use urldb_canon::rules::{self, MatchResult, ResolveError, RuleAttempt, Trace, ValueSource};
-use urldb_canon::surt;
-
-use crate::database::site_rules::{domain_file, website_file};
+use urldb_canon::rules::{Resolution, ResolveError, Trace};
 
 /// Each step from a URL to its record. Steps after a failed one are null or empty.
 #[derive(Debug, Serialize)]
 pub(super) struct Explanation {
     /// As it is spelled; null for what is no URL.
     pub(super) url: Option<String>,
-    pub(super) parts: Option<UrlParts>,
-    pub(super) registrable_domain: Option<String>,
-    /// The rules of the domain; null where there are none.
-    pub(super) domain_rules: Option<RuleFile>,
-    pub(super) website: Option<String>,
-    /// The rules of the website; null where there are none.
-    pub(super) website_rules: Option<RuleFile>,
-    pub(super) variables: Vec<Variable>,
-    /// Options and other variables by name.
-    pub(super) options: BTreeMap<String, String>,
-    pub(super) page_url: Option<String>,
-    pub(super) official_url: Option<String>,
-    /// The redirect that the record promises, where the URL has options or parameters that the site removes.
-    pub(super) redirect: Option<Redirect>,
+    #[serde(flatten)]
+    pub(super) trace: Trace,
+    /// The file with the rules of the domain; null where there is none.
+    pub(super) domain_file: Option<String>,
+    /// The file with the rules of the website; null where there is none.
+    pub(super) website_file: Option<String>,
     /// The record that it is, or would be.
     pub(super) record: Option<RecordLocation>,
     /// The key of the record's URL in the archive's index; that of the URL where it is no record.
@@ -36,60 +22,6 @@ pub(super) struct Explanation {
     pub(super) database: Option<String>,
     /// The reason why there is no record.
     pub(super) problem: Option<UrlProblem>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct UrlParts {
-    pub(super) scheme: &'static str,
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) path: String,
-    pub(super) query: Option<String>,
-}
-
-/// The rules of a file that were tried, in order.
-#[derive(Debug, Serialize)]
-pub(super) struct RuleFile {
-    pub(super) file: String,
-    /// The name of the rule that was taken.
-    pub(super) taken: Option<String>,
-    pub(super) tried: Vec<Rule>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Rule {
-    pub(super) name: String,
-    pub(super) line: usize,
-    /// The result of the rule.
-    pub(super) verdict: &'static str,
-    /// Whether path and query were compared in lower case, which is tried if nothing matched.
-    pub(super) lower_case: bool,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Variable {
-    pub(super) name: String,
-    pub(super) namespace: &'static str,
-    pub(super) value: Option<String>,
-    /// `host`, `path` or `query`.
-    pub(super) part: &'static str,
-    /// `group`, `website`, `flag` or `retired`.
-    pub(super) role: &'static str,
-    /// `url`, `default` or `nothing`.
-    pub(super) source: &'static str,
-    /// The text of the URL.
-    pub(super) matched: Option<String>,
-    pub(super) line: usize,
-}
-
-/// A redirect to the page.
-#[derive(Debug, Serialize)]
-pub(super) struct Redirect {
-    pub(super) status: u16,
-    /// The URL of the page.
-    pub(super) to: String,
-    /// The names of the options and parameters that the redirect removes.
-    pub(super) removed: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -114,124 +46,13 @@ pub(super) struct UrlProblem {
 }
 
 impl Explanation {
-    /// The explanation of a trace. `shown` makes names of paths; `database` is the folder of the database.
-    pub(super) fn new(trace: &Trace, shown: impl Fn(&Path) -> String, database: &Path) -> Self {
-        let resolution = trace.outcome.as_ref().ok();
-        let failure = match &trace.outcome {
-            Err(failure) => Some(failure),
-            Ok(resolution) => resolution.record.as_ref().err(),
-        };
-        let file = |name: &Option<String>, file_of: fn(&Path, &str) -> PathBuf| {
-            name.as_deref()
-                .map_or_else(String::new, |name| shown(&file_of(database, name)))
-        };
-        let script = |tried: &Option<Vec<RuleAttempt>>, file| {
-            let tried = tried.as_ref()?;
-            Some(RuleFile::new(file, tried))
-        };
-        Self {
-            url: trace.parts.as_ref().map(ToString::to_string),
-            parts: trace.parts.as_ref().map(UrlParts::new),
-            registrable_domain: trace.domain.clone(),
-            domain_rules: script(&trace.domain_rules, file(&trace.domain, domain_file)),
-            website: trace.website.clone(),
-            website_rules: script(&trace.website_rules, file(&trace.website, website_file)),
-            variables: trace.variables.iter().map(Variable::new).collect(),
-            options: resolution.map_or_else(BTreeMap::new, |found| found.options.clone()),
-            page_url: resolution.map(|found| found.page_url.clone()),
-            official_url: resolution.and_then(|found| found.official.clone().ok()),
-            redirect: resolution.and_then(Redirect::new),
-            record: None,
-            surt: trace.parts.as_ref().map(|parts| surt(&parts.to_string())),
-            database: None,
-            problem: failure.map(UrlProblem::new),
-        }
-    }
-}
-
-impl UrlParts {
-    fn new(parts: &rules::UrlParts) -> Self {
-        Self {
-            scheme: parts.scheme.as_str(),
-            host: parts.host.clone(),
-            port: parts.port,
-            path: parts.path.clone(),
-            query: parts.query.clone(),
-        }
-    }
-}
-
-impl RuleFile {
-    fn new(file: String, tried: &[RuleAttempt]) -> Self {
-        let is_taken = |tried: &&RuleAttempt| {
-            matches!(
-                tried.result,
-                MatchResult::Matched | MatchResult::MatchedWithSeparators
-            )
-        };
-        Self {
-            file,
-            taken: tried
-                .iter()
-                .find(is_taken)
-                .map(|tried| tried.rule.name.clone()),
-            tried: tried.iter().map(Rule::new).collect(),
-        }
-    }
-}
-
-impl Rule {
-    fn new(tried: &RuleAttempt) -> Self {
-        Self {
-            name: tried.rule.name.clone(),
-            line: tried.rule.line,
-            verdict: match tried.result {
-                MatchResult::Matched => "matched",
-                MatchResult::MatchedWithSeparators => "matched-with-separators",
-                MatchResult::Protocol => "other-protocol",
-                MatchResult::Port => "other-port",
-                MatchResult::Query => "other-query",
-                MatchResult::Path => "other-path",
-                MatchResult::Host => "other-host",
-            },
-            lower_case: tried.lower_case,
-        }
-    }
-}
-
-impl Variable {
-    fn new(variable: &rules::Variable) -> Self {
-        let (source, matched) = match &variable.source {
-            ValueSource::Matched(text) => ("url", Some(text.clone())),
-            ValueSource::Default => ("default", None),
-            ValueSource::Unset => ("nothing", None),
-        };
-        Self {
-            name: variable.name.clone(),
-            namespace: variable.namespace.as_str(),
-            value: variable.value.clone(),
-            part: variable.part.as_str(),
-            role: variable.role.as_str(),
-            source,
-            matched,
-            line: variable.line,
-        }
-    }
-}
-
-impl Redirect {
-    fn new(found: &rules::Resolution) -> Option<Self> {
-        let redirect = found.redirect.as_ref()?;
-        Some(Self {
-            status: redirect.status,
-            to: found.page_url.clone(),
-            removed: redirect.removed.clone(),
-        })
+    pub(super) fn resolution(&self) -> Option<&Resolution> {
+        self.trace.outcome.as_ref().ok()
     }
 }
 
 impl UrlProblem {
-    fn new(failure: &ResolveError) -> Self {
+    pub(super) fn new(failure: &ResolveError) -> Self {
         let suggestion = match failure {
             ResolveError::UnknownDomain { default, .. }
             | ResolveError::UnknownWebsite { default, .. } => {

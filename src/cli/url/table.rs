@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use urldb_canon::rules::{MatchResult, RuleAttempt, ValueSource, Variable, VariableRole};
 use urldb_text::sanitize;
 
-use super::explanation::{Explanation, RecordLocation, Rule, RuleFile, Variable};
+use super::explanation::{Explanation, RecordLocation};
 use crate::cli::print::style::{BAD, DIM, paint};
 
 /// Writes an explanation, section by section.
@@ -17,7 +18,7 @@ pub(super) fn write(out: &mut impl Write, explanation: &Explanation) -> io::Resu
             ("The rest of it", rest(explanation)),
             (
                 "What the rules found in it",
-                variables(&explanation.variables),
+                variables(&explanation.trace.variables),
             ),
             ("What it comes to", result(explanation)),
         ] {
@@ -69,11 +70,11 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 }
 
 fn parts(explanation: &Explanation) -> Rows {
-    let Some(parts) = &explanation.parts else {
+    let Some(parts) = &explanation.trace.parts else {
         return vec![];
     };
     vec![
-        row(["scheme", parts.scheme]),
+        row(["scheme", parts.scheme.as_str()]),
         row(["host", &parts.host]),
         row(["port", &parts.port.to_string()]),
         row(["path", &parts.path]),
@@ -82,49 +83,53 @@ fn parts(explanation: &Explanation) -> Rows {
 }
 
 fn host(explanation: &Explanation) -> Rows {
-    let Some(domain) = &explanation.registrable_domain else {
+    let trace = &explanation.trace;
+    let Some(domain) = &trace.domain else {
         return vec![];
     };
     let mut rows = vec![row(["registered name", domain])];
-    match &explanation.domain_rules {
-        Some(script) => rows.extend(rules(script)),
-        None => rows.push(row(["rules", "none: each host is a website of its own"])),
+    match (&explanation.domain_file, &trace.domain_rules) {
+        (Some(file), Some(tried)) => rows.extend(rules(file, tried)),
+        _ => rows.push(row(["rules", "none: each host is a website of its own"])),
     }
-    if let Some(website) = &explanation.website {
+    if let Some(website) = &trace.website {
         rows.push(row(["website", website]));
     }
     rows
 }
 
 fn rest(explanation: &Explanation) -> Rows {
-    match (&explanation.website, &explanation.website_rules) {
-        (None, _) => vec![],
-        (Some(_), Some(script)) => rules(script),
-        (Some(_), None) => vec![row(["rules", "none: path and query are the page"])],
+    let trace = &explanation.trace;
+    match (&explanation.website_file, &trace.website_rules) {
+        (Some(file), Some(tried)) => rules(file, tried),
+        _ if trace.website.is_none() => vec![],
+        _ => vec![row(["rules", "none: path and query are the page"])],
     }
 }
 
 /// The file, and each rule that was tried.
-fn rules(script: &RuleFile) -> Rows {
-    let mut rows = vec![row(["rules", &script.file])];
-    rows.extend(script.tried.iter().map(|rule| {
-        let name = format!("rule {:?}, line {}", rule.name, rule.line);
-        row([&name, &verdict(rule)])
+fn rules(file: &str, tried: &[RuleAttempt]) -> Rows {
+    let mut rows = vec![row(["rules", file])];
+    rows.extend(tried.iter().map(|attempt| {
+        let name = format!("rule {:?}, line {}", attempt.rule.name, attempt.rule.line);
+        row([&name, &verdict(attempt)])
     }));
     rows
 }
 
-fn verdict(rule: &Rule) -> String {
-    let text = match rule.verdict {
-        "matched" => "taken: it matches",
-        "matched-with-separators" => "taken: it matches, once its patterns end in separators",
-        "other-protocol" => "not taken: it is about another protocol",
-        "other-port" => "not taken: it is about another port",
-        "other-query" => "not taken: it wants another query",
-        "other-path" => "not taken: it wants another path",
-        _ => "not taken: it wants another host",
+fn verdict(attempt: &RuleAttempt) -> String {
+    let text = match attempt.result {
+        MatchResult::Matched => "taken: it matches",
+        MatchResult::MatchedWithSeparators => {
+            "taken: it matches, once its patterns end in separators"
+        }
+        MatchResult::Protocol => "not taken: it is about another protocol",
+        MatchResult::Port => "not taken: it is about another port",
+        MatchResult::Query => "not taken: it wants another query",
+        MatchResult::Path => "not taken: it wants another path",
+        MatchResult::Host => "not taken: it wants another host",
     };
-    if rule.lower_case {
+    if attempt.lower_case {
         format!("{text} (in lower case)")
     } else {
         text.to_owned()
@@ -139,33 +144,42 @@ fn variables(variables: &[Variable]) -> Rows {
     rows.extend(variables.iter().map(|variable| {
         let value = variable.value.as_deref();
         let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:?}"));
-        let from = match (&variable.matched, variable.source) {
-            (Some(text), _) => format!("{text:?} in the {}", variable.part),
-            (None, "default") => format!("the default, line {}", variable.line),
-            _ => format!("nothing in the {}", variable.part),
+        let from = match &variable.source {
+            ValueSource::Matched(text) => format!("{text:?} in the {}", variable.part),
+            ValueSource::Default => format!("the default, line {}", variable.line),
+            ValueSource::Unset => format!("nothing in the {}", variable.part),
         };
         let usage = match variable.role {
-            "flag" => "an option: left out of the page",
-            "retired" => "a retired option: the site redirects to the page",
-            "website" => "a fixed name: stands in the page",
-            _ => "as it is: stands in the page",
+            VariableRole::Flag => "an option: left out of the page",
+            VariableRole::Retired => "a retired option: the site redirects to the page",
+            VariableRole::Website => "a fixed name: stands in the page",
+            VariableRole::Group => "as it is: stands in the page",
         };
-        row([&variable.name, &value, &from, usage, variable.namespace])
+        row([
+            &variable.name,
+            &value,
+            &from,
+            usage,
+            variable.namespace.as_str(),
+        ])
     }));
     rows
 }
 
 fn result(explanation: &Explanation) -> Rows {
+    let found = explanation.resolution();
+    let redirect = found.and_then(|found| found.redirect.as_ref());
+    let redirect = redirect.map(|redirect| {
+        let names = redirect.removed.join(", ");
+        format!("{} to the page, without {names}", redirect.status)
+    });
+    let official = found.and_then(|found| found.official.clone().ok());
     let mut rows = vec![];
     let mut add = |name: &str, value: &Option<String>| {
         rows.extend(value.as_ref().map(|value| row([name, value])));
     };
-    add("page", &explanation.page_url);
-    add("official URL", &explanation.official_url);
-    let redirect = explanation.redirect.as_ref().map(|redirect| {
-        let names = redirect.removed.join(", ");
-        format!("{} to the page, without {names}", redirect.status)
-    });
+    add("page", &found.map(|found| found.page_url.clone()));
+    add("official URL", &official);
     add("redirect", &redirect);
     if let Some(record) = &explanation.record {
         add("domain file", &Some(file(record)));

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
+
 use super::error::{RejectedUrl, ResolveError};
-use super::url_parts::{UrlPart, UrlParts};
+use super::url_parts::{UrlPart, UrlParts, as_text};
 use crate::identity::Identity;
 
 /// The steps from a URL to its page. Fields of steps after a failed step are empty.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Trace {
     /// The parts of the URL.
     pub parts: Option<UrlParts>,
@@ -22,12 +24,13 @@ pub struct Trace {
     pub website_rules: Option<Vec<RuleAttempt>>,
     /// The variables of the rules that matched, ordered by part: host, query, path.
     pub variables: Vec<Variable>,
-    /// The page of the URL.
+    /// The page of the URL; as data, null after an error.
+    #[serde(serialize_with = "without_error")]
     pub outcome: Result<Resolution, ResolveError>,
 }
 
 /// The page, options and record of a URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Resolution {
     /// The host of the page: the first part of page canonicalization.
     pub website: String,
@@ -40,19 +43,21 @@ pub struct Resolution {
     /// The redirect to the page, where the URL has parameters or options that the site removes.
     pub redirect: Option<PageRedirect>,
     /// The result of URL canonicalization: the URL of the page with the options that have an
-    /// official position.
+    /// official position; as data, null after an error.
+    #[serde(serialize_with = "without_error")]
     pub official: Result<String, RejectedUrl>,
     /// The record of the URL: website and page; with a [`redirect`](Self::redirect), together with all
     /// that the redirect removes.
     ///
     /// An error where the page cannot be a record: the port is not the default port, or the rules
     /// rewrite the URL as one that does not resolve to the same page.
+    #[serde(skip)]
     pub record: Result<Identity, ResolveError>,
 }
 
 /// The redirect of a site from a URL with retired options, or with parameters that the site does not
 /// know, to the page without them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PageRedirect {
     /// The status: 302 if one of several options or parameters has that status, else 301.
     pub status: u16,
@@ -61,7 +66,7 @@ pub struct PageRedirect {
 }
 
 /// An attempt to match a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleAttempt {
     /// The rule.
     pub rule: RuleRef,
@@ -72,7 +77,7 @@ pub struct RuleAttempt {
 }
 
 /// The name and position of a rule.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct RuleRef {
     /// The name of the rule.
     pub name: String,
@@ -81,7 +86,8 @@ pub struct RuleRef {
 }
 
 /// Whether a rule matched, or the first part of the URL that did not match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MatchResult {
     /// The rule matched.
     Matched,
@@ -100,15 +106,18 @@ pub enum MatchResult {
 }
 
 /// A variable of a rule that matched.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Variable {
     /// The namespace.
+    #[serde(serialize_with = "as_text")]
     pub namespace: Namespace,
     /// The name.
     pub name: String,
     /// The part of the URL.
+    #[serde(serialize_with = "as_text")]
     pub part: UrlPart,
     /// The role.
+    #[serde(serialize_with = "as_text")]
     pub role: VariableRole,
     /// The value, without a separator at its end.
     pub value: Option<String>,
@@ -134,7 +143,8 @@ urldb_text::named_enum! {
 }
 
 /// The source of a value.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ValueSource {
     /// The URL: the text that matched.
     Matched(String),
@@ -169,4 +179,11 @@ impl Namespace {
             _ => None,
         }
     }
+}
+
+fn without_error<T: Serialize, E, S: Serializer>(
+    result: &Result<T, E>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    result.as_ref().ok().serialize(to)
 }

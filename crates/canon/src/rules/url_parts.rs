@@ -2,13 +2,16 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::error::UrlError;
 use crate::identity::{Scheme, identify_with_port};
 
 /// The parts of a URL, in the spelling of [`identify`](crate::identify()); displayed as a URL.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct UrlParts {
     /// The scheme.
+    #[serde(serialize_with = "as_text")]
     pub scheme: Scheme,
     /// The host.
     pub host: String,
@@ -77,4 +80,9 @@ impl UrlPart {
             Self::Query => None,
         }
     }
+}
+
+/// Serializes the name of an enum.
+pub(super) fn as_text<T: fmt::Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
 }
