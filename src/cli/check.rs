@@ -6,7 +6,6 @@ use urldb_render::Scope;
 use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
-use super::add_list::ListArg;
 use super::args::{ChangedArgs, CommitArgs, TargetArgs, TrustArgs};
 use super::check_list::ListDatabase;
 use super::execute::execute;
@@ -16,6 +15,7 @@ use super::print::upload::upload_and_check;
 use super::print::{github, outcome, style};
 use super::run_commit::{PlannedRunCommit, catch_up, push, upstream_of};
 use super::shard::{self, ShardArgs};
+use super::sync::ListArg;
 use crate::config::{FILE_NAME, parse_base};
 use crate::exit::ExitCode;
 use crate::explain::explain;

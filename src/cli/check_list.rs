@@ -12,8 +12,8 @@ use urldb_text::{Finding, Severity};
 use urldb_verdict::ChangedRecords;
 
 use super::Context;
-use super::add_list::ListArg;
 use super::print::style;
+use super::sync::ListArg;
 use crate::config::{Config, ListSource};
 use crate::database::edit::Edit;
 use crate::database::mistakes::mistakes;

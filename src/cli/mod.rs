@@ -6,7 +6,6 @@
 mod accept;
 mod ack;
 mod add;
-mod add_list;
 mod archive;
 mod args;
 mod check;
@@ -90,7 +89,6 @@ enum Command {
     Find(find::Args),
     Import(import::Args),
     Export(export::Args),
-    AddList(add_list::Args),
     Sync(sync::Args),
     Fmt(fmt::Args),
     Lint(lint::Args),
@@ -160,8 +158,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Url(args) => url::run(args, context),
         Command::Export(args) => export::run(args, &context()?),
         Command::Import(args) => import::run(args, &mut context()?),
-        Command::AddList(args) => add_list::run(args, &mut context()?),
-        Command::Sync(args) => sync::run(args, &context()?),
+        Command::Sync(args) => sync::run(args, &mut context()?),
         Command::Fmt(args) => fmt::run(args, &context()?),
         Command::Lint(args) => lint::run(args, &Context::with_trust(&cli.global, &args.trust)?),
         Command::Diff(args) => diff::run(args, &context()?),
@@ -220,7 +217,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "add", "rm", "mv", "list", "accept", "get", "find", "import", "export",
         ],
     ),
-    ("Lists", &["add-list", "sync"]),
+    ("Lists", &["sync"]),
     ("Files", &["fmt", "lint", "diff", "resolve"]),
     (
         "Watching",

@@ -32,8 +32,7 @@ fn followed(site: &Site) -> Sandbox {
     ));
     write_documents(&sandbox);
     std::fs::remove_dir_all(sandbox.path("urldb")).unwrap();
-    sandbox.ok("add-list -y docs/");
-    sandbox.ok("sync").says("5 added");
+    sandbox.ok("sync --add docs/").says("5 added");
     sandbox
 }
 
@@ -234,8 +233,7 @@ fn a_pull_request_need_not_sync_to_be_checked() {
     let network = site.network_of(&["docs.test"]);
     let repository = Repository::of(Sandbox::new(&network));
     repository.write("docs/a.md", "http://docs.test/good http://docs.test/gone\n");
-    repository.ok("add-list -y docs/");
-    repository.ok("sync");
+    repository.ok("sync --add docs/");
     commit(&repository);
     let check = "check --changed-since HEAD --github";
     repository.ok(check);
@@ -405,8 +403,7 @@ fn a_commit_of_documents_is_stopped_until_the_records_follow() {
     repository.git("config user.name ada");
     repository.git("config user.email ada@docs.test");
     repository.write("docs/a.md", "http://docs.test/a\n");
-    repository.ok("add-list -y docs/");
-    repository.ok("sync");
+    repository.ok("sync --add docs/");
     repository.ok("hook install");
     repository.git("add -A");
     repository.git("commit -q -m documents");

@@ -77,7 +77,7 @@ const EVIL: (&str, &str) = ("EVIL", "##[set-env name=A]b\u{202e}\u{1b}]0;x");
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&str, &str>); 45] = [
+const COMMANDS: [(&str, Result<&str, &str>); 44] = [
     ("init", Err("prints names of its own files")),
     ("add", Ok("add http://example.test/EVIL")),
     ("rm", Ok("rm http://example.test/EVIL")),
@@ -88,7 +88,6 @@ const COMMANDS: [(&str, Result<&str, &str>); 45] = [
     ("url surt", Err("prints keys as bytes, for programs")),
     ("import", Ok("import list hostile.txt")),
     ("export", Err("prints a list as bytes, for programs")),
-    ("add-list", Ok("add-list -y list:hostile.txt")),
     ("sync", Ok("-v sync")),
     ("fmt", Ok("fmt --check --diff")),
     ("lint", Ok("lint")),

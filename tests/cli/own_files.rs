@@ -121,9 +121,8 @@ fn files_that_urldb_writes_are_no_promises() {
     let sandbox = Sandbox::new(&site.network());
     sandbox.write("a.txt", "hello\n");
     sandbox
-        .ok("add-list -y files:. --base http://example.test/s/ --name all")
-        .says("path = [\".\"]");
-    sandbox.ok("sync").says("2 added");
+        .ok("sync --add files:. --base http://example.test/s/ --name all")
+        .says(&["2 added", "path = [\".\"]"]);
     sandbox.ok("sync").says("left out: 1 of-urldb");
     sandbox.ok("sync --check");
     let file = sandbox.read("urldb/example.test.yaml");

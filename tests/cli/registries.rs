@@ -62,14 +62,14 @@ fn rules_are_followed_and_accepted_in_place() {
     let config = "base_url: /obo/x\nentries:\n- exact: /wiki\n  replacement: 'http://b.test/' # x\n  status: permanent\n- regex: y\n  replacement: z\n";
     sandbox.write("config/x.yml", config);
     sandbox
-        .ok("add-list -y public/_redirects --base http://a.test/")
+        .ok("sync --add public/_redirects --base http://a.test/")
         .says(&["2 added", "left out: 1 pattern", "format = \"redirects\""]);
-    sandbox.ok("add-list -y config/x.yml").says(&[
+    sandbox.ok("sync --add config/x.yml").says(&[
         "1 added",
         "left out: 1 pattern, 1 regex",
         "format = \"obo-purl\"",
     ]);
-    sandbox.ok("sync").says("3 added");
+    sandbox.ok("sync").says("3 unchanged");
     sandbox.assert_file(
         "urldb/a.test.yaml",
         "---\n---\n_path: /moved\nredirects-to: http://b.test/\nsource:\n- redirects\nstatus: 302\n---\n_path: /old\nredirects-to: /new\nsource:\n- redirects\nstatus: 301\n",
@@ -231,12 +231,11 @@ fn each_registry_is_checked_and_followed() {
             .exits(1, &format!("check --list {list} {base}"))
             .says(&["broken[changed]: http://a.test/y", &format!("--> {file}:")]);
         repository.write(file, text("first", "other"));
-        repository.ok(&format!("add-list -y {list} {base}")).says(&[
+        repository.ok(&format!("sync --add {list} {base}")).says(&[
             "2 added",
             &format!("left out: {left_out}"),
             &format!("format = \"{format}\""),
         ]);
-        repository.ok("sync").says("2 added");
         repository.ok("sync --check").says("2 unchanged");
         repository.ok("fmt --check");
         repository.ok("check").says("all 2 URLs are as promised");
@@ -262,10 +261,7 @@ fn a_registry_that_a_program_writes_is_not_edited() {
         let site = Site::with(&[("/x", "first"), ("/y", "other")]);
         let sandbox = Sandbox::new(&site.network_of(&["a.test"]));
         sandbox.write(file, text("first", "other"));
-        sandbox.ok(&format!(
-            "add-list -y {format}:{file} --base http://a.test/"
-        ));
-        sandbox.ok("sync");
+        sandbox.ok(&format!("sync --add {format}:{file} --base http://a.test/"));
         let before = sandbox.tree("");
         site.serve("/y", Reply::ok("newer"));
         sandbox.exits(1, "accept -y --all").complains(&[
@@ -290,9 +286,8 @@ fn schemas_of_a_store_are_followed() {
         "1 of 2 URLs",
     ]);
     sandbox
-        .ok("add-list -y api/catalog.json")
+        .ok("sync --add api/catalog.json")
         .says(&["2 added", "format = \"schemastore\""]);
-    sandbox.ok("sync");
     sandbox.assert_file(
         "urldb/a.test.yaml",
         "---\n---\n_path: /1.json\nsource:\n- catalog\n---\n_path: /x.json\nsource:\n- catalog\n",

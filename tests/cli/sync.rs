@@ -1,4 +1,4 @@
-//! Lists that stay masters: `sync`, `add-list` and `check --list`.
+//! Lists that stay masters: `sync` and `check --list`.
 
 use std::fs;
 
@@ -334,20 +334,20 @@ fn a_list_is_added_and_checked_without_a_database() {
     sandbox
         .exits(1, "check --list a[1]*.sha256 --base http://data.test/")
         .says("--> a[1]*.sha256:1");
-    sandbox
-        .ok("add-list -y SHA256SUMS --base http://data.test/ --name data")
-        .says(&[
-            "2 added",
-            "[source.data]",
-            "`urldb sync` writes the records, and so does each scheduled run",
-        ]);
-    sandbox.ok("sync");
+    let add = "sync --add SHA256SUMS --base http://data.test/ --name data";
+    let before = sandbox.tree("");
+    let dry = sandbox.ok(&format!("{add} -n"));
+    dry.says(&["2 added", "not added to urldb.toml:\n\n[source.data]"]);
+    assert_eq!(sandbox.tree(""), before);
+    let added = sandbox.ok(add);
+    added.says(&["2 added", "\nadded to urldb.toml:\n\n[source.data]"]);
+    sandbox.ok("sync").says("2 unchanged");
     // A list of a source has the options of the source.
     sandbox
         .exits(1, "check --list SHA256SUMS")
         .says("--> SHA256SUMS:2");
     sandbox
-        .exits(2, "add-list -y list:odd --name data")
+        .exits(2, "sync --add list:odd --name data")
         .complains("urldb.toml has a [source.data]");
 }
 
@@ -470,14 +470,13 @@ fn links_of_documents_are_followed_with_each_use() {
         "2 of 3 URLs",
     ]);
     assert!(!found.out.contains("code.test") && !found.out.contains("not.test"));
-    sandbox.ok("add-list -y pages/").says(&[
+    sandbox.ok("sync --add pages/").says(&[
         "3 added",
         "left out: 1 mailto, 1 relative",
         "[source.pages]",
         "format = \"links\"",
         "path = [\"pages\"]",
     ]);
-    sandbox.ok("sync");
     let listed = "http://a.test/a\nhttp://a.test/gone\nhttps://x.test/a\n";
     assert_eq!(sandbox.ok("list").out, listed);
     sandbox.ok("sync").says("3 unchanged");

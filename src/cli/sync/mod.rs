@@ -1,5 +1,7 @@
 //! `urldb sync`.
 
+mod add;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,11 +11,13 @@ use urldb_canon::RequestUrl;
 use urldb_format::{Metadata, Record};
 use urldb_text::{Finding, Severity, sanitize, variant_suffix};
 
+pub(super) use self::add::ListArg;
 use super::Context;
-use super::args::{ChangedUrls, CommitArgs, PlannedCommit};
-use super::print::findings::write_finding;
-use super::print::output;
-use super::print::style::{BAD, count, paint, sum};
+use crate::cli::args::{ChangedUrls, CommitArgs, PlannedCommit};
+use crate::cli::print::findings::write_finding;
+use crate::cli::print::output;
+use crate::cli::print::style::{BAD, count, paint, sum};
+use crate::config::{FILE_NAME, parse_base};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::git::Repository;
@@ -27,6 +31,8 @@ use crate::sync::{FollowOptions, ListLocations, Plan, follow_sources, locations}
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  urldb sync --add data/SHA256SUMS --base https://data.example.org/
+  urldb sync -n --add docs/    the links of documents: what would change
   urldb sync -n          what would change
   urldb sync --commit
   urldb sync --check     in a hook, or for a pull request")]
@@ -44,15 +50,30 @@ pub(super) struct Args {
     /// Let lists own the records that people wrote, and that say what the lists say
     #[arg(long)]
     adopt: bool,
+    /// Follow one more list: add a [source.NAME] to urldb.toml. A file or folder, with its format if its name does not
+    /// tell it
+    #[arg(long, value_name = "[FORMAT:]PATH", conflicts_with_all = ["check", "commit"])]
+    add: Option<String>,
+    /// With --add: the URL of the folder with the files that the list names
+    #[arg(long, value_name = "URL", value_parser = parse_base, requires = "add")]
+    base: Option<String>,
+    /// With --add: the name of the source; without it, from the name of the file
+    #[arg(long, requires = "add")]
+    name: Option<String>,
     #[command(flatten)]
     commit: CommitArgs,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
+    let added = args.add.as_ref().map(|list| {
+        let list = ListArg::new(list, args.base.as_deref());
+        add::add_source(&list, args.name.as_deref(), context)
+    });
+    let added = added.transpose()?;
     if context.config.sources.is_empty() {
         // Schedules follow lists in any case.
         if !context.quiet {
-            let text = "there is no list to follow: `urldb add-list PATH` adds a [source.NAME] to urldb.toml";
+            let text = "there is no list to follow: `urldb sync --add PATH` adds a [source.NAME] to urldb.toml";
             writeln!(output::stdout(), "{text}")?;
         }
         return Ok(ExitCode::Success);
@@ -83,7 +104,17 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     if args.check && !plan.files.is_empty() {
         code = ExitCode::Findings;
     }
-    let Some(edit) = edit.filter(|_| plan.gone.is_empty()) else {
+    let edit = edit.filter(|_| plan.gone.is_empty());
+    if let Some(table) = &added {
+        if edit.is_some() {
+            add::append(table, context)?;
+        }
+        if !context.quiet {
+            let done = if edit.is_some() { "added" } else { "not added" };
+            writeln!(output::stdout(), "{done} to {FILE_NAME}:\n\n{table}")?;
+        }
+    }
+    let Some(edit) = edit else {
         return Ok(code);
     };
     write(edit, commit, code, context)?;
@@ -150,7 +181,7 @@ pub(super) fn before_run(context: &Context, commits: bool, stop: &Stop) -> anyho
 }
 
 /// Prints mistakes, changes and counts.
-pub(super) fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitCode> {
+fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitCode> {
     let mut exit = ExitCode::Success;
     let mut out = output::stdout();
     for notice in &plan.refused.first {

@@ -1,54 +1,26 @@
-//! `urldb add-list`.
+//! The list that a command names, and its `[source.NAME]` in urldb.toml.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 use urldb_interchange::table::Columns;
 
-use super::print::output;
-use super::{Context, sync};
-use crate::config::{FILE_NAME, Format, ListSource, OnGone, is_source_name, parse_base};
-use crate::exit::ExitCode;
-use crate::stop::Stop;
-use crate::sync::{FollowOptions, follow_sources};
+use crate::cli::Context;
+use crate::config::{FILE_NAME, Format, ListSource, OnGone, is_source_name};
 
-/// Follow a list: add a `[source.NAME]` to urldb.toml
-///
-/// Shows what `urldb sync` would do with the list, and asks.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urldb add-list data/SHA256SUMS --base https://data.example.org/
-  urldb add-list docs/                    the links of documents
-  urldb add-list table:links.txt --name paper
-  urldb add-list -y data/registry.txt --base https://data.example.org/ && urldb sync")]
-pub(super) struct Args {
-    #[command(flatten)]
-    list: ListArg,
-    /// Name of the source; without it, from the name of the file
-    #[arg(long)]
-    name: Option<String>,
-    /// Do not ask
-    #[arg(short, long)]
-    yes: bool,
-}
-
-/// The list of a command.
-#[derive(Debug, clap::Args)]
-pub(super) struct ListArg {
-    /// The list, with its format if its name does not tell it
-    #[arg(value_name = "[FORMAT:]PATH")]
+/// The list that a command names.
+#[derive(Debug)]
+pub(in crate::cli) struct ListArg {
+    /// The list, with its format if its name does not tell it: `[FORMAT:]PATH`.
     list: String,
-    /// The URL of the folder with the files that the list names
-    #[arg(long, value_name = "URL", value_parser = parse_base)]
+    /// The URL of the folder with the files that the list names.
     base: Option<String>,
 }
 
 impl ListArg {
-    pub(super) fn new(list: &str, base: Option<&str>) -> Self {
+    pub(in crate::cli) fn new(list: &str, base: Option<&str>) -> Self {
         Self {
             list: list.to_owned(),
             base: base.map(str::to_owned),
@@ -56,7 +28,7 @@ impl ListArg {
     }
 
     /// The source that the argument means: one of urldb.toml with this path, or a new one.
-    pub(super) fn source(&self, context: &Context) -> anyhow::Result<(String, ListSource)> {
+    pub(in crate::cli) fn source(&self, context: &Context) -> anyhow::Result<(String, ListSource)> {
         let (format, _) = self.format_and_path();
         let path = self.path(context)?;
         let relative = path.strip_prefix(&context.config.root).map_err(|_| {
@@ -114,7 +86,7 @@ impl ListArg {
     }
 
     /// The absolute path of the list, without `..`.
-    pub(super) fn path(&self, context: &Context) -> anyhow::Result<PathBuf> {
+    pub(in crate::cli) fn path(&self, context: &Context) -> anyhow::Result<PathBuf> {
         let (_, path) = self.format_and_path();
         let mut clean = PathBuf::new();
         for part in std::path::absolute(context.directory.join(path))?.components() {
@@ -156,13 +128,17 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
-    anyhow::ensure!(
-        args.yes || io::stdin().is_terminal(),
-        "there is no terminal to ask on; --yes adds the list without asking"
-    );
-    let (name, source) = args.list.source(context)?;
-    let name = args.name.clone().unwrap_or(name);
+/// Adds the list to the sources of `context`, and returns the lines that urldb.toml lacks.
+///
+/// # Errors
+/// When the list has no reader, or the name is taken or is no name.
+pub(super) fn add_source(
+    list: &ListArg,
+    name: Option<&str>,
+    context: &mut Context,
+) -> anyhow::Result<String> {
+    let (known, source) = list.source(context)?;
+    let name = name.map_or(known, str::to_owned);
     anyhow::ensure!(
         is_source_name(&name),
         "--name: a name has only lower-case letters, digits and hyphens, and at most 40 characters"
@@ -174,19 +150,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     );
     let table = table(&name, &source);
     sources.insert(name, source);
-    let plan = follow_sources(
-        &context.config,
-        FollowOptions::default(),
-        None,
-        &Stop::new(),
-    )?;
-    let exit = sync::print(&plan, false, context)?;
-    let mut out = output::stdout();
-    writeln!(out, "\n{table}")?;
-    out.flush()?;
-    if !args.yes && !output::is_wanted(&format!("add this to {FILE_NAME}?"))? {
-        return Ok(exit);
-    }
+    Ok(table)
+}
+
+/// Adds these lines at the end of urldb.toml.
+pub(super) fn append(table: &str, context: &Context) -> anyhow::Result<()> {
     let file = context.config.root.join(FILE_NAME);
     let before = if urldb_files::is_there(&file) {
         urldb_files::read_to_string(&file, crate::limits::SETTINGS)?
@@ -198,14 +166,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         text if text.ends_with('\n') => "\n",
         _ => "\n\n",
     };
-    urldb_files::write_atomically(&file, format!("{before}{gap}{table}").as_bytes())?;
-    if !context.quiet {
-        writeln!(
-            out,
-            "added to {FILE_NAME}; `urldb sync` writes the records, and so does each scheduled run"
-        )?;
-    }
-    Ok(exit)
+    let text = format!("{before}{gap}{table}");
+    urldb_files::write_atomically(&file, text.as_bytes())?;
+    Ok(())
 }
 
 /// The source as urldb.toml has it.
