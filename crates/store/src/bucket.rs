@@ -1,34 +1,32 @@
-//! The objects in a bucket: each request blocks, while `object_store` works on a thread of its own.
+//! The objects in a bucket: each request blocks, while a thread of its own sends it.
 
-use std::error::Error;
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, TryStreamExt};
-use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, Checksum};
-use object_store::client::{HttpError, HttpErrorKind};
-use object_store::path::Path;
-use object_store::{
-    BackoffConfig, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    PutPayload, RetryConfig, UpdateVersion, WriteMultipart,
-};
+use bytes::Bytes;
+use data_encoding::BASE64;
+use http::{Method, StatusCode};
+use quick_xml::escape::escape;
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
+use url::Url;
 use urldb_http::{Budget, Client, Conversation};
-use urldb_text::{register_secret, sanitize};
+use urldb_text::sanitize;
 
+use crate::answers::{Page, element};
 use crate::credentials::Credentials;
 use crate::error::{StoreError, StoreErrorKind, too_many};
-use crate::http_client::CurrentConversation;
 use crate::listing::{ListedObject, Listing};
 use crate::location::BucketLocation;
 use crate::objects::{Objects, PART, Session};
+use crate::requests::{Call, Failure, Reply, Role, Sender, Signature};
+use crate::signature::{AccessKey, address};
 
 /// Most parts of an object.
 const MOST_PARTS: u64 = 10_000;
@@ -36,18 +34,11 @@ const MOST_PARTS: u64 = 10_000;
 /// Number of parts that are sent at the same time.
 const PARTS_AT_ONCE: usize = 4;
 
-/// A store that is unavailable must not hold up a run for long: the next run makes up for it.
-fn retries() -> RetryConfig {
-    RetryConfig {
-        backoff: BackoffConfig {
-            init_backoff: Duration::from_millis(100),
-            max_backoff: Duration::from_secs(5),
-            base: 2.0,
-        },
-        max_retries: 6,
-        retry_timeout: Duration::from_mins(1),
-    }
-}
+/// The limit of a page of a list, in bytes: 1,000 objects, whose keys have up to 1,024 bytes each.
+const LARGEST_PAGE: usize = 8 << 20;
+
+/// The checksum of a body, which the store compares.
+const CHECKSUM: &str = "x-amz-checksum-sha256";
 
 pub(crate) struct BucketAccess<'a> {
     pub(crate) location: &'a BucketLocation,
@@ -58,93 +49,83 @@ pub(crate) struct BucketAccess<'a> {
 }
 
 impl BucketAccess<'_> {
-    /// The settings of the bucket, whose requests belong to the `running` conversation.
-    fn builder(&self, running: &CurrentConversation) -> AmazonS3Builder {
-        let builder = AmazonS3Builder::new()
-            .with_bucket_name(self.location.bucket())
-            .with_region(self.region)
-            .with_checksum_algorithm(Checksum::SHA256)
-            .with_allow_http(true)
-            // One request for one object: not every store knows S3's deletion of many.
-            .with_disable_bulk_delete(true)
-            .with_retry(retries())
-            .with_http_connector(running.clone());
-        let builder = match self.endpoint {
-            Some(endpoint) => builder.with_endpoint(endpoint),
-            None => builder,
-        };
-        self.sign(builder)
+    /// The address of the bucket.
+    fn url(&self) -> Result<Url, StoreError> {
+        let bucket = self.location.bucket();
+        match self.endpoint {
+            Some(endpoint) => parse(&format!("{endpoint}/{bucket}")),
+            None => parse(&format!(
+                "https://s3.{}.amazonaws.com/{bucket}",
+                self.region
+            )),
+        }
     }
 
-    /// Sets the credentials, and registers the secrets among them.
-    fn sign(&self, builder: AmazonS3Builder) -> AmazonS3Builder {
-        match self.credentials {
+    /// Registers the secrets.
+    fn signature(&self) -> Result<Signature, StoreError> {
+        Ok(match self.credentials.clone() {
             Credentials::Key { id, secret, token } => {
-                register_secret(secret);
-                let builder = builder
-                    .with_access_key_id(id)
-                    .with_secret_access_key(secret);
-                match token {
-                    Some(token) => {
-                        register_secret(token);
-                        builder.with_token(token)
-                    }
-                    None => builder,
-                }
+                Signature::Key(AccessKey::new(id, secret, token))
             }
             Credentials::WebIdentity {
                 token_file,
                 role,
                 session,
-            } => {
-                let builder = builder
-                    .with_config(AmazonS3ConfigKey::WebIdentityTokenFile, token_file)
-                    .with_config(AmazonS3ConfigKey::RoleArn, role);
-                match session {
-                    Some(session) => {
-                        builder.with_config(AmazonS3ConfigKey::RoleSessionName, session)
-                    }
-                    None => builder,
-                }
-            }
-            // A key that is never used keeps the crate from asking a metadata service for one.
-            Credentials::None => builder
-                .with_access_key_id("none")
-                .with_secret_access_key("none")
-                .with_skip_signature(true),
-        }
+            } => Signature::Role(Box::new(Role {
+                token_file,
+                arn: role,
+                session: session.unwrap_or_else(|| "urldb".to_owned()),
+                service: parse(&format!("https://sts.{}.amazonaws.com/", self.region))?,
+                key: Mutex::default(),
+            })),
+            Credentials::None => Signature::None,
+        })
     }
+}
+
+fn refused(text: impl fmt::Display) -> StoreError {
+    let text = format!("the store cannot be set up: {text}");
+    StoreError::new(StoreErrorKind::Refused, sanitize(&text))
+}
+
+fn parse(url: &str) -> Result<Url, StoreError> {
+    Url::parse(url).map_err(refused)
 }
 
 /// The objects below a prefix of a bucket.
 pub(crate) struct Bucket {
     location: BucketLocation,
-    service: Arc<AmazonS3>,
+    url: Url,
+    sender: Arc<Sender>,
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: Client,
-    running: CurrentConversation,
-    /// Held by the running conversation: the bucket has one at a time.
-    turn: Mutex<()>,
 }
 
-/// A conversation with the bucket. Another one waits for its end.
+/// A conversation with the bucket.
 struct BucketSession<'a> {
     bucket: &'a Bucket,
     conversation: Conversation,
-    _turn: MutexGuard<'a, ()>,
+}
+
+/// An object that is written in parts.
+struct Upload<'a> {
+    session: &'a BucketSession<'a>,
+    name: &'a str,
+    id: String,
+    /// The answers of parts that are being sent.
+    sending: VecDeque<(String, Receiver<Result<Reply, Failure>>)>,
+    /// The parts that the store has, as the request that completes the upload names them.
+    parts: Vec<String>,
+    number: u32,
 }
 
 impl Bucket {
     /// Sets up TLS and the signature. Sends no request.
     pub(crate) fn new(access: &BucketAccess<'_>) -> Result<Self, StoreError> {
-        let refused = |text: String| StoreError::new(StoreErrorKind::Refused, text);
         let client = Client::keeping_connections(access.http);
-        let client = client.map_err(|error| refused(error.to_string()))?;
-        let running = CurrentConversation::default();
-        let service = access.builder(&running).build().map_err(|error| {
-            refused(format!("the store cannot be set up: {}", one_line(&error)))
-        })?;
+        let client =
+            client.map_err(|error| StoreError::new(StoreErrorKind::Refused, error.to_string()))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("store")
@@ -158,114 +139,84 @@ impl Bucket {
             })?;
         Ok(Self {
             location: access.location.clone(),
-            service: Arc::new(service),
+            url: access.url()?,
+            sender: Arc::new(Sender {
+                region: access.region.to_owned(),
+                signature: access.signature()?,
+            }),
             runtime: Some(runtime),
             client,
-            running,
-            turn: Mutex::default(),
         })
-    }
-
-    fn path(&self, name: &str) -> Result<Path, StoreError> {
-        Path::parse(self.location.key(name)).map_err(|_| self.bad_name(name))
-    }
-
-    fn bad_name(&self, name: &str) -> StoreError {
-        StoreError::new(
-            StoreErrorKind::Refused,
-            format!(
-                "{name} cannot be the name of an object in {}",
-                self.location
-            ),
-        )
     }
 }
 
 impl Objects for Bucket {
     fn converse(&self, budget: Budget) -> Box<dyn Session + '_> {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let conversation = self.client.converse(budget);
-        self.running.set(Some(conversation.clone()));
         Box::new(BucketSession {
             bucket: self,
-            conversation,
-            _turn: turn,
+            conversation: self.client.converse(budget),
         })
     }
 }
 
 impl Session for BucketSession<'_> {
     fn get(&self, name: &str) -> Result<(Bytes, Option<String>), StoreError> {
-        let path = self.bucket.path(name)?;
-        self.request(name, "reading", move |bucket| async move {
-            let found = bucket.get_opts(&path, GetOptions::default()).await?;
-            let tag = found.meta.e_tag.clone();
-            // Not `bytes()`, which would believe the length that the server says.
-            let mut bytes = BytesMut::new();
-            let mut stream = found.into_stream();
-            while let Some(chunk) = stream.next().await {
-                bytes.extend_from_slice(&chunk?);
-            }
-            Ok((bytes.freeze(), tag))
-        })
+        let mut call = self.call(Method::GET, name, &[])?;
+        // The budget of the conversation is the limit.
+        call.most = usize::MAX;
+        let reply = self.send(call, name, "reading")?;
+        let tag = reply.header("etag").map(str::to_owned);
+        Ok((reply.body.into(), tag))
     }
 
     fn range(&self, name: &str, length: u64, range: Range<u64>) -> Result<Bytes, StoreError> {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let path = self.bucket.path(name)?;
         let wanted = range.end - range.start;
-        self.request(name, "reading", move |bucket| async move {
-            let options = GetOptions {
-                range: Some(GetRange::Bounded(range)),
-                ..GetOptions::default()
-            };
-            let found = bucket.get_opts(&path, options).await?;
-            let size = found.meta.size;
-            if size != length {
-                let problem = format!("it has {size} bytes, and the manifest says {length}");
-                return Ok(Err(problem));
+        let bytes = format!("bytes={}-{}", range.start, range.end - 1);
+        let mut call = self.call(Method::GET, name, &[])?.with("range", bytes);
+        call.most = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let reply = self.send(call, name, "reading")?;
+        let problem = match content_range(&reply) {
+            Some((_, size)) if size != length => {
+                format!("it has {size} bytes, and the manifest says {length}")
             }
-            let mut bytes = BytesMut::new();
-            let mut stream = found.into_stream();
-            while let Some(chunk) = stream.next().await {
-                bytes.extend_from_slice(&chunk?);
-                if bytes.len() as u64 > wanted {
-                    return Ok(Err(format!(
-                        "it is longer than the {length} bytes that it says"
-                    )));
-                }
+            Some((found, _)) if found == range && reply.body.len() as u64 == wanted => {
+                return Ok(reply.body.into());
             }
-            if bytes.len() as u64 != wanted {
-                return Ok(Err("a range of it came incomplete".to_owned()));
-            }
-            Ok(Ok(bytes.freeze()))
-        })?
-        .map_err(|problem| StoreError::damaged(name, &self.bucket.location, &problem))
+            Some(_) => "a range of it came incomplete".to_owned(),
+            None => "the store sends it without the range that it was asked for".to_owned(),
+        };
+        Err(StoreError::damaged(name, &self.bucket.location, &problem))
     }
 
     fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
-        let path = self.bucket.path(name)?;
-        let found = self.request(name, "looking for", move |bucket| async move {
-            bucket.head(&path).await.map(|found| found.size)
-        });
-        match found {
+        let call = self.call(Method::HEAD, name, &[])?;
+        let doing = "looking for";
+        match self.send(call, name, doing) {
             Err(error) if error.kind() == StoreErrorKind::Missing => Ok(None),
-            found => found.map(Some),
+            found => {
+                let length = found?.header("content-length").map(str::parse);
+                let length = length.and_then(Result::ok);
+                let length = length.ok_or_else(|| self.failed(&Failure::unreadable(), name, doing));
+                length.map(Some)
+            }
         }
     }
 
     fn create(&self, name: &str, bytes: Bytes) -> Result<Option<String>, StoreError> {
-        self.put(name, bytes, PutMode::Create)
+        self.put(name, bytes, ("if-none-match", "*"))
     }
 
     fn replace(&self, name: &str, bytes: Bytes, tag: &str) -> Result<(), StoreError> {
-        let version = UpdateVersion {
-            e_tag: Some(tag.to_owned()),
-            version: None,
-        };
-        self.put(name, bytes, PutMode::Update(version)).map(drop)
+        match self.put(name, bytes, ("if-match", tag)) {
+            // Somebody deleted the object.
+            Err(error) if error.kind() == StoreErrorKind::Missing => {
+                Err(StoreError::new(StoreErrorKind::Conflict, error.to_string()))
+            }
+            put => put.map(drop),
+        }
     }
 
     fn put_parts(
@@ -274,169 +225,237 @@ impl Session for BucketSession<'_> {
         mut file: File,
         length: u64,
     ) -> Result<(u64, [u8; 32]), StoreError> {
-        let path = self.bucket.path(name)?;
         let part = PART.max(length / (MOST_PARTS - 1) + 1);
-        let part = usize::try_from(part).unwrap_or(usize::MAX);
-        let written = self.request(name, "writing", move |bucket| async move {
-            let upload = bucket.put_multipart(&path).await?;
-            let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
-            let (mut hasher, mut total) = (Sha256::new(), 0);
-            loop {
-                let mut chunk = Vec::new();
-                // Reading a part from the disk is short beside sending it.
-                match (&mut file).take(part as u64).read_to_end(&mut chunk) {
-                    Ok(0) => break,
-                    Ok(_) => {}
-                    Err(error) => {
-                        let _ = upload.abort().await;
-                        return Ok(Err(error));
-                    }
-                }
-                hasher.update(&chunk);
-                total += chunk.len() as u64;
-                if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE - 1).await {
-                    let _ = upload.abort().await;
-                    return Err(error);
-                }
-                upload.put(chunk.into());
+        let mut upload = Upload::begin(self, name)?;
+        let written = upload.put(&mut file, part);
+        match written.and_then(|written| upload.complete().map(|()| written)) {
+            Err(error) => {
+                upload.abort();
+                Err(error)
             }
-            // This aborts the upload if it fails.
-            upload.finish().await?;
-            Ok(Ok((total, hasher.finalize().into())))
-        })?;
-        written.map_err(|error| {
-            StoreError::new(
-                StoreErrorKind::Local,
-                format!("{name} cannot be read: {error}"),
-            )
-        })
+            written => written,
+        }
     }
 
     fn delete(&self, name: &str) -> Result<(), StoreError> {
-        let path = self.bucket.path(name)?;
-        let deleted = self.request(name, "deleting", move |bucket| async move {
-            bucket.delete(&path).await
-        });
-        match deleted {
+        let call = self.call(Method::DELETE, name, &[])?;
+        match self.send(call, name, "deleting") {
             Err(error) if error.kind() == StoreErrorKind::Missing => Ok(()),
-            deleted => deleted,
+            deleted => deleted.map(drop),
         }
     }
 
     fn list(&self, most: usize) -> Result<Listing, StoreError> {
-        let prefix = Path::from(self.bucket.location.prefix());
-        self.request("its objects", "listing", move |bucket| async move {
-            let start = match prefix.as_ref().len() {
-                0 => 0,
-                length => length + 1,
-            };
-            let objects = bucket.list(Some(&prefix)).map_ok(|object| {
-                let key = object.location.as_ref();
-                ListedObject {
-                    name: key.get(start..).unwrap_or(key).to_owned(),
-                    length: object.size,
-                    modified: object.last_modified.into(),
-                }
+        let prefix = self.bucket.location.key("");
+        let (name, doing) = ("its objects", "listing");
+        let (mut objects, mut next) = (Vec::new(), None::<String>);
+        loop {
+            let mut parameters = vec![("list-type", "2"), ("prefix", &prefix)];
+            parameters.extend(next.as_deref().map(|next| ("continuation-token", next)));
+            let url = address(&self.bucket.url, "", &parameters);
+            let url = url.ok_or_else(|| self.bad_name(name))?;
+            let mut call = Call::new(Method::GET, url);
+            call.most = LARGEST_PAGE;
+            let reply = self.send(call, name, doing)?;
+            let page = reply.text().and_then(|text| {
+                let page = Page::parse(text);
+                page.map_err(|_| Failure::unreadable())
             });
-            let objects: Vec<ListedObject> = objects.take(most + 1).try_collect().await?;
-            Ok(objects)
-        })
-        .and_then(|objects| {
+            let page = page.map_err(|failure| self.failed(&failure, name, doing))?;
+            objects.extend(page.objects.into_iter().filter_map(|object| {
+                let name = object.name.strip_prefix(&prefix)?.to_owned();
+                (!name.is_empty()).then_some(ListedObject { name, ..object })
+            }));
             if objects.len() > most {
                 return Err(too_many(most, &self.bucket.location));
             }
-            Ok(objects.into_iter().collect())
+            match page.next {
+                Some(token) => next = Some(token),
+                None => return Ok(objects.into_iter().collect()),
+            }
+        }
+    }
+}
+
+/// The range that an answer has, and the length of the object.
+fn content_range(reply: &Reply) -> Option<(Range<u64>, u64)> {
+    if reply.status != StatusCode::PARTIAL_CONTENT {
+        return None;
+    }
+    let (range, size) = reply
+        .header("content-range")?
+        .strip_prefix("bytes ")?
+        .split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let end = last.parse::<u64>().ok()?.checked_add(1)?;
+    Some((first.parse().ok()?..end, size.parse().ok()?))
+}
+
+/// A call with a body, whose checksum the store compares.
+fn with_body(mut call: Call, body: Bytes) -> (Call, String) {
+    let checksum = BASE64.encode(&Sha256::digest(&body));
+    call.body = body;
+    (call.with(CHECKSUM, checksum.clone()), checksum)
+}
+
+impl<'a> Upload<'a> {
+    fn begin(session: &'a BucketSession<'a>, name: &'a str) -> Result<Self, StoreError> {
+        let call = session.call(Method::POST, name, &[("uploads", "")])?;
+        let call = call.with("x-amz-checksum-algorithm", "SHA256");
+        let reply = session.send(call, name, "writing")?;
+        let id = reply.text().ok().and_then(|text| element(text, "UploadId"));
+        let id = id.ok_or_else(|| session.failed(&Failure::unreadable(), name, "writing"))?;
+        Ok(Self {
+            session,
+            name,
+            id,
+            sending: VecDeque::new(),
+            parts: Vec::new(),
+            number: 0,
         })
+    }
+
+    /// Sends the file, in parts of this length. An empty file is one part.
+    fn put(&mut self, file: &mut File, part: u64) -> Result<(u64, [u8; 32]), StoreError> {
+        let (mut hasher, mut total) = (Sha256::new(), 0);
+        let name = self.name;
+        let unreadable = |error: io::Error| {
+            let text = format!("{name} cannot be read: {error}");
+            StoreError::new(StoreErrorKind::Local, text)
+        };
+        loop {
+            let mut chunk = Vec::new();
+            // Reading a part from the disk is short beside sending it.
+            let mut input = file.take(part);
+            let read = input.read_to_end(&mut chunk).map_err(unreadable)?;
+            if read == 0 && self.number > 0 {
+                break;
+            }
+            hasher.update(&chunk);
+            total += read as u64;
+            if self.sending.len() == PARTS_AT_ONCE {
+                self.wait_for_part()?;
+            }
+            self.number += 1;
+            let number = self.number.to_string();
+            let parameters = [("partNumber", number.as_str()), ("uploadId", &self.id)];
+            let call = self.session.call(Method::PUT, name, &parameters)?;
+            let (call, checksum) = with_body(call, chunk.into());
+            self.sending.push_back((checksum, self.session.begin(call)));
+        }
+        while !self.sending.is_empty() {
+            self.wait_for_part()?;
+        }
+        Ok((total, hasher.finalize().into()))
+    }
+
+    /// Waits for the first part that is being sent.
+    fn wait_for_part(&mut self) -> Result<(), StoreError> {
+        let number = self.number + 1 - u32::try_from(self.sending.len()).unwrap_or_default();
+        let Some((checksum, answer)) = self.sending.pop_front() else {
+            return Ok(());
+        };
+        let reply = self.session.wait(&answer, self.name, "writing")?;
+        // A store that compares no checksums knows none of them.
+        let checksum = match reply.header(CHECKSUM) {
+            Some(_) => format!("<ChecksumSHA256>{checksum}</ChecksumSHA256>"),
+            None => String::new(),
+        };
+        let tag = escape(reply.header("etag").unwrap_or_default());
+        self.parts.push(format!(
+            "<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag>{checksum}</Part>"
+        ));
+        Ok(())
+    }
+
+    fn complete(&self) -> Result<(), StoreError> {
+        let mut call = self.call(Method::POST)?;
+        let parts = self.parts.concat();
+        call.body = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>").into();
+        let reply = self.session.send(call, self.name, "writing")?;
+        match reply.text().ok().and_then(|text| element(text, "ETag")) {
+            Some(_) => Ok(()),
+            None => Err(self
+                .session
+                .failed(&Failure::unreadable(), self.name, "writing")),
+        }
+    }
+
+    fn abort(&self) {
+        // The error that led here matters. A store drops such uploads some day.
+        let _ = self
+            .call(Method::DELETE)
+            .and_then(|call| self.session.send(call, self.name, "writing"));
+    }
+
+    fn call(&self, method: Method) -> Result<Call, StoreError> {
+        let parameters = [("uploadId", self.id.as_str())];
+        self.session.call(method, self.name, &parameters)
     }
 }
 
 impl BucketSession<'_> {
-    fn put(&self, name: &str, bytes: Bytes, mode: PutMode) -> Result<Option<String>, StoreError> {
-        let path = self.bucket.path(name)?;
-        self.request(name, "writing", move |bucket| async move {
-            let options = PutOptions {
-                mode,
-                ..PutOptions::default()
-            };
-            let payload = PutPayload::from(bytes);
-            let put = bucket.put_opts(&path, payload, options).await?;
-            Ok(put.e_tag)
-        })
+    fn call(
+        &self,
+        method: Method,
+        name: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Call, StoreError> {
+        let key = self.bucket.location.key(name);
+        let url = address(&self.bucket.url, &key, parameters);
+        Ok(Call::new(method, url.ok_or_else(|| self.bad_name(name))?))
     }
 
-    /// Waits for requests on the thread of the store.
-    fn request<T, F>(
+    fn bad_name(&self, name: &str) -> StoreError {
+        let location = &self.bucket.location;
+        let text = format!("{name} cannot be the name of an object in {location}");
+        StoreError::new(StoreErrorKind::Refused, sanitize(&text))
+    }
+
+    fn put(
         &self,
         name: &str,
-        doing: &str,
-        work: impl FnOnce(Arc<AmazonS3>) -> F,
-    ) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: Future<Output = object_store::Result<T>> + Send + 'static,
-    {
+        bytes: Bytes,
+        (header, value): (&'static str, &str),
+    ) -> Result<Option<String>, StoreError> {
+        let call = self.call(Method::PUT, name, &[])?.with(header, value);
+        let reply = self.send(with_body(call, bytes).0, name, "writing")?;
+        Ok(reply.header("etag").map(str::to_owned))
+    }
+
+    /// Sends a request and waits for its answer.
+    fn send(&self, call: Call, name: &str, doing: &str) -> Result<Reply, StoreError> {
+        self.wait(&self.begin(call), name, doing)
+    }
+
+    /// Sends a request on the thread of the store.
+    fn begin(&self, call: Call) -> Receiver<Result<Reply, Failure>> {
         let (send, receive) = sync_channel(1);
-        let work = work(Arc::clone(&self.bucket.service));
-        let conversation = self.conversation.clone();
+        let (sender, conversation) = (Arc::clone(&self.bucket.sender), self.conversation.clone());
         if let Some(runtime) = &self.bucket.runtime {
             runtime.spawn(async move {
-                // The other end waits.
-                let _ = send.send(conversation.within(work).await);
+                // The other end waits, or another part has failed.
+                let _ = send.send(sender.send(&conversation, &call).await);
             });
         }
-        match receive.recv() {
-            Ok(Ok(done)) => done.map_err(|error| self.failed(&error, name, doing)),
-            Ok(Err(ended)) => {
-                let failure = self.bucket.running.take_failure();
-                let cause = failure.map_or_else(|| ended.to_string(), |failure| failure.text);
-                Err(self.error(StoreErrorKind::Unreachable, name, doing, &cause))
-            }
-            // The library panicked over an answer.
-            Err(_) => Err(StoreError::damaged(
-                name,
-                &self.bucket.location,
-                "the store's answer cannot be understood",
-            )),
-        }
+        receive
     }
 
-    fn failed(&self, error: &object_store::Error, name: &str, doing: &str) -> StoreError {
-        use object_store::Error;
-        let failure = self.bucket.running.take_failure();
-        let status = failure.as_ref().and_then(|failure| failure.status);
-        let code = failure.as_ref().and_then(|failure| failure.code.as_deref());
-        let kind = match error {
-            Error::NotFound { .. } if code == Some("NoSuchBucket") => StoreErrorKind::Refused,
-            Error::NotFound { .. } => StoreErrorKind::Missing,
-            Error::AlreadyExists { .. } | Error::Precondition { .. } => StoreErrorKind::Conflict,
-            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                StoreErrorKind::Refused
-            }
-            error if failure.is_none() && is_unreadable(error) => StoreErrorKind::Damaged,
-            _ => match status {
-                Some(408 | 409 | 425 | 429 | 500..) => StoreErrorKind::Unreachable,
-                Some(200..300) => StoreErrorKind::Damaged,
-                Some(_) => StoreErrorKind::Refused,
-                None if transport_of(error).is_some() => StoreErrorKind::Unreachable,
-                None => StoreErrorKind::Damaged,
-            },
-        };
-        let cause = match failure {
-            Some(failure) if kind != StoreErrorKind::Damaged => failure.text,
-            _ => one_line(error),
-        };
-        self.error(kind, name, doing, &cause)
+    fn wait(
+        &self,
+        answer: &Receiver<Result<Reply, Failure>>,
+        name: &str,
+        doing: &str,
+    ) -> Result<Reply, StoreError> {
+        // Without an answer, the HTTP library panicked.
+        let reply = answer.recv().unwrap_or_else(|_| Err(Failure::unreadable()));
+        reply.map_err(|failure| self.failed(&failure, name, doing))
     }
 
-    fn error(&self, kind: StoreErrorKind, name: &str, doing: &str, cause: &str) -> StoreError {
-        let message = format!("{doing} {name} in {} failed: {cause}", self.bucket.location);
-        StoreError::new(kind, sanitize(&message))
-    }
-}
-
-impl Drop for BucketSession<'_> {
-    fn drop(&mut self) {
-        self.bucket.running.set(None);
+    fn failed(&self, failure: &Failure, name: &str, doing: &str) -> StoreError {
+        let (location, cause) = (&self.bucket.location, failure.text());
+        let message = format!("{doing} {name} in {location} failed: {cause}");
+        StoreError::new(failure.kind(), sanitize(&message))
     }
 }
 
@@ -455,29 +474,4 @@ impl fmt::Debug for Bucket {
             .field("location", &self.location)
             .finish_non_exhaustive()
     }
-}
-
-/// Whether the answer came, and makes no sense.
-fn is_unreadable(error: &object_store::Error) -> bool {
-    transport_of(error) == Some(HttpErrorKind::Decode)
-}
-
-fn transport_of(error: &object_store::Error) -> Option<HttpErrorKind> {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<HttpError>() {
-            return Some(error.kind());
-        }
-        cause = error.source();
-    }
-    None
-}
-
-/// The innermost cause, as one harmless and short line.
-fn one_line(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    sanitize(&cause.to_string()).chars().take(300).collect()
 }

@@ -23,19 +23,21 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+mod answers;
 mod bucket;
 mod budgets;
 mod credentials;
 mod error;
 mod folder;
-mod http_client;
 #[cfg(test)]
 mod kills;
 mod listing;
 mod location;
 mod manifest;
 mod objects;
+mod requests;
 mod restore;
+mod signature;
 mod store;
 mod stored_input;
 mod transfer;

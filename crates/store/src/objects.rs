@@ -15,7 +15,7 @@ pub(crate) const PART: u64 = 8 << 20;
 
 /// The objects of a store.
 pub(crate) trait Objects: Debug + Send + Sync {
-    /// Begins a conversation, after the end of the running one. A folder needs no budget.
+    /// Begins a conversation. A folder needs no budget.
     fn converse(&self, budget: Budget) -> Box<dyn Session + '_>;
 }
 

@@ -153,6 +153,37 @@ fn a_manifest_has_a_limit() {
     );
 }
 
+fn answer_of(body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
+}
+
+#[test]
+fn a_page_of_a_list_has_a_limit() {
+    let server = FakeS3::start();
+    for (length, is_good) in [(8 << 20, true), ((8 << 20) + 1, false)] {
+        let blanks = " ".repeat(length - "<ListBucketResult></ListBucketResult>".len());
+        let body = format!("<ListBucketResult>{blanks}</ListBucketResult>");
+        server.answer(move |_| Some(answer_of(&body)));
+        assert_eq!(store(&server).list(1).is_ok(), is_good, "{length}");
+    }
+}
+
+/// S3 sends its status before the parts are joined.
+#[test]
+fn a_failure_may_have_a_good_status() {
+    let server = FakeS3::start();
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("large"), bytes((8 << 20) + 1, 1)).expect("written");
+    let mut failures = 0;
+    server.answer(move |seen| {
+        failures += usize::from(seen.method == "POST" && seen.target.contains("uploadId"));
+        let is_it = seen.method == "POST" && seen.target.contains("uploadId") && failures == 1;
+        is_it.then(|| answer_of("<Error><Code>InternalError</Code></Error>"))
+    });
+    put(&store(&server), dir.path(), &["large"], &[]).expect("repeated");
+}
+
 #[test]
 fn a_redirect_is_not_followed() {
     let other = TcpListener::bind("127.0.0.1:0").expect("a port");
