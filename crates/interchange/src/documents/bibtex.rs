@@ -4,8 +4,7 @@
 
 use std::collections::HashMap;
 
-use biblatex::{Field, RawBibliography, RawChunk};
-
+use super::bibtex_entries::{Chunk, entries};
 use super::collector::{Collector, Lines, in_path};
 use crate::model::ReadError;
 
@@ -67,12 +66,12 @@ fn entry_starts(bytes: &[u8]) -> Vec<usize> {
 
 /// The length of the part that can be parsed, if there is one: text after an entry may hold an `@`.
 fn is_readable(text: &str) -> Option<usize> {
-    let Err(error) = RawBibliography::parse(text) else {
+    let Err(mistake) = entries(text) else {
         return Some(text.len());
     };
-    let end = text.get(..error.span.start)?.rfind('@')?;
+    let end = text.get(..mistake)?.rfind('@')?;
     let part = text.get(..end).filter(|part| !part.is_empty())?;
-    RawBibliography::parse(part).is_ok().then_some(end)
+    entries(part).is_ok().then_some(end)
 }
 
 struct Reader<'c, 'a, 's> {
@@ -84,39 +83,38 @@ struct Reader<'c, 'a, 's> {
 
 impl Reader<'_, '_, '_> {
     fn entry(&mut self, text: &str, first_line: u64) -> Result<(), ReadError> {
-        let Ok(parsed) = RawBibliography::parse(text) else {
-            return Ok(());
-        };
-        for pair in &parsed.abbreviations {
-            let value = self.value(&pair.value.v);
+        let entries = entries(text).unwrap_or_default();
+        let (strings, entries): (Vec<_>, Vec<_>) = entries.iter().partition(|it| it.is_string);
+        for field in strings.iter().flat_map(|it| &it.fields) {
+            let value = self.value(&field.value);
             self.strings_size += value.len();
             if self.strings_size <= MAX_VALUE * MAX_INSIDE {
-                self.strings.insert(pair.key.v.to_ascii_lowercase(), value);
+                self.strings.insert(field.name.to_ascii_lowercase(), value);
             }
         }
         let mut lines = Lines::new(text.as_bytes(), first_line);
-        for entry in &parsed.entries {
+        for entry in entries {
             let mut archive = None;
-            for pair in &entry.v.fields {
-                if ["archiveprefix", "eprinttype"].contains(&&*pair.key.v.to_ascii_lowercase()) {
-                    archive = Some(self.value(&pair.value.v));
+            for field in &entry.fields {
+                if ["archiveprefix", "eprinttype"].contains(&&*field.name.to_ascii_lowercase()) {
+                    archive = Some(self.value(&field.value));
                 }
             }
-            for pair in &entry.v.fields {
-                let line = lines.at(pair.value.span.start);
-                let value = self.value(&pair.value.v);
-                self.field(pair.key.v, &value, archive.as_deref(), line)?;
+            for field in &entry.fields {
+                let line = lines.at(field.start);
+                let value = self.value(&field.value);
+                self.field(field.name, &value, archive.as_deref(), line)?;
             }
         }
         Ok(())
     }
 
-    fn value(&self, field: &Field<'_>) -> String {
+    fn value(&self, chunks: &[Chunk<'_>]) -> String {
         let mut value = String::new();
-        for chunk in field {
-            let text = match chunk.v {
-                RawChunk::Normal(text) => text,
-                RawChunk::Abbreviation(name) => {
+        for chunk in chunks {
+            let text = match chunk {
+                Chunk::Text(text) => text,
+                Chunk::Abbreviation(name) => {
                     let known = self.strings.get(&name.to_ascii_lowercase());
                     known.map(String::as_str).unwrap_or_default()
                 }

@@ -7,6 +7,7 @@
 
 mod bare;
 mod bibtex;
+mod bibtex_entries;
 mod collector;
 mod html;
 mod json;
