@@ -6,6 +6,18 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::too_many_lines))]
 
+use psl::{Info, List, Psl};
+
+/// The list for one type of iterator, which keeps its code small.
+struct DynList;
+
+impl Psl for DynList {
+    fn find<'a, T: Iterator<Item = &'a [u8]>>(&self, mut labels: T) -> Info {
+        let labels: &mut dyn Iterator<Item = &'a [u8]> = &mut labels;
+        List.find(labels)
+    }
+}
+
 /// The registrable domain of `host`: the name that its owner registered, such as `example.co.uk` for
 /// `data.example.co.uk`.
 ///
@@ -13,6 +25,10 @@
 /// without a registrable domain, such as an address or a public suffix, is returned unchanged. `host`
 /// must be in lower case, without a trailing dot.
 pub fn registrable_domain(host: &str) -> &str {
-    let address = host.parse::<std::net::Ipv4Addr>().is_ok();
-    psl::domain_str(host).filter(|_| !address).unwrap_or(host)
+    if host.parse::<std::net::Ipv4Addr>().is_ok() {
+        return host;
+    }
+    let domain = DynList.domain(host.as_bytes());
+    let domain = domain.and_then(|domain| str::from_utf8(domain.trim().as_bytes()).ok());
+    domain.unwrap_or(host)
 }
