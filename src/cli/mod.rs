@@ -17,7 +17,6 @@ mod doctor;
 mod execute;
 mod explain;
 mod export;
-mod find;
 mod fmt;
 mod get;
 mod hook;
@@ -86,7 +85,6 @@ enum Command {
     List(list::Args),
     Accept(accept::Args),
     Get(get::Args),
-    Find(find::Args),
     Import(import::Args),
     Export(export::Args),
     Sync(sync::Args),
@@ -169,7 +167,6 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Push(push::Args {}) => push::run(&context()?),
         Command::Get(args) => get::run(args, &with_ledger()?),
-        Command::Find(args) => find::run(args, &with_ledger()?),
         Command::Accept(args) => accept::run(args, &mut with_ledger()?),
         Command::Status(args) => status::run(args, &with_ledger()?),
         Command::Log(args) => log::run(args, &with_ledger()?),
@@ -214,7 +211,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Promises",
         &[
-            "add", "rm", "mv", "list", "accept", "get", "find", "import", "export",
+            "add", "rm", "mv", "list", "accept", "get", "import", "export",
         ],
     ),
     ("Lists", &["sync"]),

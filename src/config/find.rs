@@ -1,4 +1,4 @@
-//! `[find.NAME]` of urldb.toml: places that may have promised bytes, which `urldb get` and `urldb find` ask.
+//! `[find.NAME]` of urldb.toml: places that may have promised bytes, which `urldb get` asks.
 
 use std::collections::BTreeMap;
 

@@ -80,7 +80,7 @@ pub struct Config {
     pub owners: Owners,
     /// `[source.NAME]`.
     pub sources: BTreeMap<String, ListSource>,
-    /// `[find.NAME]`: the places that `urldb get` and `urldb find` ask, by name.
+    /// `[find.NAME]`: the places that `urldb get` asks, by name.
     pub find: BTreeMap<String, FindPlace>,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,

@@ -123,19 +123,19 @@ impl Content {
     pub fn is_read_from(&self, mut input: impl Read) -> io::Result<bool> {
         let mut hasher = Hasher::new(self);
         io::copy(&mut input, &mut hasher)?;
-        Ok(hasher.is_content(self))
+        Ok(hasher.matches(self))
     }
 }
 
 /// Computes the length and the digests of bytes that are written into it.
-pub struct Hasher {
+struct Hasher {
     hashers: Vec<DigestHasher>,
     length: u64,
 }
 
 impl Hasher {
     /// A hasher with the algorithms of a content.
-    pub fn new(content: &Content) -> Self {
+    fn new(content: &Content) -> Self {
         let algorithms = content.digests.iter().map(Digest::algorithm);
         Self {
             hashers: algorithms.map(DigestHasher::new).collect(),
@@ -144,7 +144,7 @@ impl Hasher {
     }
 
     /// Whether what was written is exactly the content.
-    pub fn is_content(self, content: &Content) -> bool {
+    fn matches(self, content: &Content) -> bool {
         let digests = self.hashers.into_iter().filter_map(DigestHasher::finish);
         digests.eq(content.digests.iter().cloned())
             && content.length.is_none_or(|length| length == self.length)

@@ -3,5 +3,5 @@
 mod content;
 mod database;
 
-pub use content::{Content, Hasher};
+pub use content::Content;
 pub use database::{Copies, RecordCopy, find_copies};

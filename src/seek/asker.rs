@@ -1,11 +1,12 @@
 //! Asks sources for sought bytes, and verifies what comes.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use urldb_fetch::{FetchOptions, Fetcher};
@@ -15,7 +16,7 @@ use urldb_verdict::{
     coding_of, undecided,
 };
 
-use super::source::{INTERVAL, Source, SourceKind, options};
+use super::source::{Source, options};
 use crate::config::Config;
 use crate::copies::Content;
 use crate::run;
@@ -23,6 +24,9 @@ use crate::stop::Stop;
 
 /// Most requests for one body that breaks off.
 const MOST_REQUESTS: usize = 8;
+
+/// The longest sleep before the next look at whether the program should stop.
+const TICK: Duration = Duration::from_millis(100);
 
 /// The status of an answer with the rest of a body.
 const STATUS_PARTIAL: u16 = 206;
@@ -33,8 +37,9 @@ pub struct Asker<'a> {
     verdict: &'a VerdictOptions,
     stop: &'a Stop,
     read: Arc<AtomicU64>,
-    /// The time limit of a body, however many requests it takes.
-    timeout: Duration,
+    options: FetchOptions,
+    /// The end of the last request to each host.
+    asked: RefCell<HashMap<String, Instant>>,
 }
 
 /// The answer of a source.
@@ -99,68 +104,14 @@ impl<'a> Asker<'a> {
             verdict: &config.check.verdict,
             stop,
             read,
-            timeout: options.default_host.timeout,
+            options,
+            asked: RefCell::default(),
         })
     }
 
     /// Counts the bytes that have come, until somebody sets it to 0.
     pub fn read(&self) -> &Arc<AtomicU64> {
         &self.read
-    }
-
-    /// Asks each source for its content: promised URLs at once, then places one request after another. A place that refuses
-    /// a request or does not answer is not asked again. `take` gets the number of the source and its answer.
-    pub fn ask_all(&self, sources: &[(&Source, &Content)], mut take: impl FnMut(usize, Answer)) {
-        let mut places: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
-        let mut promised = vec![];
-        for (number, (source, _)) in sources.iter().enumerate() {
-            match &source.kind {
-                SourceKind::Place(name) => places.entry(name).or_default().push_back(number),
-                _ => promised.push(number),
-            }
-        }
-        self.ask_each(sources, &promised, &mut take);
-        while !places.is_empty() && !self.stop.is_set() {
-            let round: Vec<usize> = places
-                .values_mut()
-                .filter_map(VecDeque::pop_front)
-                .collect();
-            places.retain(|_, rest| !rest.is_empty());
-            self.ask_each(sources, &round, &mut |number, answer| {
-                if let (SourceKind::Place(name), Some(why)) =
-                    (&sources[number].0.kind, answer.end())
-                {
-                    let rest = places.remove(name.as_str()).unwrap_or_default();
-                    for other in rest {
-                        take(other, Answer::NotAsked(why.to_owned()));
-                    }
-                }
-                take(number, answer);
-            });
-            if !places.is_empty() {
-                std::thread::sleep(INTERVAL);
-            }
-        }
-    }
-
-    fn ask_each(
-        &self,
-        sources: &[(&Source, &Content)],
-        numbers: &[usize],
-        take: &mut impl FnMut(usize, Answer),
-    ) {
-        let jobs = numbers.iter().map(|number| {
-            let (source, content) = sources[*number];
-            source.job(content, vec![], *number, false)
-        });
-        self.fetch(jobs, |judged| {
-            let JudgedJob {
-                job, observations, ..
-            } = judged;
-            if let Some(seen) = observations.last() {
-                take(job.line, self.answer(&job, seen));
-            }
-        });
     }
 
     /// Writes the content from a source into an empty file, and goes on by ranges (RFC 9110, 14) where the body breaks off.
@@ -193,6 +144,8 @@ impl<'a> Asker<'a> {
         };
         let mut answer = Answer::Other("was not asked".to_owned());
         let mut elapsed = Duration::ZERO;
+        // The time limit of a body, however many requests it takes.
+        let timeout = self.options.default_host.timeout;
         for _ in 0..MOST_REQUESTS {
             let job = source.job(content, begun.headers(), 0, true);
             let Some((job, mut seen)) = self.fetch_one(job) else {
@@ -218,14 +171,25 @@ impl<'a> Asker<'a> {
                 return verified(content, file, is_gzip, answer);
             }
             // The next request would get no further, or has no time.
-            if end == BodyEnd::Cut || begun.length == was || elapsed >= self.timeout {
+            if end == BodyEnd::Cut || begun.length == was || elapsed >= timeout {
                 break;
             }
         }
         Ok(answer)
     }
 
+    /// Fetches a job once, after the interval of its host.
     fn fetch_one(&self, job: Job) -> Option<(Job, Observation)> {
+        let host = job.url.host().to_owned();
+        let known = self.options.hosts.get(&host);
+        let interval = known.unwrap_or(&self.options.default_host).host_interval;
+        let due = self.asked.borrow().get(&host).map(|last| *last + interval);
+        while !self.stop.is_set()
+            && let Some(rest) = due.and_then(|due| due.checked_duration_since(Instant::now()))
+            && !rest.is_zero()
+        {
+            std::thread::sleep(rest.min(TICK));
+        }
         let mut found = None;
         self.fetch(std::iter::once(job), |judged| {
             let JudgedJob {
@@ -235,6 +199,7 @@ impl<'a> Asker<'a> {
             } = judged;
             found = observations.pop().map(|seen| (job, seen));
         });
+        self.asked.borrow_mut().insert(host, Instant::now());
         found
     }
 

@@ -1,5 +1,5 @@
 //! Asks for promised bytes wherever they may still be: under their URLs, and in places that urldb.toml names. Only
-//! `urldb get` and `urldb find` do that.
+//! `urldb get` does that.
 
 mod asker;
 mod source;

@@ -13,7 +13,7 @@ use crate::config::{Config, FindPlace};
 use crate::copies::{Content, Copies, RecordCopy};
 
 /// The shortest time between two requests to a place, and the longest wait for a host that refuses requests.
-pub(super) const INTERVAL: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The relation of a source to the sought bytes.

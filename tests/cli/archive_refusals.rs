@@ -70,7 +70,7 @@ fn folder(path: &Path) -> String {
 fn reads(sandbox: &Sandbox, said: &[&str]) {
     for (code, command, out) in [
         (0, "get http://example.test/a", "first"),
-        (0, "find http://example.test/a", "verified  archive"),
+        (0, "get -n http://example.test/a", "verified  archive"),
         (0, "archive get http://example.test/a", "first"),
         (0, "archive list", "2 captures"),
         (1, "archive diff http://example.test/a", "other"),
@@ -170,7 +170,7 @@ fn an_archive_of_which_no_place_can_be_asked_is_not_said_to_lack_bytes() {
     let ran = sandbox.exits(1, &["get", URL]);
     assert_lacks(&ran.err, "the archive do not have");
     ran.complains_in_words(&["AWS_ACCESS_KEY_ID", "and the archive cannot be read"]);
-    let ran = sandbox.exits(1, &["find", URL]);
+    let ran = sandbox.exits(1, &["get", "-n", URL]);
     ran.says(&["no        archive", "AWS_ACCESS_KEY_ID"]);
     sandbox
         .exits(2, &["archive", "get", URL])

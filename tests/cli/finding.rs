@@ -1,4 +1,4 @@
-//! `get` and `find`: promised bytes from wherever they still are.
+//! `get`: promised bytes from wherever they still are.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,11 +46,14 @@ fn the_next_copy_is_asked_where_one_is_gone_or_lies() {
     ]);
     assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
     let digest = format!("sha256:{}", sha256(BODY));
-    let ran = sandbox.exits(0, &format!("find {digest}"));
+    let ran = sandbox.exits(0, &format!("get -n {digest}"));
     ran.says(&[
         "verified  copy  http://c.test/c.test.csv",
         "no        copy  http://a.test/a.test.csv: answers 404 Not Found",
     ]);
+    sandbox
+        .exits(2, &format!("get {digest} http://a.test/a.test.csv"))
+        .complains("several contents make no file");
     // Without a file, the bytes go to standard output.
     let ran = sandbox.ok(&format!("get {digest}"));
     assert_eq!(ran.out, BODY);
@@ -66,7 +69,7 @@ fn nothing_is_written_that_is_not_verified() {
         .complains("do not have these bytes");
     let text = fs::read_to_string(sandbox.path("out.csv")).unwrap();
     assert_eq!(text, "as before\n");
-    let ran = sandbox.exits(1, "find http://a.test/a.test.csv --format jsonl");
+    let ran = sandbox.exits(1, "get -n http://a.test/a.test.csv --format jsonl");
     let lines = ran.json_lines();
     assert_eq!(lines.len(), 3);
     assert!(
@@ -167,7 +170,7 @@ fn the_archive_and_the_places_are_asked_after_the_copies() {
     let sandbox = sandbox(&server, places);
     let ran = sandbox.ok("get http://a.test/a.test.csv -o out.csv");
     ran.says("from http://place.test/");
-    let ran = sandbox.exits(0, "find http://a.test/a.test.csv");
+    let ran = sandbox.exits(0, "get -n http://a.test/a.test.csv");
     ran.says(&["verified  a-place", "no        other", "429"]);
     // Neither `check` nor `run` asks a place.
     let before = server.requests().len();
@@ -191,14 +194,14 @@ fn the_archive_has_what_all_servers_have_lost() {
     let ran = sandbox.ok("get http://b.test/b.test.csv -o out.csv");
     ran.says("from the archive: ");
     assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
-    sandbox.ok("find --broken").says("verified  archive");
+    sandbox.ok("get -n --broken").says("verified  archive");
     // The bytes are archived under a URL that no record has any more.
     fs::remove_file(sandbox.path("urldb/a.test.yaml")).unwrap();
     sandbox
         .ok("get http://c.test/c.test.csv -o moved.csv")
         .says("from the archive: ");
     assert_eq!(fs::read_to_string(sandbox.path("moved.csv")).unwrap(), BODY);
-    sandbox.ok("find --broken").says("verified  archive");
+    sandbox.ok("get -n --broken").says("verified  archive");
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn a_coding_that_nobody_asked_for_is_undone() {
         .says("from http://a.test/a.test.csv");
     assert_eq!(fs::read_to_string(sandbox.path("out.csv")).unwrap(), BODY);
     sandbox
-        .ok("find http://a.test/a.test.csv")
+        .ok("get -n http://a.test/a.test.csv")
         .says("verified  url");
 }
 
@@ -295,8 +298,8 @@ fn headers_of_a_place_stay_in_it() {
         sandbox.write("urldb/b.test.yaml", format!("---\n{record}"));
         let url = format!("http://a.test{path}");
         let commands = if path == "/plain.csv" { 0..2 } else { 0..1 };
-        for command in &["get", "find"][commands] {
-            let ran = sandbox.urldb_with_env(&[*command, &url], &env);
+        for arguments in &[&["get", &url][..], &["get", "-n", &url]][commands] {
+            let ran = sandbox.urldb_with_env(*arguments, &env);
             assert_eq!(ran.code, 1, "{path}: {ran:?}");
         }
     }
@@ -334,7 +337,7 @@ fn a_place_whose_token_is_not_set_is_named() {
     let server = server(|_, _| None);
     let place = "[find.own]\nurl = \"http://place.test/{sha256}\"\nheaders-env = { X-Key = \"URLDB_ABSENT\" }\n";
     let sandbox = sandbox(&server, place);
-    for command in ["get", "find"] {
+    for command in ["get", "get -n"] {
         let ran = sandbox.exits(2, &format!("{command} http://a.test/a.test.csv"));
         ran.complains_in_words(&["[find.own]: the header \"X-Key\" should be in the environment variable URLDB_ABSENT, which is not set"]);
     }

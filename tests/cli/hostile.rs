@@ -77,7 +77,7 @@ const EVIL: (&str, &str) = ("EVIL", "##[set-env name=A]b\u{202e}\u{1b}]0;x");
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&str, &str>); 44] = [
+const COMMANDS: [(&str, Result<&str, &str>); 43] = [
     ("init", Err("prints names of its own files")),
     ("add", Ok("add http://example.test/EVIL")),
     ("rm", Ok("rm http://example.test/EVIL")),
@@ -97,7 +97,6 @@ const COMMANDS: [(&str, Result<&str, &str>); 44] = [
     ("push", Err("prints a commit and the user's branch")),
     ("accept", Ok("accept --force --all --yes")),
     ("get", Ok("get http://example.test/EVIL -o EVIL")),
-    ("find", Ok("find --broken")),
     (
         "ack",
         Ok("ack http://example.test/EVIL --until 2999-01-01 --because EVIL"),

@@ -72,8 +72,12 @@ impl OpenGroup<'_> {
                 count(copied, "URL"),
                 if copied == 1 { "promises" } else { "promise" }
             );
-            return (copied > 0)
-                .then(|| Fact::new("copies", Text::from(text).code("urldb find --broken")));
+            return (copied > 0).then(|| {
+                Fact::new(
+                    "copies",
+                    Text::from(text).code("urldb get --dry-run --broken"),
+                )
+            });
         }
         let copies = of(self.group.urls().next()?)?;
         Some(Fact::new("copies", copies_text(copies)))
