@@ -597,7 +597,9 @@ fn what_can_be_promised_stands_at_the_end_of_the_chain_and_is_whole() {
         end
     };
     let moved = || redirect(302, "/b");
-    for seen in [good(), after(moved(), good())] {
+    // The coding of the redirect's own page does not matter.
+    let coded = hop(302, &[("location", "/b"), ("content-encoding", "x-y")]);
+    for seen in [good(), after(moved(), good()), after(coded, good())] {
         assert_eq!(promisable(&seen, &[]).unwrap().sha256, RIGHT);
     }
     let gone = Observation {
@@ -636,5 +638,50 @@ fn what_can_be_promised_stands_at_the_end_of_the_chain_and_is_whole() {
             expected,
             "{seen:?}"
         );
+    }
+}
+
+/// A record promises the first redirect of several.
+#[test]
+fn the_redirect_that_can_be_promised_is_that_of_the_url_itself() {
+    let through = |hops: Vec<Hop>| {
+        let hops = hops.into_iter().chain(good().hops).collect();
+        promisable_redirect(&Observation { hops, ..good() }, &[])
+    };
+    assert_eq!(through(vec![]).unwrap(), None);
+    let found = through(vec![redirect(301, "/b"), redirect(302, "/c")]).unwrap();
+    let found = found.map(|it| (it.status, it.target));
+    assert_eq!(found, Some((301, "http://example.org/b".to_owned())));
+    assert!(through(vec![redirect(301, "http://user:word@example.org/b")]).is_err());
+}
+
+/// The fetcher follows no redirect that keeps the promise alone.
+#[test]
+fn a_redirect_keeps_a_promise_alone_if_nothing_is_promised_of_its_target() {
+    let alone = Promise {
+        redirects_to: Some("http://example.org/b".to_owned()),
+        status: Some(302),
+        ..Promise::default()
+    };
+    let first = redirect(302, "/b");
+    assert!(alone.is_kept_by_redirect(&first));
+    assert!(!Promise::default().is_kept_by_redirect(&first));
+    assert!(!alone.is_kept_by_redirect(&redirect(301, "/b")));
+    assert!(!alone.is_kept_by_redirect(&redirect(302, "/c")));
+    for promise in [
+        Promise {
+            redirect_status: Some(301),
+            ..alone.clone()
+        },
+        Promise {
+            sha256: Some(RIGHT),
+            ..alone.clone()
+        },
+        Promise {
+            content_type: Some("text/csv".to_owned()),
+            ..alone.clone()
+        },
+    ] {
+        assert!(!promise.is_kept_by_redirect(&first), "{promise:?}");
     }
 }

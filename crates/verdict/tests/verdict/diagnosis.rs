@@ -130,6 +130,9 @@ fn one_content_under_many_urls_is_no_edit() {
     probes.add(&sibling);
     let home = || vec![url("/index.html", &[&error])];
     assert_eq!(shown(home(), &probes, None), "; length -");
+    // Nothing at all is no content.
+    let empty = || body(0, WRONG, BodyEnd::Complete);
+    assert_eq!(shown(all(&empty), &none, None), "; length -");
 }
 
 #[test]
@@ -194,6 +197,13 @@ fn files_of_one_hour_after_the_last_run_were_replaced() {
     }
     let apart = [one[0], one[1], "Fri, 20 Nov 2026 15:03:00 GMT"];
     assert_eq!(shown(jobs(apart), &none, last_run), "; length -");
+    // Each file has content of its own, and they are most of what fails.
+    let same = PATHS[..3].iter().zip(one);
+    let same = same.map(|(path, date)| url(path, &[&dated(u8::from(*path == PATHS[2]), date)]));
+    assert_eq!(shown(same.collect(), &none, last_run), "; length -");
+    let gone = ["/1", "/2", "/3", "/4"].map(|path| url(path, &[&|| status(404)]));
+    let few = jobs(one).into_iter().chain(gone);
+    assert_eq!(shown(few.collect(), &none, last_run), "; length -, - -");
 }
 
 #[test]

@@ -26,7 +26,7 @@ use urldb_verdict::{
     Beginning, Body, BodyEnd, BodyUse, Classification, Damage, Decision, Decoded, Failure,
     FailureKind, Hop, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request, Sent,
     Transition, UrlStatus, Verdict, VerdictOptions, Warning, decide, decide_promise,
-    observed_bytes, promisable, undecided,
+    observed_bytes, promisable, promisable_redirect, undecided,
 };
 
 const RIGHT: [u8; 32] = [1; 32];
