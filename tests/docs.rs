@@ -327,27 +327,177 @@ fn every_file_of_the_architecture_exists() {
     assert!(files > 50, "only {files} files were found in the tables");
 }
 
-/// The page has names of tests between `*(` and `)*`.
-#[test]
-fn every_test_that_the_verdicts_name_exists() {
-    let sources = ["crates", "src", "tests"].map(|folder| files_below(&root().join(folder)));
-    let sources: String = sources
-        .concat()
+/// All source files as one text.
+fn sources() -> String {
+    let folders = ["crates", "plugins", "src", "tests"];
+    let files = folders.map(|folder| files_below(&root().join(folder)));
+    let files = files.concat();
+    let sources = files
         .iter()
-        .filter(|file| file.extension() == Some("rs".as_ref()))
+        .filter(|file| file.extension() == Some("rs".as_ref()));
+    sources
         .map(|file| fs::read_to_string(file).unwrap())
-        .collect();
-    let page = read("docs/verdicts.md");
+        .collect()
+}
+
+/// The pages have names of tests between `*(` and `)*`.
+#[test]
+fn every_test_that_a_page_names_exists() {
+    let sources = sources();
     let mut tests = 0;
-    for names in page.split("*(").skip(1) {
-        let (names, _) = names.split_once(")*").unwrap();
-        for name in names.split(", ").filter(|name| !name.contains(": ")) {
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let is_names = |names: &&str| {
+            let is_part = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b',' | b' ');
+            names.bytes().all(is_part)
+        };
+        let parts = text.split("*(").skip(1);
+        let named = parts.filter_map(|part| Some(part.split_once(")*")?.0));
+        for name in named.filter(is_names).flat_map(|names| names.split(", ")) {
             tests += 1;
             let is_there = sources.contains(&format!("fn {name}("));
-            assert!(is_there, "docs/verdicts.md: there is no test {name}");
+            assert!(is_there, "{}: there is no test {name}", page.display());
         }
     }
-    assert!(tests > 50, "only {tests} names of tests were found");
+    assert!(tests > 100, "only {tests} names of tests were found");
+}
+
+/// The cells of the rows of all tables, without their heads.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_body = |index: &usize| {
+        let has_row = |index: usize| lines.get(index).is_some_and(|line| line.starts_with('|'));
+        let is_rule = |index: usize| lines.get(index).is_some_and(|line| line.starts_with("|--"));
+        has_row(*index) && !is_rule(*index) && !is_rule(index + 1)
+    };
+    (0..lines.len())
+        .filter(is_body)
+        .map(|index| {
+            lines[index]
+                .trim_matches('|')
+                .split(" | ")
+                .map(str::trim)
+                .collect()
+        })
+        .collect()
+}
+
+/// Boundaries and limits have their tests in the last table, by the first words of their row; a trial has
+/// them in its last column, or a script that people run.
+#[test]
+fn every_row_of_robustness_has_its_test() {
+    let page = read("docs/robustness.md");
+    let sources = sources();
+    let has_tests = |cell: &str| {
+        let names: Vec<&str> = in_backquotes(cell).collect();
+        let is_there = |name: &&str| match name.strip_prefix(".ci/") {
+            Some(script) => root()
+                .join(".ci")
+                .join(script.split(' ').next().unwrap())
+                .exists(),
+            None => name.contains('/') || sources.contains(&format!("fn {name}(")),
+        };
+        let missing = names.iter().find(|name| !is_there(name));
+        assert_eq!(missing, None, "there is no such test: {cell}");
+        cell == "the same" || !names.is_empty()
+    };
+    let (text, tests) = page.split_once("\n## Tests\n").unwrap();
+    let (text, trials) = text.split_once("\n## Trials\n").unwrap();
+    for trial in rows(trials) {
+        assert!(has_tests(trial.last().unwrap()), "{trial:?}");
+    }
+    let mut tests = rows(tests);
+    let mut rows = rows(text);
+    assert!(rows.len() > 20, "{rows:?}");
+    rows.retain(|row| {
+        let of_row = |test: &Vec<&str>| row[0].starts_with(test[0]) && has_tests(test[1]);
+        tests.extract_if(.., |test| of_row(test)).count() != 1
+    });
+    assert_eq!(rows, [[""; 0]; 0], "these have no test");
+    assert_eq!(tests, [[""; 0]; 0], "these are of no row");
+}
+
+/// A code about a URL that no behaviour of a single server shows, and a test that shows it.
+const SHOWN_ELSEWHERE: [(&str, &str); 16] = [
+    ("alias-differs", "an_alias_that_is_named_is_asked_itself"),
+    ("blind", "runs_that_see_nothing_are_told_and_so_is_the_end"),
+    (
+        "canonical-differs",
+        "pages_are_asked_for_their_official_url",
+    ),
+    (
+        "canonical-missing",
+        "pages_are_asked_for_their_official_url",
+    ),
+    (
+        "certificate-ends",
+        "a_certificate_near_its_end_is_one_warning_for_a_host",
+    ),
+    (
+        "digests-disagree",
+        "a_contradiction_is_believed_in_the_first_run_and_told",
+    ),
+    (
+        "evidence-lost",
+        "lost_promised_bytes_are_told_once_until_they_are_archived_again",
+    ),
+    (
+        "host-silent",
+        "inconclusive_is_settled_at_once_and_never_sure",
+    ),
+    ("intermittent", "a_url_that_fails_often_is_a_warning_once"),
+    (
+        "mistake",
+        "a_promise_with_an_invalid_value_is_a_mistake_and_not_ok",
+    ),
+    (
+        "not-asked",
+        "a_missing_shard_is_named_and_its_urls_are_not_asked",
+    ),
+    (
+        "own-limit",
+        "too_many_open_files_are_tried_again_and_inconclusive",
+    ),
+    (
+        "own-network",
+        "the_hosts_of_a_shard_without_network_are_no_alarm",
+    ),
+    (
+        "run-ended",
+        "inconclusive_is_settled_at_once_and_never_sure",
+    ),
+    ("same-content", "one_content_under_many_urls_is_no_edit"),
+    (
+        "slow-round",
+        "a_host_that_is_too_slow_for_two_runs_in_a_row_is_told_once",
+    ),
+];
+
+/// The behaviours are written by a test, from the verdicts of all servers that it plays.
+#[test]
+fn every_code_about_a_url_is_shown_by_a_test() {
+    let behaviours = read("docs/behaviours.md");
+    let sources = sources();
+    let states = State::ALL.map(State::as_str).into_iter();
+    let reasons = Reason::ALL.map(Reason::as_str).into_iter();
+    let warnings = Warning::ALL.iter().map(|warning| warning.as_str());
+    let notices = NoticeKind::ALL.iter().map(|kind| kind.as_str());
+    let codes = states.chain(reasons).chain(warnings).chain(notices);
+    let is_shown = |code: &&str| {
+        behaviours.contains(&format!("`{code}`")) || behaviours.contains(&format!("({code})"))
+    };
+    let hidden: BTreeSet<&str> = codes
+        .chain([ALIAS_DIFFERS])
+        .filter(|code| !is_shown(code))
+        .collect();
+    assert_eq!(hidden, SHOWN_ELSEWHERE.map(|(code, _)| code).into());
+    for (code, test) in SHOWN_ELSEWHERE {
+        let (_, test) = sources
+            .split_once(&format!("fn {test}("))
+            .unwrap_or_else(|| panic!("there is no test {test}"));
+        let (test, _) = test.split_once("\n}\n").unwrap();
+        assert!(test.contains(code), "{code}: {test}");
+    }
 }
 
 /// Comments of the code refer to `docs/PAGE.md` and `docs/PAGE.md#heading`.

@@ -7,8 +7,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::hook::Repository;
-use crate::sandbox::Sandbox;
-use crate::site::{FILE, sha256};
+use crate::sandbox::{Case, Sandbox};
+use crate::site::{FILE, Site, closed_address, promises, sha256};
 
 /// Memory that is enough for every command here.
 const MEBIBYTES: u64 = 128;
@@ -136,4 +136,92 @@ fn the_merge_driver_merges_lines_of_a_version_with_a_line_that_is_too_long() {
         .code(0)
         .complains("cannot be merged by record: line 4: line 4 is longer than 1 MiB");
     assert!(repository.read("ours").ends_with("_path: /d\nname: d\n"));
+}
+
+/// A run with a page, and with a message that no mail server takes.
+fn with_a_message() -> (Site, Sandbox) {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&format!(
+        "{}[notify.page]\ntype = \"html\"\npath = \"public\"\ntemplates = \"words\"\n\
+         [notify.mail]\ntype = \"email\"\nfrom = \"a@example.test\"\nto = [\"b@example.test\"]\n\
+         server = \"127.0.0.1\"\ntls = \"none\"\nport = {}\n",
+        site.network(),
+        closed_address().port()
+    ));
+    sandbox.write("words/site/README.md", "");
+    sandbox.write(FILE, promises(&[("/a", "first")]));
+    sandbox.exits(1, "run");
+    (site, sandbox)
+}
+
+/// The name of the only such file, as messages have it.
+fn only(sandbox: &Sandbox, folder: &str, end: &str) -> String {
+    let file = sandbox.files(folder, end).remove(0);
+    let file = file.strip_prefix(sandbox.path("")).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn files_of_a_run_that_are_too_large_are_errors() {
+    let (_site, sandbox) = with_a_message();
+    let incident = only(&sandbox, "status/incidents", ".yaml");
+    let message = only(&sandbox, "status/outbox", ".json");
+    for (file, mebibytes) in [
+        ("status/example.test.yaml", 1 << 10),
+        (&incident, 256),
+        (&message, 1),
+        ("words/site/overview.html", 1),
+        ("ca.pem", 16),
+    ] {
+        let _case = Case(file);
+        let copy = sandbox.copy();
+        if file == "ca.pem" {
+            let config = sandbox.read("urldb.toml");
+            copy.write(
+                "urldb.toml",
+                config.replace("[network]\n", "[network]\nca-file = \"ca.pem\"\n"),
+            );
+        }
+        write_sparse(&copy, file, "", (mebibytes << 20) + 1);
+        copy.exits(2, "run")
+            .complains_in_words(&[file.rsplit('/').next().unwrap(), "at most"]);
+    }
+}
+
+#[test]
+fn a_manifest_of_a_bundle_that_is_too_large_is_an_error() {
+    let site = Site::with(&[("/a", "first")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write(FILE, promises(&[("/a", "first")]));
+    sandbox.ok("run --shard 1/1 --to bundles");
+    let manifest = only(&sandbox, "bundles", "manifest.json");
+    write_sparse(&sandbox, &manifest, "", (16 << 20) + 1);
+    sandbox
+        .exits(2, "run --from bundles")
+        .complains_in_words(&["manifest.json", "at most 16 MiB"]);
+}
+
+/// A newer urldb may have written it.
+#[test]
+fn a_file_of_another_format_is_named_and_stays() {
+    let (_site, sandbox) = with_a_message();
+    let message = only(&sandbox, "status/outbox", ".json");
+    let newer = sandbox
+        .read(&message)
+        .replacen("\"protocol\": ", "\"protocol\": 9", 1);
+    sandbox.write(&message, &newer);
+    sandbox
+        .exits(2, "run")
+        .complains_in_words(&["it has format 9", "and this urldb reads format"]);
+    sandbox.assert_file(&message, &newer);
+    sandbox.ok("run --shard 1/1 --to bundles");
+    let manifest = only(&sandbox, "bundles", "manifest.json");
+    let newer = sandbox
+        .read(&manifest)
+        .replacen("\"format\": ", "\"format\": 9", 1);
+    sandbox.write(&manifest, &newer);
+    sandbox
+        .exits(2, "run --from bundles")
+        .complains_in_words(&["it has format 9", "and this urldb reads format"]);
+    sandbox.assert_file(&manifest, &newer);
 }

@@ -14,6 +14,7 @@
 //! - `pipes`: what is no regular file, where one is expected.
 //! - `byte_output`: files and lists on standard output.
 //! - `changed`: `--changed-since`.
+//! - `codes`: an example of each code of a finding.
 //! - `commands`: the commands of envelopes, each with its effect.
 //! - `commit`: `--commit`, and what it leaves alone.
 //! - `diff`: two states of the database.
@@ -107,6 +108,7 @@ mod changed;
 mod chapters;
 mod check;
 mod clock;
+mod codes;
 mod commands;
 mod commit;
 mod commit_messages;

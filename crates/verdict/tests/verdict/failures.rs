@@ -291,6 +291,8 @@ fn inconclusive_is_settled_at_once_and_never_sure() {
     for (kind, reason) in [
         (FailureKind::Refused, "refused"),
         (FailureKind::RunEnded, "run-ended"),
+        (FailureKind::UnsafeMethod, "unsafe-method"),
+        (FailureKind::HostSilent, "host-silent"),
     ] {
         assert_state(
             &bytes_promised(),
@@ -298,6 +300,18 @@ fn inconclusive_is_settled_at_once_and_never_sure() {
             (State::Inconclusive, Some(reason), false),
         );
     }
+}
+
+/// Other connections of this process end meanwhile.
+#[test]
+fn too_many_open_files_are_tried_again_and_inconclusive() {
+    retry_wait(&bytes_promised(), &[failed(FailureKind::OwnLimit)]);
+    let own_limit = || failed(FailureKind::OwnLimit);
+    assert_state(
+        &bytes_promised(),
+        &[own_limit(), own_limit(), own_limit()],
+        (State::Inconclusive, Some("own-limit"), false),
+    );
 }
 
 #[test]
