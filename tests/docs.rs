@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use urldb::report::ALIAS_DIFFERS;
 use urldb_protocol::{NoticeKind, Reason, State};
 use urldb_text::{Code, Subject};
-use urldb_verdict::Warning;
+use urldb_verdict::{VerdictOptions, Warning};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -99,6 +99,27 @@ fn every_key_of_the_configuration_is_explained() {
             _ if section == "owners" => {}
             table => check(section, table),
         }
+    }
+}
+
+#[test]
+fn the_defaults_of_verdicts_are_those_on_the_page() {
+    let page = read("docs/configuration.md");
+    let options = VerdictOptions::default();
+    for (key, default) in [
+        ("retries", options.retries.to_string()),
+        (
+            "retry-wait",
+            format!("\"{}s\"", options.retry_wait.as_secs()),
+        ),
+        ("confirm", options.confirm.to_string()),
+        (
+            "blocked-after",
+            format!("\"{}d\"", options.blocked_after.as_secs() / 86_400),
+        ),
+    ] {
+        let row = format!("\n| `{key}` | `{default}` |");
+        assert!(page.contains(&row), "{row}");
     }
 }
 

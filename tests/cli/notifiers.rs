@@ -73,6 +73,39 @@ fn a_run_waits_for_a_service_that_names_a_short_time() {
     }
 }
 
+/// Each incident is an alert there, which its end resolves.
+#[test]
+fn an_alert_service_gets_an_event_for_each_incident() {
+    let server = Server::new(|_| Reply::ok("ok"));
+    let site = Site::new();
+    let alerts = format!(
+        "[notify.alerts]\ntype = \"webhook\"\nurl = \"http://{}/\"\ntemplate = \"pagerduty\"\n\
+         variables = {{ routing_key = \"key\" }}\n",
+        server.address()
+    );
+    let config = format!("{}{alerts}", site.network_of(&["a.test", "b.test"]));
+    let sandbox = Sandbox::new(&config);
+    for host in ["a", "b"] {
+        sandbox.write(
+            &format!("urldb/{host}.test.yaml"),
+            promises(&[("/a", "first")]),
+        );
+    }
+    sandbox.exits(1, "run");
+    site.serve("/a", Reply::ok("first"));
+    sandbox.ok("run");
+    let events = bodies(&server);
+    let events: BTreeSet<(&str, &str)> = events
+        .iter()
+        .map(|event| ["event_action", "dedup_key"].map(|key| event[key].as_str().unwrap()))
+        .map(|[action, key]| (key, action))
+        .collect();
+    let actions: Vec<&str> = events.iter().map(|(_, action)| *action).collect();
+    assert_eq!(actions, ["resolve", "trigger", "resolve", "trigger"]);
+    sandbox.write("urldb.toml", format!("{config}each = \"run\"\n"));
+    sandbox.exits(2, "run").complains("remove `each`");
+}
+
 #[test]
 fn a_webhook_that_is_busy_gets_the_same_delivery_later() {
     let server = Server::new(|request: &Request| {
