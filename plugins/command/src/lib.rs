@@ -17,7 +17,7 @@ use std::time::Duration;
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PROTOCOL, PlannedDelivery, ReportDelivery,
 };
-use urldb_render::{Each, Part, WordsWriter, due, goes_on, planned};
+use urldb_render::{Each, Part, WordsWriter, due, goes_on, planned, to_json};
 
 pub use program::{Error, find};
 
@@ -75,7 +75,7 @@ impl CommandNotifier {
             Ok(report) => report.envelope,
             Err(error) => return Delivery::failed(id, error.to_string()),
         };
-        let input = match serde_json::to_vec(&report) {
+        let input = match to_json(&report) {
             Ok(input) => input,
             Err(error) => return Delivery::failed(id, error.to_string()),
         };

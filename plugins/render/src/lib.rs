@@ -107,6 +107,14 @@ pub fn log_schema() -> serde_json::Value {
     schemars::schema_for!(LogDocument).into()
 }
 
+/// The envelope as JSON. Compiled once, for all notifiers that send it.
+///
+/// # Errors
+/// When a map has keys that JSON forbids.
+pub fn to_json(envelope: &Envelope) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(envelope)
+}
+
 /// The envelope with the names of its JSON, and every text as one sanitized line.
 ///
 /// The words are sanitized already, and some have several lines.

@@ -12,6 +12,7 @@ use urldb_http::Options;
 use urldb_protocol::Envelope;
 use urldb_render::{
     Block, Each, OpenIncidents, Part, Renderer, Text, WordedReport, WordsWriter, template_data,
+    to_json,
 };
 
 /// Makes the bodies of requests: the envelope itself, or the result of a template.
@@ -62,7 +63,7 @@ impl BodyWriter {
     pub(crate) fn body(&self, envelope: &Envelope, part: &Part) -> Result<Vec<u8>, Error> {
         let report = self.words.write(envelope, part)?;
         let Some(template) = &self.template else {
-            return Ok(serde_json::to_vec(&report.envelope)?);
+            return Ok(to_json(&report.envelope)?);
         };
         let WordedReport {
             envelope,
