@@ -479,6 +479,31 @@ fn broken_urls_that_no_section_gets_are_named() {
     assert_lacks(&sandbox.exits(1, "run").out, "unrouted");
 }
 
+/// A failure that is not confirmed yet stands in the envelope beside the news, if it is one of the section's URLs.
+#[test]
+fn a_section_hears_of_no_failure_of_other_urls() {
+    for (filter, hears_both) in [("", true), ("categories = [\"core\"]\n", false)] {
+        let server = Server::new(|_| Reply::ok("ok"));
+        let (site, sandbox) = broken(&format!(
+            "[notify.team]\ntype = \"webhook\"\nurl = \"http://{}/\"\n{filter}",
+            server.address()
+        ));
+        site.serve("/a", Reply::ok("first"));
+        site.serve("/other", Reply::ok("second"));
+        let text = promises(&[("/a", "first"), ("/other", "second")]);
+        let core = "_path: /a\ncategories:\n- core\n";
+        sandbox.write(FILE, text.replace("_path: /a\n", core));
+        sandbox.ok("run");
+        site.remove("/a");
+        site.serve("/other", Reply::new("500 Oh No", &[], ""));
+        sandbox.exits(1, "run");
+        let envelope = bodies(&server).pop().unwrap()["incidents"].to_string();
+        assert_has(&envelope, "http://example.test/a");
+        let other = envelope.contains("http://example.test/other");
+        assert_eq!(other, hears_both, "{filter}: {envelope}");
+    }
+}
+
 #[test]
 fn a_section_for_the_rest_gets_what_no_other_section_tells() {
     let section = |name: &str, keys: &str| {

@@ -441,3 +441,30 @@ fn an_acknowledgement_holds_reminders_and_no_news() {
     story.run(&day(12), 0);
     story.show("acknowledged");
 }
+
+/// The end of its time is no news of the next break, which has reminders again.
+#[test]
+fn an_acknowledgement_ends_with_its_incident() {
+    let mut story = Story::new(&[(STARS, "name,ra\n"), ("/a", "fine")]);
+    story.run(&day(1), 0);
+    story.serve(STARS, None);
+    story.run(&day(2), 1);
+    let url = format!("http://{HOST}{STARS}");
+    let ack = [
+        "ack",
+        &url,
+        "--until",
+        "2026-11-08",
+        "--because",
+        "it moves",
+    ];
+    story.command("2026-11-03T09:00:00Z", &ack, 0);
+    let mut mails = vec![];
+    for (number, is_gone) in [(4, false), (6, true), (7, true), (9, true), (13, true)] {
+        story.serve(STARS, (!is_gone).then_some("name,ra\n"));
+        let before = story.text.matches("=== mail").count();
+        story.run(&day(number), i32::from(is_gone));
+        mails.push(story.text.matches("=== mail").count() - before);
+    }
+    assert_eq!(mails, [1, 1, 0, 0, 1], "{}", story.text);
+}
