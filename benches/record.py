@@ -109,7 +109,7 @@ def reading(name, repo, file):
         "archive index": ["index"],
         "archive verify": ["verify", "--quiet"],
         "archive get -o": ["get", "--quiet", "-o", "got", url],
-        "archive convert --to 1.0": ["convert", "--quiet", "--to", "1.0", "-o", "copy"],
+        "archive export --warc": ["export", "--quiet", "--warc", "copy", "--version", "1.0"],
         "archive export --bagit": ["export", "--quiet", "--bagit", "bag"],
         "archive export --wacz": ["export", "--quiet", "--wacz", "all.wacz"],
     }
