@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -73,10 +75,8 @@ fn a_run_waits_for_a_service_that_names_a_short_time() {
     }
 }
 
-/// Each incident is an alert there, which its end resolves.
-#[test]
-fn an_alert_service_gets_an_event_for_each_incident() {
-    let server = Server::new(|_| Reply::ok("ok"));
+/// A broken URL at each of two hosts, and an alert service; with the configuration.
+fn alerting(server: &Server) -> (Site, Sandbox, String) {
     let site = Site::new();
     let alerts = format!(
         "[notify.alerts]\ntype = \"webhook\"\nurl = \"http://{}/\"\ntemplate = \"pagerduty\"\n\
@@ -91,6 +91,14 @@ fn an_alert_service_gets_an_event_for_each_incident() {
             promises(&[("/a", "first")]),
         );
     }
+    (site, sandbox, config)
+}
+
+/// Each incident is an alert there, which its end resolves.
+#[test]
+fn an_alert_service_gets_an_event_for_each_incident() {
+    let server = Server::new(|_| Reply::ok("ok"));
+    let (site, sandbox, config) = alerting(&server);
     sandbox.exits(1, "run");
     site.serve("/a", Reply::ok("first"));
     sandbox.ok("run");
@@ -104,6 +112,33 @@ fn an_alert_service_gets_an_event_for_each_incident() {
     assert_eq!(actions, ["resolve", "trigger", "resolve", "trigger"]);
     sandbox.write("urldb.toml", format!("{config}each = \"run\"\n"));
     sandbox.exits(2, "run").complains("remove `each`");
+}
+
+/// Of two events of a run, the service takes one: the next run sends the other, and only that.
+#[test]
+fn an_event_that_was_not_taken_is_sent_by_the_next_run() {
+    let is_busy = Arc::new(AtomicBool::new(true));
+    let busy = Arc::clone(&is_busy);
+    let server = Server::new(move |request: &Request| {
+        let text = String::from_utf8_lossy(&request.body);
+        let is_refused = busy.load(Ordering::SeqCst) && text.contains("b.test");
+        Reply::new(if is_refused { "503 Busy" } else { "200 OK" }, &[], "")
+    });
+    let (_site, sandbox, _) = alerting(&server);
+    let sources = || -> Vec<String> {
+        let sources = bodies(&server);
+        let sources = sources
+            .iter()
+            .map(|event| event["payload"]["source"].as_str().unwrap().to_owned());
+        sources.collect()
+    };
+    sandbox.exits(1, "run").complains("answers 503");
+    let tried = sources();
+    assert_eq!(BTreeSet::from_iter(&tried).len(), 2, "{tried:?}");
+    is_busy.store(false, Ordering::SeqCst);
+    sandbox.exits(1, "run");
+    sandbox.exits(1, "run");
+    assert_eq!(sources()[tried.len()..], ["b.test"]);
 }
 
 #[test]

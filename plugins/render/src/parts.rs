@@ -118,6 +118,11 @@ impl Part {
                 Self::Week => format!("week before the {}", whole.about),
                 Self::Incident(id) => format!("incident {id} in the {}", whole.about),
             },
+            // Without its own, the delivery would count as that of the other incidents too. `OTHERS` is none.
+            incidents: match self {
+                Self::Run | Self::Week => whole.incidents,
+                Self::Incident(_) | Self::Others => vec![self.delivery().to_owned()],
+            },
             ..whole
         }
     }
