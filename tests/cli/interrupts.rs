@@ -62,7 +62,7 @@ fn interrupted_commands_say_so_by_their_exit_code() {
     for command in [
         "get http://example.test/a -o out",
         "get http://example.test/a",
-        "find http://example.test/a",
+        "get --dry-run http://example.test/a",
         "accept --yes http://example.test/a",
         "check",
         "run",
