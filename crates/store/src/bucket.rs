@@ -420,7 +420,12 @@ impl BucketSession<'_> {
     ) -> Result<Option<String>, StoreError> {
         let call = self.call(Method::PUT, name, &[])?.with(header, value);
         let reply = self.send(with_body(call, bytes).0, name, "writing")?;
-        Ok(reply.header("etag").map(str::to_owned))
+        let Some(tag) = reply.header("etag") else {
+            // Another server may answer 200 to anything.
+            let failure = Failure::Bad("the answer has no entity tag (ETag)".to_owned());
+            return Err(self.failed(&failure, name, "writing"));
+        };
+        Ok(Some(tag.to_owned()))
     }
 
     /// Sends a request and waits for its answer.
