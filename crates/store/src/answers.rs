@@ -15,7 +15,7 @@ pub(crate) struct Unreadable;
 
 /// A page of a list of objects.
 #[derive(Debug, Default)]
-pub(crate) struct Page {
+pub(crate) struct ObjectPage {
     /// The objects, whose names are whole keys.
     pub(crate) objects: Vec<ListedObject>,
     /// The token of the next page.
@@ -66,7 +66,7 @@ pub(crate) fn element(text: &str, name: &str) -> Option<String> {
     found
 }
 
-impl Page {
+impl ObjectPage {
     pub(crate) fn parse(text: &str) -> Result<Self, Unreadable> {
         let mut page = Self::default();
         let mut is_list = false;
@@ -109,7 +109,7 @@ mod tests {
             "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"x\">{OBJECT}<EncodingType/>\
              <NextContinuationToken>t+/=</NextContinuationToken></ListBucketResult>"
         );
-        let page = Page::parse(&text).expect("a page");
+        let page = ObjectPage::parse(&text).expect("a page");
         assert_eq!(page.next.as_deref(), Some("t+/="));
         let [object] = &page.objects[..] else {
             panic!("{page:?}")
@@ -135,7 +135,7 @@ mod tests {
                 OBJECT.replace("amp", "other")
             ),
         ] {
-            assert!(Page::parse(bad).is_err(), "{bad}");
+            assert!(ObjectPage::parse(bad).is_err(), "{bad}");
         }
     }
 

@@ -19,7 +19,7 @@ use url::Url;
 use urldb_http::{Budget, Client, Conversation};
 use urldb_text::sanitize;
 
-use crate::answers::{Page, element};
+use crate::answers::{ObjectPage, element};
 use crate::credentials::Credentials;
 use crate::error::{StoreError, StoreErrorKind, too_many};
 use crate::listing::{ListedObject, Listing};
@@ -258,7 +258,7 @@ impl Session for BucketSession<'_> {
             call.most = LARGEST_PAGE;
             let reply = self.send(call, name, doing)?;
             let page = reply.text().and_then(|text| {
-                let page = Page::parse(text);
+                let page = ObjectPage::parse(text);
                 page.map_err(|_| Failure::unreadable())
             });
             let page = page.map_err(|failure| self.failed(&failure, name, doing))?;

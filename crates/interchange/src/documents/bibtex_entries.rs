@@ -15,7 +15,7 @@ pub(super) enum Chunk<'a> {
 }
 
 /// An entry, or the abbreviations of a `@string`.
-pub(super) struct Entry<'a> {
+pub(super) struct BibEntry<'a> {
     pub(super) is_string: bool,
     pub(super) fields: Vec<Field<'a>>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Entry<'a> {
 ///
 /// # Errors
 /// The offset of the first mistake.
-pub(super) fn entries(text: &str) -> Result<Vec<Entry<'_>>, usize> {
+pub(super) fn entries(text: &str) -> Result<Vec<BibEntry<'_>>, usize> {
     let mut cursor = Cursor { text, at: 0 };
     let mut entries = Vec::new();
     loop {
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An entry, behind its `@`. `None` for a comment and for TeX.
-    fn entry(&mut self) -> Result<Option<Entry<'a>>, usize> {
+    fn entry(&mut self) -> Result<Option<BibEntry<'a>>, usize> {
         let kind = self.name()?.to_ascii_lowercase();
         self.take_while(char::is_whitespace);
         self.take('{')?;
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
                     self.take(',')?;
                 }
                 let fields = self.fields()?;
-                Some(Entry { is_string, fields })
+                Some(BibEntry { is_string, fields })
             }
         };
         self.take_while(char::is_whitespace);
