@@ -172,14 +172,15 @@ fn link(_: &File, _: &Path) -> io::Result<()> {
 
 /// Puts a complete file without a name in the place of the file at `target`, which has these permissions if it is there.
 fn publish(file: File, target: &Path, permissions: Option<Permissions>) -> io::Result<()> {
-    if permissions.is_none() && link_synced(&file, target).is_ok() {
-        return Ok(());
-    }
     if let Some(permissions) = permissions.clone() {
         file.set_permissions(permissions)?;
     }
     file.sync_all()?;
     let directory = directory_of(target);
+    // Once it has its name, no other way is tried: a rename to a name of the same file leaves both.
+    if permissions.is_none() && link(&file, target).is_ok() {
+        return sync_directory(directory);
+    }
     let mut builder = tempfile::Builder::new();
     let linked = builder
         .prefix(PREFIX)
