@@ -57,7 +57,7 @@ fn read(text: &str, mut on_end: impl FnMut(&str, String)) -> Result<(), Unreadab
 /// The text of the first element of this name; `None` also if the answer cannot be understood before it.
 pub(crate) fn element(text: &str, name: &str) -> Option<String> {
     let mut found = None;
-    // A failure is told by its status, and may be cut.
+    // Text that is cut off behind the element does not matter.
     let _ = read(text, |ended, content| {
         if ended == name && found.is_none() {
             found = Some(content);

@@ -32,7 +32,7 @@ pub(crate) const LARGEST_ANSWER: usize = 64 << 10;
 /// The limit of the token in the file of a role, in bytes.
 const LARGEST_TOKEN: u64 = 64 << 10;
 
-/// The longest code of a failure that is told, in bytes.
+/// The longest code of S3 that a message names, in bytes.
 const LONGEST_CODE: usize = 100;
 
 /// The time that a key of a role must be valid for.
@@ -239,7 +239,7 @@ impl Role {
         let reply = repeat(conversation, &call, None).await;
         let reply = reply.map_err(|failure| match failure.kind() {
             StoreErrorKind::Unreachable => failure,
-            // It says nothing of an object.
+            // A missing role is no missing object.
             _ => Failure::Refused(format!("a key for {}: {}", self.arn, failure.text())),
         })?;
         let text = reply.text()?;
@@ -306,7 +306,7 @@ async fn attempt(
         LARGEST_ANSWER
     };
     let mut body = Vec::new();
-    // A failure is told by its status, so a part of its text will do.
+    // A failure has its status already: its text may end early.
     let is_over = loop {
         match answer.chunk().await {
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::Context as _;
-use urldb_format::{Algorithm, Digest, DomainReader, Record};
+use urldb_format::{Algorithm, Digest, DomainReader, Metadata, Record};
 use urldb_verdict::JobKey;
 
 use crate::cli::Context;
@@ -64,14 +64,7 @@ impl Sought {
         })?;
         Ok(Self {
             bytes,
-            own: Some(JobKey {
-                domain: named.domain.clone(),
-                path: named.path.clone(),
-                request: None,
-                variant: metadata.variant_of(&record),
-                alias: None,
-                scheme: metadata.scheme_of(&record),
-            }),
+            own: Some(key_of(&named.domain, &metadata, &record)),
         })
     }
 }
@@ -93,14 +86,7 @@ pub(super) fn broken(context: &Context) -> anyhow::Result<Vec<Sought>> {
             let Some(bytes) = Content::of(record).filter(|_| record.request_key().is_none()) else {
                 continue;
             };
-            let key = JobKey {
-                domain: host.clone(),
-                path: record.path.clone(),
-                request: None,
-                variant: metadata.variant_of(record),
-                alias: None,
-                scheme: metadata.scheme_of(record),
-            };
+            let key = key_of(&host, &metadata, record);
             ledger.open_at(&key)?;
             let state = ledger.get(&key).map(|entry| entry.url_status.state);
             let mut is_new = || known.insert(bytes.strongest().cloned());
@@ -114,4 +100,16 @@ pub(super) fn broken(context: &Context) -> anyhow::Result<Vec<Sought>> {
         ledger.close(&host);
     }
     Ok(sought)
+}
+
+/// The key of a record without a request body.
+fn key_of(host: &str, metadata: &Metadata, record: &Record) -> JobKey {
+    JobKey {
+        domain: host.to_owned(),
+        path: record.path.clone(),
+        request: None,
+        variant: metadata.variant_of(record),
+        alias: None,
+        scheme: metadata.scheme_of(record),
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::bibtex_entries::{Chunk, entries};
+use super::bibtex_entries::{Chunk, closing_brace, entries};
 use super::collector::{Collector, Lines, in_path};
 use crate::model::ReadError;
 
@@ -302,19 +302,11 @@ fn commands(text: &str) -> Vec<&str> {
             rest = characters.as_str();
             continue;
         };
-        let (mut depth, mut is_escaped) = (0_usize, false);
+        let (mut is_end, mut is_escaped) = (closing_brace(), false);
         let end = argument.find(|next: char| {
-            if is_escaped || next == '\\' {
-                is_escaped = !is_escaped;
-                return false;
-            }
-            match next {
-                '{' => depth += 1,
-                '}' if depth == 0 => return true,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            false
+            let is_literal = is_escaped || next == '\\';
+            is_escaped = is_literal && !is_escaped;
+            !is_literal && is_end(next)
         });
         let Some((url, after)) = end.and_then(|end| argument.split_at_checked(end)) else {
             return urls;

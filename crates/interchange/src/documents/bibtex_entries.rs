@@ -169,16 +169,7 @@ impl<'a> Cursor<'a> {
 
     fn braced(&mut self) -> Result<&'a str, usize> {
         self.take('{')?;
-        let mut depth = 0_usize;
-        self.until(|next| {
-            match next {
-                '{' => depth += 1,
-                '}' if depth == 0 => return true,
-                '}' => depth -= 1,
-                _ => {}
-            }
-            false
-        })
+        self.until(closing_brace())
     }
 
     /// The text before a character, which is skipped. A backslash escapes the next character.
@@ -192,6 +183,20 @@ impl<'a> Cursor<'a> {
                 _ => {}
             }
         }
+    }
+}
+
+/// Whether a character is the brace that ends a group, for all characters from its beginning.
+pub(super) fn closing_brace() -> impl FnMut(char) -> bool {
+    let mut depth = 0_usize;
+    move |next| {
+        match next {
+            '{' => depth += 1,
+            '}' if depth == 0 => return true,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        false
     }
 }
 

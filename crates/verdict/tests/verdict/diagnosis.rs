@@ -130,7 +130,7 @@ fn one_content_under_many_urls_is_no_edit() {
     probes.add(&sibling);
     let home = || vec![url("/index.html", &[&error])];
     assert_eq!(shown(home(), &probes, None), "; length -");
-    // Nothing at all is no content.
+    // Empty bodies are no content that URLs share.
     let empty = || body(0, WRONG, BodyEnd::Complete);
     assert_eq!(shown(all(&empty), &none, None), "; length -");
 }
