@@ -387,6 +387,7 @@ fn in_odd_codings() -> Vec<Behaviour> {
             "sends chunks, and writes a comma after their name, so that they are not undone",
             raw("Transfer-Encoding: chunked,\r\n", format!("{whole}\r\n")),
         )
+        .slowly()
         .unknown(unreachable("protocol", 3)),
         says(
             "chunked-and-identity",
@@ -396,6 +397,7 @@ fn in_odd_codings() -> Vec<Behaviour> {
                 format!("{whole}\r\n"),
             ),
         )
+        .slowly()
         .unknown(unreachable("protocol", 3)),
         says(
             "transfer-coding-identity",
