@@ -72,7 +72,7 @@ fn report(phase: &str) -> Envelope {
             "finished": "2026-11-22T04:18:00Z", "version": "0.1.0", "repository": "sky-urls",
             "project": "sky-urls",
         },
-        "summary": {"states": {"ok": 50}, "warnings": 0, "totals": { "urls": 50, "broken": 0, "affected": 0, "muted": 0, "unconfirmed": 0, "unknown": 0 }, "coverage": {
+        "summary": {"states": {"ok": 50}, "counts": {"urls": 50, "ok": 50, "broken": 0, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "warnings": 0, "mistakes": 0}, "coverage": {
             "due": 50, "checked": 50, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0,
             "milliseconds": 5,
         }},

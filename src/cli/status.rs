@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use jiff::Timestamp;
-use urldb_protocol::{HostOverview, Overview, State, UrlBelief, UrlOverview};
+use urldb_protocol::{Counts, HostOverview, Overview, State, UrlBelief, UrlOverview};
 use urldb_render::{StatusScope, status, status_document};
 use urldb_text::sanitize;
 
@@ -29,7 +29,7 @@ Examples:
   urldb status http://example.org/m51.csv
   urldb status --state gone --state changed
   urldb status --stale 30d    what nobody has compared for a month
-  urldb status --format json | jq .totals")]
+  urldb status --format json | jq .counts")]
 pub(super) struct Args {
     /// Only this URL, or this host
     #[arg(value_name = "URL|HOST")]
@@ -224,14 +224,16 @@ fn exit_code<'a>(
     has_no_incident: bool,
     mistakes: impl IntoIterator<Item = &'a urldb_protocol::Mistake>,
 ) -> ExitCode {
-    // Muted URLs are affected, and do not count.
-    let is_affected = |host: &HostOverview| host.affected > host.muted;
-    let is_broken = hosts.iter().any(is_affected)
-        || !has_no_incident && hosts.iter().all(|host| host.affected == 0);
+    // A flapping URL does not count: each run says what it saw.
+    let mut counts = Counts::default();
+    for host in hosts {
+        counts += host.counts;
+    }
+    let is_broken = counts.broken > 0 || !has_no_incident && counts.affected() == 0;
     if is_broken || mistakes.into_iter().next().is_some() {
         return ExitCode::Findings;
     }
-    if hosts.iter().any(|host| host.unconfirmed + host.unknown > 0) {
+    if counts.unconfirmed + counts.unknown > 0 {
         return ExitCode::Unsure;
     }
     ExitCode::Success

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use urldb_protocol::{self as protocol, AffectedUrl, Coverage, Envelope, Incident, Phase, Totals};
-use urldb_verdict::incident::{Member, MemberKey};
+use urldb_protocol::{
+    self as protocol, AffectedUrl, Counts, Coverage, Envelope, Finding, Incident, Phase, Severity,
+};
+use urldb_verdict::incident::MemberKey;
 
 use super::audience::{Route, RoutedRecord, Routing, Section};
 use super::audience_urls::AudienceUrls;
@@ -82,11 +84,14 @@ impl Section<'_> {
             let has_id = !incident.id.is_empty();
             told.extend(incident.affected().filter(|_| has_id).map(key_of));
         }
-        let mut totals = Totals {
-            urls: urls.total(),
+        let mut all = urls.total();
+        let is_warning = |finding: &&Finding| finding.severity == Severity::Warning;
+        let mut counts = Counts {
             unconfirmed: of_phase(&envelope.incidents, Phase::Unconfirmed),
             unknown: of_phase(&envelope.incidents, Phase::Unknown),
-            ..Totals::default()
+            warnings: envelope.findings.iter().filter(is_warning).count() as u64,
+            mistakes: envelope.mistakes.len() as u64,
+            ..Counts::default()
         };
         let mut counted: HashSet<MemberKey> = HashSet::new();
         for file in incidents {
@@ -94,12 +99,11 @@ impl Section<'_> {
                 let takes = route.has_record(&route.record_of(&key, &member));
                 if (takes || told.contains(&key)) && counted.insert(key) {
                     // Told before the URL, or the filter, was changed.
-                    totals.urls += u64::from(!takes);
-                    count_member(&mut totals, &member);
+                    all += u64::from(!takes);
+                    counts.add_affected(member.intermittent.is_some(), member.muted);
                 }
             }
         }
-        totals.urls = totals.urls.max(totals.affected + totals.intermittent);
         let milliseconds = envelope.summary.coverage.milliseconds;
         let coverage = match envelope.summary.audience.take() {
             // Nothing was checked since the run of the report.
@@ -112,7 +116,7 @@ impl Section<'_> {
         };
         envelope.summary.audience = Some(Box::new(protocol::Audience {
             name: name_of(self.audience),
-            totals,
+            counts: counts.of_all(all),
             coverage,
         }));
     }
@@ -124,15 +128,6 @@ fn key_of(url: &AffectedUrl) -> MemberKey {
         request: url.request.clone(),
         variant: url.variant.clone(),
     }
-}
-
-fn count_member(totals: &mut Totals, member: &Member) {
-    let is_unsteady = member.intermittent.is_some();
-    let is_broken = member.cause().is_some_and(|cause| cause.state.is_broken());
-    totals.broken += u64::from(member.believed && is_broken);
-    totals.affected += u64::from(!is_unsteady);
-    totals.intermittent += u64::from(is_unsteady);
-    totals.muted += u64::from(member.muted);
 }
 
 fn of_phase(incidents: &[Incident], phase: Phase) -> u64 {

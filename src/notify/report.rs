@@ -730,10 +730,9 @@ mod tests {
             assert!(["all", "head"].contains(&name), "{name}");
             return;
         };
-        let totals = &audience.totals;
-        let counted = (totals.urls, totals.affected, totals.broken);
-        let expected = broken.len() as u64;
-        assert_eq!(counted, (OWN_URLS, expected, expected), "{name}");
+        let counts = &audience.counts;
+        let counted = (counts.urls, counts.affected());
+        assert_eq!(counted, (OWN_URLS, broken.len() as u64), "{name}");
         let deliveries = urldb_render::Deliveries::default();
         let composed = urldb_render::compose(message, urldb_render::Scope::News, &deliveries);
         let headline = urldb_render::numbers::with_spaces(&composed.headline.text.plain());

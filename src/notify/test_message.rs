@@ -46,8 +46,7 @@ pub(super) fn envelope(
     envelope.changes.clear();
     envelope.archived.clear();
     envelope.summary.states.clear();
-    envelope.summary.warnings = 0;
     envelope.summary.coverage = urldb_protocol::Coverage::default();
-    envelope.summary.totals = urldb_protocol::Totals::default();
+    envelope.summary.counts = urldb_protocol::Counts::default();
     Ok(envelope)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use urldb_format::{Linter, fold};
 use urldb_protocol::{
-    ComesAndGoes, FileCounts, Finding, HostOverview, Mistake, State, UrlBelief, UrlOverview,
+    ComesAndGoes, Counts, FileCounts, Finding, HostOverview, Mistake, UrlBelief, UrlOverview,
     UrlUses,
 };
 use urldb_verdict::{
@@ -168,21 +168,17 @@ impl<'a> HostReading<'a> {
     fn add(&mut self, job: &Job, wants: impl Fn(&UrlOverview) -> bool) {
         let url = self.sources.url(job, self.ledger);
         let host = &mut self.read.host;
-        host.urls += 1;
-        let is_broken = url.state.is_some_and(State::is_broken);
-        host.broken += u64::from(is_broken);
         host.in_incidents += u64::from(url.incident.is_some());
+        host.counts.urls += 1;
         match url.standing {
-            UrlBelief::Affected => host.affected += 1,
-            UrlBelief::Unconfirmed => host.unconfirmed += 1,
-            UrlBelief::Unknown => host.unknown += 1,
-            UrlBelief::Kept => {}
+            UrlBelief::Affected => {
+                let is_flapping = url.comes_and_goes.is_some();
+                host.counts.add_affected(is_flapping, url.muted);
+            }
+            UrlBelief::Unconfirmed => host.counts.unconfirmed += 1,
+            UrlBelief::Unknown => host.counts.unknown += 1,
+            UrlBelief::Kept => host.counts.ok += 1,
         }
-        let is_kept = matches!(url.standing, UrlBelief::Kept | UrlBelief::Unconfirmed);
-        host.kept += u64::from(is_kept);
-        host.muted += u64::from(url.muted && url.standing == UrlBelief::Affected);
-        let comes_and_goes = url.comes_and_goes.is_some() && url.standing == UrlBelief::Affected;
-        host.intermittent += u64::from(comes_and_goes);
         host.checked = host.checked.max(url.checked);
         self.never_checked |= url.checked.is_none();
         if let Some(checked) = url.checked {
@@ -305,7 +301,8 @@ impl<'a> HostReading<'a> {
         if self.verified.iter().all(Option::is_some) {
             host.all_verified = self.verified.iter().flatten().min().copied();
         }
-        host.mistakes = self.read.mistakes.len() as u64;
+        host.counts.mistakes = self.read.mistakes.len() as u64;
+        host.counts.warnings = self.read.warnings.len() as u64;
         let incidents = self.sources.days.get(&host.host);
         let incidents = incidents.map_or(&[][..], Vec::as_slice);
         host.days = self.days.levels(incidents, calendar);
@@ -333,15 +330,8 @@ fn empty(host: &str, file: &str) -> HostOverview {
     HostOverview {
         host: host.to_owned(),
         file: file.to_owned(),
-        urls: 0,
-        kept: 0,
-        affected: 0,
+        counts: Counts::default(),
         in_incidents: 0,
-        broken: 0,
-        muted: 0,
-        intermittent: 0,
-        unconfirmed: 0,
-        unknown: 0,
         files: FileCounts::default(),
         checked: None,
         all_checked: None,
@@ -351,7 +341,6 @@ fn empty(host: &str, file: &str) -> HostOverview {
         known_since: None,
         certificate: None,
         incidents: vec![],
-        mistakes: 0,
         days: vec![],
     }
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{
-    ComesAndGoes, DayCount, FileCounts, Finding, HostOverview, Incident, IncidentOverview,
-    Overview, RunCounts, Totals, UrlOverview,
+    ComesAndGoes, Counts, DayCount, FileCounts, Finding, HostOverview, Incident, IncidentOverview,
+    NoticeKind, Overview, RunCounts, UrlOverview,
 };
 
 use super::hosts::HostUrls;
@@ -36,7 +36,7 @@ impl Sources<'_> {
         mut visit: impl FnMut(&HostUrls) -> anyhow::Result<()>,
     ) -> anyhow::Result<Overview> {
         let last_run = self.replay.last_run();
-        let mut totals = Totals::default();
+        let mut counts = Counts::default();
         let mut files = FileCounts::default();
         let (mut hosts, mut mistakes, mut warnings) = (vec![], vec![], vec![]);
         let mut deprecated = 0;
@@ -47,7 +47,7 @@ impl Sources<'_> {
             let mut read = self.host(path, &wants)?;
             visit(&read)?;
             deprecated += read.deprecated;
-            add(&mut totals, &read.host);
+            counts += read.host.counts;
             add_files(&mut files, &read.host.files);
             mistakes.append(&mut read.mistakes);
             warnings.append(&mut read.warnings);
@@ -63,20 +63,20 @@ impl Sources<'_> {
         mistakes.extend(held.mistakes);
         let misnamed = self.misnamed.iter();
         mistakes.extend(misnamed.flat_map(|path| self.misnamed(path)));
-        let elsewhere = self.affected_elsewhere(&hosts);
-        totals.affected += elsewhere;
-        totals.broken += elsewhere;
+        counts += self.affected_elsewhere(&hosts);
         let [open, notices, closed] = self.sorted_incidents(&reasons, &results);
+        counts.warnings += count_notices(&notices, &mut hosts);
         let notices_of_hosts = notices.iter();
         warnings.extend(notices_of_hosts.filter_map(|it| certificate_ends(&it.incident)));
+        counts.mistakes = mistakes.len() as u64;
         Ok(Overview {
             project: self.project(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             now: self.now,
             last_complete: self.replay.last_complete(),
-            blind: self.replay.blind_run(totals.urls),
+            blind: self.replay.blind_run(counts.urls),
             since_complete: self.replay.since_complete(),
-            totals,
+            counts,
             files,
             deprecated,
             held: held.kinds,
@@ -153,9 +153,14 @@ impl Sources<'_> {
 
     /// Affected URLs of open incidents that are in no row of a host: those of aliases, and of records
     /// that are gone or cannot be read.
-    fn affected_elsewhere(&self, hosts: &[HostOverview]) -> u64 {
+    fn affected_elsewhere(&self, hosts: &[HostOverview]) -> Counts {
         let counted: u64 = hosts.iter().map(|host| host.in_incidents).sum();
-        (self.affected.len() as u64).saturating_sub(counted)
+        let urls = (self.affected.len() as u64).saturating_sub(counted);
+        Counts {
+            urls,
+            broken: urls,
+            ..Counts::default()
+        }
     }
 
     fn incident(
@@ -241,6 +246,21 @@ impl Sources<'_> {
     }
 }
 
+/// Counts the notices that are warnings, all of them and those of each host.
+fn count_notices(notices: &[IncidentOverview], hosts: &mut [HostOverview]) -> u64 {
+    // The list of mistakes has those of notices.
+    let is_mistake = |it: &&IncidentOverview| it.incident.notice_of(NoticeKind::Mistake).is_some();
+    let mut warnings = 0;
+    for notice in notices.iter().filter(|it| !is_mistake(it)) {
+        warnings += 1;
+        let mut hosts = hosts.iter_mut();
+        if let Some(host) = hosts.find(|host| host.host == notice.domain) {
+            host.counts.warnings += 1;
+        }
+    }
+    warnings
+}
+
 /// The warning about a certificate that ends, or has ended.
 fn certificate_ends(incident: &Incident) -> Option<Finding> {
     let notice = incident.notice.as_ref()?;
@@ -253,15 +273,6 @@ fn certificate_ends(incident: &Incident) -> Option<Finding> {
     );
     let code = notice.kind.as_str();
     Some(Finding::warning(code, url, (&notice.file, 1), message))
-}
-
-fn add(totals: &mut Totals, host: &HostOverview) {
-    totals.urls += host.urls;
-    totals.broken += host.broken;
-    totals.affected += host.affected;
-    totals.muted += host.muted;
-    totals.unconfirmed += host.unconfirmed;
-    totals.unknown += host.unknown;
 }
 
 fn add_files(sum: &mut FileCounts, files: &FileCounts) {

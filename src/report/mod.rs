@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Explanation, Finding, Incident, JobResult, Mistake, PROTOCOL,
-    Reason, RunInfo, Severity, State, Summary, Totals,
+    Change, Counts, Coverage, Envelope, Explanation, Finding, Incident, JobResult, Mistake,
+    PROTOCOL, Reason, RunInfo, Severity, State, Summary,
 };
 use urldb_verdict::{
     CanonicalMismatch, HostCertificates, JobKey, JudgedJob, Observation, SkippedRecords, Verdict,
@@ -44,7 +44,7 @@ pub struct Report {
     planned: u64,
     verification: Verification,
     incidents: Vec<Incident>,
-    totals: Totals,
+    counts: Counts,
     archived: Vec<String>,
     results: Option<Vec<JobResult>>,
     sought: Vec<SoughtCopies>,
@@ -195,9 +195,9 @@ impl Report {
     }
 
     /// Sets the incidents after the run, and the counts over the whole database.
-    pub fn set_incidents(&mut self, incidents: Vec<Incident>, totals: Totals) {
+    pub fn set_incidents(&mut self, incidents: Vec<Incident>, counts: Counts) {
         self.incidents = incidents;
-        self.totals = totals;
+        self.counts = counts;
     }
 
     /// Counts of URLs so far.
@@ -241,27 +241,23 @@ impl Report {
 
     /// The finished report, and the results of all jobs if the report holds them.
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
-        self.findings.sort_by(|a, b| {
-            (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
-        });
-        self.changes
-            .sort_by(|a, b| (&a.file, a.line, &a.url).cmp(&(&b.file, b.line, &b.url)));
+        let findings = &mut self.findings;
+        findings.sort_by_cached_key(|it| (rank(it), it.file.clone(), it.line, it.url.clone()));
+        let changes = &mut self.changes;
+        changes.sort_by_cached_key(|it| (it.file.clone(), it.line, it.url.clone()));
         if let Some(results) = &mut self.results {
-            results.sort_by(|a, b| (&a.file, a.line, &a.url).cmp(&(&b.file, b.line, &b.url)));
+            results.sort_by_cached_key(|it| (it.file.clone(), it.line, it.url.clone()));
         }
         let elapsed = run.finished.duration_since(run.started).as_millis();
         self.coverage.due = self.coverage.due.max(self.planned);
         self.coverage.milliseconds = u64::try_from(elapsed).unwrap_or_default();
-        let warnings = self
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == Severity::Warning)
-            .count();
+        let is_warning = |finding: &&Finding| finding.severity == Severity::Warning;
+        self.counts.warnings = self.findings.iter().filter(is_warning).count() as u64;
+        self.counts.mistakes = self.mistakes.len() as u64;
         let summary = Summary {
             states: self.states,
-            warnings: warnings as u64,
             coverage: self.coverage,
-            totals: self.totals,
+            counts: self.counts,
             audience: None,
         };
         let mut envelope = Envelope {

@@ -93,7 +93,7 @@ pub(super) fn conclude(
     };
     let (mut report, known) = (tally.report, prepared.incidents);
     let finished = incidents.finish(&known, &mut ledger, tally.outcomes)?;
-    report.set_incidents(finished.report, finished.totals);
+    report.set_incidents(finished.report, finished.counts);
     report.find_copies(options.config, &mut ledger);
     let (exit_code, verification) = (report.exit_code(), report.take_verification());
     let (envelope, results) = report.finish(run);
@@ -204,8 +204,8 @@ pub(super) fn conclude_check(
         files: &[],
     };
     let mut report = tally.report;
-    let (incidents, totals) = incidents.of_check(&tally.outcomes);
-    report.set_incidents(incidents, totals);
+    let (incidents, counts) = incidents.of_check(&tally.outcomes);
+    report.set_incidents(incidents, counts);
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run);
     let limited = tally.limited.notes(plan.jobs.by_host());

@@ -1,11 +1,11 @@
-//! The incidents after a run, and the totals of the whole database.
+//! The incidents after a run, and the counts of the whole database.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use jiff::Timestamp;
 use urldb_canon::Scheme;
-use urldb_protocol::{AffectedUrl, Incident, Notice, NoticeKind, Phase, RunInfo, Totals};
+use urldb_protocol::{AffectedUrl, Counts, Incident, Notice, NoticeKind, Phase, RunInfo};
 use urldb_verdict::incident::{
     Appended, EvidenceFacts, FileFacts, FileMistakes, IncidentLog, LimitFacts, MarkChange,
     MemberKey, OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, key_of_content,
@@ -115,11 +115,11 @@ pub(super) struct FinishedIncidents {
     pub(super) files: Vec<IncidentFile>,
     /// Those that are open or were closed by the run, and the groups that are none.
     pub(super) report: Vec<Incident>,
-    pub(super) totals: Totals,
+    pub(super) counts: Counts,
 }
 
 impl RunIncidents<'_> {
-    /// The incidents after the run, and the totals of the whole database. The ledger gets the id of the
+    /// The incidents after the run, and the counts of the whole database. The ledger gets the id of the
     /// incident of each URL.
     ///
     /// # Errors
@@ -152,16 +152,16 @@ impl RunIncidents<'_> {
             incident.threads = file.map(IncidentFile::facts).unwrap_or_default();
             incident.notified = file.map(IncidentFile::notified_at).unwrap_or_default();
         }
-        let totals = self.totals(&report, &outcomes.urls, outcomes.broken);
+        let counts = self.counts(&report);
         Ok(FinishedIncidents {
             files,
             report,
-            totals,
+            counts,
         })
     }
 
     /// The outcomes of `check`, grouped like incidents: without ids, since no later run knows of them.
-    pub(super) fn of_check(&self, outcomes: &Outcomes) -> (Vec<Incident>, Totals) {
+    pub(super) fn of_check(&self, outcomes: &Outcomes) -> (Vec<Incident>, Counts) {
         let appended = self.append(vec![], outcomes, &|_| false);
         let mut incidents = self.report(&appended, outcomes);
         for incident in &mut incidents {
@@ -175,8 +175,8 @@ impl RunIncidents<'_> {
                 (url.since, url.last_good) = (None, None);
             }
         }
-        let totals = self.totals(&incidents, &outcomes.urls, outcomes.broken);
-        (incidents, totals)
+        let counts = self.counts(&incidents);
+        (incidents, counts)
     }
 
     fn append(
@@ -413,30 +413,21 @@ impl RunIncidents<'_> {
         Ok(())
     }
 
-    fn totals(&self, incidents: &[Incident], outcomes: &[UrlOutcome], broken: u64) -> Totals {
-        let asked: HashSet<&str> = outcomes
-            .iter()
-            .map(|outcome| outcome.url.as_str())
-            .collect();
-        let open = || incidents.iter().filter(|incident| incident.is_open());
-        let affected = || open().flat_map(Incident::affected);
-        let broken_elsewhere = open()
-            .filter(|incident| incident.state.is_broken())
-            .flat_map(Incident::affected)
-            .filter(|url| !url.not_tried && !asked.contains(url.url.as_str()));
+    fn counts(&self, incidents: &[Incident]) -> Counts {
         let of_phase = |phase| {
             let groups = incidents.iter().filter(|incident| incident.phase == phase);
             groups.map(|incident| incident.urls.len() as u64).sum()
         };
-        Totals {
-            urls: self.planned.by_host.values().sum(),
-            broken: broken + broken_elsewhere.count() as u64,
-            affected: affected().filter(|url| !url.intermittent).count() as u64,
-            intermittent: affected().filter(|url| url.intermittent).count() as u64,
-            muted: affected().filter(|url| url.muted).count() as u64,
+        let mut counts = Counts {
             unconfirmed: of_phase(Phase::Unconfirmed),
             unknown: of_phase(Phase::Unknown),
+            ..Counts::default()
+        };
+        let open = incidents.iter().filter(|incident| incident.is_open());
+        for url in open.flat_map(Incident::affected) {
+            counts.add_affected(url.intermittent, url.muted);
         }
+        counts.of_all(self.planned.by_host.values().sum())
     }
 }
 

@@ -42,8 +42,6 @@ pub(super) struct Outcomes {
     first: HashMap<CauseKey, Vec<(usize, Belief)>>,
     /// The contents of URLs with evidence, which the archive may have.
     pub(super) contents: HashMap<MemberKey, ContentPair>,
-    /// Number of URLs that are believed to be broken.
-    pub(super) broken: u64,
 }
 
 /// Host, state, reason and target of the redirect.
@@ -60,7 +58,6 @@ impl Outcomes {
             answered: HashSet::new(),
             first: HashMap::new(),
             contents: HashMap::new(),
-            broken: 0,
         }
     }
 
@@ -77,7 +74,6 @@ impl Outcomes {
             verdict,
         } = &record.judged;
         let status = &update.status;
-        self.broken += u64::from(status.state.is_broken());
         let seen = observations.get(verdict.observation);
         if seen.is_some_and(is_answered) && !self.answered.contains(job.host()) {
             self.answered.insert(job.host().to_owned());

@@ -163,7 +163,7 @@ fn a_url_that_a_run_can_check_is_a_mistake_among_held_uris() {
     sandbox
         .exits(1, "check")
         .says(&["mistake[bad-path]", "urldb/+uris.yaml:3"]);
-    sandbox.exits(1, "status").says("1 mistake");
+    sandbox.exits(1, "status").says("; mistakes: 1");
 }
 
 #[test]

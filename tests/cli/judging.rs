@@ -127,7 +127,7 @@ fn pages_are_asked_for_their_official_url() {
     ]);
     assert_eq!(ran.out.matches("canonical-").count(), 3, "{}", ran.out);
     let ran = sandbox.ok("check --format json").json();
-    assert_eq!(ran["summary"]["warnings"], 3);
+    assert_eq!(ran["summary"]["counts"]["warnings"], 3);
     assert_eq!(ran["results"][1]["warnings"][0], "canonical-missing");
     // What was read for that alone is not taken for content.
     sandbox.ok("run");

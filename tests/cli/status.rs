@@ -71,9 +71,7 @@ fn shown(name: &str, text: &str) {
 fn before_the_first_run_nothing_is_known() {
     let site = site();
     let sandbox = Sandbox::new(&config(&site));
-    sandbox
-        .ok("status")
-        .says("All good: there is no URL to check.");
+    sandbox.ok("status").says("URLs: 0 ok\n");
     write_promises(&sandbox);
     let status = sandbox.exits(3, "status");
     shown("status_before_the_first_run", &status.out);
@@ -118,7 +116,7 @@ fn a_run_with_a_selection_leaves_the_others_as_they_were() {
     let after = repository.exits(1, "status");
     let words: Vec<&str> = after.out.split_whitespace().collect();
     let text = words.join(" ");
-    let headline = "Action needed: 2 incidents are open, 3 of 6 URLs are broken.";
+    let headline = "URLs: 3 broken, 3 ok; as of ";
     assert!(text.starts_with(headline), "{text}");
     assert_has(&text, "Since then: www.test at ");
     assert_has(&text, "UTC, 1 URL, all as promised.");
@@ -150,9 +148,7 @@ fn a_run_with_a_selection_leaves_the_others_as_they_were() {
         "{}",
         mail.text
     );
-    repository
-        .ok("status")
-        .says("All good: all 6 URLs are as promised.");
+    repository.ok("status").says("URLs: 6 ok; as of ");
 }
 
 /// The same, and two incidents of one host: one URL is gone, and one has changed.
@@ -258,7 +254,7 @@ fn the_promised_bytes_of_a_changed_file_are_found_in_the_archive() {
     assert_eq!(repository.ok(&words).out, "b");
     let pages = repository.tree("public/urls").into_keys();
     let mut pages = pages.map(|page| repository.read(page.to_str().unwrap()));
-    let page = pages.find(|page| page.contains("<h1 data-stale=\"Changed:"));
+    let page = pages.find(|page| page.contains("<h1>Changed:"));
     let page = page.unwrap();
     assert_has(
         &page,
@@ -291,8 +287,8 @@ fn json_has_the_totals_hosts_and_urls() {
     repository.exits(1, "run");
     repository.exits(1, "run");
     let document = repository.exits(1, "status --format json").json();
-    assert_eq!(document["totals"]["urls"], 6);
-    assert_eq!(document["totals"]["affected"], 1);
+    assert_eq!(document["counts"]["urls"], 6);
+    assert_eq!(document["counts"]["broken"], 1);
     assert_eq!(document["files"]["all"], 5);
     assert_eq!(document["files"]["verified"], 5);
     assert_eq!(
@@ -305,7 +301,7 @@ fn json_has_the_totals_hosts_and_urls() {
         .map(|host| host["host"].as_str().unwrap())
         .collect();
     assert_eq!(names, HOSTS);
-    assert_eq!(hosts[1]["kept"], 2);
+    assert_eq!(hosts[1]["counts"]["ok"], 2);
     assert!(document.get("urls").is_none());
     let document = repository.exits(1, "status docs.test --format json").json();
     let urls = document["urls"].as_array().unwrap();
@@ -562,7 +558,7 @@ fn the_site_shows_all_promises_also_after_a_run_with_a_selection() {
     site.remove("/b");
     repository.exits(1, "run");
     repository.exits(1, "run");
-    let headline = ">2 of 6 promises are broken.</h1>";
+    let headline = ">URLs: 2 broken, 4 ok</h1>";
     let index = repository.read("public/index.html");
     assert_has(&index, headline);
     let pages = || {
@@ -588,7 +584,7 @@ fn the_site_shows_all_promises_also_after_a_run_with_a_selection() {
     repository.ok("run -c core");
     assert_has(&repository.read("public/index.html"), headline);
     let document: Value = serde_json::from_str(&repository.read("public/status.json")).unwrap();
-    assert_eq!(document["totals"]["affected"], 2);
+    assert_eq!(document["counts"]["broken"], 2);
 
     // A build without network writes the same, and the second time nothing.
     let requests = site.requests().len();
@@ -618,7 +614,7 @@ fn templates_of_the_site_are_replaced_by_name_and_checked() {
         .complains(&["template site/overview.html, line 1", "undefined"]);
     repository.write("words/site/overview.html", "<p>{{ headline }}</p>\n");
     repository.ok("site build");
-    repository.assert_file("public/index.html", "<p>All 6 promises are kept.</p>");
+    repository.assert_file("public/index.html", "<p>URLs: 6 ok</p>");
     repository.write("words/site/host.html", "{% if %}");
     repository
         .exits(2, "run")

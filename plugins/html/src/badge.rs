@@ -1,16 +1,16 @@
-//! Badges: how many promises are kept, and when that was checked. An image cannot know its age, so the
+//! Badges: how many URLs are broken and ok, and when that was checked. An image cannot know its age, so the
 //! date is always there.
 
 use jiff::Timestamp;
 use serde_json::json;
-use urldb_protocol::BlindRun;
-use urldb_render::numbers::number;
-use urldb_render::{Mark, PromiseCounts};
+use urldb_protocol::{BlindRun, Counts};
+use urldb_render::Mark;
+use urldb_render::numbers::shares;
 
-const LABEL: &str = "promises";
+const LABEL: &str = "URLs";
 
 /// Width of the label, in pixels.
-const LABEL_WIDTH: u64 = 63;
+const LABEL_WIDTH: u64 = 41;
 
 pub(crate) struct Badge {
     mark: Mark,
@@ -26,17 +26,13 @@ pub(crate) fn blind_badge(blind: &BlindRun) -> Badge {
 }
 
 /// The badge of these counts, checked at `at`.
-pub(crate) fn badge(counts: PromiseCounts, at: Option<Timestamp>) -> Badge {
-    let kept = counts.all.saturating_sub(counts.affected + counts.unknown);
+pub(crate) fn badge(counts: &Counts, at: Option<Timestamp>) -> Badge {
     let message = match at {
-        Some(at) if counts.all > 0 => {
-            let day = at.strftime("%-d %b");
-            format!("{} of {} kept · {day}", number(kept), number(counts.all))
-        }
+        Some(at) if counts.urls > 0 => format!("{} · {}", shares(counts), at.strftime("%-d %b")),
         _ => "not checked yet".to_owned(),
     };
     let mark = match at {
-        Some(_) => counts.headline().mark,
+        Some(_) => Mark::of(counts),
         None => Mark::Unknown,
     };
     Badge { mark, message }
@@ -66,9 +62,9 @@ impl Badge {
              width=\"{width}\" height=\"20\" rx=\"3\"/></clipPath>\n<g clip-path=\"url(#r)\"><path \
              fill=\"#3b4249\" d=\"M0 0h{LABEL_WIDTH}v20H0z\"/><path fill=\"#{colour}\" d=\"M{LABEL_WIDTH} \
              0h{right}v20H{LABEL_WIDTH}z\"/></g>\n<path fill=\"none\" stroke=\"#fff\" stroke-width=\"1.8\" \
-             stroke-linecap=\"round\" stroke-linejoin=\"round\" transform=\"translate(67.5 4.4)\" \
+             stroke-linecap=\"round\" stroke-linejoin=\"round\" transform=\"translate(45.5 4.4)\" \
              d=\"{mark}\"/>\n<g fill=\"#fff\" font-family=\"Verdana,DejaVu Sans,Geneva,sans-serif\" \
-             font-size=\"11\"><text x=\"6\" y=\"14\" textLength=\"51\">{LABEL}</text><text x=\"83\" y=\"14\" \
+             font-size=\"11\"><text x=\"6\" y=\"14\" textLength=\"29\">{LABEL}</text><text x=\"61\" y=\"14\" \
              textLength=\"{text}\">{message}</text></g>\n</svg>\n"
         )
     }

@@ -6,11 +6,11 @@ use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
     Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
-    ComesAndGoes, CommitInfo, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts, Finding,
-    HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry, LogEvent,
-    Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary,
-    SeenResult, Shown, State, TextDifference, ToldBy, ToldIncident, Totals, UrlBelief, UrlDetails,
-    UrlEvidence, UrlOverview, UrlUses,
+    ComesAndGoes, CommitInfo, Counts, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts,
+    Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry,
+    LogEvent, Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts,
+    RunSummary, SeenResult, Shown, State, TextDifference, ToldBy, ToldIncident, UrlBelief,
+    UrlDetails, UrlEvidence, UrlOverview, UrlUses,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -101,6 +101,15 @@ fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
     }
 }
 
+fn counts(urls: u64, (broken, flapping): (u64, u64)) -> Counts {
+    let some = Counts {
+        broken,
+        flapping,
+        ..Counts::default()
+    };
+    some.of_all(urls)
+}
+
 fn host() -> HostOverview {
     let day = |date| Day {
         date,
@@ -110,15 +119,8 @@ fn host() -> HostOverview {
     HostOverview {
         host: HOST.to_owned(),
         file: FILE.to_owned(),
-        urls: 240,
-        kept: 239,
-        affected: 1,
+        counts: counts(240, (0, 1)),
         in_incidents: 1,
-        broken: 1,
-        muted: 0,
-        intermittent: 1,
-        unconfirmed: 0,
-        unknown: 0,
         files: files(),
         checked: Some(at(48)),
         all_checked: Some(at(24)),
@@ -133,7 +135,6 @@ fn host() -> HostOverview {
             authority: None,
         }),
         incidents: vec![OPEN.to_owned()],
-        mistakes: 1,
         days: dates().map(day).collect(),
     }
 }
@@ -155,15 +156,6 @@ fn run(selection: Option<&str>) -> RunSummary {
         due: 240,
         ok: 239,
         inconclusive: 0,
-    }
-}
-
-fn totals() -> Totals {
-    Totals {
-        urls: 480,
-        broken: 1,
-        affected: 1,
-        ..Totals::default()
     }
 }
 
@@ -202,7 +194,7 @@ pub(crate) fn overview() -> Overview {
         host: "www.example.org".to_owned(),
         checked: None,
         all_checked: None,
-        affected: 0,
+        counts: counts(240, (0, 0)),
         incidents: vec![],
         ..host()
     };
@@ -219,7 +211,7 @@ pub(crate) fn overview() -> Overview {
         last_complete: Some(run(None)),
         blind: None,
         since_complete: vec![run(Some("-c core"))],
-        totals: totals(),
+        counts: counts(480, (1, 0)),
         files: files(),
         deprecated: 1,
         held: BTreeMap::new(),

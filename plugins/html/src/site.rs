@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use urldb_files::Root;
-use urldb_protocol::{HostOverview, Overview};
-use urldb_render::{PromiseCounts, Renderer, status_document};
+use urldb_protocol::{Counts, HostOverview, Overview};
+use urldb_render::{Renderer, status_document};
 
 use crate::badge::{badge, blind_badge};
 use crate::feed::feed;
@@ -191,7 +191,7 @@ impl<'a> SiteBuilder<'a> {
     /// Badges, feeds, status.json, and the script that knows the last run.
     fn machine_readable(&mut self, views: &Views<'_>) -> Result<(), SiteError> {
         let overview = views.overview;
-        self.badges("badge", PromiseCounts::of(overview), overview)?;
+        self.badges("badge", &overview.counts, overview)?;
         let document = status_document(overview, vec![]);
         let mut text = serde_json::to_string(&document).unwrap_or_default();
         text.push('\n');
@@ -240,8 +240,7 @@ impl<'a> SiteBuilder<'a> {
             self.render(&path, "site/host.html", &view)?;
         }
         let path = format!("hosts/{}.svg", host_name(&host.host));
-        let counts = PromiseCounts::of_host(host);
-        self.write(&path, badge(counts, host.checked).svg().as_bytes())
+        self.write(&path, badge(&host.counts, host.checked).svg().as_bytes())
     }
 
     fn incidents<S: SiteSource>(
@@ -271,7 +270,7 @@ impl<'a> SiteBuilder<'a> {
     fn badges(
         &mut self,
         name: &str,
-        counts: PromiseCounts,
+        counts: &Counts,
         overview: &Overview,
     ) -> Result<(), SiteError> {
         let last = overview.last_run.as_ref().map(|run| run.at);

@@ -14,11 +14,11 @@ use urldb_html::{
 };
 use urldb_protocol::{
     Ack, AffectedUrl, Because, BlindRun, CaptureInfo, CertificateDates, Chapter, ChapterDetails,
-    ComesAndGoes, CommitInfo, Contents, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts,
-    Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry, LogEvent,
-    MemberChange, MemberDifference, Notice, Observed, OriginInfo, Overview, Phase, ProjectInfo,
-    Promised, RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, ToldBy,
-    ToldIncident, Totals, UrlBelief, UrlDetails, UrlOverview, UrlUses,
+    ComesAndGoes, CommitInfo, Contents, Counts, Day, DayCount, DayLevel, EventKind, Evidence,
+    FileCounts, Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, LogEntry,
+    LogEvent, MemberChange, MemberDifference, Notice, Observed, OriginInfo, Overview, Phase,
+    ProjectInfo, Promised, RunCounts, RunSummary, SeenResult, Shown, State, TextDifference, ToldBy,
+    ToldIncident, UrlBelief, UrlDetails, UrlOverview, UrlUses,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -121,21 +121,22 @@ fn incident(host: &str, detail: &str) -> Incident {
     }
 }
 
+fn counts(urls: u64, broken: u64) -> Counts {
+    let counts = Counts {
+        broken,
+        ..Counts::default()
+    };
+    counts.of_all(urls)
+}
+
 fn host(name: &str, urls: u64, affected: u64) -> HostOverview {
     let first: Date = "2025-11-23".parse().unwrap();
     let days = first.series(jiff::Span::new().days(1)).take(365);
     HostOverview {
         host: name.to_owned(),
         file: format!("urldb/{name}.yaml"),
-        urls,
-        kept: urls - affected,
-        affected,
+        counts: counts(urls, affected),
         in_incidents: affected,
-        broken: affected,
-        muted: 0,
-        intermittent: 0,
-        unconfirmed: 0,
-        unknown: 0,
         files: FileCounts {
             all: urls,
             verified: urls - affected,
@@ -154,7 +155,6 @@ fn host(name: &str, urls: u64, affected: u64) -> HostOverview {
         } else {
             vec![]
         },
-        mistakes: 0,
         days: days
             .map(|date| Day {
                 date,
@@ -189,12 +189,7 @@ fn overview(text: &str) -> Overview {
         blind: None,
         last_complete: None,
         since_complete: vec![],
-        totals: Totals {
-            urls: 3,
-            broken: 1,
-            affected: 1,
-            ..Totals::default()
-        },
+        counts: counts(3, 1),
         files: FileCounts {
             all: 3,
             verified: 2,
@@ -349,9 +344,9 @@ impl SiteSource for Source<'_> {
     }
 
     fn urls(&self, host: &HostOverview) -> Result<Vec<ListedUrl>, SiteError> {
-        let count = usize::try_from(host.urls).unwrap();
+        let count = usize::try_from(host.counts.urls).unwrap();
         let listed = |index: usize| {
-            let standing = if index == 0 && host.affected > 0 {
+            let standing = if index == 0 && host.counts.affected() > 0 {
                 UrlBelief::Affected
             } else {
                 UrlBelief::Kept
@@ -488,7 +483,7 @@ fn the_site_has_a_page_for_each_host_and_incident() {
     );
     assert_eq!(url_pages(folder.path()).len(), 3);
     let page = &files["index.html"];
-    assert!(page.contains(">1 of 3 promises is broken.</h1>"), "{page}");
+    assert!(page.contains(">URLs: 1 broken, 2 ok</h1>"), "{page}");
     assert!(page.contains("href=\"incidents/bd7dbe2e.html\""), "{page}");
     assert!(
         page.contains("href=\"hosts/www.example.org.html\""),
@@ -498,7 +493,7 @@ fn the_site_has_a_page_for_each_host_and_incident() {
     let incident = &files["incidents/bd7dbe2e.html"];
     // A shell reads the URL of a command as it is.
     assert!(incident.contains("curl -sSL &#x27;http:&#x2f;&#x2f;data.example.org&#x2f;b?a=1&amp;b=&#x27;\\&#x27;&#x27;2&#x27;\\&#x27;&#x27;&#x27;"), "{incident}");
-    assert!(files["badge.svg"].contains("promises: 2 of 3 kept · 22 Nov"));
+    assert!(files["badge.svg"].contains("URLs: 1 broken, 2 ok · 22 Nov"));
     let site = "https:&#x2f;&#x2f;sky.example.org&#x2f;";
     for (feed, own, page) in [
         (
@@ -745,7 +740,7 @@ fn an_empty_database_has_a_site_too() {
     let folder = tempfile::tempdir().unwrap();
     let empty = Overview {
         last_run: None,
-        totals: Totals::default(),
+        counts: Counts::default(),
         open: vec![],
         notices: vec![],
         warnings: vec![],
@@ -755,7 +750,7 @@ fn an_empty_database_has_a_site_too() {
     };
     build(folder.path(), &empty, "/");
     let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
-    assert!(page.contains(">No promises yet.</h1>"), "{page}");
+    assert!(page.contains(">URLs: 0 ok</h1>"), "{page}");
     let badge = fs::read_to_string(folder.path().join("badge.svg")).unwrap();
     assert!(badge.contains("not checked yet"), "{badge}");
 }
@@ -859,16 +854,16 @@ fn the_list_of_hosts_has_letters() {
         .collect();
     let expected = [
         "a",
-        "a.example 1 kept",
+        "a.example 1 ok",
         "b",
-        "b.example 1 kept",
+        "b.example 1 ok",
         "i",
-        "index 1 kept",
+        "index 1 ok",
         "m",
         "0–9",
-        "192.0.2.1 1 kept",
+        "192.0.2.1 1 ok",
         "others",
-        "ü.example 1 kept",
+        "ü.example 1 ok",
     ];
     assert_eq!(letters, expected);
     let list = &files["hosts/index.html"];
@@ -1055,7 +1050,7 @@ fn a_url_that_comes_and_goes_has_a_mark_for_each_run() {
     let words = "The last 6 runs, the oldest first: broken, kept, broken, no result, kept 2 times.";
     let [url] = url_pages(folder.path())
         .into_iter()
-        .filter(|name| files[name].contains("<h1 data-stale=\"Comes and goes"))
+        .filter(|name| files[name].contains("<h1>Comes and goes"))
         .collect::<Vec<_>>()
         .try_into()
         .unwrap();
@@ -1098,7 +1093,7 @@ fn a_run_without_results_leaves_nothing_known() {
     for sentence in [
         "Nothing could be verified on 23 November; it may be our own network.",
         "None of 1,174 URLs that were due gave a result. The last results before are of 22 November 2026 .",
-        "Kept now not known before: 2 of 3 promises; 1 broken",
+        "Kept not known before: 2 of 3 promises",
         "As of 22 November; not checked since.",
         "23 Nov Nothing could be verified.",
     ] {
@@ -1114,7 +1109,7 @@ fn a_run_without_results_leaves_nothing_known() {
         assert_eq!(row.contains("class=\"o\""), is_blind, "{row}");
         assert_eq!(row.contains(">not known</td>"), is_blind, "{row}");
     }
-    assert!(files["badge.svg"].contains("promises: not known · 23 Nov"));
+    assert!(files["badge.svg"].contains("URLs: not known · 23 Nov"));
     assert!(files["hosts/index.html"].contains("Nothing could be verified on 23 November"));
 
     overview.blind.as_mut().unwrap().results = 312;
@@ -1544,10 +1539,12 @@ fn an_incident_has_one_row_however_often_it_changed() {
     later.incident.id = "0a7e0a7e".to_owned();
     later.incident.since = at("2026-11-22T05:00:00Z");
     later.incident.urls[0].intermittent = true;
-    overview.hosts[0].intermittent = 1;
-    overview.hosts[0].affected = 2;
-    overview.hosts[0].kept = 0;
-    overview.totals.affected = 2;
+    overview.counts = Counts {
+        flapping: 1,
+        ..counts(2, 1)
+    };
+    overview.counts = overview.counts.of_all(3);
+    overview.hosts[0].counts = overview.counts.of_all(2);
     overview.open.push(later);
     build_with(
         folder.path(),
@@ -1562,12 +1559,12 @@ fn an_incident_has_one_row_however_often_it_changed() {
     let files = files(folder.path());
     let index = &files["index.html"];
     assert!(
-        index.contains(">1 of 3 promises is broken; one comes and goes.</h1>"),
+        index.contains(">URLs: 1 broken, 1 flapping, 1 ok</h1>"),
         "{index}"
     );
     assert!(text_of(index).contains("Two incidents are open."));
     assert!(
-        text_of(index).contains("1 of 3 promises; 1 broken, 1 comes and goes"),
+        text_of(index).contains("1 of 3 promises"),
         "{}",
         text_of(index)
     );
@@ -1728,10 +1725,7 @@ fn a_notice_is_counted_apart_and_has_a_page_without_urls() {
     it.incident.evidence = Evidence::default();
     it.incident.notice = Some(notice(72));
     overview.notices.push(it);
-    overview.totals = Totals {
-        urls: 3,
-        ..Totals::default()
-    };
+    overview.counts = counts(3, 0);
     let event = |time: &str, event, hours| {
         let mut details = chapter(time, event, None);
         details.chapter.notice = Some(notice(hours));
@@ -1756,7 +1750,7 @@ fn a_notice_is_counted_apart_and_has_a_page_without_urls() {
     let files = files(folder.path());
     let index = text_of(&files["index.html"]);
     let title = "data.example.org has a certificate that ends in less than 3 days (2 of 2 URLs)";
-    assert!(index.contains("All 3 promises are kept."), "{index}");
+    assert!(index.contains("URLs: 3 ok"), "{index}");
     assert!(index.contains(&format!("Warnings {title}")), "{index}");
     assert!(!index.contains("incident is open"), "{index}");
     let page = &files["incidents/bd7dbe2e.html"];

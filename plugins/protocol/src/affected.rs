@@ -21,10 +21,10 @@ pub struct AffectedUrl {
     /// The record's first line, counted from 1.
     pub line: usize,
     /// The canonical request, if it is not a plain GET.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The categories of its record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,25 +45,25 @@ pub struct AffectedUrl {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acked: bool,
     /// Why the URL is affected no longer; absent while it is affected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Because>,
     /// The first run that saw it broken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// The run after which it was affected no longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// The last run before it that saw the URL as promised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_good: Option<Timestamp>,
     /// The state that this run saw; absent if it did not ask.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<State>,
     /// Of a URL that comes and goes, the runs in which it broke last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breaks: Vec<Timestamp>,
     /// The state of this URL, if it is another than that of the incident.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// Earlier times in this incident at which it was broken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -9,12 +9,12 @@ pub struct CaptureInfo {
     /// `WARC-Date`.
     pub date: String,
     /// `WARC-Record-ID`, without brackets; absent where only the index knows the capture.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
     /// The name of the WARC file.
     pub file: String,
     /// The place of the record in the file, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// The digest of the content, as `sha256:` and lower-case hex.
     pub digest: String,
@@ -22,7 +22,7 @@ pub struct CaptureInfo {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_revisit: bool,
     /// The status of the response.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
 }
 
@@ -35,10 +35,10 @@ pub struct StoredCopies {
     /// Number of places.
     pub places: u64,
     /// The first place that lacks the file, or has other bytes of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
     /// The day (UTC) since which every copy was read and compared, such as `2026-08-06`; absent if a copy was not
     /// read yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_since: Option<String>,
 }

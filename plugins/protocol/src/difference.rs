@@ -13,7 +13,7 @@ pub struct TextDifference {
     pub removed: u64,
     /// The number of lines that both texts begin with, if nothing was removed and all new lines are
     /// at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub appended_after: Option<u64>,
     /// At most twenty lines, each beginning with `+`, `-` or a space.
     pub lines: Vec<Shown>,
@@ -50,7 +50,7 @@ pub struct MemberDifference {
     /// The archives that have it.
     pub change: MemberChange,
     /// The difference between its texts; absent unless both are small texts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<TextDifference>,
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_text::{Severity, Shown, variant_suffix};
 
+use crate::counts::Counts;
 use crate::explanation::Explanation;
 use crate::finding::{Finding, FixedMistake, Mistake};
 use crate::incident::{Incident, Phase};
@@ -26,7 +27,7 @@ pub struct Envelope {
     /// [`PROTOCOL`] of the program that wrote the envelope.
     pub protocol: u32,
     /// The message in words. A webhook and a plugin get it; absent in the output of commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<MessageWords>>,
     /// The run that this envelope describes.
     pub run: RunInfo,
@@ -48,16 +49,16 @@ pub struct Envelope {
     pub changes: Vec<Change>,
     /// Identifies what the report tells: the time of the last event, and a digest. A later run that tells the
     /// same events has the same. Absent for what belongs to this run, such as a reminder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tells: Option<String>,
     /// Why the report arrives late; absent at the first try.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
     /// The time from which on the next reminder comes, if this report repeats what is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_reminder: Option<Timestamp>,
     /// The week before the run, if this is a weekly report.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub week: Option<Box<Week>>,
     /// The archive files that the run wrote, relative to the root of the repository, with `/`.
     pub archived: Vec<String>,
@@ -163,17 +164,17 @@ pub struct RunInfo {
     /// The name of the project: `name` of `[project]`, or the name of the repository.
     pub project: String,
     /// The address of the repository for people, without credentials and without a final `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project_url: Option<String>,
     /// The address of the status site, without a final `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub site_url: Option<String>,
     /// The commit that was checked out when the run began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The selected part of the database as arguments of the command line, such as `-c core`; absent
     /// if everything was selected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<String>,
     /// Somebody ended the run early: URLs without a result were not checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -206,7 +207,7 @@ pub struct Change {
     /// The URL.
     pub url: String,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
@@ -220,7 +221,7 @@ pub struct Change {
     /// The state now.
     pub to: State,
     /// When the URL entered the state before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_since: Option<Timestamp>,
     /// When the new state was first seen.
     pub since: Timestamp,
@@ -237,22 +238,20 @@ pub struct Change {
 pub struct Summary {
     /// Number of URLs in each state; states without URLs are left out.
     pub states: BTreeMap<State, u64>,
-    /// Number of findings that are warnings.
-    pub warnings: u64,
     /// Counts of checked URLs and bytes.
     pub coverage: Coverage,
     /// Counts over the whole database, what was not selected included.
-    pub totals: Totals,
+    pub counts: Counts,
     /// The same counts of the URLs that the reader of the report is told of; absent if these are all URLs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Box<Audience>>,
 }
 
 impl Summary {
     /// The counts of the URLs that the reader is told of.
-    pub fn readers_totals(&self) -> &Totals {
+    pub fn readers_counts(&self) -> &Counts {
         let audience = self.audience.as_ref();
-        audience.map_or(&self.totals, |audience| &audience.totals)
+        audience.map_or(&self.counts, |audience| &audience.counts)
     }
 
     /// The counts of those of them that were due.
@@ -271,30 +270,9 @@ pub struct Audience {
     pub name: String,
     /// Counts of the URLs as of the end of the run: those that the filters of the section take, and those of
     /// which it has told that they are broken, until it tells the end.
-    pub totals: Totals,
+    pub counts: Counts,
     /// Counts of those of them that were due, and of those that were checked.
     pub coverage: Coverage,
-}
-
-/// Counts of URLs over the whole database, as of the end of the run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Totals {
-    /// URLs of all records that are not deprecated.
-    pub urls: u64,
-    /// URLs that are believed to be in a broken state.
-    pub broken: u64,
-    /// URLs of open incidents, those included that were not tried because their host was silent.
-    pub affected: u64,
-    /// Affected URLs that come and go, which `affected` does not count.
-    #[serde(default)]
-    pub intermittent: u64,
-    /// Affected URLs that are muted.
-    pub muted: u64,
-    /// URLs that failed and that no second run has confirmed yet.
-    pub unconfirmed: u64,
-    /// URLs about which the run reached no conclusion, and that are not affected or unconfirmed.
-    pub unknown: u64,
 }
 
 /// Counts of the URLs that were due, and of those that were checked.
@@ -335,7 +313,7 @@ pub struct JobResult {
     /// The URL that was requested.
     pub url: String,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
@@ -346,7 +324,7 @@ pub struct JobResult {
     /// The state.
     pub state: State,
     /// The text of the reason, such as `dns` or `digest`; a newer program may have further ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// One sentence for people.
     pub message: Shown,
@@ -356,7 +334,7 @@ pub struct JobResult {
     pub observed: Observed,
     /// Why a run did not archive the body with the observed length and digest; absent if the archive
     /// has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<Shown>,
     /// Codes of warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -364,7 +342,7 @@ pub struct JobResult {
     /// Number of requests to the URL.
     pub attempts: usize,
     /// [`Severity`] of the state; absent for `ok`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
 }
 

@@ -18,7 +18,7 @@ pub struct Finding {
     /// The URL that the finding is about.
     pub url: String,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The list that uses the URL, or the domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
@@ -31,31 +31,31 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// The sentence of messages about the URL, without its subject: `answers 404 Not Found`; absent for a warning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sentence: Option<Shown>,
     /// The served and the promised content, or the error of the connection, for people.
     pub message: Shown,
     /// The state of the URL.
     pub state: State,
     /// The text of the reason, such as `dns` or `digest`; a newer program may have further ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The promise, for people; absent where the message says as much.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Shown>,
     /// The answer of the server, for people; present with `expected`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Shown>,
     /// Why the archive does not have the whole of `observed`; absent if the archive has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<Shown>,
     /// The other URLs of the database that serve the promised bytes; absent in the report of `check`, which does not look for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<UrlCopies>,
     /// Number of requests to the URL.
     pub attempts: usize,
     /// When the URL entered this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Not yet confirmed by enough runs: not reported as news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -157,7 +157,7 @@ pub struct Mistake {
     /// One sentence for people.
     pub message: Shown,
     /// Advice for people, where the message has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<Shown>,
     /// The text of the line, without the space around it; at most 100 characters.
     #[serde(default)]

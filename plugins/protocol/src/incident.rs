@@ -34,27 +34,27 @@ pub struct Incident {
     /// The state of the affected URLs.
     pub state: State,
     /// The text of the reason, such as `dns`, if the reason is a part of the cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The target of the redirect, if all affected URLs redirect to one target.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<Shown>,
     /// When the first affected URL was first seen in the state.
     pub since: Timestamp,
     /// The id of the run that opened the incident. Empty for a group that is no incident.
     pub opened_by: String,
     /// When that run began; absent for a group that is no incident.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub opened: Option<Timestamp>,
     /// When all URLs had recovered, had been accepted or removed. Absent while the incident is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<Timestamp>,
     /// The id of the incident with the same key that took over its URLs, after branches were merged
     /// that had both opened one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<String>,
     /// The start of the latest run that saw an affected URL as promised; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_good: Option<Timestamp>,
     /// Number of consecutive runs that have seen the cause, this one included; 0 if unknown.
     #[serde(default)]
@@ -89,13 +89,13 @@ pub struct Incident {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chapters: Vec<Chapter>,
     /// The notice that the incident is, or began as: of a notice, no URL is affected, and its state is `ok`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
     /// The former incident of these URLs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub earlier: Option<EarlierIncident>,
     /// The acknowledgement that holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ack: Option<Ack>,
     /// The change is not told: it only concerns what shows the present, such as the body of an issue.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -116,16 +116,16 @@ pub struct Chapter {
     /// The kind of event.
     pub event: EventKind,
     /// The state that the URLs have from now on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// The reason of that state, if it is a part of the cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The target of the redirect, if the URLs redirect to one target.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect: Option<Shown>,
     /// Why URLs left.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,
     /// The state was believed for the first time, after failures in changing ways.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -137,17 +137,17 @@ pub struct Chapter {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
     /// The acknowledgement of `acked` and `ack-ended`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ack: Option<Ack>,
     /// The notice, as of this event.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
     /// Number of URLs that the event is about.
     pub urls: u64,
     /// Number of URLs that are affected after the event.
     pub affected: u64,
     /// The promise and the answer of one of the URLs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
@@ -343,7 +343,7 @@ pub struct Evidence {
     #[serde(default)]
     pub url: String,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The promise of the record.
     #[serde(default)]
@@ -365,30 +365,30 @@ pub struct Evidence {
     pub tried: u64,
     /// The first byte in which the bodies differ, counted from 0; absent if the archive does not have
     /// both bodies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<u64>,
     /// Difference between the promised and the observed text; absent unless both bodies are text
     /// that the archive has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<TextDifference>,
     /// The files in the promised and in the observed archive; absent unless both bodies are archives, or compressed
     /// files, that the archive of captures has, and whose comparison is certain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
     /// Why the archive does not have the whole observed body; absent if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_archived: Option<Shown>,
     /// `Last-Modified` of the observed body.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<Shown>,
     /// The certificate that the server showed, if the cause is about TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
     /// Why `urldb accept` refuses to promise what came; absent if nothing speaks against it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Shown>,
     /// The fact behind the failures of this and other URLs; absent if none was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Box<Explanation>>,
 }
 

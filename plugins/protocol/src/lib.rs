@@ -10,6 +10,7 @@
 
 mod affected;
 mod archived;
+mod counts;
 mod difference;
 mod envelope;
 mod event;
@@ -31,9 +32,10 @@ mod words;
 
 pub use affected::{AffectedUrl, Span};
 pub use archived::{CaptureInfo, StoredCopies};
+pub use counts::Counts;
 pub use difference::{Contents, MemberChange, MemberDifference, TextDifference};
 pub use envelope::{
-    Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary, Totals,
+    Audience, Change, Coverage, Delay, Envelope, JobResult, PROTOCOL, RunInfo, Summary,
 };
 pub use event::{Ack, Because, EarlierIncident, EventKind};
 pub use explanation::{Explanation, ExplanationKind};

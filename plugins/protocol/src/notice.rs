@@ -22,49 +22,49 @@ pub struct Notice {
     pub categories: Vec<String>,
     /// Number of URLs that are in danger; absent if the run asked only a part of them. Number of URLs in `lost` that
     /// the archive lacks, of [`NoticeKind::EvidenceLost`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub endangered: Option<u64>,
     /// Number of complete runs in a row without a result for most URLs, of [`NoticeKind::Blind`]; without one for
     /// some URLs of the host, of [`NoticeKind::SlowRound`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<u64>,
     /// The start of the first of these runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// The first mistakes in the file, of [`NoticeKind::Mistake`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<Mistake>,
     /// Number of all mistakes in the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Number of mistakes or of URLs in `lost` that the reader of a report does not know; absent in files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
     /// The mistakes of which the reader of a report knows and that are corrected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mended: Vec<FixedMistake>,
     /// The pace that the host bears, and the key of `urldb.toml` to set, of [`NoticeKind::SlowRound`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Shown>,
     /// The need of the host that urldb does not serve, of [`NoticeKind::UnsupportedTls`]: `needs Ed448, which urldb
     /// does not support`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Shown>,
     /// The URLs whose promised bytes the archive lost, of [`NoticeKind::EvidenceLost`]: in a file and in an event those
     /// that are new, else all since the notice opened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostContent>,
     /// The certificate that ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
     /// Less than this number of hours was left when a run saw the certificate; 0 after its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub within_hours: Option<u64>,
     /// The address and the port that showed the certificate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Shown>,
     /// The certificate that has taken its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub renewed: Option<CertificateDates>,
 }
 
@@ -130,10 +130,10 @@ pub struct LostContent {
     /// The URL.
     pub url: String,
     /// The canonical request, if it is not a plain GET.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The digests of the bytes, such as `sha256:` and lower-case hex: that first, then each other one that the record
     /// promised.
@@ -142,7 +142,7 @@ pub struct LostContent {
     pub lost: Timestamp,
     /// Why the notice is no longer about the URL: the archive has the bytes again, the promise was changed, or the
     /// record is gone. Absent in files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<Because>,
 }
 
@@ -166,6 +166,6 @@ pub struct CertificateDates {
     pub issuer: Shown,
     /// The name of the authority that holds the certificate, if it is not the host's own, but one that the host's
     /// depends on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub authority: Option<Shown>,
 }

@@ -116,7 +116,7 @@ pub struct Delivery {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<Shown>,
     /// For people: where to look for the cause of a fault.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Shown>,
     /// Facts that the delivery made known, such as the number of an issue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use urldb_text::Shown;
 
 use crate::archived::{CaptureInfo, StoredCopies};
-use crate::envelope::Totals;
+use crate::counts::Counts;
 use crate::finding::{Finding, Mistake, UrlCopies};
 use crate::incident::{Incident, Phase};
 use crate::incident_events::{ComesAndGoes, ToldIncident, UrlEvidence};
@@ -41,7 +41,7 @@ pub struct Overview {
     /// Later runs over a part of the database, oldest first.
     pub since_complete: Vec<RunSummary>,
     /// Counts of URLs over the whole database. A URL that was never checked is unknown.
-    pub totals: Totals,
+    pub counts: Counts,
     /// Counts of static URLs.
     pub files: FileCounts,
     /// Number of records that runs do not ask for, because they are deprecated.
@@ -93,13 +93,13 @@ pub struct ProjectInfo {
     /// `name` of `[project]`, or the name of the repository.
     pub name: String,
     /// The address of the repository for people, without credentials and without a final `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The address of the status site, without a final `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub site_url: Option<String>,
     /// The commit that is checked out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
 
@@ -159,53 +159,35 @@ pub struct HostOverview {
     pub host: String,
     /// The domain file, relative to the root of the repository, with `/`.
     pub file: String,
-    /// Number of URLs of all records that are not deprecated.
-    pub urls: u64,
-    /// URLs that no open incident affects, and that are believed to be as promised, those in doubt
-    /// included.
-    pub kept: u64,
-    /// URLs of open incidents, and URLs that are believed to be broken.
-    pub affected: u64,
+    /// Counts of its URLs, warnings and mistakes.
+    pub counts: Counts,
     /// URLs of open incidents.
     pub in_incidents: u64,
-    /// URLs that are believed to be in a broken state.
-    pub broken: u64,
-    /// Affected URLs that are muted.
-    pub muted: u64,
-    /// Affected URLs that come and go.
-    #[serde(default)]
-    pub intermittent: u64,
-    /// URLs that failed and that no second run has confirmed yet.
-    pub unconfirmed: u64,
-    /// URLs that were never checked, or about which nothing is believed.
-    pub unknown: u64,
     /// Counts of static URLs.
     pub files: FileCounts,
     /// When the URL that was checked last was checked; absent if none was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<Timestamp>,
     /// When the URL whose last check is the oldest was checked; absent if one was never checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub all_checked: Option<Timestamp>,
     /// When a static URL was verified last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Timestamp>,
     /// Number of static URLs that were not verified then.
     pub verified_without: u64,
     /// The oldest of the last verifications of its static URLs; absent if one was never verified.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub all_verified: Option<Timestamp>,
     /// When urldb first saw a URL of the host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub known_since: Option<Timestamp>,
     /// The dates of the certificate that the host showed last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
     /// The ids of the open incidents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<String>,
-    /// Number of mistakes in the domain file.
-    pub mistakes: u64,
     /// The last 365 days, oldest first.
     #[serde(skip)]
     pub days: Vec<Day>,
@@ -282,13 +264,13 @@ pub struct UrlOverview {
     /// The `_path` of the record.
     pub path: String,
     /// The canonical request, if it is not a plain GET.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// The places in lists that use the URL.
     #[serde(flatten)]
     pub uses: UrlUses,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The categories of the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -298,53 +280,53 @@ pub struct UrlOverview {
     /// The belief about the URL.
     pub standing: UrlBelief,
     /// The believed state; absent if the URL was never checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// The text of the reason of that state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// When that state was first seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Another state that the last run saw, and that is not believed yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<State>,
     /// When the doubt began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_since: Option<Timestamp>,
     /// When urldb first saw the URL, or the earliest time from which on its state is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub known_since: Option<Timestamp>,
     /// The start of the last run that checked the URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<Timestamp>,
     /// The start of the last run that read all bytes and found them as promised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Timestamp>,
     /// The start of the first of these runs after which each run that read all bytes found them as promised;
     /// absent if the last one did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_since: Option<Timestamp>,
     /// The full capture of the content that was seen last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureInfo>,
     /// Whether the archive has the promised content: that one, or an earlier one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_archived: bool,
     /// Since when the archive has lost the content that was seen last, and has not captured it again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<Timestamp>,
     /// The copies of the file with that capture; absent before the first check of the archive's places.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredCopies>,
     /// The id of the open incident that affects the URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
     /// In how many of how many last runs the URL failed without being confirmed; absent if in none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<(u64, u64)>,
     /// Since which run the URL comes and goes; absent if it does not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub comes_and_goes: Option<ComesAndGoes>,
     /// The record's `mute-until` is in the future: nobody is notified about the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -371,37 +353,37 @@ pub struct LogEntry {
     /// Number of URLs that the event is about: those affected after it, or those that recovered.
     pub urls: u64,
     /// The URL, if there is only one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The request headers that tell records of that URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// The state of the URLs before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<State>,
     /// The state of the URLs from then on, or the state that was seen and not believed yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// The text of the reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Since when the URLs had been broken, for the end of an incident.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// The run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The id of the incident.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
     /// The notice, as of an event that is about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
     /// Deliveries about the event: `mail sent`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notified: Vec<String>,
     /// The commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitInfo>,
 }
 
@@ -480,9 +462,9 @@ pub struct CommitInfo {
     /// Number of records that the commit removed.
     pub removed: u64,
     /// The host from whose name the records moved to this one. They are not counted as added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
     /// The host to whose name the records moved. They are not counted as removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
 }

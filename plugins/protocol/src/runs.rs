@@ -14,7 +14,7 @@ pub struct RunSummary {
     pub at: Timestamp,
     /// The selected part of the database as arguments of the command line, such as `-c core`; absent
     /// if the run checked everything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<String>,
     /// Number of URLs that were due.
     pub due: u64,
@@ -45,7 +45,7 @@ pub struct RunCounts {
     /// In the last 365 days.
     pub year: u64,
     /// The days without a run that are the most in a row: the first and the last of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schemars", schemars(with = "Option<(String, String)>"))]
     pub longest_gap: Option<(Date, Date)>,
 }

@@ -49,7 +49,7 @@ pub struct Location {
     /// The line, counted from 1.
     pub line: usize,
     /// The URL of the line, if it is another one, which the site rules take to the page of the finding.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub written_as: Option<String>,
 }
 

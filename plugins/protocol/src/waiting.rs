@@ -13,15 +13,15 @@ pub struct WaitingMessages {
     /// Number of messages.
     pub messages: u64,
     /// When the run of the oldest one began; absent if none of them can be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Number of tries of the message that was tried most often.
     #[serde(default)]
     pub tries: u32,
     /// The time of the last try; absent before the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_tried: Option<Timestamp>,
     /// The fault of the last try, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Shown>,
 }

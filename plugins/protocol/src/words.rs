@@ -11,7 +11,7 @@ pub struct MessageWords {
     /// Identifies the message: the same each time urldb tries to deliver it.
     pub id: String,
     /// The id of the incident that the message is about; absent if the message is about a whole run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
     /// The effect of the message on its thread.
     pub action: MessageAction,

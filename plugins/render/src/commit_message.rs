@@ -89,7 +89,7 @@ fn subject(
     let mut subject = if counts.is_empty() {
         state(report)
     } else {
-        let all = number(report.summary.totals.urls);
+        let all = number(report.summary.counts.urls);
         format!("{} of {all}", counts.join(", "))
     };
     if let Some(first) = first {
@@ -106,20 +106,21 @@ fn subject(
 /// The state of the promises after a run without news of a URL: `100 as promised`, `3 of 100 still broken`.
 fn state(report: &Envelope) -> String {
     let summary = &report.summary;
-    let totals = &summary.totals;
+    let counts = &summary.counts;
+    let broken = counts.broken + counts.muted;
     let good = summary.states.get(&State::Ok).copied().unwrap_or_default();
-    let all = number(totals.urls);
-    let mut text = if totals.affected > 0 {
-        format!("{} of {all} still broken", number(totals.affected))
-    } else if good == totals.urls {
+    let all = number(counts.urls);
+    let mut text = if broken > 0 {
+        format!("{} of {all} still broken", number(broken))
+    } else if good == counts.urls {
         format!("{all} as promised")
     } else {
         format!("{} of {all} as promised", number(good))
     };
     for (urls, words) in [
-        (totals.intermittent, "coming and going"),
-        (totals.unconfirmed, "not confirmed yet"),
-        (totals.unknown, "without result"),
+        (counts.flapping, "coming and going"),
+        (counts.unconfirmed, "not confirmed yet"),
+        (counts.unknown, "without result"),
     ] {
         if urls > 0 {
             let _ = write!(text, ", {} {words}", number(urls));

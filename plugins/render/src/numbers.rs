@@ -4,6 +4,7 @@
 //! print it as a space where they wrap lines themselves.
 
 use jiff::Timestamp;
+use urldb_protocol::Counts;
 
 /// Joins words that stay on one line.
 pub const NO_BREAK: char = '\u{a0}';
@@ -19,6 +20,29 @@ pub fn number(number: u64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// `3 broken, 1 flapping, 1,228 ok`: numbers that add up to all URLs, without zeros.
+pub fn shares(counts: &Counts) -> String {
+    let terms = [
+        (counts.broken, "broken"),
+        (counts.flapping, "flapping"),
+        (counts.unconfirmed, "unconfirmed"),
+        (counts.unknown, "not checked"),
+        (counts.muted, "muted"),
+    ];
+    let terms = terms.iter().filter(|(urls, _)| *urls > 0);
+    let terms = terms.map(|(urls, word)| format!("{} {word}, ", number(*urls)));
+    terms.collect::<String>() + &number(counts.ok) + " ok"
+}
+
+/// The headline of a state:
+/// `URLs: 3 broken, 1 flapping, 2 unconfirmed, 12 not checked, 1 muted, 1,228 ok; warnings: 2; mistakes: 1`.
+pub fn headline(counts: &Counts) -> String {
+    let others = [("warnings", counts.warnings), ("mistakes", counts.mistakes)];
+    let others = others.iter().filter(|(_, count)| *count > 0);
+    let others = others.map(|(label, count)| format!("; {label}: {}", number(*count)));
+    format!("URLs: {}{}", shares(counts), others.collect::<String>())
 }
 
 /// `1 URL`, `2 URLs`: the plural has an `s`.

@@ -5,27 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use urldb_protocol::{BlindRun, ComesAndGoes, HostOverview, Overview, SeenResult, State};
+use urldb_protocol::{BlindRun, ComesAndGoes, Counts, Overview, SeenResult, State};
 
-use crate::numbers::{NO_BREAK, count, counted, number};
+use crate::numbers::{NO_BREAK, count, counted, headline, number};
 use crate::text::capitalized;
-
-/// Counts of promises that a headline is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PromiseCounts {
-    /// All promises.
-    pub all: u64,
-    /// Those of open incidents, and those that are believed to be broken.
-    pub affected: u64,
-    /// The affected ones that come and go.
-    pub intermittent: u64,
-    /// Those that failed without being confirmed.
-    pub in_doubt: u64,
-    /// Those that were never checked, or about which nothing is believed.
-    pub unknown: u64,
-    /// The open incidents.
-    pub incidents: u64,
-}
 
 /// The mark of a page: how good the state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,217 +23,26 @@ pub enum Mark {
     Unknown,
 }
 
-/// The sentence at the top of a page, and the sentence for a page that is out of date.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SiteHeadline {
-    /// The mark.
-    pub mark: Mark,
-    /// `All 1,247 promises are kept.`
-    pub now: String,
-    /// `All 1,247 promises were kept {ago}.` A script replaces `{ago}`.
-    pub past: String,
-}
-
-impl PromiseCounts {
-    /// The counts of the whole database.
-    pub fn of(overview: &Overview) -> Self {
-        Self {
-            all: overview.totals.urls,
-            affected: overview.totals.affected,
-            intermittent: {
-                let incidents = overview.open.iter();
-                let urls = incidents.flat_map(|it| it.incident.affected());
-                urls.filter(|url| url.intermittent).count() as u64
-            },
-            in_doubt: overview.totals.unconfirmed,
-            unknown: overview.totals.unknown,
-            incidents: overview.open.len() as u64,
-        }
-    }
-
-    /// The counts of one host.
-    pub fn of_host(host: &HostOverview) -> Self {
-        Self {
-            all: host.urls,
-            affected: host.affected,
-            intermittent: host.intermittent,
-            in_doubt: host.unconfirmed,
-            unknown: host.unknown,
-            incidents: host.incidents.len() as u64,
-        }
-    }
-
-    /// The sentence of these counts.
-    pub fn headline(&self) -> SiteHeadline {
-        let all = self.all;
-        if all == 0 {
-            return SiteHeadline::timeless(Mark::Unknown, "No promises yet.".to_owned());
-        }
-        let promises = counted(all, "promise");
-        if self.unknown == all {
-            let text = format!("{promises}, none checked yet.");
-            return SiteHeadline::timeless(Mark::Unknown, text);
-        }
-        if self.affected > 0 || self.incidents > 0 {
-            return self.broken(&promises);
-        }
-        if self.in_doubt > 0 || self.unknown > 0 {
-            return self.unsure(&promises);
-        }
-        let (subject, is, was) = match all {
-            1 => ("The one promise".to_owned(), "is", "was"),
-            _ => (format!("All {promises}"), "are", "were"),
-        };
-        SiteHeadline {
-            mark: Mark::Kept,
-            now: format!("{subject} {is} kept."),
-            past: format!("{subject} {was} kept {{ago}}."),
-        }
-    }
-
-    /// `34 of 1,247 promises are broken; one comes and goes.`
-    fn broken(&self, promises: &str) -> SiteHeadline {
-        let intermittent = self.intermittent.min(self.affected);
-        let broken = self.affected - intermittent;
-        let share = |some: u64| match (some, self.all) {
-            (1, 1) => "the only promise".to_owned(),
-            (some, all) if some == all => format!("all {promises}"),
-            (some, _) => format!("{} of {promises}", number(some)),
-        };
-        let (comes, came) = match intermittent {
-            1 => ("comes and goes", "came and went"),
-            _ => ("come and go", "came and went"),
-        };
-        let (is, was) = to_be(broken);
-        let (mark, now, past) = match (broken, intermittent) {
-            (0, 0) => {
-                let subject = "No promise";
-                let open = open_incidents(self.incidents);
-                (
-                    Mark::Broken,
-                    format!(
-                        "{subject} is broken, but {}.",
-                        open.trim_end_matches('.').to_lowercase()
-                    ),
-                    format!("{subject} was broken {{ago}}, but an incident was open."),
-                )
-            }
-            (0, some) => (
-                Mark::Unsteady,
-                format!("{} {comes}.", share(some)),
-                format!("{} {came} {{ago}}.", share(some)),
-            ),
-            (_, 0) => (
-                Mark::Broken,
-                format!("{} {is} broken.", share(broken)),
-                format!("{} {was} broken {{ago}}.", share(broken)),
-            ),
-            (_, some) => (
-                Mark::Broken,
-                format!("{} {is} broken; {} {comes}.", share(broken), in_words(some)),
-                format!(
-                    "{} {was} broken {{ago}}; {} {came}.",
-                    share(broken),
-                    in_words(some)
-                ),
-            ),
-        };
-        SiteHeadline {
-            mark,
-            now: capitalized(&now),
-            past: capitalized(&past),
-        }
-    }
-
-    /// `No incident is open; 5 of 1,247 promises are in doubt.`
-    fn unsure(&self, promises: &str) -> SiteHeadline {
-        let (mut now, mut past) = (vec![], vec![]);
-        if self.in_doubt > 0 {
-            let (is, was) = to_be(self.in_doubt);
-            let share = format!("{} of {promises}", number(self.in_doubt));
-            now.push(format!("{share} {is} in doubt"));
-            past.push(format!("{share} {was} in doubt"));
-        }
-        if self.unknown > 0 {
-            let text = format!("{} of {promises} could not be judged", number(self.unknown));
-            now.push(text.clone());
-            past.push(text);
-        }
-        SiteHeadline {
-            mark: Mark::Kept,
-            now: format!("No incident is open; {}.", now.join(", ")),
-            past: format!("No incident was open {{ago}}; {}.", past.join(", ")),
+impl Mark {
+    /// The mark of so many URLs.
+    pub const fn of(counts: &Counts) -> Self {
+        if counts.broken + counts.muted > 0 {
+            Self::Broken
+        } else if counts.flapping > 0 {
+            Self::Unsteady
+        } else if counts.unknown == counts.urls {
+            Self::Unknown
+        } else {
+            Self::Kept
         }
     }
 }
 
-impl SiteHeadline {
-    /// The sentence of the whole database.
-    pub fn of(overview: &Overview) -> Self {
-        match &overview.blind {
-            Some(blind) => Self::timeless(Mark::Unknown, blind_sentence(blind)),
-            None => PromiseCounts::of(overview).headline(),
-        }
-    }
-
-    /// The sentence about the hosts of an overview: how many have broken promises.
-    pub fn of_hosts(overview: &Overview) -> Self {
-        let broken = |host: &&HostOverview| host.affected > host.intermittent;
-        let hosts = overview.hosts.iter();
-        let (broken, others): (Vec<_>, Vec<_>) = hosts.partition(broken);
-        let unsteady = others.iter().filter(|host| host.intermittent > 0);
-        let (broken, unsteady) = (broken.len() as u64, unsteady.count() as u64);
-        if overview.blind.is_some() || broken + unsteady == 0 {
-            return Self::of(overview);
-        }
-        let hosts = counted(overview.hosts.len() as u64, "host");
-        let share = |some: u64| match (some, overview.hosts.len() as u64) {
-            (1, 1) => "the only host".to_owned(),
-            (some, all) if some == all => format!("all {hosts}"),
-            (some, _) => format!("{} of {hosts}", number(some)),
-        };
-        let (comes, came) = match unsteady {
-            1 => (
-                "has a URL that comes and goes",
-                "had a URL that came and went",
-            ),
-            _ => ("have URLs that come and go", "had URLs that came and went"),
-        };
-        let have = if broken == 1 { "has" } else { "have" };
-        let (mark, now, past) = match (broken, unsteady) {
-            (0, some) => (
-                Mark::Unsteady,
-                format!("{} {comes}.", share(some)),
-                format!("{} {came} {{ago}}.", share(some)),
-            ),
-            (some, 0) => (
-                Mark::Broken,
-                format!("{} {have} broken promises.", share(some)),
-                format!("{} had broken promises {{ago}}.", share(some)),
-            ),
-            (some, more) => {
-                let (some, more) = (share(some), in_words(more));
-                (
-                    Mark::Broken,
-                    format!("{some} {have} broken promises; {more} {comes}."),
-                    format!("{some} had broken promises {{ago}}; {more} {came}."),
-                )
-            }
-        };
-        Self {
-            mark,
-            now: capitalized(&now),
-            past: capitalized(&past),
-        }
-    }
-
-    /// A sentence that is true at any time.
-    fn timeless(mark: Mark, text: String) -> Self {
-        Self {
-            mark,
-            now: text.clone(),
-            past: text,
-        }
+/// The mark and the headline of the whole database: counts, unless the last run says nothing about most URLs.
+pub fn site_headline(overview: &Overview) -> (Mark, String) {
+    match &overview.blind {
+        Some(blind) => (Mark::Unknown, blind_sentence(blind)),
+        None => (Mark::of(&overview.counts), headline(&overview.counts)),
     }
 }
 
@@ -347,14 +139,6 @@ pub fn open_incidents(incidents: u64) -> String {
     }
 }
 
-/// Present and past of *to be*, for a subject of so many.
-const fn to_be(number: u64) -> (&'static str, &'static str) {
-    match number {
-        1 => ("is", "was"),
-        _ => ("are", "were"),
-    }
-}
-
 /// One to nine are words.
 fn in_words(count: u64) -> String {
     const WORDS: [&str; 10] = [
@@ -390,17 +174,6 @@ pub fn short_day(day: Date, now: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    fn headline(all: u64, affected: u64, incidents: u64) -> (String, String) {
-        let counts = PromiseCounts {
-            all,
-            affected,
-            incidents,
-            ..PromiseCounts::default()
-        };
-        let SiteHeadline { now, past, .. } = counts.headline();
-        (now, past)
-    }
-
     #[test]
     fn a_run_with_few_results_is_no_news_about_promises() {
         let overview = |results| Overview {
@@ -411,168 +184,15 @@ mod tests {
             }),
             ..Overview::default()
         };
-        let SiteHeadline { mark, now, past } = SiteHeadline::of(&overview(0));
         let sentence = "Nothing could be verified on 22 November; it may be our own network.";
-        assert_eq!((mark, now.as_str()), (Mark::Unknown, sentence));
-        assert_eq!(past, now);
-        let some = SiteHeadline::of(&overview(312)).now;
+        assert_eq!(
+            site_headline(&overview(0)),
+            (Mark::Unknown, sentence.to_owned())
+        );
+        let (_, some) = site_headline(&overview(312));
         assert_eq!(
             some,
             "Only 312 of 1,174 URLs could be checked on 22 November."
         );
-    }
-
-    #[test]
-    fn sentences_count_hosts() {
-        let host = |affected, intermittent| HostOverview {
-            urls: 9,
-            affected,
-            intermittent,
-            ..HostOverview::default()
-        };
-        let kept = || vec![host(0, 0); 3];
-        for (others, now, past) in [
-            (
-                vec![host(2, 0), host(2, 1), host(1, 1)],
-                "2 of 6 hosts have broken promises; one has a URL that comes and goes.",
-                "2 of 6 hosts had broken promises {ago}; one had a URL that came and went.",
-            ),
-            (
-                vec![host(1, 0)],
-                "1 of 4 hosts has broken promises.",
-                "1 of 4 hosts had broken promises {ago}.",
-            ),
-            (
-                vec![host(1, 1)],
-                "1 of 4 hosts has a URL that comes and goes.",
-                "1 of 4 hosts had a URL that came and went {ago}.",
-            ),
-        ] {
-            let overview = Overview {
-                hosts: [others, kept()].concat(),
-                ..Overview::default()
-            };
-            let headline = SiteHeadline::of_hosts(&overview);
-            assert_eq!((headline.now.as_str(), headline.past.as_str()), (now, past));
-        }
-        let of = |hosts| {
-            let overview = Overview {
-                hosts,
-                totals: urldb_protocol::Totals {
-                    urls: 9,
-                    ..urldb_protocol::Totals::default()
-                },
-                ..Overview::default()
-            };
-            SiteHeadline::of_hosts(&overview).now
-        };
-        assert_eq!(of(vec![host(9, 0)]), "The only host has broken promises.");
-        assert_eq!(of(vec![host(9, 0); 2]), "All 2 hosts have broken promises.");
-        assert_eq!(of(kept()), "All 9 promises are kept.");
-    }
-
-    #[test]
-    fn sentences_count_promises() {
-        for (counts, now, past) in [
-            ((0, 0, 0), "No promises yet.", "No promises yet."),
-            (
-                (1_247, 0, 0),
-                "All 1,247 promises are kept.",
-                "All 1,247 promises were kept {ago}.",
-            ),
-            (
-                (1, 0, 0),
-                "The one promise is kept.",
-                "The one promise was kept {ago}.",
-            ),
-            (
-                (1_247, 141, 3),
-                "141 of 1,247 promises are broken.",
-                "141 of 1,247 promises were broken {ago}.",
-            ),
-            (
-                (240, 1, 1),
-                "1 of 240 promises is broken.",
-                "1 of 240 promises was broken {ago}.",
-            ),
-            (
-                (100, 100, 1),
-                "All 100 promises are broken.",
-                "All 100 promises were broken {ago}.",
-            ),
-            (
-                (1, 1, 1),
-                "The only promise is broken.",
-                "The only promise was broken {ago}.",
-            ),
-            (
-                (30, 12, 12),
-                "12 of 30 promises are broken.",
-                "12 of 30 promises were broken {ago}.",
-            ),
-            (
-                (30, 0, 1),
-                "No promise is broken, but one incident is open.",
-                "No promise was broken {ago}, but an incident was open.",
-            ),
-            (
-                (3, 1, 0),
-                "1 of 3 promises is broken.",
-                "1 of 3 promises was broken {ago}.",
-            ),
-        ] {
-            assert_eq!(
-                headline(counts.0, counts.1, counts.2),
-                (now.to_owned(), past.to_owned())
-            );
-        }
-        for (affected, intermittent, now, past) in [
-            (
-                35,
-                1,
-                "34 of 1,247 promises are broken; one comes and goes.",
-                "34 of 1,247 promises were broken {ago}; one came and went.",
-            ),
-            (
-                1,
-                1,
-                "1 of 1,247 promises comes and goes.",
-                "1 of 1,247 promises came and went {ago}.",
-            ),
-            (
-                2,
-                2,
-                "2 of 1,247 promises come and go.",
-                "2 of 1,247 promises came and went {ago}.",
-            ),
-        ] {
-            let counts = PromiseCounts {
-                all: 1_247,
-                affected,
-                intermittent,
-                incidents: 1,
-                ..PromiseCounts::default()
-            };
-            let SiteHeadline {
-                now: is, past: was, ..
-            } = counts.headline();
-            assert_eq!((is.as_str(), was.as_str()), (now, past));
-        }
-        let counts = PromiseCounts {
-            all: 1_247,
-            in_doubt: 5,
-            unknown: 12,
-            ..PromiseCounts::default()
-        };
-        assert_eq!(
-            counts.headline().now,
-            "No incident is open; 5 of 1,247 promises are in doubt, 12 of 1,247 promises could not be judged."
-        );
-        let counts = PromiseCounts {
-            all: 2,
-            unknown: 2,
-            ..PromiseCounts::default()
-        };
-        assert_eq!(counts.headline().now, "2 promises, none checked yet.");
     }
 }

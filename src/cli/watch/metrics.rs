@@ -37,7 +37,7 @@ fn metrics(config: &Config, last: LastExit, now: Timestamp) -> anyhow::Result<St
         text.sample("urldb_urls", &[("state", state)], urls);
     }
     text.gauge("urldb_affected_urls", "URLs of open incidents.");
-    text.sample("urldb_affected_urls", &[], overview.totals.affected);
+    text.sample("urldb_affected_urls", &[], overview.counts.affected());
     text.gauge("urldb_open_incidents", "Open incidents.");
     text.sample("urldb_open_incidents", &[], overview.open.len() as u64);
     if let Some(run) = &overview.last_run {

@@ -6,8 +6,8 @@ use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use urldb_protocol::{
-    Ack, CertificateDates, Delay, Delivery, Envelope, EventKind, Evidence, Incident, Observed,
-    Promised, Reason, Remembered, Shown, State, Totals,
+    Ack, CertificateDates, Counts, Delay, Delivery, Envelope, EventKind, Evidence, Incident,
+    Observed, Promised, Reason, Remembered, Shown, State,
 };
 use urldb_verdict::incident::{
     Event, EventUrl, EvidenceFacts, FileFacts, IncidentLog, LimitFacts, Mark, OwnNetwork, Reader,
@@ -279,14 +279,12 @@ impl World {
             .collect();
         let comes_and_goes = |url: &&UrlState| url.mark.is_some();
         let marked = self.urls.iter().filter(comes_and_goes).count() as u64;
-        let affected = (members.len() as u64).saturating_sub(marked);
-        envelope.summary.totals = Totals {
-            urls: ALL_URLS,
-            broken: affected,
-            affected,
-            intermittent: marked,
-            ..Totals::default()
+        let broken = Counts {
+            broken: (members.len() as u64).saturating_sub(marked),
+            flapping: marked,
+            ..Counts::default()
         };
+        envelope.summary.counts = broken.of_all(ALL_URLS);
         envelope.summary.coverage.due = ALL_URLS;
         envelope.summary.coverage.checked = ALL_URLS;
         envelope

@@ -61,7 +61,7 @@ async fn a_run_with_nothing_to_say_says_so() {
     envelope.changes.clear();
     envelope.incidents.clear();
     envelope.summary.states = [(State::Ok, 16_234)].into();
-    envelope.summary.totals.affected = 0;
+    envelope.summary.counts.broken = 0;
     envelope.summary.coverage.checked = envelope.summary.coverage.due;
     let mistakes = std::mem::take(&mut envelope.mistakes);
     let fixed = std::mem::take(&mut envelope.fixed);

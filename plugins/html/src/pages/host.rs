@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use minijinja::HtmlEscape;
 use serde::Serialize;
 use urldb_protocol::{DayLevel, HostOverview, UrlOverview};
-use urldb_render::numbers::number;
-use urldb_render::{PromiseCounts, SiteHeadline, one_line};
+use urldb_render::numbers::{headline, number};
+use urldb_render::{Mark, one_line};
 
 use super::incidents::{IncidentRow, latest_first};
 use super::url_words::{path_parts, state_of};
 
-use super::values::{Figure, Shares, Time, last_verified, promise_figures};
+use super::values::{Figure, Time, last_verified, promise_figures};
 use super::{Frame, PageLink, Views, last_days, page_links};
 use crate::file_names::{host_page, url_page};
 use crate::source::ListedUrl;
@@ -24,7 +24,6 @@ pub(crate) struct HostPage {
     pub(crate) frame: Frame,
     host: String,
     headline: String,
-    past: String,
     checked: Option<Time>,
     all_checked: Option<Time>,
     figures: Vec<Figure>,
@@ -65,13 +64,11 @@ impl Views<'_> {
         urls: &[(ListedUrl, bool)],
         (page, pages): (usize, usize),
     ) -> HostPage {
-        let SiteHeadline { mark, now, past } = PromiseCounts::of_host(host).headline();
-
+        let headline = headline(&host.counts);
         let days = last_days(&host.days);
         let is_good = |level| matches!(level, DayLevel::Kept | DayLevel::Doubt);
         let good = days.iter().filter(|day| is_good(day.level)).count();
         let known = days.iter().filter(|day| day.level != DayLevel::Blank);
-        let shares = Shares::of(std::iter::once(host));
         let verified = last_verified(std::iter::once(host), self.overview.now);
         let open = self.overview.open.iter();
         let open = open.filter(|it| host.incidents.contains(&it.incident.id));
@@ -79,22 +76,21 @@ impl Views<'_> {
         let open = open.chain(notices.filter(|it| it.domain == host.host));
         let closed = self.overview.closed.iter();
         let closed = latest_first(closed.filter(|it| it.domain == host.host));
-        let title = format!("{}: {}", host.host, now.trim_end_matches('.'));
-        let mut frame = self.frame(&title, mark, "../", "overview");
+        let title = format!("{}: {}", host.host, headline);
+        let mut frame = self.frame(&title, Mark::of(&host.counts), "../", "overview");
         // A run that does not check the host leaves its page as it is.
         frame.run = host.checked.map(|checked| Time::moment(checked).iso);
         HostPage {
             frame,
             host: one_line(&host.host),
-            headline: now,
-            past,
+            headline,
             checked: host.checked.map(Time::moment),
             all_checked: host
                 .all_checked
                 .filter(|all| Some(*all) != host.checked)
                 .map(Time::moment),
             figures: promise_figures(
-                &shares,
+                &host.counts,
                 (&host.files, verified),
                 (good, known.count()),
                 false,
@@ -118,7 +114,7 @@ impl Views<'_> {
                 .map(|(listed, has_page)| url_row(listed, *has_page))
                 .collect(),
             has_commits: self.commits.contains_key(host.file.as_str()),
-            total: number(host.urls),
+            total: number(host.counts.urls),
             pages: page_links(pages, page, |number| host_page(&host.host, number)),
             file_link: self.file_link(&host.file, None),
             file: one_line(&host.file),

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{Day, HostOverview};
+use urldb_protocol::{Counts, Day, HostOverview};
 use urldb_render::numbers::{counted, number};
 use urldb_render::{one_line, short_day};
 
-use super::values::{Shares, come_and_go, date, last_verified};
+use super::values::{date, last_verified};
 use super::{Views, last_days};
 use crate::file_names::host_page;
 use crate::strip::strip;
@@ -63,13 +63,13 @@ impl Views<'_> {
     pub(super) fn host_state(&self, host: &HostOverview) -> (&'static str, &'static str) {
         let mut warnings = self.overview.warnings.iter();
         let has_warning = warnings.any(|finding| finding.file == host.file);
-        let broken = host.affected.saturating_sub(host.intermittent);
-        match (broken, host.intermittent, has_warning) {
+        let counts = &host.counts;
+        match (counts.broken + counts.muted, counts.flapping, has_warning) {
             _ if self.is_blind(host) => ("o", "not known"),
             (1.., ..) => ("b", "broken"),
-            (0, 1.., _) => ("w", "comes and goes"),
+            (0, 1.., _) => ("w", "flapping"),
             (0, 0, true) => ("w", "kept, with a warning"),
-            (0, 0, false) if host.unknown == host.urls && host.urls > 0 => ("o", "not known"),
+            (0, 0, false) if counts.unknown == counts.urls && counts.urls > 0 => ("o", "not known"),
             (0, 0, false) => ("k", "kept"),
         }
     }
@@ -79,11 +79,11 @@ impl Views<'_> {
         let overview = self.overview;
         let mut hosts: Vec<&HostOverview> = overview.hosts.iter().collect();
         let rank = |host: &HostOverview| {
-            let is_kept = host.affected == 0;
-            (is_kept, host.affected == host.intermittent)
+            let is_kept = host.counts.affected() == 0;
+            (is_kept, host.counts.affected() == host.counts.flapping)
         };
         hosts.sort_by_key(|host| (rank(host), &host.host));
-        let shares = Shares::of(overview.hosts.iter());
+        let counts = &overview.counts;
         let verified = last_verified(overview.hosts.iter(), overview.now);
         let (first_day, last_day) = self.strip_days(overview.hosts.first());
         let rows = hosts.iter().take(range.end).skip(range.start);
@@ -91,10 +91,10 @@ impl Views<'_> {
             rows: rows.map(|host| self.host_row(host)).collect(),
             sums: HostSums {
                 hosts: counted(hosts.len() as u64, "host"),
-                urls: number(overview.totals.urls),
-                kept: number(shares.kept),
-                broken: number(shares.broken()),
-                others: others(&shares),
+                urls: number(counts.urls),
+                kept: number(counts.ok),
+                broken: number(counts.broken + counts.muted),
+                others: others(counts),
                 verified: verified.unwrap_or_else(|| "no files".to_owned()),
                 is_known: overview.blind.is_none(),
             },
@@ -137,7 +137,8 @@ impl Views<'_> {
             ("", Some(checked)) if Some(checked) != last => format!("checked on {}", day(checked)),
             _ => note,
         };
-        let shares = Shares::of(std::iter::once(host));
+        let counts = &host.counts;
+        let broken = counts.broken + counts.muted;
         let verified = last_verified(std::iter::once(host), self.overview.now);
         let newest = host.verified.map(day).filter(|newest| {
             let oldest = verified.as_ref();
@@ -149,11 +150,11 @@ impl Views<'_> {
             page: host_page(&host.host, 1),
             state,
             note,
-            urls: number(host.urls),
-            kept: number(host.kept),
-            broken: number(shares.broken()),
-            is_broken: shares.broken() > 0,
-            others: others(&shares),
+            urls: number(counts.urls),
+            kept: number(counts.ok),
+            broken: number(broken),
+            is_broken: broken > 0,
+            others: others(counts),
             verified: verified.unwrap_or_else(|| "no files".to_owned()),
             newest: newest.unwrap_or_default(),
             strip: strip(last_days(&host.days)),
@@ -162,11 +163,12 @@ impl Views<'_> {
     }
 }
 
-/// `1 comes and goes, 2 not known`: the terms that are not zero.
-fn others(shares: &Shares) -> String {
+/// `1 flapping, 2 not checked`: the terms that are not zero.
+fn others(counts: &Counts) -> String {
     let terms = [
-        (shares.intermittent, come_and_go(shares.intermittent)),
-        (shares.unknown, "not known"),
+        (counts.flapping, "flapping"),
+        (counts.unconfirmed, "unconfirmed"),
+        (counts.unknown, "not checked"),
     ];
     let terms = terms.iter().filter(|(urls, _)| *urls > 0);
     let terms: Vec<String> = terms

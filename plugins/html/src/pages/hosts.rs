@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use urldb_protocol::HostOverview;
-use urldb_render::numbers::{counted, number};
-use urldb_render::{SiteHeadline, one_line};
+use urldb_render::numbers::{counted, number, shares};
+use urldb_render::{one_line, site_headline};
 
-use super::values::{Shares, Time, come_and_go};
+use super::values::Time;
 use super::{Frame, Views};
 use crate::file_names::{HOST_LIST, host_page, numbered};
 
@@ -28,7 +28,6 @@ const CARD_BYTES: usize = 110;
 pub(crate) struct HostsPage {
     pub(crate) frame: Frame,
     headline: String,
-    past: String,
     as_of: Option<Time>,
     total: String,
     /// The list has several pages, and the search reads the names of all hosts from a script.
@@ -170,11 +169,10 @@ impl Views<'_> {
     /// A page without hosts.
     fn list_page(&self, is_divided: bool) -> HostsPage {
         let overview = self.overview;
-        let SiteHeadline { mark, now, past } = SiteHeadline::of_hosts(overview);
+        let (mark, headline) = site_headline(overview);
         HostsPage {
             frame: self.frame("Hosts", mark, "../", "hosts"),
-            headline: now,
-            past,
+            headline,
             as_of: self.as_of().map(Time::moment),
             total: number(overview.hosts.len() as u64),
             is_divided,
@@ -208,18 +206,11 @@ impl Views<'_> {
     }
 
     fn host_card(&self, host: &HostOverview) -> HostCard {
-        let shares = Shares::of(std::iter::once(host));
         let (class, _) = self.host_state(host);
-        let note = match (shares.broken(), shares.intermittent) {
-            _ if self.is_blind(host) => "not known".to_owned(),
-            (0, 0) => format!("{} kept", number(host.kept)),
-            (0, some) => format!(
-                "{} of {} {}",
-                number(some),
-                number(host.urls),
-                come_and_go(some)
-            ),
-            (broken, _) => format!("{} of {} broken", number(broken), number(host.urls)),
+        let note = if self.is_blind(host) {
+            "not known".to_owned()
+        } else {
+            shares(&host.counts)
         };
         HostCard {
             class,

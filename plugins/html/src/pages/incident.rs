@@ -246,13 +246,11 @@ fn figures(incident: &Incident, events: &IncidentEvents) -> Vec<Figure> {
             0 => String::new(),
             muted => format!(", {} of them muted", number(muted)),
         };
-        let (name, past, urls) = match (parts.broken, parts.intermittent) {
-            (0, 1) => ("Comes and goes", "Came and went", 1),
-            (0, some) if some > 0 => ("Come and go", "Came and went", some),
-            (broken, _) => ("Broken now", "Broken then", broken),
+        let (name, urls) = match (parts.broken, parts.intermittent) {
+            (0, some) if some > 0 => ("Flapping", some),
+            (broken, _) => ("Broken", broken),
         };
-        let figure = Figure::new(name, number(urls), format!("{of_all}{muted}"));
-        figures.push(figure.in_past(past));
+        figures.push(Figure::new(name, number(urls), format!("{of_all}{muted}")));
     }
     figures.push(Figure::new("Ever broken", number(parts.all()), parts.sum()));
     let mut last_good: Vec<_> = incident.affected().map(|url| url.last_good).collect();

@@ -4,15 +4,15 @@ use serde::Serialize;
 use urldb_protocol::{Finding, IncidentOverview, NoticeKind, RunSummary};
 use urldb_render::numbers::{counted, number, with_spaces};
 use urldb_render::{
-    SiteHeadline, day_in_words, held_uris, moment_in_words, one_line, open_incidents, remarks,
-    short_day,
+    day_in_words, held_uris, moment_in_words, one_line, open_incidents, remarks, short_day,
+    site_headline,
 };
 
 use super::blind::BlindFacts;
 use super::events::EventRow;
 use super::host_table::{HostTable, MOST_HOSTS};
 use super::incidents::{IncidentRow, latest_first};
-use super::values::{Figure, Shares, Time, first_seen, last_verified, promise_figures};
+use super::values::{Figure, Time, first_seen, last_verified, promise_figures};
 use super::{Frame, Views};
 use crate::file_names::host_page;
 use crate::strip::{good_days, year};
@@ -27,7 +27,6 @@ const MOST_OTHER_HOSTS: usize = 100;
 pub(crate) struct OverviewPage {
     pub(crate) frame: Frame,
     headline: String,
-    past: String,
     as_of: Option<Time>,
     /// The last run had a result for fewer than half of its URLs.
     blind: Option<BlindFacts>,
@@ -81,31 +80,37 @@ impl Views<'_> {
     /// The start page.
     pub(crate) fn overview_page(&self) -> OverviewPage {
         let overview = self.overview;
-        let SiteHeadline { mark, now, past } = SiteHeadline::of(overview);
+        let (mark, headline) = site_headline(overview);
         let files = &overview.files;
-        let shares = Shares::of(overview.hosts.iter());
         let verified = last_verified(overview.hosts.iter(), overview.now);
         let blind = overview.blind.as_ref();
         let (good, without_run) = good_days(&overview.days);
         let known = overview.days.iter().filter(|day| day.promised > 0).count();
         let (events, more_events) = self.events();
-        let affected = overview.hosts.iter().filter(|host| host.affected > 0);
+        let affected = overview
+            .hosts
+            .iter()
+            .filter(|host| host.counts.affected() > 0);
         let rows = (affected.count() + MOST_OTHER_HOSTS).min(MOST_HOSTS);
         let more_hosts = overview.hosts.len().saturating_sub(rows) as u64;
         let incidents = latest_first(overview.open.iter()).into_iter();
         let incidents = incidents.take(MOST_INCIDENTS);
         OverviewPage {
-            frame: self.frame(now.trim_end_matches('.'), mark, "", "overview"),
-            headline: now,
-            past,
+            frame: self.frame(headline.trim_end_matches('.'), mark, "", "overview"),
+            headline,
             as_of: self.as_of().map(Time::moment),
             blind: blind.map(|blind| self.blind_facts(blind)),
             remarks: remarks(overview)
                 .map(|text| one_line(&with_spaces(&text)))
                 .collect(),
-            is_empty: overview.totals.urls == 0,
+            is_empty: overview.counts.urls == 0,
             open: open_incidents(overview.open.len() as u64),
-            figures: promise_figures(&shares, (files, verified), (good, known), blind.is_some()),
+            figures: promise_figures(
+                &overview.counts,
+                (files, verified),
+                (good, known),
+                blind.is_some(),
+            ),
             incidents: incidents.map(|it| self.incident_row(it)).collect(),
             more_incidents: overview.open.len().saturating_sub(MOST_INCIDENTS) as u64,
             warnings: self.warnings(),

@@ -45,7 +45,6 @@ pub(crate) struct UrlPage {
     name: String,
     url: String,
     headline: String,
-    past: String,
     /// The start of the last run that checked the URL; absent on a page that is not renewed each day.
     checked: Option<Time>,
     /// The first day of the week of that run, on a page that is not renewed each day.
@@ -113,7 +112,7 @@ impl Views<'_> {
         dates: CheckDates,
     ) -> UrlPage {
         let stretches = stretches(url, &details.transitions);
-        let (headline, past) = headline(url, details, &stretches);
+        let headline = headline(url, details, &stretches);
         let (class, _) = state_of(url);
         let mark = match class {
             "b" => Mark::Broken,
@@ -140,7 +139,6 @@ impl Views<'_> {
             name,
             url: one_line(&url.url),
             headline,
-            past,
             checked,
             checked_week: url.checked.filter(|_| is_weekly).map(week),
             result: result(url),

@@ -52,37 +52,26 @@ pub(crate) fn state_in_words(state: State) -> String {
     }
 }
 
-/// The sentence about a URL, and the sentence for a page that is out of date.
-pub(super) fn headline(
-    url: &UrlOverview,
-    details: &UrlDetails,
-    stretches: &[Stretch],
-) -> (String, String) {
+/// The sentence about a URL.
+pub(super) fn headline(url: &UrlOverview, details: &UrlDetails, stretches: &[Stretch]) -> String {
     let since = |text: &str| match url.since {
         Some(since) => format!("{text} since {}.", day_in_words(since)),
         None => format!("{text}."),
     };
-    let both = |text: String| (text.clone(), text);
     match (url.standing, url.state) {
-        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => both(comes_and_goes(url)),
+        (UrlBelief::Affected, _) if url.comes_and_goes.is_some() => comes_and_goes(url),
         (UrlBelief::Kept, _) => match url.failures {
-            Some((failures, runs)) if failures >= FAILURES => both(format!(
-                "Kept, but it failed in {failures} of the last {runs} runs."
-            )),
+            Some((failures, runs)) if failures >= FAILURES => {
+                format!("Kept, but it failed in {failures} of the last {runs} runs.")
+            }
             _ if url.is_static() => {
                 let bytes = url
                     .promised
                     .length
                     .map_or_else(|| "bytes".to_owned(), bytes);
-                (
-                    since(&format!("The promised {bytes}")),
-                    format!("The promised {bytes}, when last seen {{ago}}."),
-                )
+                since(&format!("The promised {bytes}"))
             }
-            _ => (
-                since("As promised"),
-                "As promised, when last seen {ago}.".to_owned(),
-            ),
+            _ => since("As promised"),
         },
         (UrlBelief::Unconfirmed, _) => {
             let seen = url
@@ -90,21 +79,21 @@ pub(super) fn headline(
                 .map_or("failed", State::as_str)
                 .replace('-', " ");
             let day = url.pending_since.map(day_in_words).unwrap_or_default();
-            both(format!("In doubt: {seen} on {day}, not confirmed yet."))
+            format!("In doubt: {seen} on {day}, not confirmed yet.")
         }
         (UrlBelief::Affected, Some(State::Ok) | None) => {
-            both(since("Not tried, as the host does not answer,"))
+            since("Not tried, as the host does not answer,")
         }
-        (UrlBelief::Unknown, None) => both("Not checked yet.".to_owned()),
+        (UrlBelief::Unknown, None) => "Not checked yet.".to_owned(),
         (UrlBelief::Affected | UrlBelief::Unknown, Some(state)) => {
             let text = match length_difference(url, details) {
                 Some(text) if state == State::Changed => text,
                 _ => since(&capitalized(&state_in_words(state))),
             };
-            both(match before(stretches) {
+            match before(stretches) {
                 Some(before) => format!("{}; {before}.", text.trim_end_matches('.')),
                 None => text,
-            })
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use urldb_protocol::{FileCounts, HostOverview, Incident, Reason};
+use urldb_protocol::{Counts, FileCounts, HostOverview, Incident, Reason};
 use urldb_render::numbers::{counted, number};
 use urldb_render::{day_in_words, moment_in_words, short_day};
 
@@ -47,8 +47,6 @@ pub(crate) struct Figure {
     name: &'static str,
     value: String,
     rest: String,
-    /// The name on a page that is out of date, if it is another.
-    past: Option<&'static str>,
 }
 
 impl Figure {
@@ -61,68 +59,7 @@ impl Figure {
             name,
             value: value.into(),
             rest: rest.into(),
-            past: None,
         }
-    }
-
-    pub(super) fn in_past(self, name: &'static str) -> Self {
-        Self {
-            past: Some(name),
-            ..self
-        }
-    }
-}
-
-/// Numbers of promises that add up to all of them.
-pub(super) struct Shares {
-    pub(super) all: u64,
-    pub(super) kept: u64,
-    pub(super) intermittent: u64,
-    pub(super) unknown: u64,
-}
-
-impl Shares {
-    pub(super) fn of<'h>(hosts: impl Iterator<Item = &'h HostOverview>) -> Self {
-        let none = Self {
-            all: 0,
-            kept: 0,
-            intermittent: 0,
-            unknown: 0,
-        };
-        hosts.fold(none, |sum, host| Self {
-            all: sum.all + host.urls,
-            kept: sum.kept + host.kept,
-            intermittent: sum.intermittent + host.intermittent,
-            unknown: sum.unknown + host.unknown,
-        })
-    }
-
-    /// Number of URLs that are affected, and do not come and go.
-    pub(super) fn broken(&self) -> u64 {
-        let others = self.kept + self.intermittent + self.unknown;
-        self.all.saturating_sub(others)
-    }
-
-    /// `34 broken, 1 comes and goes, 2 not known`: the terms that are not zero.
-    fn others(&self) -> String {
-        let terms = [
-            (self.broken(), "broken"),
-            (self.intermittent, come_and_go(self.intermittent)),
-            (self.unknown, "not known"),
-        ];
-        let terms = terms.iter().filter(|(urls, _)| *urls > 0);
-        let terms: Vec<String> = terms
-            .map(|(urls, words)| format!("{} {words}", number(*urls)))
-            .collect();
-        terms.join(", ")
-    }
-}
-
-/// The verb for so many URLs.
-pub(super) const fn come_and_go(urls: u64) -> &'static str {
-    match urls {
-        1 => "comes and goes",
-        _ => "come and go",
     }
 }
 
@@ -146,23 +83,19 @@ pub(super) fn last_verified<'h>(
 /// The figures of the whole database or of one host: kept promises, the last verification of files, days
 /// without incident and known days. `is_blind`: the last run says nothing about most of them.
 pub(super) fn promise_figures(
-    shares: &Shares,
+    counts: &Counts,
     (files, verified): (&FileCounts, Option<String>),
     (good_days, known_days): (usize, usize),
     is_blind: bool,
 ) -> Vec<Figure> {
-    let rest = match shares.others().as_str() {
-        "" => String::new(),
-        others => format!("; {others}"),
-    };
-    let kept = of(shares.all, "promise", &rest);
-    let known = number(shares.kept);
+    let kept = of(counts.urls, "promise", "");
+    let known = number(counts.ok);
     let (value, kept) = if is_blind {
         ("not known".to_owned(), format!("before: {known} {kept}"))
     } else {
         (known, kept)
     };
-    let mut figures = vec![Figure::new("Kept now", value, kept).in_past("Kept then")];
+    let mut figures = vec![Figure::new("Kept", value, kept)];
     if let Some(verified) = verified {
         let never = files.ages[4];
         let which = match never {

@@ -26,7 +26,7 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
         };
         text = text.own(share(coverage.checked, coverage.due, what));
     } else {
-        let all = envelope.summary.readers_totals().urls.max(coverage.due);
+        let all = envelope.summary.readers_counts().urls.max(coverage.due);
         let possessor = possessor(&envelope.summary);
         text = text.own(share_of(coverage.checked, all, "URL", &possessor));
         if let Some(selection) = &envelope.run.selection {

@@ -286,8 +286,7 @@ impl Report<'_> {
 
     /// Whether a URL of the reader is broken, or comes and goes.
     fn is_any_affected(&self) -> bool {
-        let totals = self.envelope.summary.readers_totals();
-        totals.affected + totals.intermittent > 0
+        self.envelope.summary.readers_counts().affected() > 0
     }
 
     /// Follows a number of URLs of the reader.
@@ -374,7 +373,7 @@ impl Report<'_> {
     /// Number of URLs of the reader.
     pub(super) fn all(&self) -> u64 {
         let summary = &self.envelope.summary;
-        match summary.readers_totals().urls {
+        match summary.readers_counts().urls {
             // A check counts only the URLs that were due.
             0 => summary.readers_coverage().due,
             urls => urls,
@@ -392,10 +391,10 @@ impl Report<'_> {
     }
 
     fn are(&self, broken: &str) -> String {
-        let totals = self.envelope.summary.readers_totals();
+        let counts = self.envelope.summary.readers_counts();
         let possessor = self.possessor();
-        let unsteady = totals.intermittent;
-        if unsteady > 0 && totals.affected == 0 {
+        let (unsteady, affected) = (counts.flapping, counts.broken + counts.muted);
+        if unsteady > 0 && affected == 0 {
             let rest = self.all().saturating_sub(unsteady);
             let goes = comes_and_goes(unsteady);
             let urls = format!("{}{possessor}", count(unsteady, "URL"));
@@ -408,13 +407,7 @@ impl Report<'_> {
                 ),
             };
         }
-        let broken = broken_share(
-            totals.affected,
-            self.all(),
-            &possessor,
-            broken,
-            totals.muted,
-        );
+        let broken = broken_share(affected, self.all(), &possessor, broken, counts.muted);
         match unsteady {
             0 => broken,
             _ => format!(
@@ -456,7 +449,7 @@ pub(super) fn mistakes_in_files(number: u64, envelope: &Envelope) -> String {
 }
 
 /// `all 6 URLs are as promised`. `possessor` follows the noun: ` of example.org`.
-pub(crate) fn as_promised(urls: u64, possessor: &str) -> String {
+fn as_promised(urls: u64, possessor: &str) -> String {
     match urls {
         0 => "there is nothing to check".to_owned(),
         1 => format!("the URL{possessor} is as promised"),
@@ -465,13 +458,7 @@ pub(crate) fn as_promised(urls: u64, possessor: &str) -> String {
 }
 
 /// `40 of 1,247 URLs are broken (2 muted)`. `possessor` is that of [`share_of`], `broken` the last word.
-pub(crate) fn broken_share(
-    affected: u64,
-    all: u64,
-    possessor: &str,
-    broken: &str,
-    muted: u64,
-) -> String {
+fn broken_share(affected: u64, all: u64, possessor: &str, broken: &str, muted: u64) -> String {
     let share = share_with(affected, all, "URL", possessor, ["is", "are"]);
     match muted {
         0 => format!("{share} {broken}"),

@@ -30,7 +30,6 @@ mod week;
 pub(crate) use blocks::{cause_of, cause_of_all, checklist, seen_of};
 pub use commands::{ack_command, check_command};
 pub(crate) use facts::{evidence_facts, former_cause, past, past_of};
-pub(crate) use headline::{as_promised, broken_share};
 pub(crate) use links::selection;
 pub use links::{project_commit_link, project_file_link};
 pub(crate) use lookup::Lookup;

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    BlindRun, FileCounts, Finding, HostOverview, IncidentOverview, Mistake, Overview, PROTOCOL,
-    ProjectInfo, RunSummary, State, Totals, UrlOverview, WaitingMessages,
+    BlindRun, Counts, FileCounts, Finding, HostOverview, IncidentOverview, Mistake, Overview,
+    PROTOCOL, ProjectInfo, RunSummary, State, UrlOverview, WaitingMessages,
 };
 
 use super::titles::Titles;
@@ -42,7 +42,7 @@ pub struct StatusDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blind_run: Option<BlindRun>,
     /// Counts of URLs over the whole database.
-    pub totals: Totals,
+    pub counts: Counts,
     /// Counts of static URLs.
     pub files: FileCounts,
     /// The open incidents, the latest first.
@@ -112,7 +112,7 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
         last_run: overview.last_run.clone(),
         last_complete_run: overview.last_complete.clone(),
         blind_run: overview.blind,
-        totals: overview.totals.clone(),
+        counts: overview.counts,
         files: overview.files,
         incidents: overview.open.iter().map(told).collect(),
         notices: overview.notices.iter().map(told).collect(),

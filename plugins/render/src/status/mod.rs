@@ -1,7 +1,6 @@
 //! The state of all promises, of one host or of one URL: for a terminal, and as data for programs.
 
 mod document;
-mod headline;
 mod page;
 mod record;
 mod remarks;

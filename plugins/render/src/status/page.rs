@@ -2,20 +2,19 @@
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    Finding, HostOverview, IncidentOverview, Mistake, NoticeKind, Overview, RunSummary, State,
-    UrlBelief, UrlOverview,
+    Counts, Finding, HostOverview, IncidentOverview, Mistake, NoticeKind, Overview, RunSummary,
+    State, UrlBelief, UrlOverview,
 };
 use urldb_text::{sanitize, variant_suffix};
 
-use super::headline::Counts;
 use super::remarks::remarks;
 use crate::compose::{Lookup, open_groups, selection, warning_titles};
 use crate::layout::{columns, padded};
 use crate::message::{Class, Headline, Tone};
-use crate::numbers::{age, count, counted, day, moment, number, share, with_spaces};
+use crate::numbers::{age, count, counted, day, headline, moment, number, share, with_spaces};
 use crate::page::{BOLD, DIM, Page, paint, style};
 use crate::shell::command_line;
-use crate::site::{blind_sentence, held_uris};
+use crate::site::{Mark, blind_sentence, held_uris};
 use crate::text::Text;
 
 /// Most incidents, mistakes, warnings, hosts or URLs as promised, unless all are wanted.
@@ -34,14 +33,16 @@ pub(super) struct StatusPage<'a> {
 impl StatusPage<'_> {
     pub(super) fn all(&mut self) {
         let overview = self.overview;
-        let counts = Counts::of(overview);
-        self.headline(&counts, "");
+        self.headline(
+            &overview.counts,
+            overview.last_run.as_ref().map(|run| run.at),
+        );
         self.remarks();
         let incidents: Vec<&IncidentOverview> = overview.open.iter().collect();
         let mistakes: Vec<&Mistake> = overview.mistakes.iter().collect();
         let warnings: Vec<&Finding> = overview.warnings.iter().collect();
         let notices: Vec<&IncidentOverview> = overview.notices.iter().collect();
-        if !self.page.options.quiet || counts.affected > 0 {
+        if !self.page.options.quiet || overview.counts.affected() > 0 {
             self.news(&incidents, &mistakes, (&notices, &warnings));
         }
         if self.page.options.quiet {
@@ -74,8 +75,7 @@ impl StatusPage<'_> {
             .collect();
         let notices = self.overview.notices.iter();
         let notices: Vec<_> = notices.filter(|it| it.domain == host.host).collect();
-        let counts = Counts::of_host(host, incidents.len(), mistakes.len());
-        self.headline(&counts, &format!(" of {}", host.host));
+        self.headline(&host.counts, host.checked);
         self.news(&incidents, &mistakes, (&notices, &warnings));
         let (kept, others): (Vec<_>, Vec<_>) =
             urls.iter().partition(|url| url.standing == UrlBelief::Kept);
@@ -108,7 +108,7 @@ impl StatusPage<'_> {
     }
 
     pub(super) fn filtered(&mut self, filter: &str, urls: &[UrlOverview]) {
-        let all = self.overview.totals.urls;
+        let all = self.overview.counts.urls;
         let found = urls.len() as u64;
         let rows: Vec<&UrlOverview> = urls.iter().collect();
         let is_bad = urls.iter().any(|url| url.standing == UrlBelief::Affected);
@@ -123,18 +123,25 @@ impl StatusPage<'_> {
         self.url_rows(&rows, "");
     }
 
-    fn headline(&mut self, counts: &Counts, possessor: &str) {
-        let is_checked = self.overview.last_run.is_some();
-        let headline = counts.headline(possessor, is_checked);
-        let headline = match headline.tone {
-            Tone::Good if !self.overview.waiting.is_empty() => Headline {
-                tone: Tone::Warn,
-                call: "Not everything was sent".to_owned(),
-                ..headline
-            },
-            _ => headline,
+    /// `URLs: 20 broken, 1,227 ok; as of 2026-11-04 04:17 UTC`
+    fn headline(&mut self, counts: &Counts, as_of: Option<Timestamp>) {
+        let as_of = match as_of {
+            Some(at) => format!("; as of {}", moment(at)),
+            None if counts.urls > 0 => "; never checked: `urldb run` checks them".to_owned(),
+            None => String::new(),
         };
-        self.page.headline(&headline);
+        let tone = match Mark::of(counts) {
+            _ if counts.mistakes > 0 => Tone::Bad,
+            Mark::Broken => Tone::Bad,
+            Mark::Kept
+                if counts.unconfirmed + counts.unknown == 0 && self.overview.waiting.is_empty() =>
+            {
+                Tone::Good
+            }
+            _ => Tone::Warn,
+        };
+        let text = with_spaces(&(headline(counts) + &as_of));
+        self.page.push(paint(style(tone), &text));
     }
 
     fn remarks(&mut self) {
@@ -232,7 +239,7 @@ impl StatusPage<'_> {
             return;
         }
         // Affected hosts are never left out; the order is that of names.
-        let is_fine = |host: &HostOverview| host.affected == 0;
+        let is_fine = |host: &HostOverview| host.counts.affected() == 0;
         let affected = hosts.iter().filter(|host| !is_fine(host)).count();
         let mut room = self.page.most(MOST).saturating_sub(affected);
         let shown: Vec<&HostOverview> = hosts
@@ -257,8 +264,8 @@ impl StatusPage<'_> {
         };
         let name = names.iter().map(|name| columns(name)).max();
         let name = name.unwrap_or_default().max(4);
-        let urls = width(&|host| number(host.urls).len(), 5);
-        let broken = width(&|host| number(host.affected).len(), 6);
+        let urls = width(&|host| number(host.counts.urls).len(), 5);
+        let broken = width(&|host| number(host.counts.affected()).len(), 6);
         self.page.gap();
         let header = format!(
             "{:name$}  {:>urls$}  {:>broken$}  last compared in full",
@@ -266,14 +273,14 @@ impl StatusPage<'_> {
         );
         self.page.push(paint(DIM, &header));
         for (host, host_name) in shown.iter().zip(&names) {
-            let affected = match host.affected {
+            let affected = match host.counts.affected() {
                 0 => format!("{:>broken$}", "-"),
                 affected => paint(style(Tone::Bad), &format!("{:>broken$}", number(affected))),
             };
             let line = format!(
                 "{}  {:>urls$}  {affected}  {}",
                 padded(host_name, name),
-                number(host.urls),
+                number(host.counts.urls),
                 with_spaces(&compared(host))
             );
             self.page.push(line);

@@ -128,9 +128,8 @@ pub(crate) fn empty_envelope(overview: &Overview) -> Envelope {
         archived: vec![],
         summary: Summary {
             states: BTreeMap::new(),
-            warnings: overview.warnings.len() as u64,
             coverage: Coverage::default(),
-            totals: overview.totals.clone(),
+            counts: overview.counts,
             audience: None,
         },
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::{Timestamp, ToSpan};
 use urldb_protocol::{
-    AffectedUrl, Because, CertificateDates, Contents, Coverage, Envelope, Evidence, Finding,
-    Incident, MemberChange, MemberDifference, Mistake, Observed, PROTOCOL, Phase, Promised,
-    RunInfo, Severity, Shown, State, Summary, TextDifference, Totals,
+    AffectedUrl, Because, CertificateDates, Contents, Counts, Coverage, Envelope, Evidence,
+    Finding, Incident, MemberChange, MemberDifference, Mistake, Observed, PROTOCOL, Phase,
+    Promised, RunInfo, Severity, Shown, State, Summary, TextDifference,
 };
 
 pub(crate) fn at(text: &str) -> Timestamp {
@@ -51,7 +51,6 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
         archived: Vec::new(),
         summary: Summary {
             states: BTreeMap::from([(State::Ok, 1_247)]),
-            warnings: 0,
             coverage: Coverage {
                 due: 1_247,
                 checked: 1_247,
@@ -61,10 +60,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
                 milliseconds: seconds * 1_000,
                 ..Coverage::default()
             },
-            totals: Totals {
-                urls: 1_247,
-                ..Totals::default()
-            },
+            counts: Counts::default().of_all(1_247),
             audience: None,
         },
     }
@@ -139,7 +135,7 @@ pub(crate) fn all_good() -> Envelope {
 
 pub(crate) fn appended_rows() -> Envelope {
     let mut envelope = report("20261117T041703Z-5de248cc", "2026-11-17 04:17", 50);
-    envelope.summary.totals.affected = 1;
+    envelope.summary.counts.broken = 1;
     envelope.summary.coverage.static_verified = 1_179;
     envelope.archived = vec!["archive/urldb-20261117041703-00000-runner.warc.gz".to_owned()];
     let address = "https://data.example.org/tables/stars.csv";
@@ -184,7 +180,7 @@ pub(crate) fn appended_rows() -> Envelope {
 /// An archive that the forge made anew: most files are as before.
 pub(crate) fn repacked() -> Envelope {
     let mut envelope = report("20261117T041703Z-5de248cc", "2026-11-17 04:17", 50);
-    envelope.summary.totals.affected = 1;
+    envelope.summary.counts.broken = 1;
     envelope.archived = vec!["archive/urldb-20261117041703-00000-runner.warc.gz".to_owned()];
     let address = "https://forge.example.org/tools/archive/v1.4.tar.gz";
     let mut changed = incident(
@@ -319,14 +315,14 @@ fn without_mirror(run: &str, started: &str) -> Envelope {
 
 pub(crate) fn silent_host_first_run() -> Envelope {
     let mut envelope = without_mirror("20261118T041702Z-00000000", "2026-11-18 04:17");
-    envelope.summary.totals.unconfirmed = 100;
+    envelope.summary.counts.unconfirmed = 100;
     add(&mut envelope, silent_host(Phase::Unconfirmed), None);
     envelope
 }
 
 pub(crate) fn silent_host_confirmed() -> Envelope {
     let mut envelope = without_mirror("20261119T041702Z-91c0aa17", "2026-11-19 04:17");
-    envelope.summary.totals.affected = 100;
+    envelope.summary.counts.broken = 100;
     let mut silent = silent_host(Phase::Opened);
     silent.runs = 2;
     add(&mut envelope, silent, None);
@@ -336,7 +332,7 @@ pub(crate) fn silent_host_confirmed() -> Envelope {
 pub(crate) fn silent_host_later(day: &str, runs: u32) -> Envelope {
     let run = format!("{}T041702Z-d2c6f05b", day.replace('-', ""));
     let mut envelope = without_mirror(&run, &format!("{day} 04:17"));
-    envelope.summary.totals.affected = 100;
+    envelope.summary.counts.broken = 100;
     let mut silent = silent_host(Phase::Unchanged);
     silent.runs = runs;
     let thread = BTreeMap::from([("message-id".to_owned(), shown("x"))]);
@@ -366,7 +362,7 @@ pub(crate) fn silent_host_recovery() -> Envelope {
 
 pub(crate) fn redirect_rule() -> Envelope {
     let mut envelope = report("20261120T041701Z-c21e5f08", "2026-11-20 04:17", 54);
-    envelope.summary.totals.affected = 40;
+    envelope.summary.counts.broken = 40;
     envelope.summary.coverage.static_verified = 1_140;
     envelope.summary.coverage.bytes = 2_300_000_000;
     envelope.archived = vec!["archive/urldb-20261120041701-00000-runner.warc.gz".to_owned()];
@@ -430,7 +426,7 @@ fn redirected(phase: Phase) -> Incident {
 
 pub(crate) fn redirect_rule_grown() -> Envelope {
     let mut envelope = report("20261121T041701Z-77d0b2a4", "2026-11-21 04:17", 55);
-    envelope.summary.totals.affected = 46;
+    envelope.summary.counts.broken = 46;
     envelope.summary.coverage.static_verified = 1_134;
     envelope.summary.coverage.bytes = 2_300_000_000;
     let mut grown = redirected(Phase::Grown);
@@ -467,7 +463,7 @@ pub(crate) fn redirect_rule_grown() -> Envelope {
 
 pub(crate) fn certificate() -> Envelope {
     let mut envelope = report("20261122T041702Z-4a11fe90", "2026-11-22 04:17", 41);
-    envelope.summary.totals.affected = 300;
+    envelope.summary.counts.broken = 300;
     envelope.summary.coverage.static_verified = 880;
     envelope.summary.coverage.bytes = 1_620_000_000;
     let mut expired = incident(
@@ -520,8 +516,8 @@ pub(crate) fn fifteen_hosts(urls: usize) -> Envelope {
     envelope.run.project = String::from("tile-urls");
     envelope.run.project_url = Some("https://github.com/example/tile-urls".to_owned());
     envelope.run.site_url = Some("https://tiles.example.org/status".to_owned());
-    envelope.summary.totals.urls = all;
-    envelope.summary.totals.affected = all;
+    envelope.summary.counts.urls = all;
+    envelope.summary.counts.broken = all;
     envelope.summary.coverage = Coverage {
         due: all,
         checked: all,
@@ -564,7 +560,7 @@ pub(crate) fn fifteen_hosts(urls: usize) -> Envelope {
 
 pub(crate) fn mixed() -> Envelope {
     let mut envelope = report("20261124T041702Z-0b7733de", "2026-11-24 04:17", 52);
-    envelope.summary.totals.affected = 4;
+    envelope.summary.counts.broken = 4;
     envelope.summary.coverage.checked = 1_246;
     envelope.summary.coverage.static_verified = 1_175;
     envelope.summary.coverage.bytes = 2_300_000_000;
@@ -652,7 +648,7 @@ pub(crate) fn images_gone() -> Incident {
 
 pub(crate) fn own_network() -> Envelope {
     let mut envelope = report("20261125T041702Z-00000000", "2026-11-25 04:17", 31);
-    envelope.summary.totals.unknown = 1_247;
+    envelope.summary.counts.unknown = 1_247;
     envelope.summary.coverage.checked = 0;
     envelope.summary.coverage.static_verified = 0;
     envelope.summary.coverage.bytes = 0;
@@ -698,7 +694,7 @@ pub(crate) fn own_network() -> Envelope {
 pub(crate) fn partial_run() -> Envelope {
     let mut envelope = report("20261122T094101Z-63aa0e1f", "2026-11-22 09:41", 9);
     envelope.run.selection = Some("-c core".to_owned());
-    envelope.summary.totals.affected = 100;
+    envelope.summary.counts.broken = 100;
     envelope.summary.coverage = Coverage {
         due: 180,
         checked: 180,
@@ -741,7 +737,7 @@ pub(crate) fn partial_run() -> Envelope {
 
 pub(crate) fn mail_refused() -> Envelope {
     let mut envelope = report("20261124T041702Z-1f07a2c4", "2026-11-24 04:17", 49);
-    envelope.summary.totals.affected = 3;
+    envelope.summary.counts.broken = 3;
     envelope.summary.coverage.static_verified = 1_177;
     add(&mut envelope, images_gone(), None);
     envelope

@@ -23,8 +23,8 @@ fn day(day: u8) -> Timestamp {
 fn run(started: Timestamp, incident: Incident, (broken, unsteady): (u64, u64)) -> Envelope {
     let mut envelope = report("20261104T041702Z-0b7733de", "2026-11-04 04:17", 50);
     envelope.run.started = started;
-    envelope.summary.totals.affected = broken;
-    envelope.summary.totals.intermittent = unsteady;
+    envelope.summary.counts.broken = broken;
+    envelope.summary.counts.flapping = unsteady;
     envelope.summary.coverage.static_verified -= broken + unsteady;
     add(&mut envelope, incident, None);
     envelope
@@ -136,7 +136,7 @@ fn became_and_recovered() -> Envelope {
     let mut envelope = became();
     envelope.run.started = day(7);
     envelope.findings.clear();
-    envelope.summary.totals.affected = 0;
+    envelope.summary.counts.broken = 0;
     envelope.summary.coverage.static_verified = 1_180;
     close(&mut envelope.incidents[0], Because::Recovered, day(7));
     envelope
@@ -275,7 +275,7 @@ pub(crate) fn closed(because: Because) -> Envelope {
     let mut envelope = run(day(4), incident, (0, 0));
     if because == Because::Removed {
         let summary = &mut envelope.summary;
-        summary.totals.urls = 1_246;
+        summary.counts.urls = 1_246;
         (summary.coverage.due, summary.coverage.checked) = (1_246, 1_246);
         (
             summary.coverage.static_due,
@@ -367,7 +367,7 @@ fn the_urls_of_others_may_be_broken() {
         ),
     ] {
         let mut envelope = closed(because);
-        envelope.summary.totals.affected = 3;
+        envelope.summary.counts.broken = 3;
         let id = envelope.incidents[0].id.clone();
         let (mail, _) = Scenario::new("", envelope, &[]).mail(Scope::Changes(&[&id]));
         let first = mail.split("\n\n").next().unwrap().replace('\n', " ");

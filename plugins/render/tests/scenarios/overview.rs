@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use jiff::Timestamp;
 use urldb_protocol::{
-    Because, CommitInfo, Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview,
-    LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, State, ToldIncident, Totals,
+    Because, CommitInfo, Counts, Evidence, FileCounts, Finding, HostOverview, Incident,
+    IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo,
+    Promised, RunCounts, RunSummary, State, ToldIncident,
 };
 use urldb_render::{StatusScope, TerminalOptions, log, status, status_document};
 
@@ -20,19 +20,20 @@ fn options(width: usize) -> TerminalOptions {
     }
 }
 
+fn counts(urls: u64, broken: u64) -> Counts {
+    let counts = Counts {
+        broken,
+        ..Counts::default()
+    };
+    counts.of_all(urls)
+}
+
 fn host(name: &str, urls: u64, files: u64, verified: &str) -> HostOverview {
     HostOverview {
         host: name.to_owned(),
         file: format!("urldb/{name}.yaml"),
-        urls,
-        kept: urls,
-        affected: 0,
+        counts: counts(urls, 0),
         in_incidents: 0,
-        broken: 0,
-        muted: 0,
-        intermittent: 0,
-        unconfirmed: 0,
-        unknown: 0,
         files: FileCounts {
             all: files,
             verified: files,
@@ -47,7 +48,6 @@ fn host(name: &str, urls: u64, files: u64, verified: &str) -> HostOverview {
         known_since: Some(at("2026-10-02 11:20")),
         certificate: None,
         incidents: vec![],
-        mistakes: 0,
         days: vec![],
     }
 }
@@ -85,10 +85,7 @@ fn all_good(last: &str, now: &str) -> Overview {
         blind: None,
         last_complete: Some(run(last, None, 1_247)),
         since_complete: vec![],
-        totals: Totals {
-            urls: 1_247,
-            ..Totals::default()
-        },
+        counts: counts(1_247, 0),
         files: FileCounts::default(),
         deprecated: 0,
         held: BTreeMap::new(),
@@ -139,11 +136,10 @@ fn silent_mirror() -> Incident {
 
 fn silent_host() -> Overview {
     let mut overview = all_good("2026-11-22 04:17", "2026-11-22 09:20");
-    overview.totals.affected = 100;
+    overview.counts = counts(1_247, 100);
     overview.open = vec![opened(silent_mirror())];
     let mirror = &mut overview.hosts[3];
-    mirror.affected = 100;
-    mirror.kept = 0;
+    mirror.counts = counts(100, 100);
     mirror.verified = Some(at("2026-11-17 04:17"));
     mirror.incidents = vec!["c2992e2a".to_owned()];
     overview
@@ -151,7 +147,8 @@ fn silent_host() -> Overview {
 
 fn mixed() -> Overview {
     let mut overview = all_good("2026-11-24 04:17", "2026-11-24 06:20");
-    overview.totals.affected = 4;
+    overview.counts = counts(1_247, 4);
+    overview.counts.mistakes = 1;
     let pages = (0..3).map(|n| {
         let page = format!("https://docs.example.org/old/{n}.html");
         url(&page, "docs.example.org.yaml", 10 * n + 2)
@@ -190,9 +187,9 @@ fn mixed() -> Overview {
         ..Evidence::default()
     };
     overview.open = vec![opened(gone), opened(changed)];
-    overview.hosts[0].affected = 1;
+    overview.hosts[0].counts.broken = 1;
     overview.hosts[0].verified_without = 2;
-    overview.hosts[2].affected = 3;
+    overview.hosts[2].counts.broken = 3;
     overview.hosts[2].verified_without = 3;
     overview.mistakes = vec![Mistake {
         code: "bad-sha256".to_owned(),
@@ -409,5 +406,5 @@ fn ages_of_another_clock_do_not_fail() {
     overview.now = Timestamp::UNIX_EPOCH;
     overview.open[0].incident.threads = BTreeMap::new();
     let text = plain(&status(&overview, StatusScope::All, &[], options(80)));
-    assert!(text.starts_with("Action needed: 1 incident is open, 100 of 1,247 URLs are broken."));
+    assert!(text.starts_with("URLs: 100 broken, 1,147 ok; as of "));
 }

@@ -1,0 +1,72 @@
+//! Numbers of URLs by their results.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// Counts of URLs: each URL is in one of those from [`Counts::ok`] to [`Counts::muted`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Counts {
+    /// URLs of all records that are not deprecated, and of open incidents.
+    pub urls: u64,
+    /// URLs that are believed to be as promised.
+    pub ok: u64,
+    /// URLs of open incidents, those included that were not tried because their host was silent, and URLs that are
+    /// believed to be broken.
+    pub broken: u64,
+    /// Such URLs that break often.
+    pub flapping: u64,
+    /// URLs that failed and that no second run has confirmed yet.
+    pub unconfirmed: u64,
+    /// URLs that were never checked, or about which nothing is believed.
+    pub unknown: u64,
+    /// Broken and flapping URLs that are muted.
+    pub muted: u64,
+    /// Warnings, and notices that hold.
+    pub warnings: u64,
+    /// Mistakes in domain files.
+    pub mistakes: u64,
+}
+
+impl Counts {
+    /// The counts with all other URLs of `urls` as [`Counts::ok`].
+    #[must_use]
+    pub fn of_all(self, urls: u64) -> Self {
+        let others = self.affected() + self.unconfirmed + self.unknown;
+        Self {
+            urls: urls.max(others),
+            ok: urls.saturating_sub(others),
+            ..self
+        }
+    }
+
+    /// Counts a URL that is broken, or else flapping or muted.
+    pub fn add_affected(&mut self, is_flapping: bool, is_muted: bool) {
+        let count = match (is_muted, is_flapping) {
+            (true, _) => &mut self.muted,
+            (false, true) => &mut self.flapping,
+            (false, false) => &mut self.broken,
+        };
+        *count += 1;
+    }
+
+    /// Number of URLs that are broken, flapping or muted.
+    pub const fn affected(&self) -> u64 {
+        self.broken + self.flapping + self.muted
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.urls += other.urls;
+        self.ok += other.ok;
+        self.broken += other.broken;
+        self.flapping += other.flapping;
+        self.unconfirmed += other.unconfirmed;
+        self.unknown += other.unknown;
+        self.muted += other.muted;
+        self.warnings += other.warnings;
+        self.mistakes += other.mistakes;
+    }
+}
