@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use jiff::Timestamp;
-use urldb_protocol::{Counts, HostOverview, Overview, State, UrlBelief, UrlOverview};
+use urldb_protocol::{Counts, Overview, State, UrlBelief, UrlOverview};
 use urldb_render::{StatusScope, status, status_document};
 use urldb_text::sanitize;
 
@@ -106,19 +106,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let unrouted = unrouted.filter(|_| matches!(scope, StatusScope::All));
     write(args.format, &overview, scope, &urls, unrouted, context)?;
     Ok(match scope {
-        StatusScope::All => exit_code(
-            &overview.hosts,
-            overview.open.is_empty(),
-            &overview.mistakes,
-        ),
-        StatusScope::Host(host) => exit_code(
-            std::slice::from_ref(host),
-            host.incidents.is_empty(),
-            overview
-                .mistakes
-                .iter()
-                .filter(|mistake| mistake.file == host.file),
-        ),
+        StatusScope::All => exit_code(&overview.counts),
+        StatusScope::Host(host) => exit_code(&host.counts),
         StatusScope::Record | StatusScope::Filtered(_) => of_urls(&urls, args.stale.is_some()),
     })
 }
@@ -218,30 +207,21 @@ fn date_of(timestamp: &str) -> Option<String> {
     )
 }
 
-/// 1 if a promise is broken or a domain file has a mistake, 3 if something is not known.
-fn exit_code<'a>(
-    hosts: &[HostOverview],
-    has_no_incident: bool,
-    mistakes: impl IntoIterator<Item = &'a urldb_protocol::Mistake>,
-) -> ExitCode {
-    // A flapping URL does not count: each run says what it saw.
-    let mut counts = Counts::default();
-    for host in hosts {
-        counts += host.counts;
+/// 1 if a promise is broken or a domain file has a mistake, 3 if something is not known. A flapping URL does not
+/// count: each run says what it saw.
+const fn exit_code(counts: &Counts) -> ExitCode {
+    if counts.broken + counts.mistakes > 0 {
+        ExitCode::Findings
+    } else if counts.unconfirmed + counts.unknown > 0 {
+        ExitCode::Unsure
+    } else {
+        ExitCode::Success
     }
-    let is_broken = counts.broken > 0 || !has_no_incident && counts.affected() == 0;
-    if is_broken || mistakes.into_iter().next().is_some() {
-        return ExitCode::Findings;
-    }
-    if counts.unconfirmed + counts.unknown > 0 {
-        return ExitCode::Unsure;
-    }
-    ExitCode::Success
 }
 
 fn of_urls(urls: &[UrlOverview], is_stale: bool) -> ExitCode {
     let code = |url: &UrlOverview| match url.standing {
-        UrlBelief::Affected if !url.muted => ExitCode::Findings,
+        UrlBelief::Affected if !url.muted && url.comes_and_goes.is_none() => ExitCode::Findings,
         UrlBelief::Unconfirmed | UrlBelief::Unknown => ExitCode::Unsure,
         _ if is_stale => ExitCode::Unsure,
         _ => ExitCode::Success,

@@ -116,8 +116,7 @@ fn a_run_with_a_selection_leaves_the_others_as_they_were() {
     let after = repository.exits(1, "status");
     let words: Vec<&str> = after.out.split_whitespace().collect();
     let text = words.join(" ");
-    let headline = "URLs: 3 broken, 3 ok; as of ";
-    assert!(text.starts_with(headline), "{text}");
+    assert!(text.starts_with("URLs: 3 broken, 3 ok; as of "), "{text}");
     assert_has(&text, "Since then: www.test at ");
     assert_has(&text, "UTC, 1 URL, all as promised.");
 
@@ -141,13 +140,9 @@ fn a_run_with_a_selection_leaves_the_others_as_they_were() {
     site.serve("/a", Reply::ok("a"));
     site.serve("/b", Reply::ok("b"));
     repository.ok("run -d docs.test");
-    let mail = repository.mails().pop().unwrap();
-    assert!(
-        mail.text
-            .starts_with("All good again: all 6 URLs are as promised."),
-        "{}",
-        mail.text
-    );
+    let mail = repository.mails().pop().unwrap().text;
+    let headline = "All good again: all 6 URLs are as promised.";
+    assert!(mail.starts_with(headline), "{mail}");
     repository.ok("status").says("URLs: 6 ok; as of ");
 }
 

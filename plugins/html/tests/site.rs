@@ -1539,10 +1539,7 @@ fn an_incident_has_one_row_however_often_it_changed() {
     later.incident.id = "0a7e0a7e".to_owned();
     later.incident.since = at("2026-11-22T05:00:00Z");
     later.incident.urls[0].intermittent = true;
-    overview.counts = Counts {
-        flapping: 1,
-        ..counts(2, 1)
-    };
+    overview.counts.flapping = 1;
     overview.counts = overview.counts.of_all(3);
     overview.hosts[0].counts = overview.counts.of_all(2);
     overview.open.push(later);
@@ -1558,16 +1555,14 @@ fn an_incident_has_one_row_however_often_it_changed() {
     );
     let files = files(folder.path());
     let index = &files["index.html"];
-    assert!(
-        index.contains(">URLs: 1 broken, 1 flapping, 1 ok</h1>"),
-        "{index}"
-    );
-    assert!(text_of(index).contains("Two incidents are open."));
-    assert!(
-        text_of(index).contains("1 of 3 promises"),
-        "{}",
-        text_of(index)
-    );
+    let text = text_of(index);
+    for part in [
+        "URLs: 1 broken, 1 flapping, 1 ok",
+        "Two incidents are open.",
+        "1 of 3 promises",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     let (_, list) = index.split_once("<ol class=\"thirty\">").unwrap();
     let (list, _) = list.split_once("</ol>").unwrap();
     assert_eq!(list.matches("bd7dbe2e.html").count(), 1, "{list}");

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts of URLs: each URL is in one of those from [`Counts::ok`] to [`Counts::muted`].
+/// Counts of URLs: each URL is in one of `ok`, `broken`, `flapping`, `unconfirmed`, `unknown` and `muted`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Counts {
@@ -15,15 +15,15 @@ pub struct Counts {
     /// URLs of open incidents, those included that were not tried because their host was silent, and URLs that are
     /// believed to be broken.
     pub broken: u64,
-    /// Such URLs that break often.
+    /// URLs of open incidents that come and go, which `broken` does not count.
     pub flapping: u64,
     /// URLs that failed and that no second run has confirmed yet.
     pub unconfirmed: u64,
     /// URLs that were never checked, or about which nothing is believed.
     pub unknown: u64,
-    /// Broken and flapping URLs that are muted.
+    /// URLs of open incidents that are muted, which neither `broken` nor `flapping` counts.
     pub muted: u64,
-    /// Warnings, and notices that hold.
+    /// Warnings; in a status, the notices that hold too.
     pub warnings: u64,
     /// Mistakes in domain files.
     pub mistakes: u64,

@@ -203,6 +203,24 @@ mod tests {
     }
 
     #[test]
+    fn a_headline_names_what_is_not_zero() {
+        let all = Counts {
+            broken: 3,
+            flapping: 1,
+            unconfirmed: 2,
+            unknown: 12,
+            muted: 1,
+            warnings: 2,
+            mistakes: 1,
+            ..Counts::default()
+        };
+        let text = "URLs: 3 broken, 1 flapping, 2 unconfirmed, 12 not checked, 1 muted, 1,228 ok; warnings: 2; mistakes: 1";
+        assert_eq!(headline(&all.of_all(1_247)), text);
+        assert_eq!(headline(&Counts::default()), "URLs: 0 ok");
+        assert_eq!((all.of_all(3).urls, all.of_all(3).ok), (19, 0));
+    }
+
+    #[test]
     fn numbers_have_commas_and_units() {
         assert_eq!(number(0), "0");
         assert_eq!(number(999), "999");

@@ -184,15 +184,11 @@ mod tests {
             }),
             ..Overview::default()
         };
-        let sentence = "Nothing could be verified on 22 November; it may be our own network.";
-        assert_eq!(
-            site_headline(&overview(0)),
-            (Mark::Unknown, sentence.to_owned())
-        );
-        let (_, some) = site_headline(&overview(312));
-        assert_eq!(
-            some,
-            "Only 312 of 1,174 URLs could be checked on 22 November."
-        );
+        let none = "Nothing could be verified on 22 November; it may be our own network.";
+        let some = "Only 312 of 1,174 URLs could be checked on 22 November.";
+        for (results, text) in [(0, none), (312, some)] {
+            let expected = (Mark::Unknown, text.to_owned());
+            assert_eq!(site_headline(&overview(results)), expected);
+        }
     }
 }

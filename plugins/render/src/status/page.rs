@@ -130,18 +130,16 @@ impl StatusPage<'_> {
             None if counts.urls > 0 => "; never checked: `urldb run` checks them".to_owned(),
             None => String::new(),
         };
-        let tone = match Mark::of(counts) {
-            _ if counts.mistakes > 0 => Tone::Bad,
-            Mark::Broken => Tone::Bad,
-            Mark::Kept
-                if counts.unconfirmed + counts.unknown == 0 && self.overview.waiting.is_empty() =>
-            {
-                Tone::Good
-            }
-            _ => Tone::Warn,
+        let tone = if Mark::of(counts) == Mark::Broken || counts.mistakes > 0 {
+            Tone::Bad
+        } else if counts.ok == counts.urls && self.overview.waiting.is_empty() {
+            Tone::Good
+        } else {
+            Tone::Warn
         };
-        let text = with_spaces(&(headline(counts) + &as_of));
-        self.page.push(paint(style(tone), &text));
+        for line in self.page.wrap(&Text::from(headline(counts) + &as_of), 0, 0) {
+            self.page.push(paint(style(tone), &line));
+        }
     }
 
     fn remarks(&mut self) {
