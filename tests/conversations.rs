@@ -269,7 +269,7 @@ fn envelope() -> Envelope {
         }],
         "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
         "summary": {
-            "states": { "ok": 9, "gone": 1 }, "counts": {"urls": 10, "ok": 9, "broken": 1, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "warnings": 0, "mistakes": 0},
+            "states": { "ok": 9, "gone": 1 }, "counts": {"urls": 10, "ok": 9, "broken": 1, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "new": 0, "recovered": 0, "warnings": 0, "mistakes": 0},
             "coverage": {
                 "due": 10, "checked": 10, "static_due": 0, "static_verified": 0, "not_modified": 0, "deprecated": 0, "not_selected": 0, "bytes": 0,
                 "milliseconds": 5,

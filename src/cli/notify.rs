@@ -21,7 +21,6 @@ use crate::project::project_info;
 use crate::run::{IncidentMemory, audience_urls};
 
 /// The first words about something that a person must mend.
-const ACTION_NEEDED: &str = "Action needed";
 
 /// List messages that wait, send and test them, explain who is told
 #[derive(Debug, clap::Args)]
@@ -104,8 +103,10 @@ fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
         .map(|standing| standing.waiting.len() as u64)
         .sum();
     if waiting > 0 {
-        let text = format!("{} could not be sent", count(waiting, "message"));
-        let headline = headline(Tone::Bad, ACTION_NEEDED, text.as_str().into());
+        let headline = Headline {
+            tone: Tone::Bad,
+            text: format!("{} could not be sent", count(waiting, "message")),
+        };
         write_text(
             &mut out,
             &terminal_headline(&headline, context.terminal_options()),
@@ -213,14 +214,6 @@ fn write_text(out: &mut impl Write, text: &str) -> std::io::Result<()> {
     out.write_all(text.as_bytes())
 }
 
-fn headline(tone: Tone, call: &str, text: Text) -> Headline {
-    Headline {
-        tone,
-        call: call.to_owned(),
-        text,
-    }
-}
-
 fn test(context: &Context, name: Option<&str>, scenario: Option<&str>) -> anyhow::Result<ExitCode> {
     let notifiers = notifiers(context, name)?;
     anyhow::ensure!(
@@ -274,15 +267,17 @@ fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std
     }
     let mut delivered = true;
     for result in results {
-        let message = Text::new().outside(&result.message);
-        let headline = if result.outcome == DeliveryOutcome::Delivered {
-            headline(Tone::Good, "Delivered", message)
+        let is_delivered = result.outcome == DeliveryOutcome::Delivered;
+        delivered &= is_delivered;
+        let (tone, word) = if is_delivered {
+            (Tone::Good, "delivered")
         } else {
-            delivered = false;
-            let advice = result.advice.as_deref();
-            let advice = advice.map_or_else(Text::new, |advice| Text::from(": ").outside(advice));
-            headline(Tone::Bad, ACTION_NEEDED, message.and(advice))
+            (Tone::Bad, "error")
         };
+        let advice = result.advice.as_ref().filter(|_| !is_delivered);
+        let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
+        let text = sanitize(&format!("{word}: {}{advice}", result.message)).into_owned();
+        let headline = Headline { tone, text };
         write_text(out, &terminal_headline(&headline, options))?;
         if let Some(aside) = &result.aside {
             style::print_note(&format!("{notifier}: {aside}"));

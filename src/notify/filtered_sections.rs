@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use urldb_protocol::{
-    self as protocol, AffectedUrl, Counts, Coverage, Envelope, Finding, Incident, Phase, Severity,
-};
-use urldb_verdict::incident::MemberKey;
+use urldb_protocol::{self as protocol, AffectedUrl, Coverage, Envelope};
+use urldb_verdict::incident::{Member, MemberKey};
 
 use super::audience::{Route, RoutedRecord, Routing, Section};
 use super::audience_urls::AudienceUrls;
@@ -84,25 +82,22 @@ impl Section<'_> {
             let has_id = !incident.id.is_empty();
             told.extend(incident.affected().filter(|_| has_id).map(key_of));
         }
-        let mut all = urls.total();
-        let is_warning = |finding: &&Finding| finding.severity == Severity::Warning;
-        let mut counts = Counts {
-            unconfirmed: of_phase(&envelope.incidents, Phase::Unconfirmed),
-            unknown: of_phase(&envelope.incidents, Phase::Unknown),
-            warnings: envelope.findings.iter().filter(is_warning).count() as u64,
-            mistakes: envelope.mistakes.len() as u64,
-            ..Counts::default()
+        let mut counts = envelope.own_counts();
+        counts.unknown += urls.planned.saturating_sub(urls.coverage.due);
+        let has_record = |key: &MemberKey, member: &Member| {
+            let record = route.record_of(key, member);
+            route.has_record(&record)
         };
-        let mut counted: HashSet<MemberKey> = HashSet::new();
+        let mut all = urls.total();
         for file in incidents {
-            for (key, member) in file.log.state().members {
-                let takes = route.has_record(&route.record_of(&key, &member));
-                if (takes || told.contains(&key)) && counted.insert(key) {
-                    // Told before the URL, or the filter, was changed.
-                    all += u64::from(!takes);
-                    counts.add_affected(member.intermittent.is_some(), member.muted);
-                }
-            }
+            let state = file.log.state();
+            let takes =
+                |key: &MemberKey, member: &Member| told.contains(key) || has_record(key, member);
+            state.count(&envelope.run.id, &mut counts, takes);
+            // Told before the URL, or the filter, was changed.
+            let others = state.members.iter();
+            let others = others.filter(|(key, it)| told.contains(key) && !has_record(key, it));
+            all += others.count() as u64;
         }
         let milliseconds = envelope.summary.coverage.milliseconds;
         let coverage = match envelope.summary.audience.take() {
@@ -128,11 +123,6 @@ fn key_of(url: &AffectedUrl) -> MemberKey {
         request: url.request.clone(),
         variant: url.variant.clone(),
     }
-}
-
-fn of_phase(incidents: &[Incident], phase: Phase) -> u64 {
-    let groups = incidents.iter().filter(|incident| incident.phase == phase);
-    groups.map(|incident| incident.urls.len() as u64).sum()
 }
 
 /// The URLs of a section, as they follow `40 URLs of`. Only one kind of filter has a short name.

@@ -37,7 +37,7 @@ fn events(file: &IncidentFile) -> IncidentEvents {
     }
     let chapters = all_chapters(log).into_iter();
     let chapters = chapters.map(|(chapter, event)| ChapterDetails {
-        url: event.urls.first().map(|url| url.url.clone()),
+        url: event.urls.first().map(|url| url.key.url.clone()),
         evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
         agreeing: event.agreeing,
         into: event.into.clone(),

@@ -173,7 +173,7 @@ impl<'a> HostReading<'a> {
         match url.standing {
             UrlBelief::Affected => {
                 let is_flapping = url.comes_and_goes.is_some();
-                host.counts.add_affected(is_flapping, url.muted);
+                host.counts.add_affected(is_flapping, url.muted, false);
             }
             UrlBelief::Unconfirmed => host.counts.unconfirmed += 1,
             UrlBelief::Unknown => host.counts.unknown += 1,

@@ -194,7 +194,7 @@ impl Report {
         }
     }
 
-    /// Sets the incidents after the run, and the counts over the whole database.
+    /// Sets the incidents after the run, and the counts of their URLs and of all.
     pub fn set_incidents(&mut self, incidents: Vec<Incident>, counts: Counts) {
         self.incidents = incidents;
         self.counts = counts;
@@ -249,11 +249,9 @@ impl Report {
             results.sort_by_cached_key(|it| (it.file.clone(), it.line, it.url.clone()));
         }
         let elapsed = run.finished.duration_since(run.started).as_millis();
+        self.counts.unknown = self.planned.saturating_sub(self.coverage.due);
         self.coverage.due = self.coverage.due.max(self.planned);
         self.coverage.milliseconds = u64::try_from(elapsed).unwrap_or_default();
-        let is_warning = |finding: &&Finding| finding.severity == Severity::Warning;
-        self.counts.warnings = self.findings.iter().filter(is_warning).count() as u64;
-        self.counts.mistakes = self.mistakes.len() as u64;
         let summary = Summary {
             states: self.states,
             coverage: self.coverage,
@@ -278,6 +276,9 @@ impl Report {
             summary,
         };
         envelope.take_mistakes_of_notices();
+        let mut counts = envelope.own_counts();
+        counts += self.counts;
+        envelope.summary.counts = counts.of_all(counts.urls);
         (envelope, self.results)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use urldb_files::Root;
-use urldb_protocol::{Envelope, JobResult, RunInfo};
+use urldb_protocol::{Counts, Envelope, JobResult, RunInfo};
 use urldb_verdict::JobKey;
 use urldb_verdict::incident::{EvidenceFacts, LimitFacts, OwnNetwork};
 
@@ -205,6 +205,10 @@ pub(super) fn conclude_check(
     };
     let mut report = tally.report;
     let (incidents, counts) = incidents.of_check(&tally.outcomes);
+    let counts = Counts {
+        urls: plan.jobs.count(),
+        ..counts
+    };
     report.set_incidents(incidents, counts);
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use urldb_canon::Scheme;
-use urldb_protocol::{AffectedUrl, Counts, Incident, Notice, NoticeKind, Phase, RunInfo};
+use urldb_protocol::{AffectedUrl, Counts, Incident, Notice, NoticeKind, RunInfo};
 use urldb_verdict::incident::{
     Appended, EvidenceFacts, FileFacts, FileMistakes, IncidentLog, LimitFacts, MarkChange,
     MemberKey, OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, key_of_content,
@@ -115,6 +115,7 @@ pub(super) struct FinishedIncidents {
     pub(super) files: Vec<IncidentFile>,
     /// Those that are open or were closed by the run, and the groups that are none.
     pub(super) report: Vec<Incident>,
+    /// The counts of their URLs, and of all.
     pub(super) counts: Counts,
 }
 
@@ -152,11 +153,18 @@ impl RunIncidents<'_> {
             incident.threads = file.map(IncidentFile::facts).unwrap_or_default();
             incident.notified = file.map(IncidentFile::notified_at).unwrap_or_default();
         }
-        let counts = self.counts(&report);
+        let mut counts = Counts {
+            urls: self.planned.by_host.values().sum(),
+            ..Counts::default()
+        };
+        for file in &files {
+            let state = file.log.state();
+            state.count(&self.run.id, &mut counts, |_, _| true);
+        }
         Ok(FinishedIncidents {
+            counts,
             files,
             report,
-            counts,
         })
     }
 
@@ -175,7 +183,10 @@ impl RunIncidents<'_> {
                 (url.since, url.last_good) = (None, None);
             }
         }
-        let counts = self.counts(&incidents);
+        let mut counts = Counts::default();
+        for (log, _) in &appended.incidents {
+            log.state().count("", &mut counts, |_, _| true);
+        }
         (incidents, counts)
     }
 
@@ -270,7 +281,7 @@ impl RunIncidents<'_> {
         let by_url: HashMap<MemberKey, &UrlOutcome> = outcomes
             .urls
             .iter()
-            .map(|outcome| (outcome.key(), outcome))
+            .map(|outcome| (outcome.key.clone(), outcome))
             .collect();
         let mut members = HashSet::new();
         let mut incidents = vec![];
@@ -282,7 +293,7 @@ impl RunIncidents<'_> {
             }
         }
         let rest = outcomes.urls.iter();
-        let rest = rest.filter(|outcome| !members.contains(&outcome.key()));
+        let rest = rest.filter(|outcome| !members.contains(&outcome.key));
         for mut group in unconfirmed_and_unknown(rest.collect(), self.now) {
             group.host_urls = self.host_urls(&group);
             incidents.push(group);
@@ -348,7 +359,7 @@ impl RunIncidents<'_> {
         let new = urls.iter_mut().filter(|outcome| outcome.was_good);
         let mut pairs = new
             .filter_map(|outcome| {
-                let pair = contents.get(&outcome.key())?;
+                let pair = contents.get(&outcome.key)?;
                 Some((outcome.evidence.as_deref_mut()?, pair))
             })
             .filter(|(evidence, _)| evidence.observed.sha256 != evidence.promised.sha256)
@@ -411,23 +422,6 @@ impl RunIncidents<'_> {
             ledger.close(domain);
         }
         Ok(())
-    }
-
-    fn counts(&self, incidents: &[Incident]) -> Counts {
-        let of_phase = |phase| {
-            let groups = incidents.iter().filter(|incident| incident.phase == phase);
-            groups.map(|incident| incident.urls.len() as u64).sum()
-        };
-        let mut counts = Counts {
-            unconfirmed: of_phase(Phase::Unconfirmed),
-            unknown: of_phase(Phase::Unknown),
-            ..Counts::default()
-        };
-        let open = incidents.iter().filter(|incident| incident.is_open());
-        for url in open.flat_map(Incident::affected) {
-            counts.add_affected(url.intermittent, url.muted);
-        }
-        counts.of_all(self.planned.by_host.values().sum())
     }
 }
 

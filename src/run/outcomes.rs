@@ -89,9 +89,7 @@ impl Outcomes {
         let host = job.host().to_owned();
         self.jobs.insert(key_of_job(job), job.key.clone());
         self.urls.push(UrlOutcome {
-            url: job.url.to_string(),
-            request: job.key.request.clone(),
-            variant: job.key.variant.clone(),
+            key: key_of_job(job),
             record: (job.key.domain.as_str().into(), job.key.path.clone()),
             categories: job.categories.clone(),
             owner: self
@@ -128,7 +126,7 @@ impl Outcomes {
         let index = self.urls.len() - 1;
         let place = |index: usize| {
             let outcome = &self.urls[index];
-            (&outcome.file, outcome.line, &outcome.url)
+            (&outcome.file, outcome.line, &outcome.key.url)
         };
         let before = update.before.map(|entry| entry.url_status.state);
         let belief = match self.urls[index].seen {
@@ -157,7 +155,7 @@ impl Outcomes {
         if let Some((known, _)) = replaced {
             let outcome = &mut self.urls[known];
             outcome.evidence = None;
-            self.contents.remove(&outcome.key());
+            self.contents.remove(&outcome.key);
         }
         let uses = record.judged.job.uses.as_ref();
         let by_hand = uses.filter(|uses| uses.by_hand).map(|_| BY_HAND.to_owned());

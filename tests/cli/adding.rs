@@ -48,7 +48,7 @@ fn add_records_the_content_type_and_the_redirect_when_asked() {
         ),
     );
     sandbox.ok("lint");
-    sandbox.ok("check").says("all 3 URLs are as promised");
+    sandbox.ok("check").says("URLs: 3 ok");
     // Promises that are there stay.
     site.serve("/page", typed("text/plain"));
     add(&["--content-type"], &["/page"]).code(0).says("known");

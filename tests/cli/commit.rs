@@ -559,7 +559,7 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
         .complains("committed");
     ran.json();
     let (subject, files) = repository.last();
-    assert_eq!(subject, "1 as promised");
+    assert_eq!(subject, "URLs: 1 ok");
     let expected = [
         "A status/captures/example.test-9b263fbc.yaml",
         "A status/example.test.yaml",

@@ -48,13 +48,13 @@ fn three() -> (Site, Repository) {
 fn a_commit_tells_the_news_with_ids_and_urls() {
     let (site, repository) = three();
     repository.run_at("2026-11-01T04:00:00Z").code(0);
-    assert_eq!(repository.message(), "3 as promised\n");
+    assert_eq!(repository.message(), "URLs: 3 ok\n");
     site.remove("/a");
     site.remove("/b");
     let ran = repository.run_at("2026-11-02T04:00:00Z").code(1);
     let id = repository.incident();
     let title = "example.test answers 404 Not Found (2 of 3 URLs)";
-    let subject = format!("2 broken of 3: {title}");
+    let subject = format!("URLs: 2 broken (2 new), 1 ok: {title}");
     ran.complains(&format!("{subject} ("));
     assert_eq!(
         repository.message(),
@@ -63,27 +63,32 @@ fn a_commit_tells_the_news_with_ids_and_urls() {
         )
     );
     repository.run_at("2026-11-03T04:00:00Z").code(1);
-    assert_eq!(repository.message(), "2 of 3 still broken\n");
+    assert_eq!(repository.message(), "URLs: 2 broken, 1 ok\n");
     site.serve("/a", Reply::ok("x"));
     site.remove("/c");
     repository.run_at("2026-11-04T04:00:00Z").code(1);
     assert_has(
         &repository.message(),
-        &["1 broken, 1 recovered of 3: ", "  http://example.test/c\n"],
+        &[
+            "URLs: 2 broken (1 new), 1 ok; recovered: 1: ",
+            "  http://example.test/c\n",
+        ],
     );
     // Another promise, and a removed record.
     repository.write(FILE, promises(&PAGES[..2]).replace("/b", "/c"));
     repository.run_at("2026-11-05T04:00:00Z");
-    assert_has(&repository.message(), "1 settled of 2: ");
+    assert_has(&repository.message(), "URLs: 1 broken, 1 ok: ");
     site.serve("/c", Reply::ok("x"));
     repository.run_at("2026-11-06T04:00:00Z").code(0);
     let past = "http://example.test/c answered 404 Not Found";
     assert_eq!(
         repository.message(),
-        format!("1 recovered of 2: {past}\n\nrecovered {id}: {past}\n  http://example.test/c\n")
+        format!(
+            "URLs: 2 ok; recovered: 1: {past}\n\nrecovered {id}: {past}\n  http://example.test/c\n"
+        )
     );
     repository.run_at("2026-11-07T04:00:00Z").code(0);
-    assert_eq!(repository.message(), "2 as promised\n");
+    assert_eq!(repository.message(), "URLs: 2 ok\n");
 }
 
 #[test]
@@ -99,7 +104,7 @@ fn news_of_earlier_runs_without_a_commit_is_told_once() {
     assert_has(
         &message,
         &[
-            "2 broken of 3: ",
+            "URLs: 2 broken, 1 ok: ",
             "  http://example.test/a\n",
             "  http://example.test/b\n",
         ],
@@ -112,9 +117,9 @@ fn news_of_earlier_runs_without_a_commit_is_told_once() {
     }
     repository.run_at("2026-11-06T04:00:00Z").code(0);
     let message = repository.message();
-    assert_has(&message, "1 broken, 3 recovered of 3: ");
+    assert_has(&message, "URLs: 3 ok; recovered: 3: ");
     repository.run_at("2026-11-07T04:00:00Z").code(0);
-    assert_eq!(repository.message(), "3 as promised\n");
+    assert_eq!(repository.message(), "URLs: 3 ok\n");
 
     // A whole incident between two commits.
     site.remove("/a");
@@ -130,7 +135,7 @@ fn news_of_earlier_runs_without_a_commit_is_told_once() {
     assert_has(
         &repository.message(),
         &[
-            &format!("1 broken, 1 recovered of 3: {past}\n"),
+            &format!("URLs: 3 ok; recovered: 1: {past}\n"),
             "\nrecovered ",
         ],
     );
@@ -142,19 +147,13 @@ fn a_message_says_what_a_run_could_not_tell() {
     repository.run_at("2026-11-01T04:00:00Z").code(0);
     site.serve("/a", Reply::new("500 Internal Server Error", &[], "busy"));
     repository.run_at("2026-11-02T04:00:00Z").code(3);
-    assert_eq!(
-        repository.message(),
-        "2 of 3 as promised, 1 not confirmed yet\n"
-    );
+    assert_eq!(repository.message(), "URLs: 1 unconfirmed, 2 ok\n");
     site.serve("/a", Reply::ok("x"));
     let selected = "run --commit --path-prefix /a";
     repository
         .urldb_at("2026-11-03T04:00:00Z", selected)
         .code(0);
-    assert_eq!(
-        repository.message(),
-        "1 of 3 as promised (--path-prefix /a)\n"
-    );
+    assert_eq!(repository.message(), "URLs: 3 ok\n");
 }
 
 #[test]
@@ -181,7 +180,13 @@ fn a_message_is_bounded_and_text_from_outside_is_harmless() {
     let message = repository.git("log -1 --format=%B");
     assert!(message.lines().count() < 200, "{message}");
     let subject = message.lines().next().unwrap();
-    assert_has(subject, &["300 broken of 300: ", " and 29 more incidents"]);
+    assert_has(
+        subject,
+        &[
+            "URLs: 300 broken (300 new), 0 ok: ",
+            " and 29 more incidents",
+        ],
+    );
     assert!(subject.chars().count() <= 100, "{subject}");
     assert!(
         message.lines().all(|line| line.chars().count() < 250),

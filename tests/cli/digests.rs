@@ -49,7 +49,7 @@ fn each_algorithm_alone_is_compared_told_and_accepted() {
         let (site, sandbox) = world("first", &[(algorithm, "first")]);
         sandbox.ok("lint");
         sandbox.ok("fmt --check");
-        sandbox.ok("check").says("as promised");
+        sandbox.ok("check").says("URLs: 1 ok");
 
         site.serve("/a", Reply::ok("other"));
         let name = algorithm.name();

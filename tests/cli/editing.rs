@@ -290,7 +290,7 @@ fn a_url_is_found_whatever_is_asked_of_it() {
     let form = "---\n---\n_path: /form\nmethod: POST\nrequest-body: x=1\n";
     sandbox.write(FILE, form);
     let url = "http://example.test/form";
-    sandbox.ok(&["check", url]).says("the URL is as promised");
+    sandbox.ok(&["check", url]).says("URLs: 1 ok");
     assert_eq!(site.requests()[0].method, "POST");
     assert_eq!(site.requests()[0].body, b"x=1");
     sandbox.ok(&["rm", url]).says("removed");
@@ -423,7 +423,7 @@ fn every_command_finds_a_url_in_another_case_where_case_makes_no_difference() {
     let url = "http://example.test/dATA/a?q=X";
     sandbox.exits(1, &["check", url]).says(&[
         "broken[changed]: http://example.test/Data/A?q=X",
-        "1 of 1 URL is not as promised",
+        "URLs: 1 broken, 0 ok",
     ]);
     sandbox
         .ok(&["url", "explain", url])

@@ -267,9 +267,7 @@ fn an_unreadable_file_is_a_mistake_and_the_others_are_checked() {
     for command in ["check", "list"] {
         sandbox.ok(&[command, "-d", "example.test"]);
     }
-    sandbox
-        .ok("check http://example.test/a")
-        .says("the URL is as promised");
+    sandbox.ok("check http://example.test/a").says("URLs: 1 ok");
     let asked = site.requests();
     assert!(
         asked
@@ -310,7 +308,7 @@ fn a_misspelled_promise_is_an_error_that_stops_commits_and_is_not_fetched() {
     sandbox.write("urldb.toml", declared);
     sandbox.write(FILE, text.replace("redirect_ok", "redirect-ok"));
     sandbox.ok("lint");
-    sandbox.ok("check").says("all 3 URLs are as promised");
+    sandbox.ok("check").says("URLs: 3 ok");
 }
 
 #[test]

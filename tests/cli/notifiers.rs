@@ -162,9 +162,16 @@ fn a_webhook_that_is_busy_gets_the_same_delivery_later() {
         .map(|request| request.header("x-urldb-delivery"))
         .collect();
     assert_eq!(ids[0], ids[1]);
-    assert_eq!(requests[0].body, requests[1].body);
-    let text = bodies(&server)[0]["text"].as_str().unwrap().to_owned();
-    assert!(text.starts_with("Action needed: "), "{text}");
+    let texts = bodies(&server);
+    let texts: Vec<_> = texts
+        .iter()
+        .map(|body| body["text"].as_str().unwrap())
+        .collect();
+    // The counts are those of the run that delivers.
+    assert_eq!(
+        texts,
+        ["URLs: 1 broken (1 new), 0 ok", "URLs: 1 broken, 0 ok"]
+    );
 }
 
 #[test]

@@ -44,8 +44,7 @@ fn a_folder_is_checked_without_a_database() {
     write_files(&repository.sandbox);
     let check = "check --list files:schemas --base http://example.test/s/";
     let ran = repository.ok(check);
-    ran.says("all 4 URLs are as promised")
-        .complains("left out: 1 of-server");
+    ran.says("URLs: 4 ok").complains("left out: 1 of-server");
     site.serve("/s/v1/b%20c.json", Reply::ok("{\"b\": 2}\n"));
     site.remove("/s/large.bin");
     repository.exits(1, check).says(&[
@@ -96,7 +95,7 @@ fn the_database_follows_the_files() {
     repository.git("commit -q -m files");
     repository.ok("sync").says("5 added");
     repository.ok("sync --check");
-    repository.ok("run").says("all 5 URLs are as promised");
+    repository.ok("run").says("URLs: 5 ok");
 
     // A file with another name is one removal and one addition.
     repository.git(&["mv", "schemas/a.json", "schemas/z.json"]);
@@ -164,8 +163,7 @@ fn links_of_git_annex_promise_what_they_point_at() {
     std::os::unix::fs::symlink("/etc/hostname", sandbox.path("data/other")).unwrap();
     let check = "check --list files:data --base http://example.test/s/";
     let ran = repository.ok(check);
-    ran.says("the URL is as promised")
-        .complains("left out: 1 link");
+    ran.says("URLs: 1 ok").complains("left out: 1 link");
     site.serve("/s/large.bin", Reply::ok("hellO\n"));
     repository.exits(1, check).says("--> data/large.bin:1");
     // A link is known in an earlier commit too.
@@ -174,5 +172,5 @@ fn links_of_git_annex_promise_what_they_point_at() {
     repository.sandbox.write("data/a.json", "{}\n");
     repository
         .ok(&format!("{check} --changed-since HEAD"))
-        .says("the URL is as promised");
+        .says("URLs: 1 ok");
 }

@@ -66,7 +66,7 @@ fn proxies_of_the_environment_are_not_asked() {
     mapped
         .urldb_with_env("check", &env)
         .code(0)
-        .says("the URL is as promised");
+        .says("URLs: 1 ok");
     // Of an address that is not permitted, nobody is asked either.
     direct.write("urldb/127.0.0.2.yaml", promises(&[("/a", "x")]));
     direct

@@ -182,7 +182,11 @@ fn both_sides_of_a_rejected_push_are_kept() {
     assert!(merged.is_superset(&lines));
     let subjects = repository.git("--git-dir=../remote log --format=%s main");
     assert_has(&subjects, "Merge branch 'main' of the remote repository\n");
-    assert_eq!(subjects.matches("1 broken of 5: ").count(), 2, "{subjects}");
+    assert_eq!(
+        subjects.matches("URLs: 1 broken (1 new), 4 ok: ").count(),
+        2,
+        "{subjects}"
+    );
 }
 
 #[test]

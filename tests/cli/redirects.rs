@@ -44,11 +44,11 @@ fn a_tree_is_checked_before_it_is_deployed() {
         "www/.htaccess",
         "RewriteEngine on\nRewriteRule ^a$ http://new.test/a [R=301,L]\n",
     );
-    sandbox.ok(check).says("all 3 URLs are as promised");
+    sandbox.ok(check).says("URLs: 3 ok");
     // One file knows its format, and its folder is the root.
     site.serve("/c", Reply::redirect(303, "http://new.test/c"));
     let file = "check --list www/ns/.htaccess --base http://old.test/ns/ --skip-targets";
-    sandbox.ok(file).says("all 2 URLs are as promised");
+    sandbox.ok(file).says("URLs: 2 ok");
     site.serve("/ns/c", Reply::redirect(303, "http://new.test/other"));
     sandbox.exits(1, check).says(&[
         "broken[redirected]: http://old.test/ns/c\n  redirects to http://new.test/other instead of http://new.test/c\n",

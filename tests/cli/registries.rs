@@ -33,7 +33,7 @@ fn rules_of_a_site_are_tested_before_they_are_deployed() {
         .exits(2, "check --list public/_redirects")
         .complains("names in public/_redirects are relative: add --base URL");
     let check = "check --list public/_redirects --base http://a.test/";
-    sandbox.ok(check).says("all 2 URLs are as promised");
+    sandbox.ok(check).says("URLs: 2 ok");
     // The target of one, and the status of the other.
     site.serve("/old", redirect("301 Moved Permanently", "/newer"));
     site.serve(
@@ -74,7 +74,7 @@ fn rules_are_followed_and_accepted_in_place() {
         "urldb/a.test.yaml",
         "---\n---\n_path: /moved\nredirects-to: http://b.test/\nsource:\n- redirects\nstatus: 302\n---\n_path: /old\nredirects-to: /new\nsource:\n- redirects\nstatus: 301\n",
     );
-    sandbox.ok("check").says("all 3 URLs are as promised");
+    sandbox.ok("check").says("URLs: 3 ok");
     site.serve("/old", redirect("302 Found", "/newer"));
     site.serve("/newer", Reply::ok("newer"));
     site.serve(
@@ -238,7 +238,7 @@ fn each_registry_is_checked_and_followed() {
         ]);
         repository.ok("sync --check").says("2 unchanged");
         repository.ok("fmt --check");
-        repository.ok("check").says("all 2 URLs are as promised");
+        repository.ok("check").says("URLs: 2 ok");
         commit(&repository);
         // The promise of one is new.
         let before = site.requests().len();
@@ -246,7 +246,7 @@ fn each_registry_is_checked_and_followed() {
         repository.write(file, text("first", "newer"));
         repository
             .ok(&format!("check --list {list} --changed-since HEAD"))
-            .says("the URL is as promised");
+            .says("URLs: 1 ok");
         let asked = site.requests().split_off(before);
         assert!(
             !asked.is_empty() && asked.iter().all(|it| it.target == "/y"),
@@ -283,7 +283,7 @@ fn schemas_of_a_store_are_followed() {
     sandbox.exits(1, "check --list api/catalog.json").says(&[
         "http://a.test/1.json",
         "--> api/catalog.json:3",
-        "1 of 2 URLs",
+        "URLs: 1 broken, 1 ok",
     ]);
     sandbox
         .ok("sync --add api/catalog.json")
@@ -301,9 +301,7 @@ fn imports_of_dvc_are_checked_and_followed() {
     let import = "deps:\n- path: http://a.test/x\nouts:\n- md5: 8b04d5e3775d298e78455efc5ca404d5\n  size: 5\n  hash: md5\n  path: x\n";
     sandbox.write("data/x.dvc", import);
     sandbox.write("data/y.dvc", "outs:\n- path: y\n");
-    sandbox
-        .ok("check --list data/x.dvc")
-        .says("the URL is as promised");
+    sandbox.ok("check --list data/x.dvc").says("URLs: 1 ok");
     sandbox.write(
         "urldb.toml",
         format!(
@@ -328,5 +326,5 @@ fn imports_of_dvc_are_checked_and_followed() {
         .replace("size: 5", "size: 10");
     assert_eq!(sandbox.read("data/x.dvc"), edited);
     sandbox.ok("sync --check").says("1 unchanged");
-    sandbox.ok("check").says("the URL is as promised");
+    sandbox.ok("check").says("URLs: 1 ok");
 }

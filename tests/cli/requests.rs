@@ -40,7 +40,7 @@ fn a_request_is_added_with_its_body() {
     sandbox.ok("lint");
     sandbox.ok(&["add", FORM]).says("added http");
     assert_eq!(sandbox.ok("list").out.lines().count(), 3);
-    sandbox.ok("check").says("all 3 URLs are as promised");
+    sandbox.ok("check").says("URLs: 3 ok");
 }
 
 #[test]

@@ -27,9 +27,7 @@ fn watched(pages: &[(&str, &str)]) -> (Site, Sandbox) {
 #[test]
 fn a_run_that_brings_nothing_new_adds_one_line() {
     let (_site, sandbox) = watched(&[("/a", "first"), ("/b", "second")]);
-    sandbox
-        .ok("run")
-        .says("All good: all 2 URLs are as promised.");
+    sandbox.ok("run").says("URLs: 2 ok");
     let ledger = sandbox.read(LEDGER) + &sandbox.captures();
     assert_eq!(sandbox.history().len(), 1);
     let first = sandbox.files("archive", ".warc.gz");
@@ -77,7 +75,7 @@ fn news_is_told_once_and_recovery_too() {
     for part in [
         "http://example.test/a",
         "http://example.test/b",
-        "Action needed: 2 new incidents, 2 of 3 URLs are broken.",
+        "URLs: 2 broken (2 new), 1 ok",
     ] {
         assert!(mails[0].text.contains(part), "{}", mails[0].text);
     }
@@ -339,6 +337,6 @@ fn no_url_is_broken_beside_a_mistake() {
     let mistake = "---\n_path: /b\ncontent-length: five\n";
     sandbox.write(file, sandbox.read(file) + mistake);
     sandbox.exits(1, "run");
-    let said = "1 mistake in a domain file is still there, no URL is broken.";
+    let said = "URLs: 1 ok; mistakes: 1";
     sandbox.exits(1, "run").says(said);
 }

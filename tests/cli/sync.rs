@@ -329,7 +329,7 @@ fn a_list_is_added_and_checked_without_a_database() {
     fs::write(sandbox.path("../a[1]*.sha256"), sums(&["a"])).unwrap();
     sandbox
         .ok("check --list ../a[1]*.sha256 --base http://data.test/")
-        .says("the URL is as promised");
+        .says("URLs: 1 ok");
     fs::write(sandbox.path("a[1]*.sha256"), sums(&["b"])).unwrap();
     sandbox
         .exits(1, "check --list a[1]*.sha256 --base http://data.test/")
@@ -542,7 +542,7 @@ fn strangers_bring_lists_and_nothing_else() {
     sandbox
         .exits(1, &check)
         .complains("these keys of urldb.toml have no effect with --untrusted: notify.evil")
-        .says(&["--> SHA256SUMS:2", "1 of 2 URLs"]);
+        .says(&["--> SHA256SUMS:2", "URLs: 1 broken, 1 ok"]);
     let list = [
         "check",
         "--untrusted",

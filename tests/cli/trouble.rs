@@ -137,7 +137,7 @@ fn bodies_for_which_there_is_no_room_meanwhile_are_judged_and_told_of() {
     sandbox
         .urldb_with_env("run", &nowhere)
         .code(2)
-        .says("all 2 URLs are as promised")
+        .says("URLs: 2 ok")
         .complains("http://example.test/b: cannot be archived: there was no room");
     assert!(is_captured(&sandbox, "/a", "first"));
     assert!(!is_captured(&sandbox, "/b", &big));
@@ -304,7 +304,7 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
         });
         let signalled = Instant::now();
         running.signal("-INT");
-        running.expect("Interrupted: 1 of 2 URLs got no result.");
+        running.expect("URLs: 1 not checked, 1 ok");
         running.expect("unknown[inconclusive]: http://example.test/b");
         assert_eq!(running.end().code(), Some(130));
         assert!(signalled.elapsed() < Duration::from_secs(20));

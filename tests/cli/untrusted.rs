@@ -233,17 +233,13 @@ fn a_pull_request_reads_what_is_wrong_with_its_records() {
     ]);
     repository.write(FILE, &good);
     check(&[]).code(0).says(&[
-        "All good: all 2 URLs that this pull request adds are as promised.",
+        "URLs: 2 ok",
         "Checked 2 of 2 added URLs, 2 of 2 byte for byte",
     ]);
     repository.write(FILE, promises(&[("/clusters.csv", "abc"), ("/old", "y")]));
-    check(&[])
-        .code(1)
-        .says("Action needed: 1 of the 2 URLs that this pull request adds or changes is broken.");
+    check(&[]).code(1).says("URLs: 1 broken, 1 ok");
     repository.write(FILE, promises(&[("/old", "x")]));
-    check(&[])
-        .code(0)
-        .says("All good: this pull request adds no URL.");
+    check(&[]).code(0).says("URLs: 0 ok");
 }
 
 /// A repository with a secret in each file that git does not track, and one page.

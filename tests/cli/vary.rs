@@ -88,7 +88,7 @@ fn each_variant_has_its_own_request_ledger_entry_and_captures() {
     let world = World::new(VARY);
     let sandbox = &world.sandbox;
     sandbox.ok("lint");
-    sandbox.ok("check").says("all 3 URLs are as promised");
+    sandbox.ok("check").says("URLs: 3 ok");
     assert_eq!(world.server.requests().len(), 3);
     sandbox.ok("run");
     sandbox.ok("run");

@@ -29,7 +29,7 @@ fn an_edit_is_looked_at_and_a_signal_ends_it() {
     let text = sandbox.read(FILE) + &promise("/b", "second") + &promise("/c", "third");
     sandbox.write(FILE, text);
     watch.expect("urldb/example.test.yaml has changed");
-    watch.expect("Action needed: 1 of 2 URLs is not as promised.");
+    watch.expect("URLs: 1 broken, 1 ok");
     watch.expect("broken[gone]: http://example.test/c");
     watch.expect("Checked 2 of 3 URLs");
     assert!(site.requests().iter().all(|request| request.target != "/a"));
@@ -77,7 +77,7 @@ fn a_change_of_metadata_checks_the_domain() {
     let text = sandbox.read(FILE);
     let with_cname = text.replacen("---\n", "---\ncnames:\n- www.example.test\n", 1);
     sandbox.write(FILE, with_cname);
-    watch.expect("All good in example.test: all 2 URLs are as promised.");
+    watch.expect("URLs: 2 ok");
     watch.signal("-TERM");
     assert_eq!(watch.end().code(), Some(0));
 }
@@ -87,8 +87,8 @@ fn a_schedule_starts_runs() {
     let (_site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n");
     let mut watch = start(&sandbox);
     watch.expect("scheduled run (* * * * * *)");
-    watch.expect("the URL is as promised");
-    watch.expect("the URL is as promised");
+    watch.expect("URLs: 1 ok");
+    watch.expect("URLs: 1 ok");
     watch.signal("-TERM");
     assert_eq!(watch.end().code(), Some(0));
     assert!(sandbox.history().len() >= 2);
@@ -102,7 +102,7 @@ fn a_run_follows_the_lists_first() {
     let list = "http://example.test/b\n";
     sandbox.write("urls.txt", list);
     let mut watch = start(&sandbox);
-    watch.expect("all 2 URLs are as promised");
+    watch.expect("URLs: 2 ok");
     assert_has(&sandbox.read(FILE), "_path: /b\nsource:\n- urls\n");
     sandbox.write("urls.txt", format!("{list}http://example.test/c\n"));
     watch.expect("broken[gone]: http://example.test/c");
@@ -144,7 +144,7 @@ fn an_edited_configuration_takes_effect_and_a_wrong_one_does_not() {
     );
     watch.expect("urldb.toml has changed: the new settings hold");
     watch.expect("scheduled run (* * * * * *)");
-    watch.expect("the URL is as promised");
+    watch.expect("URLs: 1 ok");
     sandbox.write("urldb.toml", "[check]\nretrys = 1\n");
     // The old schedule still holds.
     let before = site.requests().len();
@@ -164,7 +164,7 @@ fn an_edited_configuration_takes_effect_and_a_wrong_one_does_not() {
         promises(&[("/a", "first"), ("/b", "second")]),
     );
     watch.expect("promises/example.test.yaml has changed");
-    watch.expect("All good");
+    watch.expect("URLs: 1 ok");
     watch.signal("-TERM");
     assert_eq!(watch.end().code(), Some(0));
 }

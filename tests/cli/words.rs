@@ -258,10 +258,7 @@ fn verbose_output_of_a_url() {
     let story = |path: &str| {
         let url = format!("http://example.test{path}");
         let ran = sandbox.urldb(&["check", "-v", &url]);
-        let (story, _) = ran
-            .out
-            .split_once("\nAction needed: ")
-            .unwrap_or((&ran.out, ""));
+        let (story, _) = ran.out.split_once("\nURLs: ").unwrap_or((&ran.out, ""));
         story.to_owned()
     };
     let paths = ["/kept", "/changed", "/cut", "/way-to-gone", "/busy"];

@@ -11,7 +11,7 @@ use crate::state::State;
     clippy::struct_excessive_bools,
     reason = "independent facts about a URL, each a field of the report"
 )]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct AffectedUrl {
     /// The URL.
@@ -90,24 +90,7 @@ impl AffectedUrl {
     pub fn of(url: &str) -> Self {
         Self {
             url: url.to_owned(),
-            file: String::new(),
-            line: 0,
-            request: None,
-            variant: None,
-            categories: Vec::new(),
-            new: false,
-            not_tried: false,
-            muted: false,
-            intermittent: false,
-            acked: false,
-            left: None,
-            since: None,
-            until: None,
-            last_good: None,
-            seen: None,
-            breaks: Vec::new(),
-            state: None,
-            before: Vec::new(),
+            ..Self::default()
         }
     }
 }

@@ -23,6 +23,10 @@ pub struct Counts {
     pub unknown: u64,
     /// URLs of open incidents that are muted, which neither `broken` nor `flapping` counts.
     pub muted: u64,
+    /// Those of `broken` that joined an incident in this run; 0 in a status.
+    pub new: u64,
+    /// URLs that left an incident in this run, since it saw them as promised; 0 in a status.
+    pub recovered: u64,
     /// Warnings; in a status, the notices that hold too.
     pub warnings: u64,
     /// Mistakes in domain files.
@@ -41,14 +45,16 @@ impl Counts {
         }
     }
 
-    /// Counts a URL that is broken, or else flapping or muted.
-    pub fn add_affected(&mut self, is_flapping: bool, is_muted: bool) {
-        let count = match (is_muted, is_flapping) {
-            (true, _) => &mut self.muted,
-            (false, true) => &mut self.flapping,
-            (false, false) => &mut self.broken,
-        };
-        *count += 1;
+    /// Counts a URL that is broken, or else flapping or muted; `is_new` if it joined its incident in this run.
+    pub fn add_affected(&mut self, is_flapping: bool, is_muted: bool, is_new: bool) {
+        match (is_muted, is_flapping) {
+            (true, _) => self.muted += 1,
+            (false, true) => self.flapping += 1,
+            (false, false) => {
+                self.broken += 1;
+                self.new += u64::from(is_new);
+            }
+        }
     }
 
     /// Number of URLs that are broken, flapping or muted.
@@ -66,6 +72,8 @@ impl AddAssign for Counts {
         self.unconfirmed += other.unconfirmed;
         self.unknown += other.unknown;
         self.muted += other.muted;
+        self.new += other.new;
+        self.recovered += other.recovered;
         self.warnings += other.warnings;
         self.mistakes += other.mistakes;
     }

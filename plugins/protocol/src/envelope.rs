@@ -72,11 +72,29 @@ impl Envelope {
         self.tells.as_deref().unwrap_or(&self.run.id)
     }
 
-    /// Whether the report contains anything that no earlier report contained as news.
-    pub fn has_news(&self) -> bool {
-        let has_new_mistake = self.mistakes.iter().any(|mistake| mistake.new);
-        let has_change = self.changes.iter().any(|change| !change.muted);
-        has_new_mistake || !self.fixed.is_empty() || has_change
+    /// Counts what no incident has: URLs that are unconfirmed or without result, warnings about URLs that are as promised,
+    /// notices that hold, and mistakes.
+    pub fn own_counts(&self) -> Counts {
+        let of = |phase| {
+            let groups = self.incidents.iter().filter(|it| it.phase == phase);
+            groups.map(|group| group.urls.len() as u64).sum()
+        };
+        // A URL that comes and goes is flapping, and a certificate that ends has a notice.
+        let counted = ["intermittent", "certificate-ends"];
+        let warnings = self.findings.iter().filter(|it| {
+            let is_good = it.severity == Severity::Warning && it.state == State::Ok;
+            is_good && !counted.contains(&&*it.code)
+        });
+        let notices = self.incidents.iter().filter(|it| {
+            it.is_notice() && it.is_open() && it.notice_of(NoticeKind::Mistake).is_none()
+        });
+        Counts {
+            unconfirmed: of(Phase::Unconfirmed),
+            unknown: of(Phase::Unknown),
+            warnings: (warnings.count() + notices.count()) as u64,
+            mistakes: self.mistakes.len() as u64,
+            ..Counts::default()
+        }
     }
 
     /// The domain files with a notice about their mistakes, corrected ones included.
@@ -140,8 +158,8 @@ impl Envelope {
         let findings = self.findings.iter();
         let unsure = findings.filter(|finding| {
             let reason = finding.reason.as_deref();
-            let reason = reason.and_then(|text| text.parse::<Reason>().ok());
-            finding.state.is_unsure() && reason.is_some_and(|it| reasons.contains(&it))
+            let is_one = reasons.iter().any(|it| reason == Some(it.as_str()));
+            finding.state.is_unsure() && is_one
         });
         unsure.count() as u64
     }
@@ -245,20 +263,6 @@ pub struct Summary {
     /// The same counts of the URLs that the reader of the report is told of; absent if these are all URLs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Box<Audience>>,
-}
-
-impl Summary {
-    /// The counts of the URLs that the reader is told of.
-    pub fn readers_counts(&self) -> &Counts {
-        let audience = self.audience.as_ref();
-        audience.map_or(&self.counts, |audience| &audience.counts)
-    }
-
-    /// The counts of those of them that were due.
-    pub fn readers_coverage(&self) -> &Coverage {
-        let audience = self.audience.as_ref();
-        audience.map_or(&self.coverage, |audience| &audience.coverage)
-    }
 }
 
 /// The URLs that the reader of a report is told of, if these are some of all URLs.

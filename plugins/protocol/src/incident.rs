@@ -276,16 +276,9 @@ impl Incident {
 
     /// Whether the URLs are affected after the run: the incident is open, or `check` has seen it.
     pub fn is_open(&self) -> bool {
-        matches!(
+        !matches!(
             self.phase,
-            Phase::Opened
-                | Phase::Reopened
-                | Phase::Grown
-                | Phase::Became
-                | Phase::Intermittent
-                | Phase::Steady
-                | Phase::Shrunk
-                | Phase::Unchanged
+            Phase::Closed | Phase::Unconfirmed | Phase::Unknown
         )
     }
 }

@@ -17,10 +17,7 @@ pub struct MessageWords {
     pub action: MessageAction,
     /// The worst of its news.
     pub severity: MessageSeverity,
-    /// The first words: `Action needed`, `All good again`.
-    pub title: String,
-    /// The title and the totals, one sentence without a full stop:
-    /// `Action needed: 1 new incident, 1 of 1,247 URLs is broken`.
+    /// The counts of the reader's URLs: `URLs: 3 broken (1 new), 1,244 ok; recovered: 1`.
     pub headline: String,
     /// The topic with the name of the project, at most 70 characters:
     /// `data.example.org/tables/stars.csv answers 404 Not Found [sky-urls]`. With a thread, the subject of its

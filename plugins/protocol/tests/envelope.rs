@@ -73,42 +73,6 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
 }
 
 #[test]
-fn news_is_whatever_nobody_was_told_of() {
-    let example: Envelope = serde_json::from_str(&example()).unwrap();
-    let mut quiet = example.clone();
-    quiet.changes.clear();
-    quiet.fixed.clear();
-    quiet.mistakes[0].new = false;
-    assert!(!quiet.has_news());
-    let muted = example.changes.iter().cloned();
-    let muted = muted.map(|change| urldb_protocol::Change {
-        muted: true,
-        ..change
-    });
-    let muted = Envelope {
-        changes: muted.collect(),
-        ..quiet.clone()
-    };
-    assert!(!muted.has_news(), "nobody is notified about a muted URL");
-    for news in [
-        Envelope {
-            changes: example.changes.clone(),
-            ..quiet.clone()
-        },
-        Envelope {
-            fixed: example.fixed.clone(),
-            ..quiet.clone()
-        },
-        Envelope {
-            mistakes: example.mistakes.clone(),
-            ..quiet.clone()
-        },
-    ] {
-        assert!(news.has_news());
-    }
-}
-
-#[test]
 fn a_reader_ignores_what_a_later_version_adds() {
     let mut later: Value = serde_json::from_str(&example()).unwrap();
     later["something-new"] = Value::Bool(true);

@@ -24,12 +24,13 @@ struct Annotation {
 /// names the rest.
 pub fn annotations(message: &Message) -> String {
     let mut all: Vec<Annotation> = Vec::new();
-    if message.headline.call == "No result" {
-        all.push(no_result(message));
-    }
     all.extend(message.stuck.iter().map(of_stuck));
     for block in &message.blocks {
         match block.class {
+            Class::Unknown if message.is_offline => all.push(Annotation {
+                text: block.note.as_ref().map(Text::plain).unwrap_or_default(),
+                ..of_block(block)
+            }),
             Class::Recovered
             | Class::Solved
             | Class::Closed
@@ -45,21 +46,6 @@ pub fn annotations(message: &Message) -> String {
         all.push(of_rest(&rest, message));
     }
     all.iter().map(command).collect()
-}
-
-fn no_result(message: &Message) -> Annotation {
-    let text = message.headline.text.plain();
-    let (what, _) = text.split_once(", so ").unwrap_or((&text, ""));
-    Annotation {
-        level: "warning",
-        place: None,
-        title: format!("{}: {what}", message.headline.call),
-        text:
-            "The fault is probably in the network of the runner. No URL counts as broken because \
-               of this run."
-                .to_owned(),
-        name: String::new(),
-    }
 }
 
 fn level(class: Class) -> &'static str {

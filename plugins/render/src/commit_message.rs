@@ -1,12 +1,10 @@
 //! The message of a commit of the ledger: the news since the commit before, for people who read `git log`.
 
-use std::fmt::Write;
-
-use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, LogEvent, Phase, State};
+use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, LogEvent, Phase};
 
 use crate::compose::{Lookup, page_title};
 use crate::log::event_label;
-use crate::numbers::{count, number, with_spaces};
+use crate::numbers::{count, headline, with_spaces};
 use crate::text::{one_line, shorten};
 
 /// Longest subject, in characters.
@@ -21,32 +19,19 @@ const MOST_INCIDENTS: usize = 20;
 /// Most URLs of one incident.
 const MOST_URLS: usize = 5;
 
-/// The changes of the ledger since a commit.
-#[derive(Debug, Default)]
-pub struct LedgerChanges {
-    /// The incidents that changed, each with the [`Phase`] since that commit.
-    pub incidents: Vec<Incident>,
-    /// Number of URLs that joined an incident.
-    pub broken: u64,
-    /// Number of URLs that left an incident as promised.
-    pub recovered: u64,
-    /// Number of URLs that left an incident with another promise, or without a record.
-    pub settled: u64,
-}
-
-/// The message of the commit of a run: `3 broken, 2 recovered of 100: h01.example answers 404 Not Found`, and below it
-/// each changed incident with its id and its URLs. `report` is the report of the run.
-pub fn commit_message(changes: &LedgerChanges, report: &Envelope) -> String {
+/// The message of the commit of a run: `URLs: 3 broken (1 new), 97 ok: h01.example answers 404 Not Found`, and below it
+/// each changed incident with its id and its URLs. `changed` has the incidents that changed since the commit before,
+/// each with the [`Phase`] since then; `report` is the report of the run.
+pub fn commit_message(changed: &[Incident], report: &Envelope) -> String {
     let lookup = Lookup::new(report);
-    let mut incidents: Vec<(&Incident, LogEvent)> = changes
-        .incidents
+    let mut incidents: Vec<(&Incident, LogEvent)> = changed
         .iter()
         .filter_map(|incident| Some((incident, event(incident)?)))
         .collect();
     incidents.sort_by_key(|(incident, _)| (incident.importance(), incident.order()));
     let title = |incident| line(&page_title(incident, &lookup).plain());
     let first = incidents.first().map(|(first, _)| title(first));
-    let mut lines = vec![subject(changes, report, first, incidents.len())];
+    let mut lines = vec![subject(report, first, incidents.len())];
     if !incidents.is_empty() {
         lines.push(String::new());
     }
@@ -71,27 +56,9 @@ pub fn commit_message(changes: &LedgerChanges, report: &Envelope) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The counts of the news, or the state of the promises where no URL has news; then the most important incident.
-fn subject(
-    changes: &LedgerChanges,
-    report: &Envelope,
-    first: Option<String>,
-    incidents: usize,
-) -> String {
-    let counts = [
-        (changes.broken, LogEvent::Broken),
-        (changes.recovered, LogEvent::Recovered),
-        (changes.settled, LogEvent::PromisesChanged),
-    ];
-    let counts = counts.iter().filter(|(urls, _)| *urls > 0);
-    let counts = counts.map(|(urls, event)| format!("{} {}", number(*urls), event_label(*event)));
-    let counts: Vec<String> = counts.collect();
-    let mut subject = if counts.is_empty() {
-        state(report)
-    } else {
-        let all = number(report.summary.counts.urls);
-        format!("{} of {all}", counts.join(", "))
-    };
+/// The headline of the run, and the most important incident.
+fn subject(report: &Envelope, first: Option<String>, incidents: usize) -> String {
+    let mut subject = headline(&report.summary.counts);
     if let Some(first) = first {
         let more = match incidents {
             0 | 1 => String::new(),
@@ -101,38 +68,6 @@ fn subject(
         subject = format!("{subject}: {}{more}", shorten(&first, room));
     }
     with_spaces(&subject)
-}
-
-/// The state of the promises after a run without news of a URL: `100 as promised`, `3 of 100 still broken`.
-fn state(report: &Envelope) -> String {
-    let summary = &report.summary;
-    let counts = &summary.counts;
-    let broken = counts.broken + counts.muted;
-    let good = summary.states.get(&State::Ok).copied().unwrap_or_default();
-    let all = number(counts.urls);
-    let mut text = if broken > 0 {
-        format!("{} of {all} still broken", number(broken))
-    } else if good == counts.urls {
-        format!("{all} as promised")
-    } else {
-        format!("{} of {all} as promised", number(good))
-    };
-    for (urls, words) in [
-        (counts.flapping, "coming and going"),
-        (counts.unconfirmed, "not confirmed yet"),
-        (counts.unknown, "without result"),
-    ] {
-        if urls > 0 {
-            let _ = write!(text, ", {} {words}", number(urls));
-        }
-    }
-    match &report.run.selection {
-        Some(selection) => format!(
-            "{text} ({})",
-            shorten(&one_line(selection), LONGEST_SUBJECT / 2)
-        ),
-        None => text,
-    }
 }
 
 /// The event of the incident in the words of `urldb log`; `None` if people would not call it news.

@@ -54,7 +54,7 @@ use urldb_protocol::Envelope;
 
 pub use annotations::annotations;
 pub use chapters::{EvidenceBox, chapter_sentence, evidence_box, growth_sentence, url_path};
-pub use commit_message::{LedgerChanges, commit_message};
+pub use commit_message::commit_message;
 pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, check_command,
     compose, kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,

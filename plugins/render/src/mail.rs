@@ -231,12 +231,7 @@ fn run_line(envelope: &Envelope, scope: Scope<'_>) -> Text {
 
 fn text(message: &Message, late: Option<&Text>, footer: &[Text]) -> String {
     let mut page = Page(Vec::new());
-    let headline = &message.headline;
-    let headline = Text::new()
-        .own(format!("{}: ", headline.call))
-        .and(headline.text.clone())
-        .own(".");
-    page.wrapped(&headline, 0, 0);
+    page.wrapped(&Text::from(message.headline.text.as_str()), 0, 0);
     if let Some(late) = late {
         page.gap();
         page.wrapped(late, 0, 0);

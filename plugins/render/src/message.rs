@@ -4,6 +4,7 @@
 //! [`crate::compose`] makes messages from envelopes; one renderer for each format prints them.
 
 use serde::Serialize;
+use urldb_protocol::Counts;
 
 use crate::shell::command_line;
 use crate::text::Text;
@@ -13,6 +14,8 @@ use crate::text::Text;
 pub struct Message {
     /// Whether the reader has to act, and the totals.
     pub headline: Headline,
+    /// Our own network failed: the run has no result because of it.
+    pub is_offline: bool,
     /// Messages that wait, and errors of the run.
     pub stuck: Vec<Block>,
     /// Causes with their evidence, the most important first.
@@ -37,7 +40,6 @@ pub struct Message {
 
 impl Message {
     pub(crate) fn each_text(&mut self, mut change: impl FnMut(&mut Text)) {
-        change(&mut self.headline.text);
         for block in self.stuck.iter_mut().chain(&mut self.blocks) {
             block.each_text(&mut change);
         }
@@ -54,22 +56,10 @@ impl Message {
 /// The first line of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Headline {
-    /// The mood of the first words.
+    /// The colour.
     pub tone: Tone,
-    /// `Action needed`, `All good`, …; without a colon.
-    pub call: String,
-    /// The text behind the colon, without a full stop.
-    pub text: Text,
-}
-
-impl Headline {
-    pub(crate) fn new(tone: Tone, call: &str, text: impl Into<Text>) -> Self {
-        Self {
-            tone,
-            call: call.to_owned(),
-            text: text.into(),
-        }
-    }
+    /// The counts of the reader's URLs; sanitized.
+    pub text: String,
 }
 
 /// The meaning of a colour.
@@ -82,6 +72,19 @@ pub enum Tone {
     Warn,
     /// All is well.
     Good,
+}
+
+impl Tone {
+    /// The tone of so many URLs.
+    pub(crate) const fn of(counts: &Counts) -> Self {
+        if counts.broken + counts.mistakes > 0 {
+            Self::Bad
+        } else if counts.ok == counts.urls && counts.warnings == 0 {
+            Self::Good
+        } else {
+            Self::Warn
+        }
+    }
 }
 
 urldb_text::named_enum! {

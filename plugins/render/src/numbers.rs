@@ -22,7 +22,7 @@ pub fn number(number: u64) -> String {
     grouped
 }
 
-/// `3 broken, 1 flapping, 1,228 ok`: numbers that add up to all URLs, without zeros.
+/// `3 broken (1 new), 1 flapping, 1,228 ok`: numbers that add up to all URLs, without zeros.
 pub fn shares(counts: &Counts) -> String {
     let terms = [
         (counts.broken, "broken"),
@@ -33,16 +33,30 @@ pub fn shares(counts: &Counts) -> String {
     ];
     let terms = terms.iter().filter(|(urls, _)| *urls > 0);
     let terms = terms.map(|(urls, word)| format!("{} {word}, ", number(*urls)));
-    terms.collect::<String>() + &number(counts.ok) + " ok"
+    let shares = terms.collect::<String>() + &number(counts.ok) + " ok";
+    match counts.new {
+        0 => shares,
+        new => shares.replacen(" broken", &format!(" broken ({} new)", number(new)), 1),
+    }
 }
 
-/// The headline of a state:
-/// `URLs: 3 broken, 1 flapping, 2 unconfirmed, 12 not checked, 1 muted, 1,228 ok; warnings: 2; mistakes: 1`.
+/// The headline of a state or of a run: `URLs: 3 broken (1 new), 1 flapping, 2 unconfirmed, 12 not checked, 1 muted,
+/// 1,228 ok; recovered: 1; warnings: 2; mistakes: 1`.
 pub fn headline(counts: &Counts) -> String {
-    let others = [("warnings", counts.warnings), ("mistakes", counts.mistakes)];
+    headline_of("", counts)
+}
+
+/// [`headline`] of URLs with a `possessor`, such as ` of gaia`.
+pub(crate) fn headline_of(possessor: &str, counts: &Counts) -> String {
+    let others = [
+        ("recovered", counts.recovered),
+        ("warnings", counts.warnings),
+        ("mistakes", counts.mistakes),
+    ];
     let others = others.iter().filter(|(_, count)| *count > 0);
     let others = others.map(|(label, count)| format!("; {label}: {}", number(*count)));
-    format!("URLs: {}{}", shares(counts), others.collect::<String>())
+    let others: String = others.collect();
+    format!("URLs{possessor}: {}{others}", shares(counts))
 }
 
 /// `1 URL`, `2 URLs`: the plural has an `s`.
@@ -212,10 +226,13 @@ mod tests {
             muted: 1,
             warnings: 2,
             mistakes: 1,
+            new: 1,
+            recovered: 1,
             ..Counts::default()
         };
-        let text = "URLs: 3 broken, 1 flapping, 2 unconfirmed, 12 not checked, 1 muted, 1,228 ok; warnings: 2; mistakes: 1";
-        assert_eq!(headline(&all.of_all(1_247)), text);
+        let text = "URLs of a: 3 broken (1 new), 1 flapping, 2 unconfirmed, 12 not checked, 1 muted, 1,228 ok; \
+                    recovered: 1; warnings: 2; mistakes: 1";
+        assert_eq!(headline_of(" of a", &all.of_all(1_247)), text);
         assert_eq!(headline(&Counts::default()), "URLs: 0 ok");
         assert_eq!((all.of_all(3).urls, all.of_all(3).ok), (19, 0));
     }

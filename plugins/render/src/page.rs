@@ -115,12 +115,9 @@ impl Page {
     }
 
     pub(crate) fn headline(&mut self, headline: &Headline) {
-        let call = format!("{}:", headline.call);
-        let text = headline.text.clone().own(".");
-        let mut lines = self.wrap(&text, columns(&call) + 1, 0).into_iter();
-        let first = lines.next().unwrap_or_default();
-        self.push(format!("{} {first}", paint(style(headline.tone), &call)));
-        self.lines.extend(lines);
+        for line in self.wrap(&Text::from(headline.text.as_str()), 0, 0) {
+            self.push(paint(style(headline.tone), &line));
+        }
     }
 
     pub(crate) fn facts(&mut self, facts: &[Fact]) {

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 use url::Url;
-use urldb_protocol::{Evidence, Incident, Reason, State, Summary, UrlCopies};
+use urldb_protocol::{Counts, Coverage, Evidence, Incident, Reason, State, Summary, UrlCopies};
 use urldb_text::sanitize;
 
 use crate::numbers::{bytes, number, ratio};
@@ -463,6 +463,18 @@ pub(crate) fn redirect_of(incident: &Incident) -> Option<&str> {
         State::Changed if incident.urls.len() == 1 => target.or_else(observed),
         _ => target,
     }
+}
+
+/// The counts of the URLs that the reader is told of.
+pub(crate) fn readers_counts(summary: &Summary) -> &Counts {
+    let audience = summary.audience.as_ref();
+    audience.map_or(&summary.counts, |audience| &audience.counts)
+}
+
+/// The counts of those of them that were due.
+pub(crate) fn readers_coverage(summary: &Summary) -> &Coverage {
+    let audience = summary.audience.as_ref();
+    audience.map_or(&summary.coverage, |audience| &audience.coverage)
 }
 
 /// ` of gaia`, after a number of URLs of a reader who is told of some URLs.

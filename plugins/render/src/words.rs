@@ -85,8 +85,7 @@ impl WordsWriter {
             thread: of.thread().map(str::to_owned),
             action: action(&told, of),
             severity: severity(content),
-            title: content.headline.call.clone(),
-            headline: headline(content),
+            headline: content.headline.text.clone(),
             subject,
             lines: lines(&causes, content.blocks.len()),
             text: fitted.text,
@@ -134,8 +133,7 @@ fn composed(told: &Envelope, of: &Part) -> (String, BodyContent) {
         message.also_open = None;
     }
     if let Some(sentence) = merged(told, of) {
-        message.headline.text = sentence;
-        "Closed".clone_into(&mut message.headline.call);
+        message.headline.text = sentence.plain();
     }
     let subject = subject(told, scope);
     let body = BodyContent::new(message, told, scope, "message");
@@ -174,7 +172,7 @@ fn merged(told: &Envelope, of: &Part) -> Option<Text> {
     let id = of.thread()?;
     let incident = told.incidents.iter().find(|it| it.id == id);
     let incident = incident.filter(|it| is_merged(it))?;
-    let text = Text::from("incident ").outside(id).own(" of ");
+    let text = Text::from("closed: incident ").outside(id).own(" of ");
     let text = text.code(&incident.host).own(" continues in incident ");
     Some(text.outside(incident.merged_into.as_deref()?))
 }
@@ -215,12 +213,6 @@ fn severity(message: &Message) -> MessageSeverity {
     };
     let worst = message.blocks.iter().map(of_tone).max();
     worst.unwrap_or(MessageSeverity::Info)
-}
-
-fn headline(message: &Message) -> String {
-    let headline = &message.headline;
-    let text = headline.text.shortened(LONGEST_PIECE).plain();
-    shorten(&format!("{}: {text}", headline.call), LONGEST_LINE)
 }
 
 /// The causes, and the number of others.

@@ -153,8 +153,6 @@ fn each_incident_has_a_message_that_says_its_effect() {
     let mut reminder = report(&[("e", P::Unchanged)]);
     reminder.incidents[0].reminder = true;
     assert_eq!(messages(&reminder, Each::Run), ["- Remind Error"]);
-    let headline = words(&reminder, &Part::Run).headline;
-    assert!(headline.starts_with("Reminder: "), "{headline}");
 
     let mut fixed = quiet();
     fixed.fixed = example().fixed;
@@ -208,7 +206,7 @@ fn an_incident_that_another_one_took_over_ends() {
     assert_eq!(words.action, MessageAction::Close);
     assert_eq!(
         words.headline,
-        "Closed: incident a of a.example.org continues in incident b"
+        "closed: incident a of a.example.org continues in incident b"
     );
     assert!(words.text.contains("continues in incident b"));
 }

@@ -88,7 +88,7 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
     for event in events {
         needed
             .urls
-            .extend(event.urls.into_iter().map(|affected| affected.url));
+            .extend(event.urls.into_iter().map(|affected| affected.key.url));
         needed_contents(&mut needed, event.evidence);
     }
     Ok(needed)

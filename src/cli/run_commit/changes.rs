@@ -6,16 +6,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use urldb_protocol::{Because, Envelope, Incident, Phase};
-use urldb_render::LedgerChanges;
-use urldb_verdict::incident::{Event, Reader, ended, view};
+use urldb_protocol::{Envelope, Incident, Phase};
+use urldb_verdict::incident::{Reader, ended, view};
 
 use crate::cli::Context;
 use crate::git::Repository;
 use crate::ledger::{IncidentFile, Incidents, incidents};
 use crate::limits;
 
-/// The changes of the ledger in these files (relative to the work tree) since HEAD.
+/// The incidents in these files (relative to the work tree) that changed since HEAD.
 ///
 /// # Errors
 /// When git fails, or an incident cannot be read.
@@ -24,10 +23,10 @@ pub(super) fn since_head<'a>(
     files: impl Iterator<Item = &'a Path>,
     run: &Envelope,
     context: &Context,
-) -> anyhow::Result<LedgerChanges> {
+) -> anyhow::Result<Vec<Incident>> {
     let ledger = context.ledger();
     let folder = repository.relative(Incidents::folder(&ledger).path())?;
-    let mut changes = LedgerChanges::default();
+    let mut changes = vec![];
     for file in files.filter(|file| file.parent() == Some(&folder)) {
         let id = file
             .file_name()
@@ -42,9 +41,6 @@ pub(super) fn since_head<'a>(
         let before = before.map_or_else(Vec::new, |before| before.log.events);
         let shared = events.iter().zip(&before);
         let heard = shared.take_while(|(one, other)| one == other).count();
-        events[heard..]
-            .iter()
-            .for_each(|event| count(event, &mut changes));
         let incident = news(&now, heard).map(|mut incident| {
             let seen = run.incidents.iter().find(|seen| seen.id == incident.id);
             if let Some(seen) = seen {
@@ -52,7 +48,7 @@ pub(super) fn since_head<'a>(
             }
             incident
         });
-        changes.incidents.extend(incident);
+        changes.extend(incident);
     }
     Ok(changes)
 }
@@ -78,24 +74,11 @@ fn news(file: &IncidentFile, heard: usize) -> Option<Incident> {
             .iter()
             .flat_map(|event| &event.urls);
         let left: BTreeSet<_> = urls
-            .map(|url| (&url.url, &url.request, &url.variant))
+            .map(|url| (&url.key.url, &url.key.request, &url.key.variant))
             .collect();
         incident
             .urls
             .retain(|url| left.contains(&(&url.url, &url.request, &url.variant)));
     }
     (incident.phase != Phase::Unchanged).then_some(incident)
-}
-
-/// Counts the URLs of an event. URLs that come from a merged incident are known.
-fn count(event: &Event, changes: &mut LedgerChanges) {
-    let urls = event.urls.len() as u64;
-    if event.event.joins() && event.from.is_none() {
-        changes.broken += urls;
-    }
-    match event.because {
-        Some(Because::Recovered | Because::Steady) => changes.recovered += urls,
-        Some(Because::Accepted | Because::Removed) => changes.settled += urls,
-        None => {}
-    }
 }

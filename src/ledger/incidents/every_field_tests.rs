@@ -6,7 +6,7 @@ use urldb_protocol::{
     ExplanationKind, FixedMistake, LostContent, MemberChange, MemberDifference, Mistake, Notice,
     NoticeKind, Observed, Promised, State, TextDifference,
 };
-use urldb_verdict::incident::{Cause, EventUrl, Joining};
+use urldb_verdict::incident::{Cause, EventUrl, Joining, MemberKey};
 
 use super::super::heard::{Filter, FormerPosition};
 use super::super::told::ToldMessage;
@@ -170,9 +170,11 @@ fn event() -> Event {
         again: true,
         host_urls: Some(9),
         urls: vec![EventUrl {
-            url: "http://a.example/1".to_owned(),
-            request: Some("__wb_method=POST".to_owned()),
-            variant: Some("accept: text/turtle".to_owned()),
+            key: MemberKey {
+                url: "http://a.example/1".to_owned(),
+                request: Some("__wb_method=POST".to_owned()),
+                variant: Some("accept: text/turtle".to_owned()),
+            },
             joining: Some(Joining {
                 file: "urldb/a.example.yaml".to_owned(),
                 line: 2,

@@ -332,7 +332,7 @@ mod tests {
         Because, EventKind, Explanation, ExplanationKind, MemberChange, MemberDifference, Observed,
         Promised, State, TextDifference,
     };
-    use urldb_verdict::incident::{Cause, EventUrl, Joining};
+    use urldb_verdict::incident::{Cause, EventUrl, Joining, MemberKey};
 
     use super::super::told::ToldMessage;
     use super::*;
@@ -344,9 +344,10 @@ mod tests {
     fn url(path: &str, joins: bool) -> EventUrl {
         let time = |text: &str| text.parse().unwrap();
         EventUrl {
-            url: format!("http://a.example{path}"),
-            request: None,
-            variant: None,
+            key: MemberKey {
+                url: format!("http://a.example{path}"),
+                ..MemberKey::default()
+            },
             joining: joins.then(|| Joining {
                 file: "urldb/a.example.yaml".to_owned(),
                 line: 2,
@@ -579,9 +580,9 @@ mod tests {
                 redirect: flag.then(|| shown(&texts[2])),
                 ..Cause::new(State::Gone, None)
             });
-            event.urls[0].url.clone_from(&texts[3]);
-            event.urls[0].request = flag.then(|| texts[4].clone());
-            event.urls[0].variant = flag.then(|| texts[9].clone());
+            event.urls[0].key.url.clone_from(&texts[3]);
+            event.urls[0].key.request = flag.then(|| texts[4].clone());
+            event.urls[0].key.variant = flag.then(|| texts[9].clone());
             event.evidence[0].detail = shown(&texts[5]);
             event.evidence[0].observed.content_type = Some(shown(&texts[6]));
             event.evidence[0].observed.length = Some(number);

@@ -188,8 +188,7 @@ mod tests {
             };
             let message =
                 urldb_render::compose(envelope, scope, &urldb_render::Deliveries::default());
-            let headline = message.headline;
-            format!("{}: {}", headline.call, headline.text.plain())
+            message.headline.text
         };
         told.iter().map(headline).collect()
     }
@@ -236,45 +235,45 @@ mod tests {
             (
                 "01",
                 vec![
-                    "[test] Action needed: 1 new incident, 1 of 1,247 URLs is broken",
-                    "[test] Action needed: 1 incident has another cause, 1 of 1,247 URLs is broken",
-                    "[test] All good again: all 1,247 URLs are as promised",
+                    "[test] URLs: 1 broken (1 new), 1,246 ok",
+                    "[test] URLs: 1 broken, 1,246 ok",
+                    "[test] URLs: 1,247 ok; recovered: 1",
                 ],
             ),
             (
                 "04",
                 vec![
-                    "[test] Action needed: 1 new incident, 20 of 1,247 URLs are broken",
-                    "[test] Good news: 10 URLs are as promised again, 10 of 1,247 URLs are still broken",
-                    "[test] All good again: all 1,247 URLs are as promised",
+                    "[test] URLs: 20 broken (20 new), 1,227 ok",
+                    "[test] URLs: 10 broken, 1,237 ok; recovered: 10",
+                    "[test] URLs: 1,247 ok; recovered: 10",
                 ],
             ),
             (
                 "07",
                 vec![
-                    "[test] Action needed: 1 certificate ends soon, all 1,247 URLs are as promised",
-                    "[test] Action needed: 1 certificate ends soon, all 1,247 URLs are as promised",
-                    "[test] Action needed: 1 certificate ends soon, all 1,247 URLs are as promised",
-                    "[test] Action needed: 1 certificate has ended, 20 of 1,247 URLs are broken",
-                    "[test] All good again: all 1,247 URLs are as promised",
+                    "[test] URLs: 1,247 ok; warnings: 1",
+                    "[test] URLs: 1,247 ok; warnings: 1",
+                    "[test] URLs: 1,247 ok; warnings: 1",
+                    "[test] URLs: 20 broken (20 new), 1,227 ok",
+                    "[test] URLs: 1,247 ok; recovered: 20",
                 ],
             ),
             (
                 "09",
                 vec![
-                    "[test] Action needed: 1 new incident, 1 of 1,247 URLs is broken",
-                    "[test] All good: 1 incident is closed, all 1,247 URLs are as promised",
+                    "[test] URLs: 1 broken (1 new), 1,246 ok",
+                    "[test] URLs: 1,247 ok",
                 ],
             ),
             (
                 "12",
                 vec![
-                    "[test] Weekly report: all 1,247 URLs are as promised",
-                    "[test] Action needed: 1 new incident, 3 of 1,247 URLs are broken",
-                    "[test] Action needed: 1 new incident, 4 of 1,247 URLs are broken",
-                    "[test] Good news: 1 incident is solved. 1 other is open, 3 of 1,247 URLs are broken",
-                    "[test] Weekly report: 1 incident is open, 3 of 1,247 URLs are broken",
-                    "[test] All good again: all 1,247 URLs are as promised",
+                    "[test] URLs: 1,247 ok",
+                    "[test] URLs: 3 broken (3 new), 1,244 ok",
+                    "[test] URLs: 4 broken (1 new), 1,243 ok",
+                    "[test] URLs: 3 broken, 1,244 ok; recovered: 1",
+                    "[test] URLs: 3 broken, 1,244 ok",
+                    "[test] URLs: 1,247 ok; recovered: 3",
                 ],
             ),
         ] {

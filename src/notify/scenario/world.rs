@@ -6,12 +6,12 @@ use data_encoding::HEXLOWER;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use urldb_protocol::{
-    Ack, CertificateDates, Counts, Delay, Delivery, Envelope, EventKind, Evidence, Incident,
-    Observed, Promised, Reason, Remembered, Shown, State,
+    Ack, CertificateDates, Delay, Delivery, Envelope, EventKind, Evidence, Incident, Observed,
+    Promised, Reason, Remembered, Shown, State,
 };
 use urldb_verdict::incident::{
-    Event, EventUrl, EvidenceFacts, FileFacts, IncidentLog, LimitFacts, Mark, OwnNetwork, Reader,
-    RunFacts, RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view,
+    Event, EventUrl, EvidenceFacts, FileFacts, IncidentLog, LimitFacts, Mark, MemberKey,
+    OwnNetwork, Reader, RunFacts, RunResult, Runs, UrlOutcome, append, breaks_after, time_of, view,
 };
 use urldb_verdict::{CertificateFacts, HostCertificates, UrlStatus};
 
@@ -169,7 +169,7 @@ impl World {
         let past: Vec<&str> = self.past.iter().map(String::as_str).collect();
         let last_good = |outcome: &UrlOutcome, _| {
             let mut urls = self.urls.iter();
-            urls.find(|url| url.url == outcome.url)?.last_good
+            urls.find(|url| url.url == outcome.key.url)?.last_good
         };
         let facts = RunFacts {
             id: run,
@@ -272,19 +272,12 @@ impl World {
                 incident
             })
             .collect();
-        let members: Vec<_> = self
-            .files
-            .iter()
-            .flat_map(|file| file.log.state().members.into_keys())
-            .collect();
-        let comes_and_goes = |url: &&UrlState| url.mark.is_some();
-        let marked = self.urls.iter().filter(comes_and_goes).count() as u64;
-        let broken = Counts {
-            broken: (members.len() as u64).saturating_sub(marked),
-            flapping: marked,
-            ..Counts::default()
-        };
-        envelope.summary.counts = broken.of_all(ALL_URLS);
+        let mut counts = envelope.own_counts();
+        for file in &self.files {
+            let state = file.log.state();
+            state.count(&envelope.run.id, &mut counts, |_, _| true);
+        }
+        envelope.summary.counts = counts.of_all(ALL_URLS);
         envelope.summary.coverage.due = ALL_URLS;
         envelope.summary.coverage.checked = ALL_URLS;
         envelope
@@ -405,9 +398,10 @@ impl UrlState {
             PROMISED
         };
         UrlOutcome {
-            url: self.url.clone(),
-            request: None,
-            variant: None,
+            key: MemberKey {
+                url: self.url.clone(),
+                ..MemberKey::default()
+            },
             record: (Arc::from(HOST), self.path.clone()),
             file: Arc::from(FILE),
             line: 1 + 9 * index,

@@ -67,7 +67,7 @@ fn a_reader_of_some_urls_gets_his_numbers_from_a_later_try() {
     story.mail_server.as_mut().unwrap().start();
     story.command(&day(3), &["notify", "retry", "maintainers"], 0);
     let mails = story.mail_server.as_ref().unwrap().take_mails();
-    assert_has(&mails[0].text, "1 of the 3 URLs of gaia is broken");
+    assert_has(&mails[0].text, "URLs of gaia: 1 broken (1 new), 2 ok");
     assert_lacks(&mails[0].text, "tess");
 }
 

@@ -12,15 +12,7 @@ use super::{
 /// order.
 pub fn append(known: Vec<IncidentLog>, outcomes: &[UrlOutcome], run: &RunFacts<'_>) -> Appended {
     let mut outcomes: Vec<&UrlOutcome> = outcomes.iter().collect();
-    outcomes.sort_by_key(|outcome| {
-        (
-            &outcome.file,
-            outcome.line,
-            &outcome.url,
-            &outcome.request,
-            &outcome.variant,
-        )
-    });
+    outcomes.sort_by_key(|outcome| (&outcome.file, outcome.line, &outcome.key));
     let mut edit = RunEdit::new(known, &outcomes, run);
     edit.join_twins();
     edit.remove();
@@ -36,7 +28,7 @@ pub fn append(known: Vec<IncidentLog>, outcomes: &[UrlOutcome], run: &RunFacts<'
     let rest: Vec<&UrlOutcome> = outcomes
         .iter()
         .copied()
-        .filter(|outcome| !edit.members.contains_key(&outcome.key()))
+        .filter(|outcome| !edit.members.contains_key(&outcome.key))
         .collect();
     let (of_silence, rest): (Vec<_>, Vec<_>) = rest
         .into_iter()

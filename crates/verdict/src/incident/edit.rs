@@ -104,7 +104,7 @@ impl<'a> RunEdit<'a> {
             ended: BTreeMap::new(),
             by_url: outcomes
                 .iter()
-                .map(|outcome| (outcome.key(), *outcome))
+                .map(|outcome| (outcome.key.clone(), *outcome))
                 .collect(),
             marks: vec![],
         }
@@ -169,30 +169,30 @@ impl<'a> RunEdit<'a> {
     }
 
     fn member(&mut self, index: usize, outcome: &UrlOutcome, result: RunResult) {
-        let key = outcome.key();
-        let Some(member) = self.logs[index].state.members.get(&key) else {
+        let key = &outcome.key;
+        let Some(member) = self.logs[index].state.members.get(key) else {
             return;
         };
         let (run, started) = (self.run.id, self.run.started);
         let is_good = result == RunResult::Good;
         if is_good && member.joining.promise != outcome.promise {
-            return self.leave(index, &key, Because::Accepted);
+            return self.leave(index, key, Because::Accepted);
         }
         let Some(mark) = &outcome.mark else {
             match result {
-                RunResult::Good => self.leave(index, &key, Because::Recovered),
+                RunResult::Good => self.leave(index, key, Because::Recovered),
                 _ if self.is_third_break(outcome) => self.mark(index, outcome, result),
                 _ => self.become_other(index, outcome),
             }
             return;
         };
         if mark.is_good_for_long(started) {
-            return self.leave(index, &key, Because::Steady);
+            return self.leave(index, key, Because::Steady);
         }
         let is_believed = outcome.is_believed();
         if is_believed && mark.is_broken_for_long(started) && !self.was_steady(index, outcome) {
-            self.logs[index].tell(run, EventKind::Steady, &key);
-            self.set_mark(key, None);
+            self.logs[index].tell(run, EventKind::Steady, key);
+            self.set_mark(key.clone(), None);
         }
         self.become_other(index, outcome);
     }
@@ -200,13 +200,12 @@ impl<'a> RunEdit<'a> {
     /// Whether an event of the incident within the window said that the URL no longer comes and goes.
     fn was_steady(&self, index: usize, outcome: &UrlOutcome) -> bool {
         let window = self.window(outcome);
-        let key = outcome.key();
         let mut events = self.logs[index].log.events.iter();
         events.any(|event| {
             event.event == EventKind::Steady
                 && event.because.is_none()
                 && self.run.runs.has(window, &event.id)
-                && event.urls.iter().any(|url| url.key() == key)
+                && event.urls.iter().any(|url| url.key == outcome.key)
         })
     }
 
@@ -220,8 +219,7 @@ impl<'a> RunEdit<'a> {
 
     /// Notes the cause of a member, if it is another than before.
     fn give(&mut self, index: usize, outcome: &UrlOutcome, cause: Cause) {
-        let key = outcome.key();
-        let Some(member) = self.logs[index].state.members.get(&key) else {
+        let Some(member) = self.logs[index].state.members.get(&outcome.key) else {
             return;
         };
         // The target of a redirect may have a random part.
@@ -243,7 +241,11 @@ impl<'a> RunEdit<'a> {
             cause: Some(cause),
             ..Event::default()
         };
-        self.logs[index].add(event, EventUrl::of(&key), outcome.evidence.as_deref());
+        self.logs[index].add(
+            event,
+            EventUrl::of(&outcome.key),
+            outcome.evidence.as_deref(),
+        );
     }
 
     /// Lets the members of an incident whose host is silent be silent.
@@ -274,12 +276,12 @@ impl<'a> RunEdit<'a> {
 
     /// Marks a member that comes and goes.
     pub(super) fn mark(&mut self, index: usize, outcome: &UrlOutcome, result: RunResult) {
-        let key = outcome.key();
+        let key = &outcome.key;
         let run = self.run.id;
         self.become_other(index, outcome);
-        self.logs[index].tell(run, EventKind::Intermittent, &key);
+        self.logs[index].tell(run, EventKind::Intermittent, key);
         let mark = Mark::new(run, result, self.run.started);
-        self.set_mark(key, Some(mark));
+        self.set_mark(key.clone(), Some(mark));
     }
 
     pub(super) fn set_mark(&mut self, key: MemberKey, mark: Option<Mark>) {
@@ -306,21 +308,19 @@ impl<'a> RunEdit<'a> {
         (cause, unconfirmed): (Option<&Cause>, bool),
         since: Timestamp,
     ) {
-        let key = outcome.key();
+        let key = &outcome.key;
         let last_good = (self.run.last_good)(outcome, since);
         let joining = outcome.joining(since, last_good);
-        let earlier = self.earlier(&key, index);
-        let evidence = outcome.evidence.as_deref();
         let event = Event {
             id: self.run.id.to_owned(),
             cause: cause.cloned(),
             unconfirmed,
-            earlier,
+            earlier: self.earlier(key, index),
             host_urls: Some((self.run.host_urls)(&outcome.host)),
             ..Event::default()
         };
-        self.logs[index].join(event, &key, joining, evidence);
-        self.members.insert(key, index);
+        self.logs[index].join(event, key, joining, outcome.evidence.as_deref());
+        self.members.insert(key.clone(), index);
     }
 
     /// The incident that the URL left last, if that is another one.
@@ -363,9 +363,8 @@ impl<'a> RunEdit<'a> {
 
     /// The incident that the URL left within its window, and its departure.
     pub(super) fn departure(&self, outcome: &UrlOutcome) -> Option<(usize, &Departure)> {
-        let key = outcome.key();
-        let index = *self.departures.get(&key)?;
-        let departure = self.logs[index].state.left.get(&key)?;
+        let index = *self.departures.get(&outcome.key)?;
+        let departure = self.logs[index].state.left.get(&outcome.key)?;
         let window = self.window(outcome);
         let is_recent = departure.at == self.run.id || self.run.runs.has(window, &departure.at);
         // Another incident took over since.
@@ -441,7 +440,7 @@ fn agreeing(event: &Event, by_url: &HashMap<MemberKey, &UrlOutcome>) -> Option<u
         return None;
     }
     let of_url = |url: &EventUrl| {
-        let outcome = by_url.get(&url.key())?;
+        let outcome = by_url.get(&url.key)?;
         outcome.agreement.filter(|_| outcome.seen_cause() == *cause)
     };
     let all: Vec<_> = event.urls.iter().map(of_url).collect::<Option<_>>()?;

@@ -74,14 +74,9 @@ pub struct Event {
 /// A URL of an event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventUrl {
-    /// The URL.
-    pub url: String,
-    /// The canonical request, if it is not a plain GET.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
+    /// The key of the member.
+    #[serde(flatten)]
+    pub key: MemberKey,
     /// The facts about a URL that joins.
     #[serde(flatten)]
     pub joining: Option<Joining>,
@@ -111,13 +106,15 @@ pub struct Joining {
 }
 
 /// The URL and the request of a member.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MemberKey {
     /// The URL.
     pub url: String,
     /// The canonical request, if it is not a plain GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
 }
 
@@ -129,21 +126,10 @@ impl Event {
 }
 
 impl EventUrl {
-    /// The key of the member.
-    pub fn key(&self) -> MemberKey {
-        MemberKey {
-            url: self.url.clone(),
-            request: self.request.clone(),
-            variant: self.variant.clone(),
-        }
-    }
-
     /// A URL of an event at which it does not join.
     pub fn of(key: &MemberKey) -> Self {
         Self {
-            url: key.url.clone(),
-            request: key.request.clone(),
-            variant: key.variant.clone(),
+            key: key.clone(),
             joining: None,
         }
     }

@@ -46,16 +46,15 @@ impl LogEdit {
             ..event.clone()
         };
         self.state.apply(&of_url);
-        let key = url.key();
         // The events of one URL stay in their order.
-        let after = self.last.get(&key).map_or(self.known, |last| last + 1);
+        let after = self.last.get(&url.key).map_or(self.known, |last| last + 1);
         let mut earlier = (after..self.log.events.len()).rev();
         let same = earlier.find(|index| is_alike(&self.log.events[*index], &event));
         let index = same.unwrap_or(self.log.events.len());
         if index == self.log.events.len() {
             self.log.events.push(event);
         }
-        self.last.insert(key, index);
+        self.last.insert(url.key.clone(), index);
         let known = &mut self.log.events[index];
         known.urls.push(url);
         known.evidence.extend(evidence.cloned());

@@ -66,7 +66,7 @@ pub(super) fn left(known: &Notice, urls: &[EventUrl], because: Because) -> Notic
     let mut notice = known.clone();
     for content in &mut notice.lost {
         let key = key_of_content(content);
-        if urls.iter().any(|url| url.key() == key) {
+        if urls.iter().any(|url| url.key == key) {
             content.left.get_or_insert(because);
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn join(edit: &mut RunEdit<'_>, outcomes: Vec<&UrlOutcome>) {
         };
         place_in(edit, index, outcome, cause.as_ref(), marks);
         let placed = &edit.logs[index];
-        if let Some(member) = placed.state.members.get(&outcome.key()) {
+        if let Some(member) = placed.state.members.get(&outcome.key) {
             alike.add(index, &placed.log.host, member);
         }
     }
@@ -121,6 +121,6 @@ impl Alike {
 fn end_mark(edit: &mut RunEdit<'_>, outcome: &UrlOutcome) {
     let mark = outcome.mark.as_ref();
     if mark.is_some_and(|mark| mark.is_good_for_long(edit.run.started)) {
-        edit.set_mark(outcome.key(), None);
+        edit.set_mark(outcome.key.clone(), None);
     }
 }

@@ -225,9 +225,10 @@ impl World {
         let reason = Some(Reason::TlsExpired.to_string());
         let believed = is_broken && is_known;
         UrlOutcome {
-            url: format!("https://{HOST}/{index}"),
-            request: None,
-            variant: None,
+            key: MemberKey {
+                url: format!("https://{HOST}/{index}"),
+                ..MemberKey::default()
+            },
             record: (Arc::from(HOST), format!("/{index}")),
             file: Arc::from("urldb/a.example.yaml"),
             line: index + 1,

@@ -13,12 +13,8 @@ use crate::status::UrlStatus;
 /// The outcome of a run for one URL.
 #[derive(Debug, Clone)]
 pub struct UrlOutcome {
-    /// The URL.
-    pub url: String,
-    /// The canonical request, if it is not a plain GET.
-    pub request: Option<String>,
-    /// The request headers that tell records of the URL apart, such as `accept: text/turtle`, one a line.
-    pub variant: Option<String>,
+    /// The key of the URL as a member.
+    pub key: MemberKey,
     /// The domain and the path of its record.
     pub record: (Arc<str>, String),
     /// The domain file of its record, relative to the root of the repository, with `/`.
@@ -69,15 +65,6 @@ pub struct Agreement {
 }
 
 impl UrlOutcome {
-    /// The key of the URL as a member.
-    pub fn key(&self) -> MemberKey {
-        MemberKey {
-            url: self.url.clone(),
-            request: self.request.clone(),
-            variant: self.variant.clone(),
-        }
-    }
-
     /// Whether the URL is believed to be not as promised.
     pub(super) fn is_believed(&self) -> bool {
         self.status.state != State::Ok
@@ -115,7 +102,7 @@ impl UrlOutcome {
     }
 
     fn telling_redirect(&self) -> Option<Shown> {
-        telling_redirect(&self.url, self.redirect.as_ref()?)
+        telling_redirect(&self.key.url, self.redirect.as_ref()?)
     }
 
     /// When the present trouble was first seen.
@@ -146,12 +133,12 @@ impl UrlOutcome {
         AffectedUrl {
             file: self.file.to_string(),
             line: self.line,
-            request: self.request.clone(),
-            variant: self.variant.clone(),
+            request: self.key.request.clone(),
+            variant: self.key.variant.clone(),
             categories: self.categories.to_vec(),
             not_tried: self.is_not_tried(),
             muted: self.muted,
-            ..AffectedUrl::of(&self.url)
+            ..AffectedUrl::of(&self.key.url)
         }
     }
 }

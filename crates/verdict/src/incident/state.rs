@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use urldb_protocol::{Ack, Because, EventKind, Notice, NoticeKind};
+use urldb_protocol::{Ack, Because, Counts, EventKind, Notice, NoticeKind};
 
 use super::cause::Cause;
 use super::event::{Event, IncidentLog, Joining, MemberKey};
@@ -94,6 +94,22 @@ impl IncidentState {
         !self.members.is_empty() || self.is_noticed
     }
 
+    /// Counts the URLs that the incident affects after a run and those that recovered in it, if `takes` keeps them.
+    pub fn count(
+        &self,
+        run: &str,
+        counts: &mut Counts,
+        takes: impl Fn(&MemberKey, &Member) -> bool,
+    ) {
+        for (_, it) in self.members.iter().filter(|(key, it)| takes(key, it)) {
+            counts.add_affected(it.intermittent.is_some(), it.muted, it.joined == run);
+        }
+        for (key, it) in self.left.iter().filter(|(_, it)| it.at == run) {
+            let is_good = matches!(it.because, Because::Recovered | Because::Steady);
+            counts.recovered += u64::from(is_good && takes(key, &it.member));
+        }
+    }
+
     /// Adds the next event.
     pub fn apply(&mut self, event: &Event) {
         if let Some(notice) = &event.notice {
@@ -161,11 +177,11 @@ impl IncidentState {
         self.closed = None;
         self.merged_into = None;
         for url in &event.urls {
-            let key = url.key();
+            let key = &url.key;
             let Some(joining) = url.joining.clone() else {
                 continue;
             };
-            if self.members.contains_key(&key) {
+            if self.members.contains_key(key) {
                 continue;
             }
             let mut member = Member {
@@ -177,13 +193,13 @@ impl IncidentState {
                 muted: false,
                 acked: None,
             };
-            if let Some(departure) = self.left.get(&key) {
+            if let Some(departure) = self.left.get(key) {
                 member.causes.clone_from(&departure.member.causes);
             }
             if let Some(cause) = &event.cause {
                 member.give(&event.id, cause);
             }
-            self.members.insert(key, member);
+            self.members.insert(key.clone(), member);
         }
     }
 
@@ -198,11 +214,10 @@ impl IncidentState {
             *notice = lost_contents::left(notice, &event.urls, because);
         }
         for url in &event.urls {
-            let key = url.key();
-            let Some(member) = self.members.remove(&key) else {
+            let Some(member) = self.members.remove(&url.key) else {
                 continue;
             };
-            let known = self.left.remove(&key);
+            let known = self.left.remove(&url.key);
             let before = known.map_or_else(Vec::new, |known| {
                 let mut before = known.before;
                 before.push((known.member.joining.since, known.at));
@@ -214,13 +229,13 @@ impl IncidentState {
                 at: event.id.clone(),
                 before,
             };
-            self.left.insert(key, departure);
+            self.left.insert(url.key.clone(), departure);
         }
     }
 
     fn each(&mut self, event: &Event, mut change: impl FnMut(&mut Member)) {
         for url in &event.urls {
-            if let Some(member) = self.members.get_mut(&url.key()) {
+            if let Some(member) = self.members.get_mut(&url.key) {
                 change(member);
             }
         }

@@ -179,7 +179,7 @@ impl World {
         };
         let last_good = |outcome: &UrlOutcome, _: Timestamp| {
             let index = (0..URLS)
-                .find(|index| url_of(*index) == outcome.url)
+                .find(|index| url_of(*index) == outcome.key.url)
                 .unwrap();
             self.urls[index].last_good
         };
@@ -281,9 +281,10 @@ impl World {
         }
         url.status = Some(status.clone());
         Some(UrlOutcome {
-            url: url_of(index),
-            request: None,
-            variant: None,
+            key: MemberKey {
+                url: url_of(index),
+                ..MemberKey::default()
+            },
             record: (Arc::from(host_of(index)), format!("/{index}")),
             file: Arc::from(format!("urldb/{}.example.yaml", host_of(index))),
             line: index + 1,
@@ -336,7 +337,7 @@ fn agreement(index: usize) -> Agreement {
 
 /// An event says that its URLs agree only if the run saw its cause, with one status, at each of them.
 fn agrees_as_seen(world: &World, event: &Event, requests: u32) {
-    let indices = event.urls.iter().map(|url| index_of(&url.key()));
+    let indices = event.urls.iter().map(|url| index_of(&url.key));
     let indices: Vec<usize> = indices.collect();
     let of_cause = event.cause.as_ref().unwrap().state;
     for index in &indices {
@@ -356,13 +357,13 @@ fn agrees_as_seen(world: &World, event: &Event, requests: u32) {
 fn says_nothing_untrue(world: &World, run: &str, log: &IncidentLog) {
     for event in log.events.iter().filter(|event| event.id == run) {
         for url in &event.urls {
-            let seen = world.seen[index_of(&url.key())];
+            let seen = world.seen[index_of(&url.key)];
             match (event.event, event.because) {
                 (_, Some(Because::Recovered | Because::Accepted | Because::Steady)) => {
                     assert_eq!(seen, Sight::Good, "{event:?}");
                 }
                 (_, Some(Because::Removed)) => {
-                    assert!(!world.urls[index_of(&url.key())].has_record, "{event:?}");
+                    assert!(!world.urls[index_of(&url.key)].has_record, "{event:?}");
                 }
                 (EventKind::Became, _) => {
                     assert!(matches!(
@@ -393,8 +394,7 @@ fn knows_all(world: &World) {
     for (index, url) in world.urls.iter().enumerate() {
         let key = MemberKey {
             url: url_of(index),
-            request: None,
-            variant: None,
+            ..MemberKey::default()
         };
         let member = members.get(&key);
         let is_believed = url
@@ -446,8 +446,7 @@ fn tells_the_difference(log: &IncidentLog, heard: usize) {
         let urls = incident.urls.iter().filter(|url| wanted(url));
         urls.map(|url| MemberKey {
             url: url.url.clone(),
-            request: None,
-            variant: None,
+            ..MemberKey::default()
         })
         .collect::<BTreeSet<_>>()
     };
@@ -501,7 +500,7 @@ proptest! {
             for (log, known) in &incidents {
                 let new = log.events[*known..].iter();
                 let told = new.filter(|event| {
-                    let is_own = event.urls.iter().any(|url| url.url == url_of(0));
+                    let is_own = event.urls.iter().any(|url| url.key.url == url_of(0));
                     is_own && event.event != EventKind::Became
                 });
                 if told.count() > 0 {

@@ -435,12 +435,12 @@ fn with_events<'e>(events: &'e [Event], reader: &Reader<'_>) -> Vec<(Chapter, &'
         let shown = shown_event(event, &own, &state);
         state.apply(event);
         let joined = event.urls.iter().filter(|url| url.joining.is_some());
-        own.extend(joined.map(super::event::EventUrl::key).filter(|key| {
+        own.extend(joined.map(|url| url.key.clone()).filter(|key| {
             let member = state.members.get(key);
             let at = Some(Timestamp::MAX);
             member.is_some_and(|it| (reader.takes)(key, it, at) || (reader.took)(key, it, at))
         }));
-        let urls = event.urls.iter().filter(|url| own.contains(&url.key()));
+        let urls = event.urls.iter().filter(|url| own.contains(&url.key));
         let urls = urls.count() as u64;
         let is_whole = event.urls.is_empty();
         let (Some(kind), Some(at)) = (shown, event.at().filter(|_| is_whole || urls > 0)) else {

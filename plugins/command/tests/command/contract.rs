@@ -18,10 +18,7 @@ fn a_plugin_gets_the_envelope_and_answers() {
     let mut got: Envelope = serde_json::from_str(&plugin.read("envelope.json")).unwrap();
     let words = got.message.take().unwrap();
     assert_eq!(got, envelope());
-    assert_eq!(
-        words.headline,
-        "Action needed: 1 new incident, 1 of 10 URLs is broken"
-    );
+    assert_eq!(words.headline, "URLs: 1 broken (1 new), 9 ok");
     assert_eq!(
         words.html,
         format!("<h1>{}</h1>", words.subject.replace('/', "&#x2f;"))

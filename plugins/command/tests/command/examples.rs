@@ -92,7 +92,7 @@ fn the_plugin_in_python_writes_to_matrix() {
     );
     assert_eq!(request.header("authorization"), Some("Bearer secret"));
     let body: Value = serde_json::from_slice(&request.body).unwrap();
-    let text = "Action needed: 1 new incident, 1 of 10 URLs is broken\n\
+    let text = "URLs: 1 broken (1 new), 9 ok\n\
                 broken: https://docs.example.org/a answers 404 or 410";
     assert_eq!(body, json!({ "msgtype": "m.notice", "body": text }));
 
@@ -147,7 +147,7 @@ fn the_plugin_for_apprise_sends_the_words() {
     );
     let body = plugin.read("body");
     assert!(
-        body.starts_with("Action needed: 1 new incident, 1 of 10 URLs is broken.\n\nbroken: "),
+        body.starts_with("URLs: 1 broken (1 new), 9 ok\n\nbroken: "),
         "{body}"
     );
     assert_eq!(deliver("export APPRISE_URLS=bad://x").0.outcome, Retry);

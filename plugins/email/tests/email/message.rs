@@ -69,25 +69,12 @@ async fn a_run_with_nothing_to_say_says_so() {
     insta::assert_snapshot!("subject_of_a_quiet_run", quiet.header("Subject"));
     insta::assert_snapshot!("text_of_a_quiet_run", quiet.text);
 
-    envelope.summary.coverage.checked -= 20;
-    let partial = mail(&envelope).await;
-    let headline = "Nothing to do yet: 20 of 16,234 URLs got no result.";
-    assert!(partial.text.starts_with(headline), "{}", partial.text);
-    envelope.summary.coverage.checked += 20;
-
     envelope.mistakes = mistakes;
     let misread = mail(&envelope).await;
-    let headline = "1 mistake in a domain file, no URL is broken.";
     assert!(
-        misread.text.starts_with("Action needed: "),
+        misread.text.starts_with("URLs: 2 unconfirmed"),
         "{}",
         misread.text
-    );
-    assert!(misread.text.contains(headline), "{}", misread.text);
-    assert!(
-        misread.html.contains("a domain file, no URL"),
-        "{}",
-        misread.html
     );
     assert_eq!(
         misread.header("Subject"),

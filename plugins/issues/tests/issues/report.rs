@@ -92,7 +92,7 @@ pub(crate) fn report(run: &str, incidents: &[Incident]) -> Envelope {
     });
     let mut envelope: Value = json!({
         "protocol": 2, "run": run, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
-        "summary": { "states": { "ok": 50 }, "coverage": coverage, "counts": {"urls": 50, "ok": 50, "broken": 0, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "warnings": 0, "mistakes": 0} },
+        "summary": { "states": { "ok": 50 }, "coverage": coverage, "counts": {"urls": 50, "ok": 50, "broken": 0, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "new": 0, "recovered": 0, "warnings": 0, "mistakes": 0} },
     });
     envelope["incidents"] = json!(incidents);
     serde_json::from_value(envelope).unwrap()

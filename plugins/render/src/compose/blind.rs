@@ -90,12 +90,6 @@ fn last_opening(incident: &Incident) -> Option<&Chapter> {
     chapters.find(|it| it.event.joins() && it.notice.is_some())
 }
 
-/// `most URLs have had no result since 2026-11-02 04:17 UTC`, for the headline of another message.
-pub(super) fn unseen(incident: &Incident, notice: &Notice) -> String {
-    let since = notice.since.unwrap_or(incident.since);
-    format!("most URLs have had no result since {}", moment(since))
-}
-
 /// The first line of an issue.
 pub(super) fn issue_lead() -> Text {
     Text::from(FAILS)

@@ -311,10 +311,11 @@ fn note(group: &Group<'_>, scope: Scope<'_>, envelope: &Lookup<'_>) -> Option<Te
             "The next run confirms this or clears it. Until then nobody is notified."
         }
         (Phase::Unknown, Some(Reason::OwnNetwork)) if has_notice(envelope) => {
-            "No URL counts as broken because of this run."
+            "Probably the network of this machine failed. No URL counts as broken because of this run."
         }
         (Phase::Unknown, Some(Reason::OwnNetwork)) => {
-            "No URL counts as broken because of this run, and nobody is notified."
+            "Probably the network of this machine failed. No URL counts as broken because of this run, and nobody is \
+             notified."
         }
         (_, Some(Reason::TlsExpired)) if is_end(group.first()) => return None,
         (_, Some(Reason::TlsExpired)) => {

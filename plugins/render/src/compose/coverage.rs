@@ -4,7 +4,7 @@ use urldb_protocol::{Envelope, Incident, Phase, Reason};
 
 use super::scope::Scope;
 use crate::numbers::{count, elapsed, number, ratio, share, share_of, size};
-use crate::sentences::possessor;
+use crate::sentences::{possessor, readers_counts, readers_coverage};
 use crate::site::held_uris;
 use crate::text::Text;
 
@@ -16,7 +16,7 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
             "A test by `urldb notify test` checks no URL, and nothing has happened.",
         );
     }
-    let coverage = envelope.summary.readers_coverage();
+    let coverage = readers_coverage(&envelope.summary);
     let mut text = Text::from("Checked ");
     if let Scope::PullRequest { only_adds, .. } = scope {
         let what = if only_adds {
@@ -26,7 +26,8 @@ pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope
         };
         text = text.own(share(coverage.checked, coverage.due, what));
     } else {
-        let all = envelope.summary.readers_counts().urls.max(coverage.due);
+        let counted = readers_counts(&envelope.summary).urls;
+        let all = counted.max(coverage.due + coverage.not_selected);
         let possessor = possessor(&envelope.summary);
         text = text.own(share_of(coverage.checked, all, "URL", &possessor));
         if let Some(selection) = &envelope.run.selection {
@@ -73,7 +74,7 @@ fn left_out(envelope: &Envelope) -> Vec<String> {
     let with = |reasons: &[Reason]| envelope.unsure_because(reasons);
     let mistakes = envelope.mistakes.iter().filter(|it| !it.is_of_list());
     let mistakes = mistakes.count() as u64;
-    let deprecated = envelope.summary.readers_coverage().deprecated;
+    let deprecated = readers_coverage(&envelope.summary).deprecated;
     [
         (
             mistakes,

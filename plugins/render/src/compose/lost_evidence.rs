@@ -4,7 +4,7 @@ use urldb_protocol::{Because, Chapter, EventKind, Incident, LostContent, Notice,
 
 use super::host_notice;
 use crate::message::{Block, Class, Command, Fact};
-use crate::numbers::{count, day, number};
+use crate::numbers::{day, number};
 use crate::text::Text;
 
 /// Most URLs that a message names.
@@ -108,15 +108,6 @@ pub(super) fn end(notice: &Notice) -> &'static str {
         () if left_all(Because::Removed) => "no longer has records of the bytes that were lost",
         () => "no longer has promised bytes that the archive lacks",
     }
-}
-
-/// `the archive lost promised bytes of 2 URLs`, for the headline of another message.
-pub(super) fn phrase(notices: &[&Notice]) -> Option<String> {
-    let urls: u64 = notices.iter().filter_map(|it| it.endangered).sum();
-    (!notices.is_empty()).then(|| {
-        let urls = count(urls, "URL");
-        format!("the archive lost the promised bytes of {urls}")
-    })
 }
 
 /// The comment on a change; `since` is `since the run of DATE`.

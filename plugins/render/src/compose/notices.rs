@@ -8,7 +8,7 @@ use super::facts::ip_and_port;
 use super::links::source_link;
 use super::scope::Scope;
 use super::{blind, host_notice, lost_evidence, mistakes, slow_round, unsupported};
-use crate::message::{Block, Fact, Headline, Tone};
+use crate::message::{Block, Fact};
 use crate::numbers::{count, day, hours, moment};
 use crate::text::Text;
 
@@ -225,59 +225,6 @@ fn brief(notice: &Notice, is_closed: bool) -> Text {
         )),
         _ => Text::new(),
     }
-}
-
-/// `1 certificate ends soon`, for the headline.
-pub(super) fn phrases(notices: &[&Incident], news: &[&Incident]) -> Vec<String> {
-    let ended = news.iter().filter(|incident| has_just_ended(incident));
-    let ended = ended.count();
-    let of_kind = |kind| {
-        notices
-            .iter()
-            .filter(move |it| it.notice_of(kind).is_some())
-    };
-    let certificates: Vec<_> = of_kind(NoticeKind::CertificateEnds).collect();
-    let blind = of_kind(NoticeKind::Blind).map(|_| blind::FAILS.to_owned());
-    let is_over = |incident: &&&&Incident| incident.notice.as_ref().is_some_and(Notice::has_ended);
-    let over = certificates.iter().filter(is_over).count();
-    let phrase = |number: usize, one: &str, several: &str| {
-        let verb = if number == 1 { one } else { several };
-        (number > 0).then(|| format!("{} {verb}", count(number as u64, "certificate")))
-    };
-    let ended = phrase(over + ended, "has ended", "have ended");
-    let soon = phrase(certificates.len() - over, "ends soon", "end soon");
-    let limits = unsupported::phrases(notices);
-    let slow = of_kind(NoticeKind::SlowRound).count() as u64;
-    let verb = if slow == 1 { "refuses" } else { "refuse" };
-    let slow = (slow > 0).then(|| format!("{} {verb} so many requests", count(slow, "host")));
-    let lost: Vec<&Notice> = of_kind(NoticeKind::EvidenceLost)
-        .filter_map(|it| it.notice.as_ref())
-        .collect();
-    let lost = lost_evidence::phrase(&lost);
-    let phrases = ended.into_iter().chain(soon).chain(limits).chain(slow);
-    let phrases = phrases.chain(lost);
-    phrases.chain(blind).collect()
-}
-
-/// The headline of notices that are closed: `All good: 1 certificate was renewed, all 6 URLs are as promised`.
-pub(super) fn solved(notices: &[&Incident], is_all: bool, rest: Text) -> Headline {
-    let is_renewed = |it: &&Incident| it.notice.as_ref().is_some_and(|it| it.renewed.is_some());
-    let number = notices.len() as u64;
-    let were = if number == 1 { "was" } else { "were" };
-    let all_of = |kind| notices.iter().all(|it| it.notice_of(kind).is_some());
-    let is_gone = |it: &&Incident| mistakes::is_removed(it);
-    let solved = if all_of(NoticeKind::Blind) {
-        blind::WORKS.to_owned()
-    } else if all_of(NoticeKind::Mistake) && !notices.iter().any(is_gone) {
-        let is = if number == 1 { "is" } else { "are" };
-        format!("{} {is} corrected", count(number, "domain file"))
-    } else if notices.iter().all(is_renewed) {
-        format!("{} {were} renewed", count(number, "certificate"))
-    } else {
-        format!("{} {were} closed", count(number, "notice"))
-    };
-    let call = if is_all { "All good" } else { "Good news" };
-    Headline::new(Tone::Good, call, Text::from(solved).own(", ").and(rest))
 }
 
 /// The first line of an issue about notices.

@@ -1,8 +1,9 @@
 //! Sorts the incidents of an envelope, and makes a message of them.
 
-use urldb_protocol::{Envelope, Incident, JobResult, Notice, NoticeKind, Phase, State};
+use urldb_protocol::{Envelope, Incident, JobResult, NoticeKind, Phase, Reason, State};
 
 use super::causes::{self, Group, all_incidents};
+use super::headline::headline;
 use super::links::{selection, site_link, source_link};
 use super::lookup::Lookup;
 use super::notices::notice_title;
@@ -22,7 +23,8 @@ pub fn compose(envelope: &Envelope, scope: Scope<'_>, deliveries: &Deliveries) -
     }
     let report = Report::new(&lookup, scope, &incidents);
     Message {
-        headline: report.headline(deliveries),
+        headline: headline(envelope, scope),
+        is_offline: report.is_offline(),
         stuck: stuck_blocks(deliveries, envelope.run.started),
         blocks: report.blocks(),
         more: None,
@@ -189,10 +191,10 @@ impl<'a> Report<'a> {
         self.scope == Scope::Run && is_seen
     }
 
-    /// The notice that runs get no results, while it holds.
-    pub(super) fn blind(&self) -> Option<(&Incident, &Notice)> {
-        let mut notices = self.notices.iter().chain(&self.noticed);
-        notices.find_map(|it| Some((*it, it.notice_of(NoticeKind::Blind)?)))
+    /// Whether URLs have no result because of our own network.
+    fn is_offline(&self) -> bool {
+        let own = Some(Reason::OwnNetwork.as_str());
+        self.unknown.iter().any(|it| it.reason.as_deref() == own)
     }
 
     /// Whether the run got a result of at least one URL of the open incidents.

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::message::{Block, Class, Command, Fact};
-use crate::numbers::{age, age_in_words, count, day, moment, number};
+use crate::numbers::{age, count, day, moment, number};
 use crate::text::{Text, one_line};
 
 /// Most recipients in one line.
@@ -75,35 +75,6 @@ impl StuckMessages {
     fn failing_since(&self, now: Timestamp) -> Option<Timestamp> {
         let since = self.since?;
         (now.duration_since(since) >= DAY).then_some(since)
-    }
-}
-
-impl Deliveries {
-    /// The faults that a person must mend, as phrases.
-    pub(super) fn urgent(&self, now: Timestamp) -> Vec<String> {
-        let urgent = || self.stuck.iter().filter(|stuck| stuck.is_urgent);
-        let (failing, new): (Vec<_>, Vec<_>) =
-            urgent().partition(|stuck| stuck.failing_since(now).is_some());
-        let of = |is_partial: bool, what: &str| {
-            let alike = new.iter().filter(|stuck| stuck.is_partial() == is_partial);
-            let messages = alike.count() as u64;
-            (messages > 0).then(|| format!("{} {what}", count(messages, "message")))
-        };
-        let first = failing.iter().filter_map(|stuck| stuck.since).min();
-        let failing = first.map(|first| {
-            let has = if failing.len() == 1 { "has" } else { "have" };
-            let notifiers = count(failing.len() as u64, "notifier");
-            format!(
-                "{notifiers} {has} been failing for {}",
-                age_in_words(first, now)
-            )
-        });
-        let phrases = [
-            failing,
-            of(false, "could not be sent"),
-            of(true, "did not reach all recipients"),
-        ];
-        phrases.into_iter().flatten().collect()
     }
 }
 

@@ -22,7 +22,11 @@ const LONGEST_TITLE: usize = 200;
 /// `docs.example.org redirects 40 URLs to its home page [sky-urls]`.
 pub fn subject(envelope: &Envelope, scope: Scope<'_>) -> String {
     let message = compose(envelope, scope, &Deliveries::default());
-    with_project(&marked(&message), end(&message), &envelope.run.project)
+    with_project(
+        &marked(&message, envelope.run.test),
+        end(&message),
+        &envelope.run.project,
+    )
 }
 
 /// The end of the subject of a first mail that tells of the end only.
@@ -40,20 +44,18 @@ fn end(message: &Message) -> &'static str {
 }
 
 /// The title of an issue.
-pub(crate) fn title(message: &Message) -> String {
-    shorten(&marked(message), LONGEST_TITLE)
+pub(crate) fn title(message: &Message, is_test: bool) -> String {
+    shorten(&marked(message, is_test), LONGEST_TITLE)
 }
 
 /// The topic of a message, with the mark of a test.
-fn marked(message: &Message) -> String {
-    let week = message.blocks.first();
-    let week = week.filter(|block| block.class == Class::Week);
-    let cause = week.map_or_else(|| cause(message), |week| week.short.plain());
-    let is_test = message.headline.call.starts_with(TEST_MARK) && !cause.starts_with(TEST_MARK);
-    if is_test {
-        format!("{TEST_MARK}{cause}")
-    } else {
-        cause
+fn marked(message: &Message, is_test: bool) -> String {
+    let mark = if is_test { TEST_MARK } else { "" };
+    match message.blocks.as_slice() {
+        // The headline has the mark.
+        [] => message.headline.text.clone(),
+        [block, ..] if block.class == Class::Week => message.headline.text.clone(),
+        _ => format!("{mark}{}", cause(message)),
     }
 }
 
@@ -111,17 +113,9 @@ fn cause(message: &Message) -> String {
         return text;
     }
     match message.blocks.as_slice() {
-        [] => format!(
-            "{}: {}",
-            message.headline.call,
-            message.headline.text.plain()
-        ),
+        [] => String::new(),
         [only] => only.short.plain(),
-        [first, ..] => format!(
-            "{} and {} more",
-            first.short.plain(),
-            message.blocks.len() - 1
-        ),
+        [first, rest @ ..] => format!("{} and {} more", first.short.plain(), rest.len()),
     }
 }
 

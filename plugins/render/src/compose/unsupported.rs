@@ -4,7 +4,6 @@ use urldb_protocol::{Incident, Notice, NoticeKind, Phase};
 
 use super::host_notice;
 use crate::message::Block;
-use crate::numbers::count;
 use crate::text::Text;
 
 /// The sentence about the host.
@@ -74,18 +73,4 @@ fn end(incident: &Incident, notice: &Notice) -> &'static str {
 /// The comment on a change; `since` is `since the run of DATE`.
 pub(super) fn comment(incident: &Incident, notice: &Notice, since: &str) -> Option<String> {
     host_notice::comment(incident, since, general_need(notice), end(incident, notice))
-}
-
-/// `1 host speaks only HTTP/2`, for the headline.
-pub(super) fn phrases(notices: &[&Incident]) -> Vec<String> {
-    let phrase = |kind, one: &str, several: &str, object: &str| {
-        let hosts = notices.iter().filter(|it| it.notice_of(kind).is_some());
-        let hosts = hosts.count() as u64;
-        let verb = if hosts == 1 { one } else { several };
-        (hosts > 0).then(|| format!("{} {verb} {object}", count(hosts, "host")))
-    };
-    let http2 = phrase(NoticeKind::NeedsHttp2, "speaks", "speak", "only HTTP/2");
-    let object = "TLS that urldb does not support";
-    let tls = phrase(NoticeKind::UnsupportedTls, "needs", "need", object);
-    http2.into_iter().chain(tls).collect()
 }

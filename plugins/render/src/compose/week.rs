@@ -4,28 +4,17 @@ use urldb_protocol::{WaitingMessages, Week};
 
 use super::blocks;
 use super::causes::Group;
-use super::headline::incidents;
 use super::notices::notice_title;
 use super::report::Report;
-use crate::message::{Block, Class, Fact, Headline, Tone};
+use crate::message::{Block, Class, Fact};
 use crate::numbers::{count, moment, number, ratio};
+use crate::sentences::readers_coverage;
 use crate::text::Text;
 
 /// The facts of an incident that are told in brief.
 const BRIEF: [&str; 4] = ["ack", "since", "today", "broken"];
 
 impl Report<'_> {
-    /// The headline of a weekly report.
-    pub(super) fn of_week(&self) -> Headline {
-        let open = self.open.len() as u64;
-        if open == 0 {
-            return Headline::new(Tone::Good, CALL, self.kept());
-        }
-        let verb = if open == 1 { "is" } else { "are" };
-        let text = format!("{} {verb} open, ", incidents(open));
-        Headline::new(Tone::Bad, CALL, Text::from(text).and(self.kept()))
-    }
-
     /// The week, and its incidents in brief.
     pub(super) fn week_blocks(&self) -> Vec<Block> {
         let all = [&self.open, &self.closed].into_iter();
@@ -41,12 +30,10 @@ impl Report<'_> {
         let number = (self.open.len() + self.closed.len()) as u64;
         let with = match number {
             0 => "without an incident".to_owned(),
-            number => format!("with {}", incidents(number)),
+            number => format!("with {}", count(number, "incident")),
         };
         let sentence = format!("{} to {} {with}", moment(week.from), moment(until));
         let mut block = Block::new(Class::Week, Text::new(), Text::from(sentence));
-        let day = until.strftime("%Y-%m-%d");
-        block.short = Text::from(format!("Week to {day}: ")).and(self.kept());
         block.facts = [
             Some(Fact::new("runs", runs(week))),
             self.verified().map(|text| Fact::new("verified", text)),
@@ -60,7 +47,7 @@ impl Report<'_> {
     }
 
     fn verified(&self) -> Option<Text> {
-        let coverage = self.envelope.summary.readers_coverage();
+        let coverage = readers_coverage(&self.envelope.summary);
         let of = ratio(coverage.static_verified, coverage.static_due);
         let text = format!("{of} static URLs byte for byte in the last run");
         (coverage.static_due > 0).then(|| Text::from(text))
@@ -76,9 +63,6 @@ impl Report<'_> {
         Some(notice_title(first).own(more))
     }
 }
-
-/// The first words of a weekly report.
-const CALL: &str = "Weekly report";
 
 fn runs(week: &Week) -> Text {
     Text::from(format!("{} complete", ratio(week.complete, week.runs)))

@@ -73,7 +73,7 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
         })
     };
     Issue {
-        title: title(&message),
+        title: title(&message, envelope.run.test),
         body,
     }
 }

@@ -7,6 +7,7 @@ use super::rooms::fitted;
 use super::syntax::{code, inline, link};
 use crate::message::{Block, KeptPromise, Message};
 use crate::numbers::{bytes, number, with_spaces};
+use crate::text::Text;
 
 /// Largest job summary, in bytes; GitHub takes 1 MiB of all steps.
 pub const LARGEST_SUMMARY: usize = 900_000;
@@ -28,8 +29,8 @@ pub(crate) fn markdown_within(message: &Message, limit: usize) -> String {
 }
 
 fn summary(message: &Message, most_kept: usize) -> String {
-    let headline = &message.headline;
-    let mut parts = vec![format!("## {}: {}", headline.call, inline(&headline.text))];
+    let headline = Text::from(message.headline.text.as_str());
+    let mut parts = vec![format!("## {}", inline(&headline))];
     for block in message.stuck.iter().chain(&message.blocks) {
         parts.push(block_title(block));
         parts.extend(block_parts(block));

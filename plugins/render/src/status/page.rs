@@ -14,7 +14,7 @@ use crate::message::{Class, Headline, Tone};
 use crate::numbers::{age, count, counted, day, headline, moment, number, share, with_spaces};
 use crate::page::{BOLD, DIM, Page, paint, style};
 use crate::shell::command_line;
-use crate::site::{Mark, blind_sentence, held_uris};
+use crate::site::{blind_sentence, held_uris};
 use crate::text::Text;
 
 /// Most incidents, mistakes, warnings, hosts or URLs as promised, unless all are wanted.
@@ -112,14 +112,13 @@ impl StatusPage<'_> {
         let found = urls.len() as u64;
         let rows: Vec<&UrlOverview> = urls.iter().collect();
         let is_bad = urls.iter().any(|url| url.standing == UrlBelief::Affected);
-        let headline = if found == 0 {
-            Headline::new(Tone::Good, "None", format!("no URL {filter}"))
-        } else {
-            let tone = if is_bad { Tone::Bad } else { Tone::Warn };
-            let text = format!("{} {filter}", share(found, all, "URL"));
-            Headline::new(tone, "Found", text)
+        let tone = match found {
+            0 => Tone::Good,
+            _ if is_bad => Tone::Bad,
+            _ => Tone::Warn,
         };
-        self.page.headline(&headline);
+        let text = format!("{} {filter}", share(found, all, "URL"));
+        self.page.headline(&Headline { tone, text });
         self.url_rows(&rows, "");
     }
 
@@ -130,16 +129,9 @@ impl StatusPage<'_> {
             None if counts.urls > 0 => "; never checked: `urldb run` checks them".to_owned(),
             None => String::new(),
         };
-        let tone = if Mark::of(counts) == Mark::Broken || counts.mistakes > 0 {
-            Tone::Bad
-        } else if counts.ok == counts.urls && self.overview.waiting.is_empty() {
-            Tone::Good
-        } else {
-            Tone::Warn
-        };
-        for line in self.page.wrap(&Text::from(headline(counts) + &as_of), 0, 0) {
-            self.page.push(paint(style(tone), &line));
-        }
+        let text = headline(counts) + &as_of;
+        let tone = Tone::of(counts);
+        self.page.headline(&Headline { tone, text });
     }
 
     fn remarks(&mut self) {

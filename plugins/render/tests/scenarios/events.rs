@@ -353,28 +353,6 @@ fn a_closed_incident_has_not_always_recovered() {
     assert_snapshot!("event-closed-for-two-reasons", texts(mixed));
 }
 
-/// A reader of some URLs is not told that all URLs are as promised while others are broken.
-#[test]
-fn the_urls_of_others_may_be_broken() {
-    for (because, headline) in [
-        (
-            Because::Recovered,
-            "Good news: 1 incident is solved. 3 of 1,247 URLs are broken.",
-        ),
-        (
-            Because::Accepted,
-            "1 incident is closed, 3 of 1,247 URLs are broken.",
-        ),
-    ] {
-        let mut envelope = closed(because);
-        envelope.summary.counts.broken = 3;
-        let id = envelope.incidents[0].id.clone();
-        let (mail, _) = Scenario::new("", envelope, &[]).mail(Scope::Changes(&[&id]));
-        let first = mail.split("\n\n").next().unwrap().replace('\n', " ");
-        assert!(first.ends_with(headline), "{first}");
-    }
-}
-
 /// An annotation marks a line that needs a person.
 #[test]
 fn what_is_over_marks_no_line() {

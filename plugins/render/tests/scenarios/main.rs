@@ -28,7 +28,11 @@ struct Scenario {
 }
 
 impl Scenario {
-    fn new(name: &'static str, envelope: Envelope, delivered: &[&'static str]) -> Self {
+    fn new(name: &'static str, mut envelope: Envelope, delivered: &[&'static str]) -> Self {
+        let urls = envelope.incidents.iter().flat_map(|it| &it.urls);
+        let counts = &mut envelope.summary.counts;
+        counts.new = urls.filter(|url| url.new && !url.intermittent).count() as u64;
+        *counts = counts.of_all(counts.urls);
         Self {
             name,
             envelope,
@@ -256,16 +260,6 @@ fn opening_mails() {
         );
         assert_snapshot!(format!("{}-mail-html", scenario.name), html);
     }
-}
-
-#[test]
-fn a_recovery_does_not_hide_urls_without_a_result() {
-    let mut scenario = scenario("03d");
-    let coverage = &mut scenario.envelope.summary.coverage;
-    coverage.checked = coverage.due - 20;
-    let (text, _) = scenario.mail(Scope::Changes(&["edf77159"]));
-    let headline = "Good news: this incident is solved. 20 of 1,247 URLs got no result.";
-    assert!(text.starts_with(headline), "{text}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ pub(crate) fn envelope(host: &str, incidents: usize) -> Envelope {
     });
     serde_json::from_value(json!({
         "protocol": 2, "run": run, "incidents": incidents, "findings": [], "mistakes": [], "mended": [], "changes": [], "archived": [],
-        "summary": { "states": { "ok": 9, "gone": 1 }, "coverage": coverage, "counts": {"urls": 10, "ok": 9, "broken": 1, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "warnings": 0, "mistakes": 0} },
+        "summary": { "states": { "ok": 9, "gone": 1 }, "coverage": coverage, "counts": {"urls": 10, "ok": 9, "broken": 1, "flapping": 0, "unconfirmed": 0, "unknown": 0, "muted": 0, "new": 0, "recovered": 0, "warnings": 0, "mistakes": 0} },
     }))
     .unwrap()
 }
