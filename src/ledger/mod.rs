@@ -54,7 +54,7 @@ pub use history::{
     VerificationsBuilder, append, folder as history_folder, is_history, is_known, lines, past_runs,
     run_lines, take_future,
 };
-pub use incidents::{Filter, FormerPosition, Heard, IncidentFile, Incidents, ToldMessage};
+pub use incidents::{Filter, FormerPosition, Heard, IncidentFile, Incidents};
 pub use merge::{merge, merge_history};
 pub use origins::{
     KnownOrigin, KnownOrigins, OFTEN, folder as origins_folder, read as read_origins,

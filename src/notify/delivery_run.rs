@@ -15,7 +15,6 @@ use super::outbox::Message;
 use super::panic;
 use super::status::{MadeDelivery, MessageKind, NotifierStatus};
 use crate::explain::explain;
-use crate::ledger::{Heard, ToldMessage};
 
 /// The most time that the deliveries of one report may take.
 const TIME_LIMIT: Duration = Duration::from_mins(2);
@@ -43,7 +42,6 @@ struct NotifierFault {
 /// The results of the deliveries of one report.
 struct ReportResults<'a> {
     message: &'a mut Message,
-    envelope: &'a Envelope,
     planned: &'a [PlannedDelivery],
     delivered: Vec<Delivery>,
     errors: Vec<String>,
@@ -213,7 +211,6 @@ impl<'a> DeliveryRun<'a> {
         let due = message.due();
         let results = Mutex::new(ReportResults {
             message,
-            envelope,
             planned,
             delivered: vec![],
             errors: vec![],
@@ -318,26 +315,12 @@ impl ReportResults<'_> {
             let remember: Vec<_> = of_plan.flat_map(|plan| plan.remember.clone()).collect();
             let heard = facts
                 .remember(name, &remember)
-                .and_then(|()| facts.hear(name, self.heard_with(&delivery.id, now)));
+                .and_then(|()| facts.hear(name, self.message.heard_with(&delivery.id)));
             self.errors.extend(heard.err().map(|error| explain(&error)));
             self.delivered.push(delivery);
         } else {
             self.stopped |= delivery.scope == Scope::Notifier;
         }
-    }
-
-    /// The position of the notifier after the delivery with this id, which was made now.
-    fn heard_with(&self, id: &str, now: Timestamp) -> Vec<(String, Heard)> {
-        let mut heard = self.message.heard_with(id);
-        for (id, heard) in &mut heard {
-            let mut incidents = self.envelope.incidents.iter();
-            let incident = incidents.find(|incident| incident.id == *id);
-            let delay = self.envelope.delay.as_ref();
-            heard
-                .told
-                .extend(incident.and_then(|it| ToldMessage::of(it, delay, now)));
-        }
-        heard
     }
 }
 

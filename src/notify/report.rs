@@ -251,10 +251,7 @@ impl Heard {
         decision: Decision,
         now: Timestamp,
     ) -> Self {
-        let mut heard = Self {
-            told: vec![],
-            ..self.clone()
-        };
+        let mut heard = Self { ..self.clone() };
         if decision == Decision::Remind && incident.phase != Phase::Unchanged {
             // Waiting news is told later, as of the last message that told anything.
             heard.reminded = Some(now);

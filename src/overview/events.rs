@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use urldb_protocol::{
-    Because, Chapter, ChapterDetails, IncidentEvents, ToldBy, UrlEvidence, UrlOverview,
-};
+use urldb_protocol::{Because, Chapter, ChapterDetails, IncidentEvents, UrlEvidence, UrlOverview};
 use urldb_verdict::incident::all_chapters;
 
 use super::sources::Sources;
-use crate::ledger::{Heard, IncidentFile, incidents};
+use crate::ledger::{IncidentFile, incidents};
 
 /// Most pieces of evidence of one event.
 const MOST_EVIDENCE: usize = 5;
@@ -37,36 +35,14 @@ fn events(file: &IncidentFile) -> IncidentEvents {
     }
     let chapters = all_chapters(log).into_iter();
     let chapters = chapters.map(|(chapter, event)| ChapterDetails {
-        url: event.urls.first().map(|url| url.key.url.clone()),
         evidence: event.evidence.iter().take(MOST_EVIDENCE).cloned().collect(),
         agreeing: event.agreeing,
-        into: event.into.clone(),
-        told: told(file, &chapter),
         chapter,
     });
     IncidentEvents {
         chapters: chapters.collect(),
         left: left.into_iter().collect(),
     }
-}
-
-/// The messages that told an event.
-fn told(file: &IncidentFile, chapter: &Chapter) -> Vec<ToldBy> {
-    let of_notifier = |(name, heard): (&String, &Heard)| {
-        let message = heard.told.iter().find(|message| message.tells(chapter))?;
-        let fault = message.fault.as_ref().map(ToString::to_string);
-        Some(ToldBy {
-            notifier: name.clone(),
-            at: message.at,
-            late: message
-                .late_since(chapter)
-                .map(|first| (first, fault.unwrap_or_default())),
-            issue: heard.facts.get("issue").map(ToString::to_string),
-        })
-    };
-    let mut told: Vec<ToldBy> = file.notified.iter().filter_map(of_notifier).collect();
-    told.sort_by(|one, other| (one.at, &one.notifier).cmp(&(other.at, &other.notifier)));
-    told
 }
 
 /// The evidence of URLs: that of the incidents of one host at a time.

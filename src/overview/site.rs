@@ -164,10 +164,6 @@ impl SiteSource for LedgerSite<'_> {
         let path = self.database.join(format!("{}.yaml", host.host));
         let read = self.sources.host(&path, |_| true).map_err(Failed)?;
         let listed = |url: UrlOverview| ListedUrl {
-            changed: self
-                .commits
-                .and_then(|commits| commits.of_record(&url.host, &url.path).pop())
-                .map(|(at, _)| at),
             had_incident: self.history.had_incident(&url),
             url,
         };
@@ -293,11 +289,6 @@ impl<'a> UrlHistory<'a> {
             url,
             of_files.map_or(&[][..], Vec::as_slice),
         )?;
-        let commits = self.commits.map(|commits| {
-            let mut commits = commits.of_record(&url.host, &url.path);
-            commits.reverse();
-            commits
-        });
         Ok(UrlDetails {
             transitions,
             incidents,
@@ -305,7 +296,6 @@ impl<'a> UrlHistory<'a> {
             more_captures,
             origins: self.origins(url)?,
             evidence: evidence.filter(|_| url.request.is_none()).map(Box::new),
-            commits,
         })
     }
 

@@ -16,7 +16,6 @@ mod sample;
 mod site;
 mod source;
 mod strip;
-mod unchanged;
 
 pub use folder::SiteChanges;
 pub use site::{Asset, SiteBuilder, SiteTemplates, TEMPLATES};

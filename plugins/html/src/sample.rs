@@ -9,8 +9,8 @@ use urldb_protocol::{
     ComesAndGoes, CommitInfo, Counts, Day, DayCount, DayLevel, EventKind, Evidence, FileCounts,
     Finding, HostOverview, Incident, IncidentEvents, IncidentOverview, IncidentStep, LogEntry,
     LogEvent, Mistake, Observed, OriginInfo, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, SeenResult, Shown, State, TextDifference, ToldBy, ToldIncident, UrlBelief,
-    UrlDetails, UrlEvidence, UrlOverview, UrlUses,
+    RunSummary, SeenResult, Shown, State, TextDifference, ToldIncident, UrlBelief, UrlDetails,
+    UrlEvidence, UrlOverview, UrlUses,
 };
 
 use crate::source::{ListedUrl, SiteError, SiteSource};
@@ -280,7 +280,6 @@ pub(crate) fn listed_url() -> ListedUrl {
             comes_and_goes: Some(results()),
             muted: false,
         },
-        changed: Some(at(0)),
         had_incident: true,
     }
 }
@@ -306,7 +305,6 @@ pub(crate) fn details() -> UrlDetails {
             since: at(0),
         }],
         evidence: Some(Box::new(url_evidence())),
-        commits: Some(vec![(at(0), commit())]),
     }
 }
 
@@ -318,16 +316,8 @@ pub(crate) fn incident_events(it: &IncidentOverview) -> IncidentEvents {
             ack: incident.ack.clone(),
             ..chapter(event)
         },
-        url: Some(URL.to_owned()),
         evidence: vec![incident.evidence.clone()],
         agreeing: Some(3),
-        told: vec![ToldBy {
-            notifier: "maintainers".to_owned(),
-            at: at(25),
-            late: Some((at(24), "no answer".to_owned())),
-            issue: Some("38".to_owned()),
-        }],
-        into: None,
     };
     let kinds = [
         EventKind::Opened,

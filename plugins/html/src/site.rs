@@ -14,7 +14,6 @@ use crate::folder::{SiteChanges, SiteFolder};
 use crate::pages::{CheckDates, MOST_NAMES, Views, row_size};
 use crate::sample::{self, Sample};
 use crate::source::{ListedUrl, SiteError, SiteSource};
-use crate::unchanged::Unchanged;
 
 const ROWS: usize = 1_000;
 
@@ -100,9 +99,8 @@ impl SiteTemplates {
         self.render("site/incidents.html", &views.incidents_page(1, 2, ROWS))?;
         for it in overview.open.iter().take(1).chain(&overview.closed) {
             let pages = HashSet::from([page.clone()]);
-            let seen = overview.last_run.as_ref().map(|run| run.at);
             let events = sample::incident_events(it);
-            let view = views.incident_page(it, (&events, seen), &pages);
+            let view = views.incident_page(it, &events, &pages);
             self.render("site/incident.html", &view)?;
         }
         let view = views.url_page(&url.url, &sample::details(), CheckDates::Exact);
@@ -155,12 +153,10 @@ impl<'a> SiteBuilder<'a> {
         let dates = check_dates(overview, source.urls_with_incident());
         let mut budget = UrlPages::new(source.urls_with_incident());
         let mut url_pages = HashSet::new();
-        let mut unchanged = Unchanged::new(overview);
         for host in &overview.hosts {
             let urls = source.urls(host)?.into_iter();
             let rows: Vec<(ListedUrl, bool)> = urls
                 .map(|listed| {
-                    unchanged.add(&listed.url);
                     let has_page = budget.take(&listed);
                     (listed, has_page)
                 })
@@ -174,7 +170,7 @@ impl<'a> SiteBuilder<'a> {
                 url_pages.insert(page);
             }
         }
-        self.incidents(&views, source, (&url_pages, &unchanged))?;
+        self.incidents(&views, source, &url_pages)?;
         self.render("index.html", "site/overview.html", &views.overview_page())?;
         self.host_list(&views)?;
         self.machine_readable(&views)?;
@@ -247,14 +243,13 @@ impl<'a> SiteBuilder<'a> {
         &mut self,
         views: &Views<'_>,
         source: &S,
-        (url_pages, unchanged): (&HashSet<String>, &Unchanged),
+        url_pages: &HashSet<String>,
     ) -> Result<(), S::Error> {
         let overview = views.overview;
         for it in overview.all_incidents() {
             let path = format!("incidents/{}.html", it.incident.id);
             let events = source.incident_events(it)?;
-            let seen = unchanged.run_of(&it.incident);
-            let view = views.incident_page(it, (&events, seen), url_pages);
+            let view = views.incident_page(it, &events, url_pages);
             self.render(&path, "site/incident.html", &view)?;
         }
         let all = overview.all_incidents().count();

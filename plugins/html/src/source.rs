@@ -1,6 +1,5 @@
 //! Facts that the pages show beside the overview.
 
-use jiff::Timestamp;
 use urldb_protocol::{
     HostOverview, IncidentEvents, IncidentOverview, LogEntry, UrlDetails, UrlOverview,
 };
@@ -43,8 +42,6 @@ pub trait SiteSource {
 pub struct ListedUrl {
     /// The facts of the overview.
     pub url: UrlOverview,
-    /// When a commit last changed the record; absent if that is unknown.
-    pub changed: Option<Timestamp>,
     /// Whether an incident has ever affected the URL.
     pub had_incident: bool,
 }

@@ -2,13 +2,10 @@
 //!
 //! The text has numbers, dates and our own words only, so that a template may print it as it is.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use jiff::Timestamp;
 use jiff::civil::Date;
 use urldb_protocol::{Day, DayCount, DayLevel};
-use urldb_render::capitalized;
 use urldb_render::numbers::counted;
 
 /// Most ranges of days that a sentence names.
@@ -150,92 +147,6 @@ fn months(dates: &[Date], height: u64, has_room: impl Fn(i8) -> bool) -> String 
         );
     }
     text
-}
-
-/// A time in which a URL had one state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stretch {
-    /// When the state was first seen.
-    pub(crate) from: Timestamp,
-    /// Class of the bar: `k`, `d`, `b` or `n`.
-    pub(crate) class: &'static str,
-    /// The state, for people. Nothing in it comes from outside.
-    pub(crate) state: String,
-}
-
-/// The stretches of one URL, oldest first. The last one has no end: its bar does not become longer with
-/// each run, so that the chart of a URL stays as it is until something happens.
-pub(crate) fn timeline(stretches: &[Stretch]) -> String {
-    const WIDTH: i64 = 1_000;
-    const HEIGHT: i64 = 48;
-    let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else {
-        return String::new();
-    };
-    let open = if stretches.len() == 1 {
-        0
-    } else {
-        4 * WIDTH / 5
-    };
-    let all = last.from.duration_since(first.from).as_secs().max(1);
-    let x = |time: Timestamp| open * time.duration_since(first.from).as_secs().max(0) / all;
-    let mut bars: BTreeMap<&str, String> = BTreeMap::new();
-    let ends = stretches.iter().skip(1).map(|next| x(next.from));
-    for (stretch, end) in stretches.iter().zip(ends.chain([WIDTH])) {
-        let height = match stretch.class {
-            "k" => 12,
-            "d" => 24,
-            "n" => 2,
-            _ => HEIGHT,
-        };
-        // The shortest stretch is seen.
-        let begin = x(stretch.from).min(end - 6).max(0);
-        let _ = write!(
-            bars.entry(stretch.class).or_default(),
-            "M{begin} {HEIGHT}v-{height}H{}v{height}z",
-            end - 1
-        );
-    }
-    let mut paths = String::new();
-    for (class, path) in &bars {
-        let _ = write!(paths, "<path class=\"{class}\" d=\"{path}\"/>");
-    }
-    let date = |time: Timestamp| time.strftime("%-d %b %Y").to_string();
-    let mut ticks = format!("<text x=\"0\" y=\"66\">{}</text>", date(first.from));
-    if open > 0 {
-        let percent = 100 * open / WIDTH;
-        let _ = write!(
-            ticks,
-            "<line x1=\"{percent}%\" x2=\"{percent}%\" y1=\"48\" y2=\"53\"/><text x=\"{percent}%\" y=\"66\" \
-             text-anchor=\"end\">{}</text>",
-            date(last.from)
-        );
-    }
-    format!(
-        "<svg class=\"chart\" height=\"70\" role=\"img\" aria-label=\"{}\"><svg height=\"{HEIGHT}\" viewBox=\"0 0 \
-         {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\">{paths}</svg>{ticks}<text x=\"100%\" y=\"66\" \
-         text-anchor=\"end\">last run</text></svg>",
-        timeline_sentence(stretches)
-    )
-}
-
-/// `Kept from 3 November 2025; changed from 2 October 2026; kept since 4 October 2026.`
-fn timeline_sentence(stretches: &[Stretch]) -> String {
-    let day = |stretch: &Stretch| stretch.from.strftime("%-d %B %Y").to_string();
-    let Some((last, earlier)) = stretches.split_last() else {
-        return String::new();
-    };
-    let mut parts = vec![];
-    let left_out = earlier.len().saturating_sub(2 * MOST_RANGES);
-    if left_out > 0 {
-        parts.push(format!("{left_out} earlier changes"));
-    }
-    parts.extend(
-        earlier[left_out..]
-            .iter()
-            .map(|stretch| format!("{} from {}", stretch.state, day(stretch))),
-    );
-    parts.push(format!("{} since {}", last.state, day(last)));
-    format!("{}.", capitalized(&parts.join("; ")))
 }
 
 /// `25 August to 22 November 2026: kept on 80 days; affected 14 Nov to 22 Nov; no run on 1 day.`
@@ -427,35 +338,5 @@ mod tests {
             sentence(&days("nn")),
             "1 November to 2 November 2026: no run on any day."
         );
-    }
-
-    #[test]
-    fn a_timeline_ends_with_a_stretch_that_does_not_grow() {
-        let stretch = |from: &str, class, state: &str| Stretch {
-            from: from.parse().unwrap(),
-            class,
-            state: state.to_owned(),
-        };
-        let kept = stretch("2025-11-03T05:00:00Z", "k", "kept");
-        let svg = timeline(std::slice::from_ref(&kept));
-        assert!(
-            svg.contains("aria-label=\"Kept since 3 November 2025.\""),
-            "{svg}"
-        );
-        assert!(svg.contains("d=\"M0 48v-12H999v12z\""), "{svg}");
-        let svg = timeline(&[
-            kept,
-            stretch("2026-10-02T05:00:00Z", "b", "changed"),
-            stretch("2026-10-04T05:00:00Z", "k", "kept, with other promises"),
-        ]);
-        let label = "Kept from 3 November 2025; changed from 2 October 2026; kept, with other promises \
-                     since 4 October 2026.";
-        assert!(svg.contains(label), "{svg}");
-        // Two days of eleven months are less than a hair's breadth.
-        assert!(
-            svg.contains("<path class=\"b\" d=\"M794 48v-48H799v48z\"/>"),
-            "{svg}"
-        );
-        assert_eq!(timeline(&[]), "");
     }
 }

@@ -191,7 +191,7 @@ impl Desk<'_> {
             .iter()
             .map(|incident| open_marker(incident))
             .collect();
-        let text = text::body(self.envelope, &thread.incidents);
+        let text = text::body(self.envelope, &markers).unwrap_or_default();
         let body = text::within_limit(marker::join(&markers, &text));
         let title = self.title(thread).await?;
         let issue = match self
@@ -249,10 +249,7 @@ impl Desk<'_> {
         if !changed {
             return Ok(done("found", &issue));
         }
-        let text = match (thread.incidents.as_slice(), markers.as_slice()) {
-            (incidents @ [_], [_]) => text::body(self.envelope, incidents),
-            _ => text.to_owned(),
-        };
+        let text = text::body(self.envelope, &markers).unwrap_or_else(|| text.to_owned());
         let edit = Edit {
             body: Some(text::within_limit(marker::join(&markers, &text))),
             state: None,
@@ -265,8 +262,7 @@ impl Desk<'_> {
     async fn follow(&mut self, thread: &Thread<'_>, issue: Issue) -> Result<Done, Fault> {
         let (body, all_closed) = updated(self.envelope, &issue.body, thread);
         let mut word = "updated";
-        let shared = marker::split(&issue.body).0.len() > 1;
-        if let Some(comment) = text::comment(self.envelope, &thread.incidents, shared) {
+        if let Some(comment) = text::comment(self.envelope, &thread.incidents) {
             let marker = marker::comment_line(self.envelope.tells());
             let since = self.since();
             let user = self.index().await?.user.clone();
@@ -373,8 +369,7 @@ fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, boo
         ([_], [only]) if all_closed => urldb_render::closing_body(envelope, only),
         // An issue that was closed before keeps its text.
         ([_], _) if all_closed => text.to_owned(),
-        ([_], incidents) => text::body(envelope, incidents),
-        _ => text::body_again(envelope, &markers, text),
+        _ => text::body(envelope, &markers).unwrap_or_else(|| text.to_owned()),
     };
     (
         text::within_limit(marker::join(&markers, &text)),

@@ -1,4 +1,4 @@
-//! The events of incidents, with URLs and evidence, as pages of the status site show them.
+//! The events of incidents with evidence, as pages of the status site show them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,34 +15,15 @@ pub struct IncidentEvents {
     pub left: Vec<(Because, u64)>,
 }
 
-/// An event of an incident, with a URL and evidence.
+/// An event of an incident, with evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChapterDetails {
     /// The event.
     pub chapter: Chapter,
-    /// The first URL that the event is about; absent if the event names none.
-    pub url: Option<String>,
     /// Promises and answers of some of its URLs, at most five.
     pub evidence: Vec<Evidence>,
     /// The run saw the cause, with one status, at each of its URLs in all requests: the fewest requests for one of them.
     pub agreeing: Option<u32>,
-    /// The incident that took over.
-    pub into: Option<String>,
-    /// The messages that told it, by the time of acceptance.
-    pub told: Vec<ToldBy>,
-}
-
-/// A message about an event that the service of a notifier has accepted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToldBy {
-    /// The name of the notifier in urldb.toml.
-    pub notifier: String,
-    /// When the service accepted it.
-    pub at: Timestamp,
-    /// The first try and the last fault, if the message is late.
-    pub late: Option<(Timestamp, String)>,
-    /// The number of the issue that has the message.
-    pub issue: Option<String>,
 }
 
 /// The latest evidence of one URL.

@@ -42,7 +42,7 @@ pub use explanation::{Explanation, ExplanationKind};
 pub use finding::{Finding, FixedMistake, Mistake, UrlCopies};
 pub use incident::{Chapter, Evidence, Incident, Phase};
 pub use incident_events::{
-    ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldBy, ToldIncident, UrlEvidence,
+    ChapterDetails, ComesAndGoes, IncidentEvents, SeenResult, ToldIncident, UrlEvidence,
 };
 pub use notice::{CertificateDates, LostContent, Notice, NoticeKind};
 pub use notifier::{

@@ -430,8 +430,6 @@ pub struct UrlDetails {
     pub origins: Vec<OriginInfo>,
     /// The latest event of an incident that has evidence of the URL.
     pub evidence: Option<Box<UrlEvidence>>,
-    /// The commits that changed the record, the latest first, and their dates; absent if they are unknown.
-    pub commits: Option<Vec<(Timestamp, CommitInfo)>>,
 }
 
 /// The server that answered the last captures of a host: the addresses that the resolver gave, or the server's certificate.

@@ -2,7 +2,7 @@
 
 use urldb_protocol::{AffectedUrl, Because, Envelope, Incident, LogEvent, Phase};
 
-use crate::compose::{Lookup, page_title};
+use crate::compose::{Lookup, closed_title, page_title};
 use crate::log::event_label;
 use crate::numbers::{count, headline, with_spaces};
 use crate::text::{one_line, shorten};
@@ -24,20 +24,23 @@ const MOST_URLS: usize = 5;
 /// each with the [`Phase`] since then; `report` is the report of the run.
 pub fn commit_message(changed: &[Incident], report: &Envelope) -> String {
     let lookup = Lookup::new(report);
-    let mut incidents: Vec<(&Incident, LogEvent)> = changed
-        .iter()
-        .filter_map(|incident| Some((incident, event(incident)?)))
-        .collect();
-    incidents.sort_by_key(|(incident, _)| (incident.importance(), incident.order()));
-    let title = |incident| line(&page_title(incident, &lookup).plain());
-    let first = incidents.first().map(|(first, _)| title(first));
+    let told = changed.iter().filter_map(|incident| {
+        let event = event(incident)?;
+        let (word, title) = match incident.phase {
+            Phase::Closed => closed_title(incident, &lookup),
+            _ => (event_label(event), page_title(incident, &lookup)),
+        };
+        Some((incident, word, line(&title.plain())))
+    });
+    let mut incidents: Vec<(&Incident, &str, String)> = told.collect();
+    incidents.sort_by_key(|(incident, ..)| (incident.importance(), incident.order()));
+    let first = incidents.first().map(|(_, _, title)| title.clone());
     let mut lines = vec![subject(report, first, incidents.len())];
     if !incidents.is_empty() {
         lines.push(String::new());
     }
-    for (incident, event) in incidents.iter().take(MOST_INCIDENTS) {
-        let id = &incident.id;
-        lines.push(format!("{} {id}: {}", event_label(*event), title(incident)));
+    for (incident, word, title) in incidents.iter().take(MOST_INCIDENTS) {
+        lines.push(format!("{word} {}: {title}", incident.id));
         let urls = urls(incident);
         let shown = urls.iter().take(MOST_URLS);
         lines.extend(

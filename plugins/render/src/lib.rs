@@ -29,6 +29,7 @@ mod compose;
 mod contents;
 mod digests;
 mod filters;
+mod history;
 mod layout;
 mod log;
 mod mail;
@@ -53,14 +54,15 @@ use serde_json::Value;
 use urldb_protocol::Envelope;
 
 pub use annotations::annotations;
-pub use chapters::{EvidenceBox, chapter_sentence, evidence_box, growth_sentence, url_path};
+pub use chapters::{EvidenceBox, evidence_box, url_path};
 pub use commit_message::commit_message;
 pub use compose::{
-    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, ack_command, check_command,
-    compose, kept_promises, project_commit_link, project_file_link, stuck_blocks, subject,
+    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
+    project_commit_link, project_file_link, stuck_blocks, subject,
 };
 pub use contents::contents_sentence;
 pub use digests::{algorithm, digest_line};
+pub use history::history_row;
 pub use layout::wrap;
 pub use log::{LogDocument, commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
@@ -81,7 +83,7 @@ pub use sentences::{copies_in_words, is_unsettled, status_text, url_sentence};
 pub use shell::{AskedUrl, HEADER, HEADERS_ONLY, bytes_in_turn, command_line, curl_words};
 pub use site::{
     Mark, blind_sentence, broken_runs, day_in_words, held_uris, moment_in_words, open_incidents,
-    other_urls, short_day, site_headline, unchanged, without_results,
+    other_urls, short_day, site_headline, without_results,
 };
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,

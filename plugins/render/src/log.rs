@@ -206,7 +206,7 @@ fn cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     cause.sentence()
 }
 
-/// The failure that has ended: ` (answered 404 Not Found)`.
+/// The failure that has ended: ` (before: answers 404 Not Found)`.
 fn former_cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     let Some(state) = entry.from.filter(|state| state.is_broken()) else {
         return Text::new();
@@ -215,8 +215,8 @@ fn former_cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
         state: Some(state),
         ..entry.clone()
     };
-    let cause = cause(&before, incident).in_past();
-    Text::from(" (").and(cause).own(")")
+    let cause = cause(&before, incident);
+    Text::from(" (before: ").and(cause).own(")")
 }
 
 /// `Ada Lovelace: Add the mirror of release 7; 100 records added`.

@@ -17,66 +17,15 @@ const WIDTH: usize = 72;
 /// Largest part of a mail, in bytes: Gmail cuts a mail of more than 102 kB and hides the rest.
 pub const LARGEST_PART: usize = 90_000;
 
-/// Rooms for a mail that stays below the limit. Each leaves out more than the one before: first differences, then
-/// URLs, then the evidence of all blocks but the first.
-const ROOMS: [Room; 9] = {
-    const ALL: Room = Room {
-        diffs: true,
-        urls: 10,
-        urls_with_prefix: 3,
-        hosts: 100,
-        blocks: 20,
-        lines: 100,
-        longest: 2_000,
-    };
-    const NO_DIFFS: Room = Room {
-        diffs: false,
-        ..ALL
-    };
-    const NO_URLS: Room = Room {
-        urls: 0,
-        ..NO_DIFFS
-    };
-    const FEW: Room = Room {
-        blocks: 5,
-        lines: 50,
-        hosts: 20,
-        longest: 500,
-        ..NO_URLS
-    };
-    const FEWEST: Room = Room {
-        blocks: 2,
-        lines: 20,
-        hosts: 10,
-        longest: 200,
-        ..FEW
-    };
-    [
-        ALL,
-        NO_DIFFS,
-        NO_URLS,
-        Room {
-            blocks: 15,
-            hosts: 50,
-            ..NO_URLS
-        },
-        Room {
-            blocks: 10,
-            hosts: 50,
-            ..NO_URLS
-        },
-        FEW,
-        FEWEST,
-        Room {
-            blocks: 0,
-            ..FEWEST
-        },
-        Room {
-            blocks: 0,
-            lines: 0,
-            ..FEWEST
-        },
-    ]
+/// The room of a mail that is below the limit.
+const ALL: Room = Room {
+    diffs: true,
+    urls: 10,
+    urls_with_prefix: 3,
+    hosts: 100,
+    blocks: 20,
+    lines: 100,
+    longest: 2_000,
 };
 
 /// The body of a mail.
@@ -134,7 +83,7 @@ impl BodyContent {
             text: String::new(),
             html: String::new(),
         };
-        for room in ROOMS {
+        for room in ALL.and_smaller() {
             let short = |text: &Text| text.shortened(room.longest);
             let mut message = room.cut(&self.message);
             let late = self.late.as_ref().map(short);

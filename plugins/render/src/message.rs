@@ -215,8 +215,8 @@ impl Block {
 
     /// Subject and sentence.
     pub fn title(&self) -> Text {
-        if self.subject.is_empty() {
-            return self.sentence.clone();
+        if self.subject.is_empty() || self.sentence.is_empty() {
+            return self.subject.clone().and(self.sentence.clone());
         }
         self.subject.clone().own(" ").and(self.sentence.clone())
     }

@@ -4,8 +4,7 @@ use crate::message::{Block, Message, OpenIncidents, SourceLink};
 use crate::numbers::number;
 use crate::text::{Text, shorten};
 
-/// The room for a message. A renderer tries one after the other, the largest first; with the
-/// last one, every message is small.
+/// The room for a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     /// Whether differences are shown.
@@ -26,6 +25,30 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// The rooms that a renderer tries one after the other: this one; without differences; five blocks with ten URLs each;
+    /// titles, with which every message is small.
+    pub(crate) fn and_smaller(self) -> [Self; 4] {
+        let no_diffs = Self {
+            diffs: false,
+            ..self
+        };
+        let few = Self {
+            urls: self.urls.min(10),
+            hosts: 20,
+            blocks: 5,
+            lines: 50,
+            longest: 500,
+            ..no_diffs
+        };
+        let titles = Self {
+            blocks: 0,
+            lines: 20,
+            longest: 200,
+            ..few
+        };
+        [self, no_diffs, few, titles]
+    }
+
     /// The part of the message that finds room.
     pub(crate) fn cut(&self, message: &Message) -> Message {
         let mut message = message.clone();

@@ -119,17 +119,6 @@ pub fn held_uris(kinds: &BTreeMap<String, u64>) -> Option<String> {
     (all > 0).then(|| format!("{all_uris} {verb} held, not checked ({kinds})."))
 }
 
-/// `Unchanged: the run saw each of the 32 broken URLs as before.`
-pub fn unchanged(urls: u64) -> String {
-    match urls {
-        1 => "Unchanged: the run saw the URL as before.".to_owned(),
-        some => format!(
-            "Unchanged: the run saw each of the {} as before.",
-            counted(some, "broken URL")
-        ),
-    }
-}
-
 /// `Three incidents are open.`; empty without one.
 pub fn open_incidents(incidents: u64) -> String {
     match incidents {

@@ -85,47 +85,6 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// The verbs of sentences about causes, in the present and in the past.
-pub(crate) const PAST: [(&str, &str); 37] = [
-    ("accept", "accepted"),
-    ("accepts", "accepted"),
-    ("answer", "answered"),
-    ("answers", "answered"),
-    ("are", "were"),
-    ("ask", "asked"),
-    ("asks", "asked"),
-    ("break", "broke"),
-    ("breaks", "broke"),
-    ("cannot", "could not"),
-    ("close", "closed"),
-    ("closes", "closed"),
-    ("do", "did"),
-    ("does", "did"),
-    ("fail", "failed"),
-    ("fails", "failed"),
-    ("has", "had"),
-    ("have", "had"),
-    ("is", "was"),
-    ("make", "made"),
-    ("makes", "made"),
-    ("need", "needed"),
-    ("needs", "needed"),
-    ("offer", "offered"),
-    ("offers", "offered"),
-    ("redirect", "redirected"),
-    ("redirects", "redirected"),
-    ("refuse", "refused"),
-    ("refuses", "refused"),
-    ("reject", "rejected"),
-    ("rejects", "rejected"),
-    ("serve", "served"),
-    ("serves", "served"),
-    ("show", "showed"),
-    ("shows", "showed"),
-    ("speak", "spoke"),
-    ("speaks", "spoke"),
-];
-
 /// One line of text. Renderers quote what came from outside as their format demands.
 ///
 /// As a template's value, a text is a string in which [`NO_BREAK`] joins words.
@@ -237,16 +196,6 @@ impl Text {
 
     /// The sentence in the past: its first word is a verb.
     #[must_use]
-    pub(crate) fn in_past(mut self) -> Self {
-        if let Some(Span::Own(words)) = self.0.first_mut() {
-            let end = words.find(|char: char| !char.is_ascii_alphabetic());
-            let (verb, rest) = words.split_at(end.unwrap_or(words.len()));
-            if let Some((_, past)) = PAST.iter().find(|(present, _)| *present == verb) {
-                *words = format!("{past}{rest}");
-            }
-        }
-        self
-    }
 
     /// The text with a capital letter, without markup.
     pub fn capitalized(&self) -> String {

@@ -9,7 +9,6 @@ use urldb_protocol::{
 use urldb_verdict::incident::{Cause, EventUrl, Joining, MemberKey};
 
 use super::super::heard::{Filter, FormerPosition};
-use super::super::told::ToldMessage;
 use super::*;
 
 /// Values that a field may have: those that a file could leave out, and those that YAML could take for something
@@ -223,13 +222,6 @@ fn heard() -> Heard {
         }],
         filter: Some(filter),
         facts: BTreeMap::from([("message-id".to_owned(), shown("1@example.org"))]),
-        told: vec![ToldMessage {
-            at: time(),
-            first_tried: Some(time()),
-            last_tried: Some(time()),
-            fault: Some(shown("the server gave no answer")),
-            events: vec!["20261102T041703Z-5de248cc opened".to_owned()],
-        }],
     }
 }
 

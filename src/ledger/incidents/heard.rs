@@ -6,8 +6,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::Shown;
 
-use super::told::ToldMessage;
-
 /// The part of an incident that one notifier has heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,9 +32,6 @@ pub struct Heard {
     /// Facts that the notifier remembers, such as the number of an issue.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Shown>,
-    /// The messages that its service accepted, the first one first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<ToldMessage>,
 }
 
 impl Heard {

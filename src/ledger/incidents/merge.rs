@@ -132,7 +132,6 @@ fn heard(ours: Option<&Mapping>, theirs: Option<&Mapping>, prefix: &[Mapping]) -
                 }
                 Value::Map(facts)
             }
-            (Some(Value::List(ours)), Some(Value::List(theirs))) => messages(ours, theirs),
             (ours, theirs) => greater(ours, theirs).unwrap_or(value).clone(),
         };
         merged.insert(key, value);
@@ -150,15 +149,6 @@ fn heard(ours: Option<&Mapping>, theirs: Option<&Mapping>, prefix: &[Mapping]) -
         merged.insert("former", Value::List(former));
     }
     merged
-}
-
-/// The messages of both sides in the order of their times.
-fn messages(ours: &[Value], theirs: &[Value]) -> Value {
-    let time = |message: &Value| text_of(message.as_map()?, "at");
-    let mut all: Vec<&Value> = ours.iter().chain(theirs).collect();
-    all.sort_by_cached_key(|message| (time(message), format!("{message:?}")));
-    all.dedup();
-    Value::List(all.into_iter().cloned().collect())
 }
 
 /// The last event of both sides that a notifier has heard.
@@ -281,24 +271,6 @@ mod tests {
             &with_owner(&file(&[1, 2, 3], 1, false), "gaia"),
         );
         assert!(!same.contains("former"), "{same}");
-    }
-
-    #[test]
-    fn the_messages_of_both_sides_stay() {
-        let told = |times: &[u8]| {
-            let mut told = "    told:\n".to_owned();
-            for second in times {
-                let id = format!("20261102T0417{second:02}Z-{second:08x}");
-                write!(
-                    told,
-                    "    - at: '2026-11-02T04:17:{second:02}Z'\n      events:\n      - {id} grown\n"
-                )
-                .unwrap();
-            }
-            file(&[1, 2], 2, false).replacen("---\nevent", &format!("{told}---\nevent"), 1)
-        };
-        let merged = merged(&told(&[1]), &told(&[1, 3]), &told(&[1, 2]));
-        assert_eq!(merged, told(&[1, 2, 3]));
     }
 
     #[test]

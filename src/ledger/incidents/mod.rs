@@ -5,7 +5,6 @@
 
 mod heard;
 mod merge;
-mod told;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -24,7 +23,6 @@ use yaml::to_text;
 
 pub use heard::{Filter, FormerPosition, Heard};
 pub use merge::merge;
-pub use told::ToldMessage;
 pub use yaml::{IncidentFile, parse};
 
 /// The folder in the ledger's folder.
@@ -223,19 +221,11 @@ impl IncidentFile {
         Some(incident)
     }
 
-    /// Moves the position of a notifier; its facts stay, and its messages are added to those before.
+    /// Moves the position of a notifier; its facts stay.
     pub fn hear(&mut self, notifier: &str, heard: Heard) {
         let known = self.notified.entry(notifier.to_owned()).or_default();
-        let Heard { facts, told, .. } = std::mem::take(known);
-        let new = heard.told.clone();
-        *known = Heard {
-            facts,
-            told,
-            ..heard
-        };
-        for message in new {
-            told::add(&mut known.told, message);
-        }
+        let facts = std::mem::take(&mut known.facts);
+        *known = Heard { facts, ..heard };
     }
 
     /// When the run began whose message told each notifier last.

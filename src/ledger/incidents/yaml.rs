@@ -334,7 +334,6 @@ mod tests {
     };
     use urldb_verdict::incident::{Cause, EventUrl, Joining, MemberKey};
 
-    use super::super::told::ToldMessage;
     use super::*;
 
     fn shown(text: &str) -> Shown {
@@ -435,13 +434,6 @@ mod tests {
             run_at: Some("2026-11-04T04:17:02Z".parse().unwrap()),
             through: Some(shrunk.id.clone()),
             facts: BTreeMap::from([("message-id".to_owned(), shown("1.2@example.org"))]),
-            told: vec![ToldMessage {
-                at: "2026-11-04T04:17:09Z".parse().unwrap(),
-                first_tried: Some("2026-11-03T04:17:09Z".parse().unwrap()),
-                last_tried: Some("2026-11-03T04:17:09Z".parse().unwrap()),
-                fault: Some(shown("the server gave no answer")),
-                events: vec![format!("{} shrunk", shrunk.id)],
-            }],
             ..Heard::default()
         };
         IncidentFile {

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use urldb_protocol::{BlindRun, HostOverview};
-use urldb_render::{blind_sentence, without_results};
+use urldb_render::{Command, blind_sentence, without_results};
 
 use super::Views;
-use super::commands::{CommandRow, command};
 use super::values::Time;
 
 /// Facts about a run without results, for the overview.
@@ -17,7 +16,7 @@ pub(super) struct BlindFacts {
     last: Option<Time>,
     /// `As of 21 November; not checked since.`
     incidents: String,
-    commands: Vec<CommandRow>,
+    commands: Vec<Command>,
     at: Time,
     /// The sentence of the last 30 days.
     event: String,
@@ -55,11 +54,11 @@ impl Views<'_> {
 }
 
 /// Commands that check one host, and then all URLs again.
-fn commands(hosts: &[HostOverview]) -> Vec<CommandRow> {
+fn commands(hosts: &[HostOverview]) -> Vec<Command> {
     let host = hosts.first().and_then(|host| {
         let words = ["urldb", "check", "-d", &host.host];
-        command("See whether this machine reaches a host", &words)
+        Command::new("See whether this machine reaches a host", &words)
     });
-    let run = command("When it does, check all again", &["urldb", "run"]);
+    let run = Command::new("When it does, check all again", &["urldb", "run"]);
     host.into_iter().chain(run).collect()
 }

@@ -1,20 +1,16 @@
-//! The events of an incident as chapters: a date, a sentence in the past, and the evidence of each URL.
+//! The events of an incident as chapters: a date, a row of the history, and the evidence of each URL.
 
 use std::collections::HashSet;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{
-    Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents, ToldBy,
+    Because, Chapter, ChapterDetails, EventKind, Evidence, Incident, IncidentEvents,
 };
-use urldb_render::numbers::number;
-use urldb_render::{
-    Fact, evidence_box, moment_in_words, one_line, other_urls, unchanged, url_path,
-    without_addresses,
-};
+use urldb_render::{Fact, evidence_box, history_row, one_line, other_urls, url_path};
 
 use super::Views;
-use super::steps::{Step, growth, sum};
+use super::steps::{agreeing, growth};
 use super::values::Time;
 use crate::bars::bars as chart;
 use crate::file_names::url_page;
@@ -41,28 +37,10 @@ pub(super) struct ChapterRow {
     /// Class of the mark.
     class: &'static str,
     text: String,
-    /// The URLs of a closed incident by their ends, at its last chapter.
-    sum: String,
     is_quiet: bool,
     boxes: Vec<BoxRow>,
     /// A further sentence, such as about the URLs without evidence here; empty without one.
     note: String,
-    told: Vec<ToldRow>,
-}
-
-/// A message that told a chapter.
-#[derive(Debug, Serialize)]
-struct ToldRow {
-    notifier: String,
-    /// `7 messages until`; empty for one message.
-    messages: String,
-    at: Time,
-    /// `15 Nov 2026 05:15`
-    moment: String,
-    /// `issue #38`; empty without one.
-    issue: String,
-    /// `late: first tried on 12 November 2026, 05:15 UTC; the server gave no answer`
-    late: String,
 }
 
 /// The evidence of one URL.
@@ -96,12 +74,11 @@ pub(super) struct Chapters {
 }
 
 impl Views<'_> {
-    /// The chapters of an incident, the first one first. `url_pages` are the pages of URLs. A last chapter says that
-    /// nothing changed, if a run saw that after all others.
+    /// The chapters of an incident, the first one first. `url_pages` are the pages of URLs.
     pub(super) fn chapters(
         &self,
         incident: &Incident,
-        (events, seen): (&IncidentEvents, Option<Timestamp>),
+        events: &IncidentEvents,
         url_pages: &HashSet<String>,
     ) -> Chapters {
         let known = if events.chapters.is_empty() {
@@ -111,25 +88,23 @@ impl Views<'_> {
         };
         let bars = growth(&known);
         let most = bars.iter().map(|bar| bar.urls).max().unwrap_or_default();
-        let sum = sum(incident, &known);
-        let seen = seen.filter(|seen| known.iter().all(|details| details.chapter.at < *seen));
-        let steps = Step::all(known);
-        let left_out = steps.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
+        let rows = known.iter().filter_map(|details| {
+            let text = history_row(incident, &details.chapter)?;
+            Some((details, text.plain()))
+        });
+        let rows: Vec<_> = rows.collect();
+        let left_out = rows.len().saturating_sub(FIRST_CHAPTERS + LAST_CHAPTERS);
         let first = if left_out > 0 {
             FIRST_CHAPTERS
         } else {
-            steps.len()
+            rows.len()
         };
-        let row = |step: &Step| self.chapter(incident, step, url_pages);
-        let mut last: Vec<ChapterRow> = steps.iter().skip(first + left_out).map(row).collect();
-        let mut first: Vec<ChapterRow> = steps.iter().take(first).map(row).collect();
-        if let Some(end) = last.last_mut().or(first.last_mut()) {
-            end.sum = sum;
-        }
-        last.extend(seen.map(|at| quiet_row(incident, at)));
+        let row = |(details, text): &(&ChapterDetails, String)| {
+            self.chapter(incident, details, text, url_pages)
+        };
         Chapters {
-            first,
-            last,
+            first: rows.iter().take(first).map(row).collect(),
+            last: rows.iter().skip(first + left_out).map(row).collect(),
             left_out: left_out as u64,
             growth: if bars.len() > 2 && most >= FEWEST_BARRED {
                 chart(&bars)
@@ -139,8 +114,13 @@ impl Views<'_> {
         }
     }
 
-    fn chapter(&self, incident: &Incident, step: &Step, url_pages: &HashSet<String>) -> ChapterRow {
-        let details = &step.details;
+    fn chapter(
+        &self,
+        incident: &Incident,
+        details: &ChapterDetails,
+        text: &str,
+        url_pages: &HashSet<String>,
+    ) -> ChapterRow {
         let chapter = &details.chapter;
         let evidence = details.evidence.iter().take(MOST_BOXES);
         let boxes: Vec<BoxRow> = evidence
@@ -151,12 +131,10 @@ impl Views<'_> {
             at: Time::moment(chapter.at),
             moment: moment(chapter.at),
             class: class_of(chapter),
-            text: step.sentence(incident),
+            text: text.to_owned(),
             is_quiet: boxes.is_empty(),
-            note: note(incident, step, shown),
-            sum: String::new(),
+            note: note(incident, details, shown),
             boxes,
-            told: told_rows(&details.told),
         }
     }
 
@@ -188,80 +166,15 @@ impl Views<'_> {
 }
 
 /// The note of a chapter that has the evidence of so many URLs.
-fn note(incident: &Incident, step: &Step, shown: u64) -> String {
-    let chapter = &step.details.chapter;
+fn note(incident: &Incident, details: &ChapterDetails, shown: u64) -> String {
+    let chapter = &details.chapter;
     match chapter.event {
         EventKind::Intermittent => COMES_AND_GOES.to_owned(),
         EventKind::Opened | EventKind::Reopened | EventKind::Grown | EventKind::Became => {
             let state = chapter.state.unwrap_or(incident.state);
-            other_urls(state, chapter.urls, shown, step.agreeing())
+            other_urls(state, chapter.urls, shown, agreeing(details))
         }
         _ => String::new(),
-    }
-}
-
-/// A row for a run that saw the affected URLs as before.
-fn quiet_row(incident: &Incident, at: Timestamp) -> ChapterRow {
-    ChapterRow {
-        at: Time::moment(at),
-        moment: moment(at),
-        class: "b",
-        text: unchanged(incident.affected().count() as u64),
-        sum: String::new(),
-        is_quiet: true,
-        boxes: vec![],
-        note: String::new(),
-        told: vec![],
-    }
-}
-
-/// A row for each notifier. Of several messages about one chapter, the row has the last one and the number.
-fn told_rows(told: &[ToldBy]) -> Vec<ToldRow> {
-    let mut rows: Vec<(ToldRow, u64)> = vec![];
-    for message in told {
-        let row = told_row(message);
-        match rows
-            .iter_mut()
-            .find(|(known, _)| known.notifier == row.notifier)
-        {
-            Some((known, number)) => {
-                let late = std::mem::take(&mut known.late);
-                *known = ToldRow {
-                    late: if row.late.is_empty() { late } else { row.late },
-                    ..row
-                };
-                *number += 1;
-            }
-            None => rows.push((row, 1)),
-        }
-    }
-    let counted = rows.into_iter().map(|(row, messages)| ToldRow {
-        messages: match messages {
-            1 => String::new(),
-            more => format!("{} messages until", number(more)),
-        },
-        ..row
-    });
-    counted.collect()
-}
-
-fn told_row(told: &ToldBy) -> ToldRow {
-    let late = told.late.as_ref().map(|(first, fault)| {
-        let fault = match without_addresses(fault).as_str() {
-            "" => String::new(),
-            fault => format!("; {fault}"),
-        };
-        format!("late: first tried on {}{fault}", moment_in_words(*first))
-    });
-    let issue = told.issue.as_ref();
-    let issue = issue.map(|number| one_line(&format!("issue #{number}")));
-    ToldRow {
-        notifier: one_line(&told.notifier),
-        messages: String::new(),
-        at: Time::moment(told.at),
-        moment: moment(told.at),
-        issue: issue.unwrap_or_default(),
-        late: late.unwrap_or_default(),
     }
 }
 
@@ -296,15 +209,11 @@ fn class_of(chapter: &Chapter) -> &'static str {
 /// The chapters of an incident whose events are unknown: its beginning and its end.
 fn of_incident(incident: &Incident) -> Vec<ChapterDetails> {
     let urls = incident.urls.len() as u64;
-    let only = incident.urls.first().filter(|_| urls == 1);
     let opened = incident.opened.unwrap_or(incident.since);
     let details = |chapter: Chapter| ChapterDetails {
-        url: only.map(|url| url.url.clone()),
         evidence: chapter.evidence.iter().cloned().collect(),
         chapter,
         agreeing: None,
-        into: None,
-        told: vec![],
     };
     let begin = Chapter {
         run: incident.opened_by.clone(),

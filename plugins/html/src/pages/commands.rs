@@ -1,22 +1,17 @@
 //! Commands that a page offers, such as one that takes the promised bytes out of the archive.
 
-use serde::Serialize;
 use urldb_protocol::Promised;
 use urldb_render::numbers::digest;
-use urldb_render::{AskedUrl, HEADER, HEADERS_ONLY, command_line, curl_words, digest_line};
-
-#[derive(Debug, Serialize)]
-pub(crate) struct CommandRow {
-    pub(crate) purpose: String,
-    pub(crate) line: String,
-}
+use urldb_render::{
+    AskedUrl, Command, HEADER, HEADERS_ONLY, capitalized, command_line, curl_words, digest_line,
+};
 
 /// Takes the promised bytes out of the archive: by their digest, whatever was captured later.
 pub(crate) fn promised_bytes(
     purpose: &str,
     asked: AskedUrl<'_>,
     promised: &Promised,
-) -> Option<CommandRow> {
+) -> Option<Command> {
     let sha256 = digest(promised.sha256.as_deref()?);
     let options = ["--sha256", &sha256, "-o", "promised"];
     archive_command(purpose, "get", asked, &options)
@@ -28,7 +23,7 @@ pub(crate) fn archive_command(
     name: &str,
     asked: AskedUrl<'_>,
     options: &[&str],
-) -> Option<CommandRow> {
+) -> Option<Command> {
     Some(row(purpose, archive_line(name, asked, options)?))
 }
 
@@ -41,21 +36,20 @@ pub(crate) fn archive_line(name: &str, asked: AskedUrl<'_>, options: &[&str]) ->
     command_line(&words.collect::<Vec<_>>())
 }
 
-/// A command; absent if a terminal must not get one of the words.
-pub(crate) fn command(purpose: &str, words: &[&str]) -> Option<CommandRow> {
-    Some(row(purpose, command_line(words)?))
+/// The command with a purpose that begins a paragraph.
+pub(crate) fn capitalized_purpose(command: Command) -> Command {
+    let purpose = capitalized(&command.purpose);
+    Command { purpose, ..command }
 }
 
-pub(crate) fn row(purpose: &str, line: String) -> CommandRow {
-    CommandRow {
-        purpose: purpose.to_owned(),
-        line,
-    }
+fn row(purpose: &str, line: String) -> Command {
+    let purpose = purpose.to_owned();
+    Command { purpose, line }
 }
 
 /// Shows the headers of the answer.
-pub(crate) fn headers_command(purpose: &str, asked: AskedUrl<'_>) -> Option<CommandRow> {
-    command(purpose, &curl_words(&HEADERS_ONLY, asked))
+pub(crate) fn headers_command(purpose: &str, asked: AskedUrl<'_>) -> Option<Command> {
+    Command::new(purpose, &curl_words(&HEADERS_ONLY, asked))
 }
 
 /// Prints the digest of what a URL serves, of this algorithm.
@@ -63,7 +57,7 @@ pub(crate) fn digest_command(
     purpose: &str,
     asked: AskedUrl<'_>,
     algorithm: &str,
-) -> Option<CommandRow> {
+) -> Option<Command> {
     Some(row(purpose, digest_line(asked, algorithm)?))
 }
 

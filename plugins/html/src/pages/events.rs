@@ -9,7 +9,6 @@ use urldb_protocol::{CommitInfo, IncidentOverview, LogEntry, LogEvent};
 use urldb_render::numbers::number;
 use urldb_render::{commit_counts, event_sentence, one_line, short_day};
 
-use super::incident::{detail, end, says};
 use super::results::marks_of;
 use super::values::{Time, date, first_seen};
 use super::{CommitLink, Views};
@@ -115,13 +114,7 @@ impl Views<'_> {
                 _ => format!("{since} to {closed}"),
             },
         };
-        let text = self.title(it);
         let is_open = incident.closed.is_none();
-        let detail = if is_open {
-            detail(incident)
-        } else {
-            end(incident)
-        };
         EventRow {
             at: Time::day(first_seen(incident)),
             day,
@@ -131,12 +124,8 @@ impl Views<'_> {
                 (true, false) => "b",
             },
             incident: Some(incident.id.clone()),
-            detail: if says(&text, &detail) {
-                String::new()
-            } else {
-                detail
-            },
-            text,
+            detail: String::new(),
+            text: self.title(it),
             commit: None,
             marks: marks_of(it),
         }

@@ -1,10 +1,9 @@
-//! The incidents of feeds, in the sentences of their pages. Muted URLs are left out, as in messages.
+//! The incidents of feeds, with the rows of their history. Muted URLs are left out, as in messages.
 
-use urldb_protocol::{Chapter, ChapterDetails, Incident, IncidentOverview, ToldIncident};
-use urldb_render::{Titles, day_in_words, one_line};
+use urldb_protocol::{IncidentOverview, ToldIncident};
+use urldb_render::{Titles, day_in_words, history_row, one_line};
 
 use super::Views;
-use super::steps::Step;
 use crate::feed::FeedEntry;
 
 /// Most chapters in the summary of an entry: the last ones.
@@ -27,25 +26,12 @@ impl<'a> Views<'a> {
                 (&**incident, title.plain())
             }
         };
-        let only = only_url(incident);
-        let details = incident.chapters.iter().map(|chapter| {
-            let evidence = chapter.evidence.as_ref().filter(|_| chapter.urls == 1);
-            ChapterDetails {
-                url: evidence
-                    .map(|evidence| evidence.url.clone())
-                    .or_else(|| only.map(str::to_owned)),
-                evidence: vec![],
-                agreeing: None,
-                into: incident.merged_into.clone(),
-                told: vec![],
-                chapter: Chapter::clone(chapter),
-            }
+        let chapters = incident.chapters.iter().rev();
+        let rows = chapters.filter_map(|chapter| {
+            let row = history_row(incident, chapter)?;
+            Some(format!("{}: {}.", day_in_words(chapter.at), row.plain()))
         });
-        let steps = Step::all(details.collect());
-        let sentences = steps.iter().rev().take(MOST_CHAPTERS).map(|step| {
-            let day = day_in_words(step.details.chapter.at);
-            format!("{day}: {}", step.sentence(incident))
-        });
+        let sentences = rows.take(MOST_CHAPTERS);
         let summary = sentences.collect::<Vec<_>>().join(" ");
         Some(FeedEntry {
             incident,
@@ -58,19 +44,4 @@ impl<'a> Views<'a> {
             }),
         })
     }
-}
-
-/// The URL of an incident that never affected another one.
-fn only_url(incident: &Incident) -> Option<&str> {
-    let [only] = incident.urls.as_slice() else {
-        return None;
-    };
-    let is_only = |chapter: &Chapter| {
-        let is_about = chapter.evidence.as_ref().map(|it| it.url == only.url);
-        // Of a URL that joins, the evidence says which one it is.
-        let is_known = is_about.unwrap_or(!chapter.event.joins());
-        chapter.urls <= 1 && chapter.affected <= 1 && is_known
-    };
-    let is_alone = incident.chapters.iter().all(is_only);
-    is_alone.then_some(only.url.as_str())
 }

@@ -33,7 +33,6 @@ pub(crate) struct HostPage {
     certificate: Option<Time>,
     chart: String,
     urls: Vec<UrlRow>,
-    has_commits: bool,
     total: String,
     pages: Vec<PageLink>,
     file: String,
@@ -51,7 +50,6 @@ struct UrlRow {
     bytes: String,
     sha256: String,
     verified: String,
-    changed: String,
     /// The page of the URL, relative to that of the host.
     page: Option<String>,
 }
@@ -113,7 +111,6 @@ impl Views<'_> {
                 .iter()
                 .map(|(listed, has_page)| url_row(listed, *has_page))
                 .collect(),
-            has_commits: self.commits.contains_key(host.file.as_str()),
             total: number(host.counts.urls),
             pages: page_links(pages, page, |number| host_page(&host.host, number)),
             file_link: self.file_link(&host.file, None),
@@ -129,7 +126,7 @@ fn escaped(path: &str) -> String {
 
 /// About the number of bytes of a URL in the table of its host.
 pub(crate) fn row_size(url: &UrlOverview) -> usize {
-    const ALL_BUT_PATH: usize = 248;
+    const ALL_BUT_PATH: usize = 233;
     let (folder, name) = path_parts(url);
     ALL_BUT_PATH + escaped(&folder).len() + escaped(&name).len()
 }
@@ -150,7 +147,6 @@ fn url_row(listed: &ListedUrl, has_page: bool) -> UrlRow {
         bytes: url.promised.length.map_or_else(String::new, number),
         sha256: url.promised.sha256.clone().unwrap_or_default(),
         verified: day(url.verified),
-        changed: day(listed.changed),
         page: has_page.then(|| url_page(&url.url, url.request.as_deref(), url.variant.as_deref())),
     }
 }

@@ -6,20 +6,15 @@ use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{
     Ack, AffectedUrl, Because, Incident, IncidentEvents, IncidentOverview, Notice, NoticeKind,
-    State,
 };
 use urldb_render::numbers::{age_in_words, counted, number};
-use urldb_render::{
-    Mark, capitalized, contents_sentence, copies_in_words, day_in_words, is_unsettled, one_line,
-    url_path,
-};
+use urldb_render::{Command, Mark, Titles, capitalized, copies_in_words, day_in_words, one_line};
 
 use super::chapters::{ChapterRow, Chapters};
-use super::commands::CommandRow;
-use super::incident_commands::commands;
+use super::commands::capitalized_purpose;
 use super::results::{last_results, marks_of};
 use super::url_words::state_in_words;
-use super::values::{Figure, Time, bytes, first_seen, of, reason_of};
+use super::values::{Figure, Time, first_seen, of};
 use super::{Frame, Views};
 use crate::file_names::{host_page, url_page};
 
@@ -39,8 +34,6 @@ pub(crate) struct IncidentPage {
     closed: Option<Time>,
     /// The start of the last run that checked the host; absent for a closed incident.
     checked: Option<Time>,
-    /// The end of a closed incident, in one sentence.
-    end: String,
     ack: Option<String>,
     /// When reminders begin again.
     reminders: String,
@@ -50,7 +43,7 @@ pub(crate) struct IncidentPage {
     figures: Vec<Figure>,
     /// The other URLs with the same bytes, in one sentence.
     copies: Option<String>,
-    commands: Vec<CommandRow>,
+    commands: Vec<Command>,
     first_chapters: Vec<ChapterRow>,
     last_chapters: Vec<ChapterRow>,
     chapters_left_out: u64,
@@ -79,12 +72,11 @@ struct AffectedRow {
 }
 
 impl Views<'_> {
-    /// The page of an incident with its events; `url_pages` are the pages of URLs. `seen` is the start of the run
-    /// that checked the affected URLs last, if it saw each as before.
+    /// The page of an incident with its events; `url_pages` are the pages of URLs.
     pub(crate) fn incident_page(
         &self,
         it: &IncidentOverview,
-        (events, seen): (&IncidentEvents, Option<Timestamp>),
+        events: &IncidentEvents,
         url_pages: &HashSet<String>,
     ) -> IncidentPage {
         let incident = &it.incident;
@@ -110,7 +102,7 @@ impl Views<'_> {
             last,
             left_out,
             growth,
-        } = self.chapters(incident, (events, seen), url_pages);
+        } = self.chapters(incident, events, url_pages);
         IncidentPage {
             frame,
             host: one_line(&it.domain),
@@ -121,7 +113,6 @@ impl Views<'_> {
             again: reopened(it).map(Time::moment),
             closed: incident.closed.map(Time::moment),
             checked,
-            end: end(incident),
             copies: it
                 .copies
                 .as_ref()
@@ -134,7 +125,13 @@ impl Views<'_> {
             results: last_results(it),
             marks: marks_of(it),
             figures: figures(incident, events),
-            commands: if is_open { commands(it, asked) } else { vec![] },
+            commands: if is_open {
+                let now = asked.unwrap_or(incident.since);
+                let commands = Titles::commands(self.overview, it, now).into_iter();
+                commands.map(capitalized_purpose).collect()
+            } else {
+                vec![]
+            },
             first_chapters: first,
             last_chapters: last,
             chapters_left_out: left_out,
@@ -361,61 +358,6 @@ impl Parts {
     }
 }
 
-/// The end of a closed incident, in the past: `All 40 URLs were as promised again.`
-pub(super) fn end(incident: &Incident) -> String {
-    if let Some(notice) = incident.notice.as_ref().filter(|_| incident.is_notice()) {
-        let is_removed = || {
-            incident
-                .chapters
-                .iter()
-                .any(|it| it.because == Some(Because::Removed))
-        };
-        return match (notice.kind, &notice.renewed) {
-            (NoticeKind::Blind, _) => "A run had results again.".to_owned(),
-            (NoticeKind::Mistake, _) if is_removed() => {
-                "The file was no longer in the database.".to_owned()
-            }
-            (NoticeKind::Mistake, _) => "The file was corrected.".to_owned(),
-            (NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls, _) if is_removed() => {
-                "The host had no URL over https any more.".to_owned()
-            }
-            (NoticeKind::NeedsHttp2, _) => "The host accepted HTTP/1.1 again.".to_owned(),
-            (NoticeKind::UnsupportedTls, _) => "urldb could check the host again.".to_owned(),
-            (NoticeKind::SlowRound, _) if is_removed() => {
-                "The host had no URL any more.".to_owned()
-            }
-            (NoticeKind::SlowRound, _) => "A run checked all URLs in time.".to_owned(),
-            (NoticeKind::EvidenceLost, _) => "No promised bytes were lost any more.".to_owned(),
-            (NoticeKind::CertificateEnds, Some(_)) => "The host had a new certificate.".to_owned(),
-            (NoticeKind::CertificateEnds, None) => {
-                "The host had no URL over https any more.".to_owned()
-            }
-        };
-    }
-    let all = incident.urls.len() as u64;
-    let left = |because| incident.left_because(because);
-    let good = left(Because::Recovered) + left(Because::Steady);
-    let (accepted, removed) = (left(Because::Accepted), left(Because::Removed));
-    if good == all && all > 0 {
-        return match all {
-            1 => "The URL was as promised again.".to_owned(),
-            _ => format!("All {} URLs were as promised again.", number(all)),
-        };
-    }
-    let parts = [
-        (good, "recovered"),
-        (accepted, "left because the promise was changed"),
-        (removed, "left because the record was removed"),
-    ];
-    let parts = parts.into_iter().filter(|(urls, _)| *urls > 0);
-    let parts = parts.map(|(urls, words)| format!("{} {words}", counted(urls, "URL")));
-    let parts: Vec<String> = parts.collect();
-    match parts.as_slice() {
-        [] => String::new(),
-        parts => format!("{}.", parts.join(", ")),
-    }
-}
-
 /// `Acknowledged by ada until 2 December 2026: “the tables move”.`
 pub(super) fn acknowledgement(ack: &Ack) -> String {
     let by = match ack.by.as_str() {
@@ -449,55 +391,9 @@ fn reminders(incident: &Incident, ack: &Ack) -> String {
     }
 }
 
-/// One sentence about the failure, which names its URL where the incident affects several.
-pub(super) fn detail(incident: &Incident) -> String {
-    let text = capitalized(&fault(incident));
-    let affected = incident.affected().count();
-    if affected < 2 || text.is_empty() || incident.evidence.url.is_empty() {
-        return text;
-    }
-    let path = one_line(&url_path(&incident.evidence.url));
-    format!("{path}: {text}")
-}
-
-/// Whether a title has the words of a sentence.
-pub(super) fn says(title: &str, sentence: &str) -> bool {
-    let words = sentence.rsplit(": ").next().unwrap_or_default();
-    title.to_lowercase().contains(&words.to_lowercase())
-}
-
-/// The difference of the bytes, or else the note of the run.
-fn fault(incident: &Incident) -> String {
-    let evidence = &incident.evidence;
-    let lengths = evidence.promised.length.zip(evidence.observed.length);
-    let (State::Changed, Some((promised, observed))) = (incident.state, lengths) else {
-        return one_line(&evidence.detail);
-    };
-    if reason_of(incident).is_some_and(is_unsettled) {
-        return one_line(&evidence.detail);
-    }
-    if let Some(contents) = &evidence.contents {
-        return format!("{}.", contents_sentence(contents).capitalized());
-    }
-    let more = observed.saturating_sub(promised);
-    match evidence.first_difference {
-        Some(first) if first >= promised && more > 0 => format!(
-            "The promised {} are served unchanged, and {} more follow.",
-            bytes(promised),
-            bytes(more)
-        ),
-        Some(0) => "The first byte differs from the promised one.".to_owned(),
-        Some(first) => format!("The first {} are as promised.", bytes(first)),
-        None if promised == observed => {
-            format!("Other bytes of the promised length, {}.", bytes(promised))
-        }
-        None => format!("{} instead of {}.", bytes(observed), bytes(promised)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use urldb_protocol::{IncidentStep, Phase, ToldIncident};
+    use urldb_protocol::{IncidentStep, Phase, State, ToldIncident};
 
     use super::*;
 

@@ -7,7 +7,7 @@ use urldb_protocol::{IncidentOverview, NoticeKind};
 use urldb_render::Mark;
 use urldb_render::numbers::{age_in_words, number};
 
-use super::incident::{acknowledgement, detail, end, says};
+use super::incident::acknowledgement;
 use super::results::{last_results, marks_of};
 use super::values::{Time, date, first_seen};
 use super::{Frame, PageLink, Views, page_links};
@@ -84,15 +84,7 @@ impl Views<'_> {
             None => (urls, if urls == 1 { "URL" } else { "URLs" }),
         };
         let title = self.title(it);
-        let mut detail = if is_open {
-            detail(incident)
-        } else {
-            end(incident)
-        };
-        if says(&title, &detail) {
-            detail.clear();
-        }
-        let sentences = [detail, last_results(it), acknowledged(it)];
+        let sentences = [last_results(it), acknowledged(it)];
         let detail = joined(sentences.iter().map(String::as_str));
         IncidentRow {
             id: incident.id.clone(),

@@ -10,7 +10,6 @@ mod host;
 mod host_table;
 mod hosts;
 mod incident;
-mod incident_commands;
 mod incidents;
 mod overview;
 mod results;
@@ -23,7 +22,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use urldb_protocol::{CommitInfo, Day, IncidentOverview, LogEntry, Overview};
+use urldb_protocol::{Day, IncidentOverview, LogEntry, Overview};
 use urldb_render::{Mark, Titles, one_line, project_commit_link, project_file_link};
 
 pub(crate) use host::row_size;
@@ -63,14 +62,6 @@ pub(crate) struct Frame {
 pub(crate) struct CommitLink {
     id: String,
     link: Option<String>,
-}
-
-/// A commit that changed a record.
-#[derive(Debug, Serialize)]
-pub(crate) struct CommitRow {
-    at: Time,
-    subject: String,
-    commit: CommitLink,
 }
 
 /// A link from one of several pages to another.
@@ -156,14 +147,6 @@ impl<'a> Views<'a> {
         CommitLink {
             id: id.chars().take(COMMIT_DIGITS).collect(),
             link: project_commit_link(&self.overview.project, id),
-        }
-    }
-
-    pub(crate) fn commit_row(&self, at: Timestamp, commit: &CommitInfo) -> CommitRow {
-        CommitRow {
-            at: Time::day(at),
-            subject: one_line(&commit.subject),
-            commit: self.commit_link(&commit.id),
         }
     }
 

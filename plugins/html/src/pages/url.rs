@@ -12,21 +12,20 @@ use urldb_protocol::{
 };
 use urldb_render::numbers::number;
 use urldb_render::{
-    AskedUrl, Mark, day_in_words, not_archived, one_line, status_text, stored_words, uses_text,
+    AskedUrl, Command, Mark, day_in_words, not_archived, one_line, status_text, stored_words,
+    uses_text,
 };
 
 use super::chapters::BoxRow;
 use super::commands::{
-    CommandRow, archive_command, archive_line, digest_command, headers_command, promised_bytes,
-    shown_algorithm,
+    archive_command, archive_line, digest_command, headers_command, promised_bytes, shown_algorithm,
 };
 use super::incidents::IncidentRow;
 use super::url_words::{headline, path_parts, result, state_in_words, state_of};
 use super::values::{Figure, Time, bytes, date};
-use super::{CommitRow, Frame, Views};
+use super::{Frame, Views};
 use crate::file_names::host_page;
 use crate::marks::marks;
-use crate::strip::{Stretch, timeline};
 
 /// The date of the last check on pages of kept URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,14 +66,11 @@ pub(crate) struct UrlPage {
     place_link: Option<String>,
     /// The lines of lists that use the URL.
     used: Option<String>,
-    commands: Vec<CommandRow>,
-    timeline: String,
+    commands: Vec<Command>,
     stretches: Vec<StretchRow>,
     captures: Vec<CaptureRow>,
     more_captures: u64,
     list: Option<String>,
-    /// Absent if they are unknown.
-    commits: Option<Vec<CommitRow>>,
 }
 
 /// A fact about the promise.
@@ -159,16 +155,10 @@ impl Views<'_> {
             used: uses_text(&url.uses).map(|text| text.plain()),
             place_link: self.file_link(&url.file, Some(url.line)),
             commands: plain.map_or_else(Vec::new, |plain| commands(url, plain, details)),
-            timeline: timeline(&stretches),
             stretches: rows(&stretches),
             captures: details.captures.iter().map(capture_row).collect(),
             more_captures: details.more_captures,
             list: plain.and_then(|plain| archive_line("list", plain, &[])),
-            commits: details.commits.as_ref().map(|commits| {
-                let rows = commits.iter();
-                rows.map(|(at, commit)| self.commit_row(*at, commit))
-                    .collect()
-            }),
         }
     }
 
@@ -283,7 +273,7 @@ fn promise(url: &UrlOverview, origins: &[OriginInfo]) -> Vec<FactRow> {
     facts.into_iter().flatten().chain(origins).collect()
 }
 
-fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec<CommandRow> {
+fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec<Command> {
     let mut rows = vec![];
     if let Some(algorithm) = shown_algorithm(&url.promised) {
         let purpose = "Check the promise yourself";
@@ -311,6 +301,17 @@ fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec
     rows
 }
 
+/// A time in which a URL had one state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// When the state was first seen.
+    pub(super) from: Timestamp,
+    /// Class of the mark: `k`, `w`, `b` or `o`.
+    pub(super) class: &'static str,
+    /// The state, for people. Nothing in it comes from outside.
+    pub(super) state: String,
+}
+
 /// The states of a URL, oldest first; each but the first begins with a transition.
 fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = vec![];
@@ -327,7 +328,7 @@ fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
         let state = entry.state.unwrap_or(State::Inconclusive);
         let (class, state) = match entry.event {
             LogEvent::Unconfirmed if state.is_broken() => {
-                ("d", format!("in doubt ({})", state_in_words(state)))
+                ("w", format!("in doubt ({})", state_in_words(state)))
             }
             LogEvent::PromisesChanged => ("k", "kept, with other promises".to_owned()),
             LogEvent::Commit => continue,
@@ -343,7 +344,7 @@ fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
         (UrlBelief::Unconfirmed, _) => url
             .pending_since
             .zip(url.pending)
-            .map(|(from, state)| (from, "d", format!("in doubt ({})", state_in_words(state)))),
+            .map(|(from, state)| (from, "w", format!("in doubt ({})", state_in_words(state)))),
         (UrlBelief::Affected, Some(State::Ok)) => {
             url.since.map(|from| (from, "b", "not tried".to_owned()))
         }
@@ -367,7 +368,7 @@ fn class_of(state: State) -> &'static str {
     match state {
         State::Ok => "k",
         state if state.is_broken() => "b",
-        _ => "n",
+        _ => "o",
     }
 }
 
@@ -378,11 +379,7 @@ fn rows(stretches: &[Stretch]) -> Vec<StretchRow> {
     let ends: Vec<String> = ends.chain([String::new()]).collect();
     let rows = stretches.iter().zip(ends).rev();
     rows.map(|(stretch, until)| StretchRow {
-        class: match stretch.class {
-            "d" => "w",
-            "n" => "o",
-            class => class,
-        },
+        class: stretch.class,
         from: day(stretch),
         until,
         state: stretch.state.clone(),

@@ -4,8 +4,8 @@ use urldb_protocol::{State, UrlBelief, UrlDetails, UrlOverview};
 use urldb_render::numbers::counted;
 use urldb_render::{broken_runs, capitalized, day_in_words, one_line};
 
+use super::url::Stretch;
 use super::values::bytes;
-use crate::strip::Stretch;
 
 /// Failures among the last runs from which on the headline speaks of them.
 const FAILURES: u64 = 3;

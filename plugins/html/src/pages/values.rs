@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use urldb_protocol::{Counts, FileCounts, HostOverview, Incident, Reason};
+use urldb_protocol::{Counts, FileCounts, HostOverview, Incident};
 use urldb_render::numbers::{counted, number};
 use urldb_render::{day_in_words, moment_in_words, short_day};
 
@@ -131,9 +131,4 @@ pub(super) fn date(time: Timestamp) -> Date {
 pub(super) fn first_seen(incident: &Incident) -> Timestamp {
     let since = incident.since;
     incident.opened.map_or(since, |opened| opened.min(since))
-}
-
-/// The reason of an incident.
-pub(super) fn reason_of(incident: &Incident) -> Option<Reason> {
-    incident.reason.as_deref()?.parse().ok()
 }

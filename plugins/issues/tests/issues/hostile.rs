@@ -110,9 +110,13 @@ fn hostile_hosts_are_inert_in_a_shared_issue() {
     tell_all(&fake, "run1", &mut incidents);
     let issue = fake.issue();
     assert_inert(&issue.body.lines().skip(7).collect::<Vec<_>>().join("\n"));
-    let mut closed = incidents[3].clone();
-    closed.phase = Phase::Closed;
-    tell_all(&fake, "run2", &mut [closed]);
+    for (number, incident) in incidents.iter_mut().enumerate() {
+        *incident = match number {
+            3 => then(incident, Phase::Closed, 1),
+            _ => then(incident, Phase::Unchanged, 1),
+        };
+    }
+    tell_all(&fake, "run2", &mut incidents);
     let issue = fake.issue();
     let rows: Vec<_> = issue
         .body

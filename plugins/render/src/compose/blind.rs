@@ -90,25 +90,6 @@ fn last_opening(incident: &Incident) -> Option<&Chapter> {
     chapters.find(|it| it.event.joins() && it.notice.is_some())
 }
 
-/// The first line of an issue.
-pub(super) fn issue_lead() -> Text {
-    Text::from(FAILS)
-}
-
-/// The comment on a change; `since` is `since the run of DATE`.
-pub(super) fn comment(incident: &Incident, notice: &Notice, since: &str) -> Option<String> {
-    match incident.phase {
-        Phase::Closed => Some(format!("**Solved: {WORKS}**, {since}.")),
-        Phase::Reopened => {
-            let runs = without_result(notice);
-            Some(format!(
-                "**The network of this machine probably fails again**: {runs}."
-            ))
-        }
-        _ => None,
-    }
-}
-
 /// The event in the history of an issue.
 pub(super) fn event(chapter: &Chapter, notice: &Notice) -> Text {
     match chapter.event {

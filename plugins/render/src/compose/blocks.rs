@@ -11,6 +11,7 @@ use super::lookup::Lookup;
 use super::notices::is_end;
 use super::scope::Scope;
 use super::urls::{path_of, prefix, without_scheme};
+use crate::history::end_of;
 use crate::message::{Block, Class, HostRow, SourceLink, UrlList, UrlRow};
 use crate::numbers::{bytes, count, moment, number, ratio, share};
 use crate::sentences::{Cause, Subject, is_unsettled, status_line};
@@ -58,57 +59,17 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
 /// Subject and sentence of a group, for lists of open incidents.
 pub(super) fn title(group: &Group<'_>) -> Text {
     let cause = group.cause();
-    subject(group, &cause).own(" ").and(sentence(group, &cause))
-}
-
-/// The cause of an open incident, in one sentence with its subject: `the URL answers 404 Not Found`,
-/// `docs.example.org answers 404 Not Found (3 of 120 URLs)`.
-pub(crate) fn cause_of(incident: &Incident, envelope: &Lookup<'_>) -> Text {
-    let group = Group::one(incident, envelope);
-    let cause = group.cause();
-    if cause.subject == Subject::Url {
-        return Text::from("the URL ").and(cause.sentence());
+    let (subject, sentence) = (subject(group, &cause), sentence(group, &cause));
+    match sentence.is_empty() {
+        true => subject,
+        false => subject.own(" ").and(sentence),
     }
-    let text = subject(&group, &cause).own(" ").and(cause.sentence());
-    if cause.counts_urls() {
-        return text;
-    }
-    let share = share(group.urls_of_title(), group.host_urls(), "URL");
-    text.own(format!(" ({share})"))
-}
-
-/// The cause of several URLs, with these as its subject: `answer 404 Not Found`. Absent if they are broken in
-/// different ways.
-pub(crate) fn cause_of_all(incident: &Incident, envelope: &Lookup<'_>) -> Option<Text> {
-    let group = Group::one(incident, envelope);
-    let cause = group.cause();
-    if cause.to_home_page {
-        return Some(Text::from("redirect to the home page"));
-    }
-    let is_same = group.urls().all(|url| url.state.is_none());
-    let cause = Cause {
-        subject: Subject::Hosts(group.urls_now()),
-        ..cause
-    };
-    (is_same && group.urls_now() > 1).then(|| cause.sentence())
-}
-
-/// The sight of this run of a URL that comes and goes, in the past; absent for several URLs, and if the URL was
-/// as promised.
-pub(crate) fn seen_of(incident: &Incident, envelope: &Lookup<'_>) -> Option<Text> {
-    let group = Group::one(incident, envelope);
-    let url = group.urls().next()?;
-    let is_believed = url.seen == Some(incident.state);
-    let is_one = group.cause().subject == Subject::Url;
-    (is_believed && is_one).then(|| group.cause().sentence().in_past())
 }
 
 fn class(group: &Group<'_>) -> Class {
     match group.phase() {
-        Phase::Closed => match group.end() {
-            Because::Recovered | Because::Steady => Class::Recovered,
-            Because::Accepted | Because::Removed => Class::Closed,
-        },
+        Phase::Closed if ended(group).0 == "recovered" => Class::Recovered,
+        Phase::Closed => Class::Closed,
         Phase::Unconfirmed => Class::Unconfirmed,
         Phase::Unknown => Class::Unknown,
         _ if group.first().state.is_unsure() => Class::Unknown,
@@ -128,59 +89,31 @@ pub(super) fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     }
 }
 
+/// The end of a closed group, and its numbers.
+fn ended(group: &Group<'_>) -> (&'static str, String) {
+    end_of(group.incidents.iter().copied())
+}
+
 fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
     let sentence = match group.phase() {
-        Phase::Closed => solved(group, cause),
+        Phase::Closed => {
+            return match ended(group).1.as_str() {
+                "" => Text::new(),
+                numbers => Text::from(format!("({numbers})")),
+            };
+        }
         _ if group.comes_and_goes() => cause.verb("comes and goes", "come and go"),
         Phase::Reopened => cause.sentence().own(" again"),
         _ => cause.sentence(),
     };
-    let is_counted = group.phase() != Phase::Closed && cause.counts_urls();
-    if cause.subject == Subject::Url || is_counted {
+    if cause.subject == Subject::Url || cause.counts_urls() {
         return sentence;
     }
-    let share = match group.phase() {
-        Phase::Closed => share(group.urls_at_end(), group.urls_now(), "URL"),
-        _ => share(group.urls_of_title(), group.host_urls(), "URL"),
-    };
+    let share = share(group.urls_of_title(), group.host_urls(), "URL");
     sentence
         .own(" (")
         .own(share.replace('\u{a0}', " "))
         .own(")")
-}
-
-/// The end of a closed incident: `is as promised again`.
-fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
-    let (is, has) = match cause.subject {
-        Subject::Url | Subject::Host => ("is", "has"),
-        Subject::Hosts(_) => ("are", "have"),
-    };
-    match (group.end(), cause.subject) {
-        (Because::Removed, _) => return Text::from(is).own(" no longer in the database"),
-        (Because::Accepted, Subject::Url) => {
-            return Text::from("is as promised: the promise was changed");
-        }
-        (Because::Accepted, _) => return Text::from(is).own(" as promised: promises were changed"),
-        (Because::Steady, _) => return Text::from(has).own(" been as promised for a week"),
-        (Because::Recovered, _) => {}
-    }
-    let is_renewed = |it: &&Incident| it.notice.as_ref().is_some_and(|it| it.renewed.is_some());
-    if group
-        .incidents
-        .iter()
-        .all(|it| is_end(it) && is_renewed(it))
-    {
-        return match cause.subject {
-            Subject::Hosts(_) => Text::from("have new certificates"),
-            _ => Text::from("has a new certificate"),
-        };
-    }
-    let was_silent = matches!(cause.state, State::Unreachable | State::Inconclusive);
-    match (was_silent, cause.subject) {
-        (true, Subject::Hosts(_)) => Text::from("answer again"),
-        (true, _) => Text::from("answers again"),
-        (false, _) => Text::from(is).own(" as promised again"),
-    }
 }
 
 /// Adds the variant of a URL to a text that ends in the URL.

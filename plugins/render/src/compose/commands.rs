@@ -4,7 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
 
 use super::causes::Group;
-use super::notices::is_end;
+use super::lookup::Lookup;
+use super::notices::{self, is_end};
 use super::scope::Scope;
 use super::urls::{domain_of, path_of, prefix};
 use crate::digests::{self, algorithm, digest_line};
@@ -18,6 +19,9 @@ const HEAD: &str = "__wb_method=HEAD";
 
 /// The time until the day that a command to acknowledge an incident names.
 const ACK_TIME: SignedDuration = SignedDuration::from_hours(14 * 24);
+
+/// The purpose of an acknowledgement.
+const STOP: &str = "to stop reminders until then";
 
 /// The commands of a group, and the position of the most useful one, for an output with little room.
 pub(super) fn commands(
@@ -45,6 +49,26 @@ pub(super) fn commands(
         .position(|command| command.line.starts_with("urldb check "));
     let best = checks.or((!commands.is_empty()).then_some(0));
     (commands, best)
+}
+
+/// The commands of an open incident between runs, with that which acknowledges it.
+pub(crate) fn commands_between_runs(incident: &Incident, envelope: &Lookup<'_>) -> Vec<Command> {
+    if incident.is_notice() {
+        let blocks = notices::blocks(incident, envelope, Scope::Week);
+        let commands = blocks.into_iter().flat_map(|block| block.commands);
+        return commands.collect();
+    }
+    let group = Group::one(incident, envelope);
+    let (mut commands, _) = commands(&group, envelope, Scope::Week);
+    let stop = |command: &Command| command.line.starts_with("urldb ack ");
+    if !commands.iter().any(stop) {
+        let line = ack_command(incident, envelope.run.started);
+        commands.extend(line.map(|line| Command {
+            purpose: STOP.to_owned(),
+            line,
+        }));
+    }
+    commands
 }
 
 /// The first URL that the run added, or else the first one that is affected, in the way of the title if there is one.
@@ -318,7 +342,7 @@ impl Context<'_> {
             incident.reminder || matches!(incident.phase, Phase::Opened | Phase::Reopened);
         let line = ack_command(incident, envelope.run.started).filter(|_| is_told)?;
         Some(Command {
-            purpose: "to stop reminders until then".to_owned(),
+            purpose: STOP.to_owned(),
             line,
         })
     }
@@ -359,7 +383,7 @@ pub(super) fn is_tls(reason: Reason) -> bool {
 }
 
 /// The command that checks the affected URLs of an incident again, of which `first` is one.
-pub fn check_command(incident: &Incident, first: &AffectedUrl) -> Option<String> {
+fn check_command(incident: &Incident, first: &AffectedUrl) -> Option<String> {
     let affected: Vec<_> = incident.affected().collect();
     if let ([only], None) = (affected.as_slice(), &first.request) {
         return command_line(&["urldb", "check", &only.url]);
@@ -374,7 +398,7 @@ pub fn check_command(incident: &Incident, first: &AffectedUrl) -> Option<String>
 }
 
 /// The command that acknowledges an incident for two weeks after `now`; absent if nobody would be reminded of it.
-pub fn ack_command(incident: &Incident, now: Timestamp) -> Option<String> {
+fn ack_command(incident: &Incident, now: Timestamp) -> Option<String> {
     let is_due = |url: &AffectedUrl| !url.intermittent && !url.muted && !url.acked;
     if incident.id.is_empty() || !incident.affected().any(is_due) {
         return None;

@@ -58,12 +58,3 @@ pub(super) fn is_without_url(incident: &Incident) -> bool {
     let mut chapters = incident.chapters.iter();
     chapters.any(|it| it.because == Some(Because::Removed))
 }
-
-/// The comment on a change, with the sentences of begin and end; `since` is `since the run of DATE`.
-pub(super) fn comment(incident: &Incident, since: &str, begin: &str, end: &str) -> Option<String> {
-    match incident.phase {
-        Phase::Closed => Some(format!("**Solved: the host {end}**, {since}.")),
-        Phase::Reopened => Some(format!("**The host {begin}, again**, {since}.")),
-        _ => None,
-    }
-}

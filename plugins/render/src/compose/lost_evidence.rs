@@ -110,22 +110,6 @@ pub(super) fn end(notice: &Notice) -> &'static str {
     }
 }
 
-/// The comment on a change; `since` is `since the run of DATE`.
-pub(super) fn comment(incident: &Incident, notice: &Notice, since: &str) -> Option<String> {
-    if incident.phase == Phase::Became {
-        let more = notice.added.unwrap_or_default();
-        let urls = format!(
-            "{} more {}",
-            number(more),
-            if more == 1 { "URL" } else { "URLs" }
-        );
-        return Some(format!(
-            "**The archive lost the promised bytes of {urls}**, {since}."
-        ));
-    }
-    host_notice::comment(incident, since, LOST, end(notice))
-}
-
 /// The event in the history of an issue.
 pub(super) fn event(chapter: &Chapter, notice: &Notice) -> Text {
     let urls = number(notice.lost.len() as u64);

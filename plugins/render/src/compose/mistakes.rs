@@ -1,7 +1,6 @@
 //! The notice that a domain file has mistakes: a block for each.
 
 use urldb_protocol::{Because, Envelope, Incident, Mistake, Notice, Phase};
-use urldb_text::sanitize;
 
 use super::scope::Scope;
 use super::warnings::{of_fixed, of_mistake};
@@ -111,32 +110,6 @@ pub(super) fn sentence(incident: &Incident, notice: &Notice) -> Text {
     }
     let mistakes = count(notice.count.unwrap_or_default(), "mistake");
     Text::from(format!("has {mistakes}"))
-}
-
-/// Number of mistakes that the reader does not know.
-pub(super) fn new_ones(notice: &Notice) -> u64 {
-    notice.added.unwrap_or_default()
-}
-
-/// The comment on a change; `since` is `since the run of DATE`.
-pub(super) fn comment(incident: &Incident, notice: &Notice, since: &str) -> Option<String> {
-    let file = sanitize(&notice.file).replace('`', "'");
-    let lines = || {
-        let new = notice.mistakes.iter().filter(|mistake| mistake.new);
-        let line = |mistake: &Mistake| format!("line {}", number(mistake.line as u64));
-        let lines: Vec<String> = new.map(line).collect();
-        lines.join(", ")
-    };
-    let new = count(new_ones(notice), "new mistake");
-    Some(match incident.phase {
-        Phase::Closed if is_removed(incident) => {
-            format!("**Closed: `{file}` is no longer in the database**, {since}.")
-        }
-        Phase::Closed => format!("**Solved: `{file}` is corrected**, {since}."),
-        Phase::Became => format!("**{new} in `{file}`** ({}), {since}.", lines()),
-        Phase::Reopened => format!("**`{file}` has mistakes again** ({}), {since}.", lines()),
-        _ => return None,
-    })
 }
 
 /// The event in the history of an issue.

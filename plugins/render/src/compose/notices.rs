@@ -108,12 +108,6 @@ fn short(incident: &Incident, notice: &Notice) -> Text {
     }
 }
 
-/// `2026-11-20 04:00 UTC`
-pub(super) fn end_of(notice: &Notice) -> String {
-    let dates = notice.certificate.as_ref();
-    dates.map_or_else(String::new, |dates| moment(dates.not_after))
-}
-
 fn facts(incident: &Incident, notice: &Notice, envelope: &Envelope) -> Vec<Fact> {
     if incident.phase == Phase::Closed {
         return renewal(notice).into_iter().collect();
@@ -206,11 +200,6 @@ pub(super) fn is_end(incident: &Incident) -> bool {
         && reason == Some(Reason::TlsExpired.as_str())
 }
 
-/// The URLs of a notice have become broken since its reader heard of it last.
-pub(super) fn has_just_ended(incident: &Incident) -> bool {
-    incident.phase == Phase::Became && is_end(incident) && incident.affected().all(|url| url.new)
-}
-
 fn brief(notice: &Notice, is_closed: bool) -> Text {
     match (&notice.certificate, is_closed) {
         (Some(dates), false) => Text::from(format!(
@@ -227,89 +216,14 @@ fn brief(notice: &Notice, is_closed: bool) -> Text {
     }
 }
 
-/// The first line of an issue about notices.
-pub(crate) fn issue_lead(incident: &Incident) -> Option<Text> {
-    let notice = incident.notice.as_ref().filter(|_| incident.is_notice())?;
-    match notice.kind {
-        NoticeKind::CertificateEnds => {}
-        NoticeKind::Blind => return Some(blind::issue_lead()),
-        NoticeKind::Mistake
-        | NoticeKind::NeedsHttp2
-        | NoticeKind::UnsupportedTls
-        | NoticeKind::SlowRound
-        | NoticeKind::EvidenceLost => {
-            return Some(notice_title(incident));
-        }
-    }
-    let text = Text::from(format!("the {} of ", noun(notice))).code(&incident.host);
-    let verb = if notice.has_ended() { "ended" } else { "ends" };
-    Some(text.own(format!(" {verb} on {}", end_of(notice))))
-}
-
-/// The comment on what a run changed in a notice, or in its end; absent if it is about something else. `since`
-/// is `since the run of DATE`.
-pub(crate) fn notice_comment(incident: &Incident, since: &str) -> Option<String> {
-    let notice = incident.notice.as_ref()?;
-    let end = end_of(notice);
-    if has_just_ended(incident) {
-        let broken = crate::numbers::share_with(
-            incident.affected().count() as u64,
-            incident.host_urls,
-            "URL",
-            "",
-            ["is", "are"],
-        );
-        return Some(format!(
-            "**Action needed: the certificate ended on {end}, {broken} broken**, {since}."
-        ));
-    }
-    if !incident.is_notice() {
-        return None;
-    }
-    match notice.kind {
-        NoticeKind::CertificateEnds => {}
-        NoticeKind::Blind => return blind::comment(incident, notice, since),
-        NoticeKind::Mistake => return mistakes::comment(incident, notice, since),
-        NoticeKind::NeedsHttp2 | NoticeKind::UnsupportedTls => {
-            return unsupported::comment(incident, notice, since);
-        }
-        NoticeKind::SlowRound => return slow_round::comment(incident, notice, since),
-        NoticeKind::EvidenceLost => return lost_evidence::comment(incident, notice, since),
-    }
-    Some(match (incident.phase, &notice.renewed) {
-        (Phase::Closed, Some(dates)) => {
-            let ends = day(dates.not_after);
-            format!("**Solved: the host has a new certificate**, which ends on {ends}, {since}.")
-        }
-        (Phase::Closed, None) => "**Closed: the host has no URL over https any more.**".to_owned(),
-        _ if notice.has_ended() => format!("**The {} has ended**, on {end}.", noun(notice)),
-        (Phase::Reopened, _) => {
-            format!(
-                "**The {} is back: it {}**, on {end}.",
-                noun(notice),
-                ending(notice)
-            )
-        }
-        _ => format!("**The {} {}**, on {end}.", noun(notice), ending(notice)),
-    })
-}
-
-/// `the host has a new certificate, which ends on 2027-02-18`: the end of an incident that began as a notice.
-pub(crate) fn new_certificate(incident: &Incident) -> Option<String> {
-    let notice = incident.notice.as_ref().filter(|_| is_end(incident))?;
-    let dates = notice.renewed.as_ref()?;
-    let ends = day(dates.not_after);
-    Some(format!(
-        "the host has a new certificate, which ends on {ends}"
-    ))
-}
-
 /// The event of a notice in the history of an issue; absent for another event.
 pub(crate) fn notice_event(incident: &Incident, chapter: &Chapter) -> Option<Text> {
     if incident.notice.is_some() && chapter.event.joins() && chapter.urls > 0 {
         let is_first = chapter.affected == chapter.urls && is_expired(chapter);
         let urls = count(chapter.urls, "URL");
-        return is_first.then(|| Text::from(format!("expired, {urls} broken")));
+        if is_first {
+            return Some(Text::from(format!("expired, {urls} broken")));
+        }
     }
     let notice = chapter.notice.as_ref()?;
     match notice.kind {

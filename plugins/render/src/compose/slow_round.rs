@@ -54,8 +54,3 @@ fn end(incident: &Incident) -> &'static str {
         "was checked in time again"
     }
 }
-
-/// The comment on a change; `since` is `since the run of DATE`.
-pub(super) fn comment(incident: &Incident, notice: &Notice, since: &str) -> Option<String> {
-    host_notice::comment(incident, since, &refuses(notice), end(incident))
-}

@@ -1,13 +1,14 @@
 //! Titles of open incidents and of warnings, without their evidence: for a list.
 
 use jiff::Timestamp;
-use urldb_protocol::{AffectedUrl, Evidence, Finding, Incident, Phase};
+use urldb_protocol::{Evidence, Finding, Incident, Phase};
 
 use super::causes::{Group, is_muted};
 use super::lookup::Lookup;
-use super::notices::{has_just_ended, notice_title};
+use super::notices::notice_title;
 use super::{blocks, warnings};
-use crate::numbers::{age, count, moment, number, share};
+use crate::history::end_of;
+use crate::numbers::number;
 use crate::sentences::{Cause, Subject};
 use crate::text::Text;
 
@@ -49,87 +50,62 @@ pub(crate) fn warning_titles(findings: &[&Finding], lookup: &Lookup<'_>) -> Vec<
     blocks.iter().map(crate::message::Block::title).collect()
 }
 
-/// The first line of an issue: `100 URLs have been broken since 2026-11-18 04:17 UTC (4 days)`.
-pub(crate) fn broken_since(incidents: &[&Incident], envelope: &Lookup<'_>) -> Text {
-    let groups: Vec<Group<'_>> = incidents
-        .iter()
-        .map(|incident| Group::one(incident, envelope))
-        .collect();
-    let urls: u64 = groups.iter().map(Group::urls_now).sum();
-    let since = groups.iter().map(Group::since).min().unwrap_or_default();
-    let has = if urls == 1 { "has" } else { "have" };
-    let mut text = Text::from(count(urls, "URL"));
-    if incidents.iter().all(|incident| incident.comes_and_goes()) {
-        return text.own(" ").own(comes_and_goes(urls));
+/// An incident in a line: `broken: docs.example.org answers 404 Not Found (20 of 120 URLs)`, or `recovered:
+/// docs.example.org (40 URLs)`.
+pub(crate) fn incident_line(incident: &Incident, envelope: &Lookup<'_>) -> Text {
+    let title = page_title(incident, envelope);
+    if let Some(into) = &incident.merged_into {
+        return Text::from("closed: ")
+            .and(title)
+            .own("; incident ")
+            .code(into)
+            .own(" goes on");
     }
-    let is_since = |url: &AffectedUrl| url.since.is_none_or(|it| moment(it) == moment(since));
-    if !groups.iter().flat_map(Group::urls).all(is_since) {
-        let are = if urls == 1 { "is" } else { "are" };
-        return text.own(format!(" {are} broken, the first since {}", moment(since)));
-    }
-    if incidents.len() > 1 {
-        text = text.own(format!(" of {}", count(incidents.len() as u64, "host")));
-    }
-    text = text.own(format!(" {has} been broken since {}", moment(since)));
-    let is_known = incidents
-        .iter()
-        .any(|incident| incident.phase != Phase::Opened && !has_just_ended(incident));
-    if is_known {
-        text = text.own(format!(" ({})", age(since, envelope.run.started)));
-    }
-    text
-}
-
-/// The verb of URLs that come and go.
-pub(super) fn comes_and_goes(urls: u64) -> &'static str {
-    if urls == 1 {
-        "comes and goes"
-    } else {
-        "come and go"
-    }
-}
-
-/// Subject and sentence of an incident, for a page: in the past if it is closed.
-pub(crate) fn page_title(incident: &Incident, envelope: &Lookup<'_>) -> Text {
-    let is_closed = incident.closed.is_some();
-    if incident.is_notice() {
-        let title = notice_title(&Incident {
-            phase: Phase::Unchanged,
-            ..incident.clone()
-        });
-        return if is_closed { title.in_past() } else { title };
-    }
-    let mut shown = Incident {
-        phase: Phase::Unchanged,
-        closed: None,
-        ..incident.clone()
+    let word = match incident.closed {
+        Some(_) => return title,
+        None if incident.is_notice() => "warning: ",
+        None if incident.comes_and_goes() => "flapping: ",
+        None => "broken: ",
     };
-    if is_closed {
-        for url in &mut shown.urls {
-            url.left = None;
+    Text::from(word).and(title)
+}
+
+/// Subject and sentence of an open incident, for a page; of a closed one, its end: `recovered: docs.example.org (40 URLs)`.
+pub(crate) fn page_title(incident: &Incident, envelope: &Lookup<'_>) -> Text {
+    match (incident.closed, incident.is_notice()) {
+        (Some(_), _) => {
+            let (word, title) = closed_title(incident, envelope);
+            Text::from(format!("{word}: ")).and(title)
+        }
+        (None, true) => notice_title(&in_phase(incident, Phase::Unchanged)),
+        (None, false) => {
+            let shown = in_phase(incident, Phase::Unchanged);
+            let group = Group::one(&shown, envelope);
+            two_causes(&group).unwrap_or_else(|| blocks::title(&group))
         }
     }
-    let group = Group::one(&shown, envelope);
-    if let Some(text) = two_causes(&group, is_closed) {
-        return text;
+}
+
+/// The end of a closed incident in a word, and its title: `docs.example.org (40 URLs)`.
+pub(crate) fn closed_title(incident: &Incident, envelope: &Lookup<'_>) -> (&'static str, Text) {
+    if incident.is_notice() {
+        return ("over", notice_title(&in_phase(incident, Phase::Unchanged)));
     }
-    let cause = group.cause();
-    let sentence = match (is_closed, group.comes_and_goes()) {
-        (true, true) => Text::from("came and went"),
-        (true, false) => cause.sentence().in_past(),
-        (false, _) => return blocks::title(&group),
-    };
-    let text = blocks::subject(&group, &cause).own(" ").and(sentence);
-    if cause.subject == Subject::Url || cause.counts_urls() {
-        return text;
+    let ended = in_phase(incident, Phase::Closed);
+    let (word, _) = end_of([&ended].into_iter());
+    (word, blocks::title(&Group::one(&ended, envelope)))
+}
+
+fn in_phase(incident: &Incident, phase: Phase) -> Incident {
+    Incident {
+        phase,
+        ..incident.clone()
     }
-    let share = share(group.urls_of_title(), group.host_urls(), "URL");
-    text.own(format!(" ({})", share.replace('\u{a0}', " ")))
 }
 
 /// `On data.example.org, one URL answers 404 Not Found and one serves other bytes`: absent unless the URLs are
 /// broken in two ways.
-fn two_causes(group: &Group<'_>, is_past: bool) -> Option<Text> {
+fn two_causes(group: &Group<'_>) -> Option<Text> {
     let mut others = group.urls().filter_map(|url| url.state);
     let state = others.next()?;
     let is_two = others.all(|other| other == state) && !group.urls().any(|url| url.intermittent);
@@ -149,11 +125,6 @@ fn two_causes(group: &Group<'_>, is_past: bool) -> Option<Text> {
             " URLs"
         };
         let sentence = Cause { subject, ..cause }.sentence();
-        let sentence = if is_past {
-            sentence.in_past()
-        } else {
-            sentence
-        };
         Text::from(format!("{urls}{noun} ")).and(sentence)
     };
     let evidence = Evidence::default();

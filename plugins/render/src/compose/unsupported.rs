@@ -69,8 +69,3 @@ fn end(incident: &Incident, notice: &Notice) -> &'static str {
         "accepts TLS as urldb supports it again"
     }
 }
-
-/// The comment on a change; `since` is `since the run of DATE`.
-pub(super) fn comment(incident: &Incident, notice: &Notice, since: &str) -> Option<String> {
-    host_notice::comment(incident, since, general_need(notice), end(incident, notice))
-}

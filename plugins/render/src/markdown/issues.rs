@@ -3,17 +3,14 @@
 use urldb_protocol::{Envelope, Incident, NoticeKind};
 
 use super::blocks::{block_parts, code_block, facts};
-use super::comments::comment;
 use super::history::history;
 use super::rooms::{LARGEST_BODY, LONGEST_MARKER, fitted};
 use super::syntax::{code, inline};
-use crate::compose::{
-    Deliveries, Lookup, Scope, broken_since, checklist, compose, issue_lead, title,
-};
+use crate::compose::{Deliveries, Lookup, Scope, checklist, compose, incident_line, title};
 use crate::message::{Block, HostRow, Message};
 use crate::numbers::counted;
 use crate::room::Room;
-use crate::text::shorten;
+use crate::text::{Text, shorten};
 
 /// An issue about one incident, or about several that began in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +23,12 @@ pub struct Issue {
 
 /// The issue about an incident: opened with it, and rewritten while it is open.
 pub fn issue(envelope: &Envelope, incident: &Incident) -> Issue {
-    shared_issue(envelope, &[incident])
+    shared_issue(envelope, &[incident], 1)
 }
 
-/// One issue about several incidents that began in one run. Of an incident that is closed, only its
-/// host is shown, with a tick.
-pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
+/// The issue about `all` incidents that began in one run, of which the report has these. Of an incident that is closed,
+/// only its host is shown, with a tick.
+pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident], all: usize) -> Issue {
     let ids: Vec<&str> = incidents
         .iter()
         .map(|incident| incident.id.as_str())
@@ -43,15 +40,14 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
         .copied()
         .filter(|incident| incident.closed.is_none())
         .collect();
-    let lead = match open.as_slice() {
-        [only] => issue_lead(only),
-        _ => None,
+    let headline = match open.as_slice() {
+        [] => Text::from("closed: all its incidents are over"),
+        [only] => incident_line(only, &lookup),
+        _ => Text::from(format!("broken: {} hosts", open.len())),
     };
-    let lead = lead.unwrap_or_else(|| broken_since(&open, &lookup));
-    let headline = format!("**Action needed: {}.**", inline(&lead));
-    let room_for_markers = incidents.len() * LONGEST_MARKER;
-    let limit = LARGEST_BODY.saturating_sub(room_for_markers);
-    let body = if let [only] = incidents {
+    let headline = format!("**{}**", inline(&headline));
+    let limit = LARGEST_BODY.saturating_sub(all * LONGEST_MARKER);
+    let body = if let ([only], 1) = (incidents, all) {
         fitted(limit, |room| {
             let message = room.cut(&message);
             let end = if envelope.run.test {
@@ -69,7 +65,7 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
     } else {
         let hosts = checklist(incidents, &lookup);
         fitted(limit, |room| {
-            body_of_several(&headline, &message, &hosts, room)
+            body_of_several(&headline, &message, (&hosts, all), room)
         })
     };
     Issue {
@@ -128,7 +124,8 @@ const TEST: &str = "A person ran `urldb notify test`: nothing has happened. urld
 pub fn closing_body(envelope: &Envelope, incident: &Incident) -> String {
     let ids = [incident.id.as_str()];
     let message = compose(envelope, Scope::Changes(&ids), &Deliveries::default());
-    let lead = comment(envelope, incident).unwrap_or_default();
+    let line = incident_line(incident, &Lookup::new(envelope));
+    let headline = format!("**{}**", inline(&line));
     let limit = LARGEST_BODY.saturating_sub(LONGEST_MARKER);
     fitted(limit, |room| {
         let message = room.cut(&message);
@@ -137,7 +134,7 @@ pub fn closing_body(envelope: &Envelope, incident: &Incident) -> String {
             .iter()
             .filter(|block| block.ids.contains(&incident.id));
         let end = "urldb closed this issue.";
-        body_of_one(lead.trim_end(), own.flat_map(block_parts), incident, end)
+        body_of_one(&headline, own.flat_map(block_parts), incident, end)
     })
 }
 
@@ -156,20 +153,24 @@ fn body_of_one(
 
 /// One cause has evidence and commands; several causes are named at their hosts. Each host keeps its
 /// line, whatever finds no room.
-fn body_of_several(headline: &str, message: &Message, hosts: &[HostRow], room: Room) -> String {
+fn body_of_several(
+    headline: &str,
+    message: &Message,
+    (hosts, all): (&[HostRow], usize),
+    room: Room,
+) -> String {
     let cut = room.cut(message);
     let has_one_cause = message.blocks.len() == 1;
     let cause = cut.blocks.first().filter(|_| has_one_cause);
     let mut parts = vec![headline.to_owned()];
     parts.extend(cause.into_iter().flat_map(facts));
     parts.extend(cause.and_then(|block| block.note.as_ref()).map(inline));
-    let number = hosts.len();
-    parts.push(format!("{}:", counted(number as u64, "host")));
+    parts.push(format!("{}:", counted(hosts.len() as u64, "host")));
     parts.push(host_list(hosts, !has_one_cause, room));
     parts.extend(cause.and_then(|block| code_block(&block.commands)));
     parts.push(format!(
-        "---\nurldb opened this issue for {number} incidents that began in one run. It ticks a host when \
-         all its URLs are as promised again, and closes the issue after the last one."
+        "---\nurldb opened this issue for {all} incidents that began in one run, and closes it after the last one. \
+         The hosts are those of the last report; a tick is an end."
     ));
     parts.join("\n\n") + "\n"
 }

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use jiff::Timestamp;
 use urldb_protocol::{
     Coverage, Envelope, Finding, Incident, IncidentOverview, Overview, PROTOCOL, ProjectInfo,
     RunInfo, Severity, Summary, UrlUses,
 };
 
-use crate::compose::{Lookup, page_title};
+use crate::compose::{Lookup, commands_between_runs, page_title};
+use crate::message::Command;
 use crate::text::Text;
 
 /// Titles of incidents, in the words of messages.
@@ -34,6 +36,16 @@ impl Titles {
             ..empty_envelope(overview)
         };
         page_title(incident, &Lookup::new(&envelope))
+    }
+
+    /// The commands of an open incident; that which acknowledges it counts from `now`.
+    pub fn commands(overview: &Overview, it: &IncidentOverview, now: Timestamp) -> Vec<Command> {
+        let mut envelope = Envelope {
+            findings: finding(it).into_iter().collect(),
+            ..empty_envelope(overview)
+        };
+        envelope.run.started = now;
+        commands_between_runs(&it.incident, &Lookup::new(&envelope))
     }
 
     /// `docs.example.org answers 404 Not Found (3 of 120 URLs)`.

@@ -409,7 +409,7 @@ proptest! {
             if part.is_empty() {
                 continue;
             }
-            let issue = shared_issue(&envelope, part);
+            let issue = shared_issue(&envelope, part, part.len());
             assert_markdown(&issue.body, LARGEST_BODY - part.len() * MARKER);
             let rows = issue.body.lines().filter(|line| line.starts_with("- [")).count();
             prop_assert!(part.len() == 1 || rows >= part.len(), "{}", issue.body);

@@ -324,26 +324,6 @@ fn half_recovers_and_then_the_rest() {
     assert_snapshot!("event-closed-in-two-steps", texts(closed_in_two_steps()));
 }
 
-/// Scenario 02: a comment names the cause that all URLs have.
-#[test]
-fn a_comment_on_growth_names_a_common_cause() {
-    let mut envelope = run(day(4), half(Phase::Grown), (40, 0));
-    let grown = &mut envelope.incidents[0];
-    for url in &mut grown.urls {
-        (url.left, url.until) = (None, None);
-    }
-    grown.urls[39].new = true;
-    grown.added = 1;
-    let text = |envelope: &Envelope| comment(envelope, &envelope.incidents[0]).unwrap();
-    let lead = "**Action needed: 40 URLs are broken, 1 more than before**, since the run of 2026-11-04 \
-                04:17 UTC.";
-    let list = "- `/manual/v1/39.html`\n";
-    let all = "All 40 answer 404 Not Found.";
-    assert_eq!(text(&envelope), format!("{lead} {all}\n\n{list}"));
-    envelope.incidents[0].urls[0].state = Some(State::ServerError);
-    assert_eq!(text(&envelope), format!("{lead}\n\n{list}"));
-}
-
 #[test]
 fn a_closed_incident_has_not_always_recovered() {
     assert_snapshot!("event-removed", texts(closed(Because::Removed)));

@@ -326,7 +326,7 @@ fn issues_and_comments() {
     }
     let hosts = scenario("06");
     let incidents: Vec<&Incident> = hosts.envelope.incidents.iter().collect();
-    let shared = shared_issue(&hosts.envelope, &incidents);
+    let shared = shared_issue(&hosts.envelope, &incidents, incidents.len());
     assert_snapshot!(
         "06-fifteen-hosts-issue",
         format!("Title: {}\n\n{}", shared.title, shared.body)

@@ -370,7 +370,7 @@ fn four_hundred_hosts_at_once_fit_into_every_channel() {
         assert!(mail.text.starts_with("URLs: "));
         // Issues: one that all share, as more than five begin at once.
         let incidents: Vec<&Incident> = report.incidents.iter().take(200).collect();
-        let issue = shared_issue(&report, &incidents);
+        let issue = shared_issue(&report, &incidents, incidents.len());
         assert!(issue.title.chars().count() <= 200, "{}", issue.title);
         assert!(issue.body.len() <= LARGEST_BODY, "{}", issue.body.len());
         for incident in incidents {

@@ -121,7 +121,7 @@ fn others(group: &Group<'_>) -> Vec<Fact> {
 fn broken(group: &Group<'_>, envelope: &Envelope) -> Text {
     let first = group.first();
     if group.end() == Because::Removed {
-        let ways = group.cause().sentence().in_past();
+        let ways = group.cause().sentence();
         return Text::from(format!("since {}: ", moment(group.since()))).and(ways);
     }
     // A URL whose record was removed has no end.

@@ -16,7 +16,7 @@ use cause::{content, promised_content};
 use closed::closed_facts;
 use open::OpenGroup;
 pub(super) use open::ip_and_port;
-pub(crate) use story::{former_cause, past, past_of};
+pub(crate) use story::{cause_of_chapter, chapter_cause};
 
 /// The evidence of a group.
 pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Vec<Fact> {

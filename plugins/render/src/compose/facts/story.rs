@@ -31,12 +31,14 @@ impl OpenGroup<'_> {
         let spans = incident.affected().find_map(|url| url.before.last());
         if let Some(span) = spans.filter(|_| !self.group.comes_and_goes()) {
             let earlier = causes(incident).rfind(|chapter| chapter.at < span.to);
-            let text = earlier.map_or_else(|| Text::from("broken"), |it| past(incident, it));
+            let text =
+                earlier.map_or_else(|| Text::from("broken"), |it| chapter_cause(incident, it));
             return Some(Fact::new("before", text.own(" ").own(span_text(span))));
         }
         let (before, last) = former_cause(incident)?;
         let from = moment(before.at);
-        let text = past(incident, before).own(format!(", from {from} to {}", moment(last.at)));
+        let text =
+            chapter_cause(incident, before).own(format!(", from {from} to {}", moment(last.at)));
         Some(Fact::new("before", text))
     }
 
@@ -205,7 +207,7 @@ fn causes(incident: &Incident) -> impl DoubleEndedIterator<Item = &Chapter> {
 }
 
 /// The events that told the cause before the present one, and the present one.
-pub(crate) fn former_cause(incident: &Incident) -> Option<(&Chapter, &Chapter)> {
+fn former_cause(incident: &Incident) -> Option<(&Chapter, &Chapter)> {
     let last = causes(incident).next_back()?;
     let is_present = (last.state, &last.reason) == (Some(incident.state), &incident.reason);
     let is_other = |it: &&Chapter| (it.state, &it.reason) != (last.state, &last.reason);
@@ -277,18 +279,18 @@ pub(super) fn span_text(span: &Span) -> String {
     )
 }
 
-/// The sentence of a chapter in the past: `answered 404 Not Found`.
-pub(crate) fn past(incident: &Incident, chapter: &Chapter) -> Text {
+/// The cause of a chapter: `answers 404 Not Found`.
+pub(crate) fn chapter_cause(incident: &Incident, chapter: &Chapter) -> Text {
     let subject = if chapter.urls == 1 {
         Subject::Url
     } else {
         Subject::Host
     };
-    past_of(incident, chapter, subject, chapter.evidence.as_ref())
+    cause_of_chapter(incident, chapter, subject, chapter.evidence.as_ref())
 }
 
-/// The sentence of a chapter about this subject, in the past.
-pub(crate) fn past_of(
+/// The cause of a chapter, as a sentence about this subject.
+pub(crate) fn cause_of_chapter(
     incident: &Incident,
     chapter: &Chapter,
     subject: Subject,
@@ -307,12 +309,12 @@ pub(crate) fn past_of(
         urls: (chapter.urls, chapter.urls),
     };
     if cause.counts_urls() {
-        return Text::from("redirected to the home page");
+        return Text::from("redirects to the home page");
     }
-    cause.sentence().in_past()
+    cause.sentence()
 }
 
-/// The ways in which the URLs of an incident were broken, in their order: `grew by 199 bytes, then answered
+/// The ways in which the URLs of an incident were broken, in their order: `grew by 199 bytes, then answers
 /// 404 Not Found`. Absent if there was one way only, which the reader knows.
 pub(super) fn ways(incident: &Incident) -> Option<Text> {
     let chapters = incident.chapters.iter();
@@ -324,7 +326,7 @@ pub(super) fn ways(incident: &Incident) -> Option<Text> {
         is_cause && chapter.state.is_some()
     });
     let mut ways: Vec<String> = told
-        .map(|chapter| past(incident, chapter).plain())
+        .map(|chapter| chapter_cause(incident, chapter).plain())
         .collect();
     ways.dedup();
     (ways.len() > 1 || incident.unheard).then(|| Text::new().outside(&ways.join(", then ")))

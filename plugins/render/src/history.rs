@@ -1,0 +1,77 @@
+//! The history of an incident: a row for each event, the same in issues, on the site and in feeds.
+
+use urldb_protocol::{Because, Chapter, EventKind, Incident};
+
+use crate::compose::{chapter_cause, notice_event};
+use crate::numbers::{day, number};
+use crate::text::Text;
+
+/// The row of an event: who joined or left, and how many are broken then: `40 broken: answers 404 Not Found`,
+/// `20 recovered, 20 broken`. `None` for an event that another row tells.
+pub fn history_row(incident: &Incident, chapter: &Chapter) -> Option<Text> {
+    if let Some(text) = notice_event(incident, chapter) {
+        return Some(text);
+    }
+    let (urls, broken) = (number(chapter.urls), number(chapter.affected));
+    Some(match chapter.event {
+        EventKind::Opened | EventKind::Reopened | EventKind::Became => {
+            let text = Text::from(format!("{urls} broken"));
+            match chapter.state {
+                Some(_) => text.own(": ").and(chapter_cause(incident, chapter)),
+                None => text,
+            }
+        }
+        EventKind::Grown => Text::from(format!("{urls} more, {broken} broken")),
+        EventKind::Shrunk => left(chapter),
+        EventKind::Steady if chapter.because.is_some() => left(chapter),
+        EventKind::Intermittent => Text::from(format!("{urls} flapping")),
+        EventKind::Steady => Text::from(format!("{urls} broken in each run, no longer flapping")),
+        EventKind::Acked => {
+            let ack = chapter.ack.as_ref()?;
+            let by = if ack.by.is_empty() { "" } else { " by " };
+            let text = Text::from(format!("acknowledged{by}")).outside(&ack.by);
+            let text = text.own(format!(" until {}: ", day(ack.until)));
+            text.outside(&ack.because)
+        }
+        EventKind::AckEnded => Text::from("acknowledgement ended"),
+        EventKind::Muted => Text::from(format!("{urls} muted")),
+        EventKind::Unmuted => Text::from(format!("{urls} no longer muted")),
+        EventKind::Merged => Text::from("continues in another incident"),
+        EventKind::Closed if incident.is_notice() => Text::from("over"),
+        EventKind::Closed | EventKind::Noticed | EventKind::Renewed => return None,
+    })
+}
+
+fn left(chapter: &Chapter) -> Text {
+    let word = end_word(chapter.because.unwrap_or(Because::Recovered));
+    let (urls, broken) = (number(chapter.urls), number(chapter.affected));
+    Text::from(format!("{urls} {word}, {broken} broken"))
+}
+
+const fn end_word(because: Because) -> &'static str {
+    match because {
+        Because::Recovered | Because::Steady => "recovered",
+        Because::Accepted => "accepted",
+        Because::Removed => "removed",
+    }
+}
+
+/// The end of incidents by the ends of their URLs: `recovered` if a run saw all of them as promised, else `closed`; and the
+/// numbers: `40 URLs`, or `3 accepted, 2 recovered`. The numbers are empty for one URL that recovered.
+pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (&'static str, String) {
+    let mut ends = [("accepted", 0_u64), ("removed", 0), ("recovered", 0)];
+    for url in incidents.flat_map(|incident| &incident.urls) {
+        let word = url.left.map(end_word);
+        let end = ends.iter_mut().find(|(end, _)| Some(*end) == word);
+        end.into_iter().for_each(|(_, urls)| *urls += 1);
+    }
+    match ends {
+        [(_, 0), (_, 0), (_, 0 | 1)] => ("recovered", String::new()),
+        [(_, 0), (_, 0), (_, urls)] => ("recovered", format!("{} URLs", number(urls))),
+        _ => {
+            let ends = ends.iter().filter(|(_, urls)| *urls > 0);
+            let ends = ends.map(|(word, urls)| format!("{} {word}", number(*urls)));
+            ("closed", ends.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
