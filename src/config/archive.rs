@@ -155,10 +155,10 @@ impl Default for Archive {
     }
 }
 
-pub(super) fn archive(section: Section<'_>) -> Archive {
+pub(super) fn archive(section: &Section<'_>) -> Archive {
     let default = Archive::default();
     let line = |key| section.line(key, "a text", MOST_TEXT);
-    let archive = Archive {
+    Archive {
         path: section.text("path").map_or(default.path, PathBuf::from),
         operator: line("operator"),
         description: line("description"),
@@ -173,22 +173,20 @@ pub(super) fn archive(section: Section<'_>) -> Archive {
             .unwrap_or(default.version),
         digest: section.choice("digest", &DIGESTS).unwrap_or(default.digest),
         max_size: section.bytes("max-size").unwrap_or(default.max_size),
-        segment_size: segment_size(&section),
+        segment_size: segment_size(section),
         skip_lengths: section.flag("sl").unwrap_or(default.skip_lengths),
         keep_revisits: section
             .choice("keep-revisits", &KeepRevisits::NAMES)
             .unwrap_or(default.keep_revisits),
         max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
         replay_url: section.checked("replay-url", replay_url),
-        stores: stores(&section),
+        stores: stores(section),
         cache_size: section.bytes("cache-size").unwrap_or(CACHE_SIZE),
         check_every: section
             .duration("check-every")
             .unwrap_or(default.check_every),
         check_bytes: section.bytes("check-bytes").unwrap_or(default.check_bytes),
-    };
-    section.finish();
-    archive
+    }
 }
 
 /// The limit of blocks, large enough for an index to find in a first segment all that it needs.
@@ -242,7 +240,6 @@ fn stores(section: &Section<'_>) -> Vec<ArchiveStore> {
                 }
             }
         }
-        table.finish();
         store
     });
     if !section.has("stores") && section.has("cache-size") {

@@ -41,11 +41,11 @@ impl Default for Check {
     }
 }
 
-pub(super) fn check(section: Section<'_>) -> Check {
+pub(super) fn check(section: &Section<'_>) -> Check {
     let default = Check::default();
-    let check = Check {
-        fetch: fetch_options(&section, &default.fetch),
-        verdict: verdict_options(&section, &default.verdict),
+    Check {
+        fetch: fetch_options(section, &default.fetch),
+        verdict: verdict_options(section, &default.verdict),
         expiry_warning: section
             .duration("expiry-warning")
             .unwrap_or(default.expiry_warning),
@@ -63,14 +63,11 @@ pub(super) fn check(section: Section<'_>) -> Check {
             )
             .unwrap_or(default.cnames),
         probes: section.flag("probes").unwrap_or(default.probes),
-    };
-    section.finish();
-    check
+    }
 }
 
 fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions {
     let default_host = host_options(section, &default.default_host);
-    let hosts = section.named_sections("host").into_iter();
     FetchOptions {
         concurrency: at_least_one(section, "concurrency").or(default.concurrency),
         deadline: section.duration("deadline").or(default.deadline),
@@ -86,8 +83,9 @@ fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions 
                 ],
             )
             .unwrap_or(default.promised_targets),
-        hosts: hosts
-            .filter_map(|(name, section)| host(&name, section, &default_host))
+        hosts: section
+            .read_named("host", |name, section| host(name, section, &default_host))
+            .into_values()
             .collect(),
         default_host,
     }
@@ -105,17 +103,16 @@ fn verdict_options(section: &Section<'_>, default: &VerdictOptions) -> VerdictOp
         blocked_after: section
             .duration("blocked-after")
             .unwrap_or(default.blocked_after),
-        challenges: challenges(section),
+        challenges: section.read_each("challenge", |it| Some(challenge(it))),
     }
 }
 
-fn host(name: &str, section: Section<'_>, general: &HostOptions) -> Option<(String, HostOptions)> {
+fn host(name: &str, section: &Section<'_>, general: &HostOptions) -> Option<(String, HostOptions)> {
     let host = Host::parse(name).map(|host| host.to_string());
     if host.is_err() {
         section.problem("a host is needed here, such as [check.host.\"data.example.org\"]");
     }
-    let host_options = host_options(&section, general);
-    section.finish();
+    let host_options = host_options(section, general);
     Some((host.ok()?, host_options))
 }
 
@@ -152,8 +149,8 @@ fn small(count: Option<u64>) -> Option<usize> {
     count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-pub(super) fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
-    let network = NetworkOptions {
+pub(super) fn network(section: &Section<'_>, root: &Path) -> NetworkOptions {
+    NetworkOptions {
         allow: section
             .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
             .unwrap_or_default(),
@@ -162,19 +159,12 @@ pub(super) fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
             .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
             .unwrap_or_default(),
         clock: None,
-        proxy: proxy(&section),
-    };
-    section.finish();
-    network
+        proxy: proxy(section),
+    }
 }
 
-/// The rules `[[challenge]]` below a section.
-fn challenges(section: &Section<'_>) -> Vec<ChallengeRule> {
-    let rules = section.sections("challenge");
-    rules.into_iter().map(challenge).collect()
-}
-
-fn challenge(section: Section<'_>) -> ChallengeRule {
+/// A rule `[[challenge]]` below a section.
+fn challenge(section: &Section<'_>) -> ChallengeRule {
     let lower = |key| section.text(key).map(|text| text.to_ascii_lowercase());
     let name = section.text("name");
     let rule = ChallengeRule {
@@ -187,9 +177,7 @@ fn challenge(section: Section<'_>) -> ChallengeRule {
         parked: section.flag("parked").unwrap_or_default(),
         text_is_enough: section.flag("text-is-enough").unwrap_or_default(),
     };
-    if name.is_none() {
-        section.problem("`name` is missing, such as name = \"a login page\"");
-    }
+    section.need("name", ", such as name = \"a login page\"");
     if rule.header.is_none() && rule.body.is_none() {
         section.problem("one of `header` and `body` is needed: a status alone marks no challenge");
     }
@@ -199,7 +187,6 @@ fn challenge(section: Section<'_>) -> ChallengeRule {
     if rule.header.is_none() && (rule.prefix.is_some() || rule.contains.is_some()) {
         section.problem("`prefix` and `contains` are about a `header`, which is missing");
     }
-    section.finish();
     rule
 }
 

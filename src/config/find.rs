@@ -206,7 +206,7 @@ impl TemplatePart {
     }
 }
 
-pub(super) fn find_place(name: &str, section: Section<'_>) -> Option<FindPlace> {
+pub(super) fn find_place(name: &str, section: &Section<'_>) -> Option<FindPlace> {
     if !is_name(name) {
         section.problem(
             "the name of a place has only lower-case letters, digits and hyphens".to_owned(),
@@ -228,12 +228,10 @@ pub(super) fn find_place(name: &str, section: Section<'_>) -> Option<FindPlace> 
             None
         }
     };
-    let place = FindPlace {
+    Some(FindPlace {
         url: url?,
-        headers: headers(&section, &BTreeMap::new()),
-    };
-    section.finish();
-    Some(place)
+        headers: headers(section, &BTreeMap::new()),
+    })
 }
 
 #[cfg(test)]

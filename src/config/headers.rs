@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use urldb_fetch::HeaderSource;
 
-use super::section::Section;
+use super::section::{Section, check_variable};
+
+/// The kind of a name that has no case.
+const HEADER: &str = "header";
 
 /// The headers of both; the section's value counts for a header in both.
 pub(super) fn headers(
@@ -18,26 +21,7 @@ pub(super) fn headers(
              headers-env = {{ {name} = \"VARIABLE\" }}, and set that variable where urldb runs"
         ));
     }
-    let secret = section.texts_by_name("headers-env").unwrap_or_default();
-    for (name, variable) in &secret {
-        if variable.is_empty() || variable.contains(['=', '\0']) {
-            section.problem(format!(
-                "`headers-env` needs the name of an environment variable for \"{name}\""
-            ));
-        }
-        if literal.keys().any(|own| own.eq_ignore_ascii_case(name)) {
-            section.problem(format!(
-                "the header \"{name}\" is under `headers` and under `headers-env`: remove one"
-            ));
-        }
-    }
-    let literal = literal
-        .into_iter()
-        .map(|(name, text)| (name, HeaderSource::Text(text)));
-    let secret = secret
-        .into_iter()
-        .map(|(name, variable)| (name, HeaderSource::Env(variable)));
-    let mut headers: BTreeMap<_, _> = literal.chain(secret).collect();
+    let mut headers = texts_and_variables(section, HEADER, ["headers", "headers-env"]);
     let missing: Vec<_> = general
         .iter()
         .filter(|(name, _)| !headers.keys().any(|own| own.eq_ignore_ascii_case(name)))
@@ -45,6 +29,34 @@ pub(super) fn headers(
         .collect();
     headers.extend(missing);
     headers
+}
+
+/// The texts under the first key and, by their variables, those under the second one; `kind` is that of their names.
+pub(super) fn texts_and_variables(
+    section: &Section<'_>,
+    kind: &str,
+    [key, secret_key]: [&'static str; 2],
+) -> BTreeMap<String, HeaderSource> {
+    let texts = section.texts_by_name(key).unwrap_or_default();
+    let secret = section.texts_by_name(secret_key).unwrap_or_default();
+    for (name, variable) in &secret {
+        if check_variable(variable).is_none() {
+            section.problem(format!(
+                "`{secret_key}` needs the name of an environment variable for \"{name}\""
+            ));
+        }
+        let mut others = texts.keys();
+        if others.any(|other| other == name || kind == HEADER && other.eq_ignore_ascii_case(name)) {
+            section.problem(format!(
+                "the {kind} \"{name}\" is under `{key}` and under `{secret_key}`: remove one"
+            ));
+        }
+    }
+    let texts = texts.into_iter();
+    let texts = texts.map(|(name, text)| (name, HeaderSource::Text(text)));
+    let secret = secret.into_iter();
+    let secret = secret.map(|(name, variable)| (name, HeaderSource::Env(variable)));
+    texts.chain(secret).collect()
 }
 
 /// Whether the value of a header with this name is a secret: one of its words says so.

@@ -185,7 +185,13 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
         Ok(table) => table,
         Err(error) => {
             let offset = error.span().map_or(0, |span| span.start);
-            problems.push(offset, error.message());
+            let is_double = error.message() == "duplicate key";
+            let line = is_double.then(|| problems.earlier_table(offset)).flatten();
+            let message = line.map_or_else(
+                || error.message().to_owned(),
+                |line| format!("line {line} has this table already: write all its keys there"),
+            );
+            problems.push(offset, message);
             return Err(problems.into_findings());
         }
     };
@@ -198,30 +204,20 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
         root: root.to_owned(),
         file: PathBuf::new(),
         author,
-        project: top.section("project").map(project).unwrap_or_default(),
-        database: top.section("database").map(database).unwrap_or_default(),
-        lint: top.section("lint").map(lint).unwrap_or_default(),
-        check: top.section("check").map(check).unwrap_or_default(),
-        network: top
-            .section("network")
-            .map(|section| network(section, root))
-            .unwrap_or_default(),
-        archive: top.section("archive").map(archive).unwrap_or_default(),
-        ledger: top.section("ledger").map(ledger).unwrap_or_default(),
-        git: top.section("git").map(git).unwrap_or_default(),
-        schedules: top
-            .sections("schedule")
-            .into_iter()
-            .filter_map(schedule)
-            .collect(),
-        watch: top.section("watch").map(watch::watch).unwrap_or_default(),
-        owners: top
-            .section("owners")
-            .map(|section| owners(&section))
-            .unwrap_or_default(),
-        sources: named(&top, "source", source::source),
-        find: named(&top, "find", find::find_place),
-        notifiers: named(&top, "notify", notify::notifier),
+        project: top.read("project", project),
+        database: top.read("database", database),
+        lint: top.read("lint", lint),
+        check: top.read("check", check),
+        network: top.read("network", |section| network(section, root)),
+        archive: top.read("archive", archive),
+        ledger: top.read("ledger", ledger),
+        git: top.read("git", git),
+        schedules: top.read_each("schedule", schedule),
+        watch: top.read("watch", watch::watch),
+        owners: top.read("owners", owners),
+        sources: top.read_named("source", source::source),
+        find: top.read_named("find", find::find_place),
+        notifiers: top.read_named("notify", notify::notifier),
         without_effect: (!removed.is_empty()).then(|| line_of(&removed)),
         lines: BTreeMap::new(),
     };
@@ -235,34 +231,18 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
     }
 }
 
-/// The sections `[key.NAME]`, each read by `read`.
-fn named<'a, T>(
-    top: &Section<'a>,
-    key: &'static str,
-    read: impl Fn(&str, Section<'a>) -> Option<T>,
-) -> BTreeMap<String, T> {
-    let sections = top.named_sections(key).into_iter();
-    let read = sections.filter_map(|(name, section)| {
-        let value = read(&name, section)?;
-        Some((name, value))
-    });
-    read.collect()
+fn git(section: &Section<'_>) -> Git {
+    Git {
+        commit: section.flag("commit").unwrap_or_default(),
+    }
 }
 
-fn git(section: Section<'_>) -> Git {
-    let commit = section.flag("commit").unwrap_or_default();
-    section.finish();
-    Git { commit }
-}
-
-fn project(section: Section<'_>) -> Project {
-    let project = Project {
+fn project(section: &Section<'_>) -> Project {
+    Project {
         name: section.line("name", "a name", MOST_NAME),
-        url: address(&section, "url"),
-        site_url: address(&section, "site-url"),
-    };
-    section.finish();
-    project
+        url: address(section, "url"),
+        site_url: address(section, "site-url"),
+    }
 }
 
 /// A web address without credentials, and without its final `/`.
@@ -278,25 +258,21 @@ fn address(section: &Section<'_>, key: &'static str) -> Option<String> {
     Some(url.as_str().trim_end_matches('/').to_owned())
 }
 
-fn database(section: Section<'_>) -> Database {
+fn database(section: &Section<'_>) -> Database {
     let default = Database::default();
-    let database = Database {
+    Database {
         path: section.text("path").map_or(default.path, PathBuf::from),
-        is_of_lists: false,
-    };
-    section.finish();
-    database
+        ..default
+    }
 }
 
-fn lint(section: Section<'_>) -> Lint {
-    let lint = Lint {
+fn lint(section: &Section<'_>) -> Lint {
+    Lint {
         keys: section.list("keys", "a list of texts").unwrap_or_default(),
         allow: section
             .checked_list("allow", allowed_code)
             .unwrap_or_default(),
-    };
-    section.finish();
-    lint
+    }
 }
 
 /// The code of a warning that `allow` may name.
@@ -312,20 +288,14 @@ fn allowed_code(name: &str) -> Result<Code, String> {
     })
 }
 
-fn ledger(section: Section<'_>) -> Ledger {
-    let default = Ledger::default();
-    let ledger = Ledger {
-        path: section.text("path").map_or(default.path, PathBuf::from),
-    };
-    section.finish();
-    ledger
+fn ledger(section: &Section<'_>) -> Ledger {
+    let path = section.text("path").map(PathBuf::from);
+    path.map_or_else(Ledger::default, |path| Ledger { path })
 }
 
-fn schedule(section: Section<'_>) -> Option<Schedule> {
+fn schedule(section: &Section<'_>) -> Option<Schedule> {
     let cron = section.text("cron");
-    if !section.has("cron") {
-        section.problem("`cron` is missing, such as cron = \"17 4 * * *\"");
-    }
+    section.need("cron", ", such as cron = \"17 4 * * *\"");
     let timezone = section.text("timezone");
     let timezone = timezone.unwrap_or_else(|| "UTC".to_owned());
     if let Some(cron) = &cron {
@@ -341,7 +311,6 @@ fn schedule(section: Section<'_>) -> Option<Schedule> {
         domain: section.text("domain"),
         category: section.text("category"),
     };
-    section.finish();
     Some(schedule).filter(|schedule| !schedule.cron.is_empty())
 }
 
@@ -446,7 +415,9 @@ mod tests {
     }
 
     #[test]
-    fn a_syntax_error_has_its_place() {
-        insta::assert_snapshot!(problems("[check]\ntimeout = = 3\n").join("\n"), @"urldb.toml:2:11: extra `=`, expected nothing");
+    fn a_syntax_error_has_its_place_and_a_second_table_both_lines() {
+        let said = |text: &str| problems(text).join("\n");
+        insta::assert_snapshot!(said("[check]\ntimeout = = 3\n"), @"urldb.toml:2:11: extra `=`, expected nothing");
+        insta::assert_snapshot!(said("#\n[check.host.\"a.example\"]\n[check]\n[check.host.\"a.example\"] #\n"), @"urldb.toml:4:13: line 2 has this table already: write all its keys there");
     }
 }

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::section::Section;
-
-/// The longest `timeout` of a mail server: a run gives up a report after two minutes.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
+use super::services::timeout;
 
 /// The keys that need `server`.
 const SMTP_KEYS: [&str; 7] = [
@@ -143,10 +141,7 @@ fn smtp(section: &Section<'_>) -> Option<NotifySmtp> {
     let user = section.text("user");
     let password_env = section.variable("password-env");
     let ca_file = section.text("ca-file").map(PathBuf::from);
-    let timeout = section.duration("timeout");
-    if timeout.is_some_and(|timeout| timeout.is_zero() || timeout > LONGEST_TIMEOUT) {
-        section.wrong("timeout", "`timeout` should be a time of at most \"100s\"");
-    }
+    let timeout = timeout(section);
     let keys = SMTP_KEYS.into_iter().filter(|key| section.has(key));
     for key in keys.filter(|_| !section.has("server")) {
         let message = format!("`{key}` is about a `server`, which is missing");

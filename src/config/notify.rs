@@ -11,6 +11,7 @@ use urldb_text::nearest;
 use super::mail::{self, EmailTransport, NotifyEmail};
 use super::section::Section;
 use super::services::{self, NotifyCommand, NotifyIssues, NotifyWebhook};
+use super::source::is_name;
 
 /// The interval of reminders, unless a section has another: a week.
 const REMIND: Duration = Duration::from_hours(7 * 24);
@@ -219,7 +220,7 @@ pub struct NotifyHtml {
     pub templates: Option<PathBuf>,
 }
 
-pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
+pub(super) fn notifier(name: &str, section: &Section<'_>) -> Option<Notify> {
     if !is_name(name) {
         section.problem(
             "the name of a notifier has only lower-case letters, digits and hyphens, and at most \
@@ -228,25 +229,27 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
     }
     let digest = section.digest();
     let kind = section.text("type");
-    let audience = audience(&section, kind.as_deref());
+    let audience = audience(section, kind.as_deref());
     let kind = match kind.as_deref() {
         None => {
+            section.know_all();
             section.problem(format!("`type` is missing: {}", types()));
             return None;
         }
-        Some("email") => mail::email(&section).map(NotifierKind::Email),
-        Some("html") => html(&section).map(NotifierKind::Html),
-        Some("webhook") => Some(NotifierKind::Webhook(services::webhook(&section))),
-        Some("issues") => services::issues(&section).map(NotifierKind::Issues),
-        Some("command") => services::command(&section).map(NotifierKind::Command),
+        Some("email") => mail::email(section).map(NotifierKind::Email),
+        Some("html") => html(section).map(NotifierKind::Html),
+        Some("webhook") => Some(NotifierKind::Webhook(services::webhook(section))),
+        Some("issues") => services::issues(section).map(NotifierKind::Issues),
+        Some("command") => services::command(section).map(NotifierKind::Command),
         Some(other) if is_plugin(other) => {
-            Some(NotifierKind::Command(services::plugin(&section, other)))
+            Some(NotifierKind::Command(services::plugin(section, other)))
         }
         Some(other) => {
             let advice = nearest(other, NotifierKind::NAMES).map_or_else(
                 || format!("known are {}", types()),
                 |near| format!("did you mean \"{near}\"?"),
             );
+            section.know_all();
             section.wrong(
                 "type",
                 format!("no notifier is of type \"{other}\"; {advice}"),
@@ -254,7 +257,6 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
             return None;
         }
     };
-    section.finish();
     Some(Notify {
         kind: kind?,
         audience,
@@ -264,13 +266,7 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
 
 /// Whether a plugin can have the type. A type that nearly equals a built-in one is a misspelling.
 fn is_plugin(kind: &str) -> bool {
-    services::is_plugin(kind) && nearest(kind, NotifierKind::NAMES).is_none()
-}
-
-/// Whether the name can be a part of file names and of ids of messages.
-fn is_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=40).contains(&name.len()) && name.bytes().all(is_plain)
+    is_name(kind) && nearest(kind, NotifierKind::NAMES).is_none()
 }
 
 fn types() -> String {
@@ -357,8 +353,7 @@ fn unknown(what: &str, text: &str, known: &[&str]) -> String {
 fn html(section: &Section<'_>) -> Option<NotifyHtml> {
     let path = section.text("path").map(PathBuf::from);
     let templates = section.text("templates").map(PathBuf::from);
-    if !section.has("path") {
-        section.problem("`path` is missing: the folder that the page is written into");
-    }
+    let meaning = ": the folder that the page is written into";
+    section.need("path", meaning);
     path.map(|path| NotifyHtml { path, templates })
 }

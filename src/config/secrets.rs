@@ -1,6 +1,6 @@
 //! The environment variables of secrets that urldb.toml names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::Context;
 use urldb_fetch::HeaderSource;
@@ -9,7 +9,7 @@ use urldb_text::secret_variable;
 
 use super::mail::EmailTransport;
 use super::notify::{NotifierKind, Notify};
-use super::services::{NotifyWebhook, TextSource};
+use super::services::NotifyWebhook;
 use super::{ArchiveStore, Config};
 
 impl Config {
@@ -30,7 +30,7 @@ impl Config {
         let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
         names.extend(self.watch.secret_variable().map(str::to_owned));
         let places = self.find.values();
-        names.extend(places.flat_map(|place| header_variables(&place.headers)));
+        names.extend(places.flat_map(|place| variables_of(place.headers.values())));
         names.extend(self.notifiers.values().flat_map(Notify::secret_variables));
         let stores = self.archive.stores.iter();
         let is_bucket = |store: &&ArchiveStore| matches!(store.location, Location::Bucket(_));
@@ -66,9 +66,11 @@ impl Config {
     }
 }
 
-/// The environment variables with the values of headers.
-fn header_variables(headers: &BTreeMap<String, HeaderSource>) -> impl Iterator<Item = String> {
-    headers.values().filter_map(|source| match source {
+/// The environment variables with the values of texts.
+fn variables_of<'a>(
+    sources: impl Iterator<Item = &'a HeaderSource>,
+) -> impl Iterator<Item = String> {
+    sources.filter_map(|source| match source {
         HeaderSource::Env(name) => Some(name.clone()),
         HeaderSource::Text(_) => None,
     })
@@ -92,12 +94,7 @@ impl Notify {
 
 impl NotifyWebhook {
     fn secret_variables(&self) -> impl Iterator<Item = String> {
-        let headers = header_variables(&self.headers);
         let texts = self.variables.values().chain([&self.url]);
-        let texts = texts.filter_map(|source| match source {
-            TextSource::Env(name) => Some(name.clone()),
-            TextSource::Text(_) => None,
-        });
-        headers.chain(texts).chain(self.secret_env.clone())
+        variables_of(self.headers.values().chain(texts)).chain(self.secret_env.clone())
     }
 }

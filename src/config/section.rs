@@ -1,6 +1,7 @@
 //! Reads one table of urldb.toml key by key, and collects its mistakes.
 
 mod lists;
+mod problems;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,64 +11,18 @@ use std::time::Duration;
 use jiff::{Span, SpanRelativeTo};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use urldb_text::{Code, Cursor, Finding, nearest};
+use urldb_text::nearest;
 
 use super::SectionLines;
 use super::digest::digest;
-
-/// Collects mistakes over all sections of a file, by byte offsets.
-#[derive(Debug)]
-pub(super) struct Problems<'a> {
-    /// The file that is read.
-    text: &'a str,
-    found: RefCell<Vec<(usize, String)>>,
-    lines: RefCell<BTreeMap<String, SectionLines>>,
-}
-
-impl<'a> Problems<'a> {
-    /// No mistakes yet in `text`.
-    pub(super) fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            found: RefCell::default(),
-            lines: RefCell::default(),
-        }
-    }
-
-    /// The lines of all sections that were read; of several sections with one name, of the last one.
-    pub(super) fn take_lines(&self) -> BTreeMap<String, SectionLines> {
-        self.lines.take()
-    }
-
-    /// Adds a mistake at a byte offset; the message names a correct value.
-    pub(super) fn push(&self, offset: usize, message: impl Into<String>) {
-        self.found.borrow_mut().push((offset, message.into()));
-    }
-
-    /// The line of a byte offset, counted from 1.
-    fn line(&self, offset: usize) -> usize {
-        Cursor::default().place(self.text, offset).0
-    }
-
-    /// The mistakes in the order of the file.
-    pub(super) fn into_findings(self) -> Vec<Finding> {
-        let mut problems = self.found.into_inner();
-        problems.sort_by_key(|(offset, _)| *offset);
-        let mut cursor = Cursor::default();
-        let finding = |(offset, message)| {
-            let (line, column) = cursor.place(self.text, offset);
-            Finding::new(Code::BadConfiguration, line, message).at_column(column)
-        };
-        problems.into_iter().map(finding).collect()
-    }
-}
+pub(super) use problems::Problems;
 
 /// One table. Every key that is read counts as known.
 pub(super) struct Section<'a> {
     name: String,
     offset: usize,
     table: &'a DeTable<'a>,
-    known: RefCell<Vec<&'static str>>,
+    known: RefCell<Vec<&'a str>>,
     problems: &'a Problems<'a>,
 }
 
@@ -93,8 +48,21 @@ impl<'a> Section<'a> {
         section
     }
 
+    /// Reads the keys, and reports those that `read` did not ask for.
+    fn read_all<T>(self, read: impl FnOnce(&Self) -> T) -> T {
+        let value = read(&self);
+        self.finish();
+        value
+    }
+
+    /// Counts all keys as known: the table has a mistake that leaves their meaning open.
+    pub(super) fn know_all(&self) {
+        let keys = self.table.keys().map(|key| key.get_ref().as_ref());
+        self.known.borrow_mut().extend(keys);
+    }
+
     /// Reports the keys that were not read.
-    pub(super) fn finish(self) {
+    pub(super) fn finish(&self) {
         let known = self.known.borrow();
         for (key, _) in self.table {
             let name = key.get_ref().as_ref();
@@ -129,6 +97,13 @@ impl<'a> Section<'a> {
             .find(key)
             .map_or(self.offset, |value| value.span().start);
         self.problems.push(offset, message);
+    }
+
+    /// Says that the key is missing, if it is; `more` goes on with its meaning or an example.
+    pub(super) fn need(&self, key: &'static str, more: &str) {
+        if !self.has(key) {
+            self.problem(format!("`{key}` is missing{more}"));
+        }
     }
 
     /// Whether the key is there, with whatever value.
@@ -320,6 +295,7 @@ impl<'a> Section<'a> {
     /// Reads all keys of a section whose keys are no names of ours: `read` gets each key with its text, and
     /// returns the message of a mistake.
     pub(super) fn each_text(&self, mut read: impl FnMut(&str, &str) -> Result<(), String>) {
+        self.know_all();
         for (key, value) in self.table {
             let read = match value.get_ref().as_str() {
                 Some(text) => read(key.get_ref(), text),
@@ -331,45 +307,54 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The tables below this key, each with its name: `[key.NAME]`.
-    pub(super) fn named_sections(&self, key: &'static str) -> Vec<(String, Section<'a>)> {
-        let Some(table) = self.find(key).and_then(|value| self.table_of(key, value)) else {
-            return vec![];
-        };
-        let below = table.iter().filter_map(|(name, value)| {
-            let name_shown = if name.get_ref().contains(is_not_bare) {
-                format!("\"{}\"", name.get_ref())
+    /// The tables below this key, by name, each read by `read`: `[key.NAME]`.
+    pub(super) fn read_named<T>(
+        &self,
+        key: &'static str,
+        read: impl Fn(&str, &Self) -> Option<T>,
+    ) -> BTreeMap<String, T> {
+        let table = self.find(key).and_then(|value| self.table_of(key, value));
+        let read = table.into_iter().flatten().filter_map(|(name, value)| {
+            let name = name.get_ref();
+            let path = if name.contains(is_not_bare) {
+                format!("{key}.\"{name}\"")
             } else {
-                name.get_ref().to_string()
+                format!("{key}.{name}")
             };
-            let path = format!("{key}.{name_shown}");
-            let section = self.section_of(path, value)?;
-            Some((name.get_ref().to_string(), section))
+            let value = self
+                .section_of(path, value)?
+                .read_all(|it| read(name, it))?;
+            Some((name.to_string(), value))
         });
-        below.collect()
+        read.collect()
     }
 
-    /// The table below this key: `[key]`.
-    pub(super) fn section(&self, key: &'static str) -> Option<Section<'a>> {
-        self.section_of(key.to_owned(), self.find(key)?)
+    /// The table below this key, read by `read`: `[key]`. The default if there is none.
+    pub(super) fn read<T: Default>(&self, key: &'static str, read: impl FnOnce(&Self) -> T) -> T {
+        let value = self.find(key);
+        let section = value.and_then(|value| self.section_of(key.to_owned(), value));
+        section.map_or_else(T::default, |section| section.read_all(read))
     }
 
-    /// The tables of an array of tables: `[[key]]`.
-    pub(super) fn sections(&self, key: &'static str) -> Vec<Section<'a>> {
+    /// The tables of an array of tables, each read by `read`: `[[key]]`.
+    pub(super) fn read_each<T>(
+        &self,
+        key: &'static str,
+        read: impl Fn(&Self) -> Option<T>,
+    ) -> Vec<T> {
         let Some(value) = self.find(key) else {
             return vec![];
         };
         let Some(array) = value.get_ref().as_array() else {
-            self.problems.push(
-                value.span().start,
-                format!("write [[{key}]]: there may be several"),
-            );
+            let message = format!("write [[{key}]]: there may be several");
+            self.problems.push(value.span().start, message);
             return vec![];
         };
-        array
+        let sections = array
             .iter()
-            .filter_map(|item| self.section_of(key.to_owned(), item))
-            .collect()
+            .map(|item| self.section_of(key.to_owned(), item));
+        let sections = sections.flatten();
+        sections.filter_map(|it| it.read_all(&read)).collect()
     }
 
     fn section_of(&self, name: String, value: &'a Spanned<DeValue<'a>>) -> Option<Section<'a>> {
@@ -421,7 +406,7 @@ impl<'a> Section<'a> {
 }
 
 /// The text, if it can be the name of an environment variable.
-fn check_variable(name: &str) -> Option<String> {
+pub(super) fn check_variable(name: &str) -> Option<String> {
     (!name.is_empty() && !name.contains(['=', '\0'])).then(|| name.to_owned())
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use urldb_fetch::HeaderSource;
+pub use urldb_fetch::HeaderSource as TextSource;
 use urldb_issues::Service;
 use urldb_render::Each;
 
-use super::headers::headers;
+use super::headers::{headers, texts_and_variables};
 use super::section::Section;
 
 /// The longest time limit of one request or program. The deliveries of one report may take two minutes.
@@ -37,7 +37,7 @@ pub struct NotifyWebhook {
     /// The URL that gets the reports.
     pub url: TextSource,
     /// Headers besides those of the notifier.
-    pub headers: BTreeMap<String, HeaderSource>,
+    pub headers: BTreeMap<String, TextSource>,
     /// The environment variable that holds the key of the signature.
     pub secret_env: Option<String>,
     /// The name of the template that makes the body; without it, the body is the envelope.
@@ -50,15 +50,6 @@ pub struct NotifyWebhook {
     pub each: Option<Each>,
     /// The settings of requests.
     pub http: NotifyHttp,
-}
-
-/// The source of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TextSource {
-    /// urldb.toml.
-    Text(String),
-    /// The environment variable of this name; a secret.
-    Env(String),
 }
 
 /// The keys of a notifier that keeps issues.
@@ -126,36 +117,11 @@ pub(super) fn webhook(section: &Section<'_>) -> NotifyWebhook {
         headers: headers(section, &BTreeMap::new()),
         secret_env: section.variable("secret-env"),
         template,
-        variables: variables(section),
+        variables: texts_and_variables(section, "variable", ["variables", "variables-env"]),
         templates: section.text("templates").map(PathBuf::from),
         each: each(section),
         http,
     }
-}
-
-/// `variables` and `variables-env`.
-fn variables(section: &Section<'_>) -> BTreeMap<String, TextSource> {
-    let texts = section.texts_by_name("variables").unwrap_or_default();
-    let secret = section.texts_by_name("variables-env").unwrap_or_default();
-    for (name, variable) in &secret {
-        if variable.is_empty() || variable.contains(['=', '\0']) {
-            section.problem(format!(
-                "`variables-env` needs the name of an environment variable for \"{name}\""
-            ));
-        }
-        if texts.contains_key(name) {
-            section.problem(format!(
-                "the variable \"{name}\" is under `variables` and under `variables-env`: remove one"
-            ));
-        }
-    }
-    let texts = texts
-        .into_iter()
-        .map(|(name, text)| (name, TextSource::Text(text)));
-    let secret = secret
-        .into_iter()
-        .map(|(name, variable)| (name, TextSource::Env(variable)));
-    texts.chain(secret).collect()
 }
 
 fn each(section: &Section<'_>) -> Option<Each> {
@@ -172,27 +138,23 @@ pub(super) fn issues(section: &Section<'_>) -> Option<NotifyIssues> {
             ("forgejo", Service::Forgejo),
         ],
     );
-    if !section.has("service") {
-        section.problem("`service` is missing: \"github\", \"gitlab\" or \"forgejo\"");
-    }
+    section.need("service", ": \"github\", \"gitlab\" or \"forgejo\"");
     let repository = section.checked("repository", |name| match service {
         None => Ok(name.to_owned()),
         Some(service) => urldb_issues::check_repository(service, name)
             .map(|()| name.to_owned())
             .map_err(|error| error.to_string()),
     });
-    if !section.has("repository") {
-        section.problem("`repository` is missing, such as repository = \"owner/name\"");
-    }
+    section.need("repository", ", such as repository = \"owner/name\"");
     let api_url = url(section, "api-url", http.allow_http);
     let default = service.and_then(Service::default_api_url);
-    if service.is_some() && default.is_none() && !section.has("api-url") {
-        section.problem("`api-url` is missing, such as api-url = \"https://codeberg.org/api/v1\"");
+    if service.is_some() && default.is_none() {
+        let example = ", such as api-url = \"https://codeberg.org/api/v1\"";
+        section.need("api-url", example);
     }
     let token_env = section.variable("token-env");
-    if !section.has("token-env") {
-        section.problem("`token-env` is missing: the environment variable that holds the token");
-    }
+    let meaning = ": the environment variable that holds the token";
+    section.need("token-env", meaning);
     let labels = section.checked_list("labels", |label| {
         let is_label = (1..=LONGEST_LABEL).contains(&label.chars().count())
             && !label.contains(|char: char| char == ',' || char.is_control());
@@ -217,10 +179,8 @@ pub(super) fn issues(section: &Section<'_>) -> Option<NotifyIssues> {
 /// `type = "command"`: the program is in the section.
 pub(super) fn command(section: &Section<'_>) -> Option<NotifyCommand> {
     let command = section.words("command");
-    if !section.has("command") {
-        section
-            .problem("`command` is missing: a program, or a list of a program and its arguments");
-    }
+    let meaning = ": a program, or a list of a program and its arguments";
+    section.need("command", meaning);
     let (variables, timeout) = (section.variables("env"), timeout(section));
     let mut words = command?.into_iter();
     Some(NotifyCommand {
@@ -250,12 +210,6 @@ pub(super) fn plugin(section: &Section<'_>, kind: &str) -> NotifyCommand {
     }
 }
 
-/// Whether a program can be named after the type.
-pub(super) fn is_plugin(kind: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=40).contains(&kind.len()) && kind.bytes().all(is_plain)
-}
-
 fn http(section: &Section<'_>) -> NotifyHttp {
     NotifyHttp {
         allow_http: section.flag("allow-http").unwrap_or_default(),
@@ -264,7 +218,7 @@ fn http(section: &Section<'_>) -> NotifyHttp {
     }
 }
 
-fn timeout(section: &Section<'_>) -> Option<Duration> {
+pub(super) fn timeout(section: &Section<'_>) -> Option<Duration> {
     let timeout = section.duration("timeout");
     if timeout.is_some_and(|timeout| timeout.is_zero() || timeout > LONGEST_TIMEOUT) {
         section.wrong("timeout", "`timeout` should be a time of at most \"100s\"");

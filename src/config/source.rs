@@ -42,21 +42,17 @@ pub enum OnGone {
     Keep,
 }
 
-pub(super) fn source(name: &str, section: Section<'_>) -> Option<ListSource> {
+pub(super) fn source(name: &str, section: &Section<'_>) -> Option<ListSource> {
     if !is_name(name) {
         section.problem(format!(
             "the name of a source has only lower-case letters, digits and hyphens, and at most {MOST_NAME} characters"
         ));
     }
     let format = section.checked("format", format_of);
-    if !section.has("format") {
-        section.problem("`format` is missing, such as format = \"sums\"");
-    }
+    section.need("format", ", such as format = \"sums\"");
     let path = section.checked_list("path", path_of).unwrap_or_default();
-    if !section.has("path") {
-        section.problem("`path` is missing, such as path = [\"data/SHA256SUMS\"]");
-    }
-    let columns = columns_of(&section);
+    section.need("path", ", such as path = [\"data/SHA256SUMS\"]");
+    let columns = columns_of(section);
     let texts = |key| section.list(key, "a list of texts").unwrap_or_default();
     let gone = [("remove", OnGone::Remove), ("keep", OnGone::Keep)];
     let source = ListSource {
@@ -69,7 +65,6 @@ pub(super) fn source(name: &str, section: Section<'_>) -> Option<ListSource> {
         columns,
         index: texts("index"),
     };
-    section.finish();
     format.map(|_| source)
 }
 
@@ -86,7 +81,7 @@ fn columns_of(section: &Section<'_>) -> Columns {
     Columns::named(names.into_iter().map(|(key, name)| (name, key)).collect())
 }
 
-/// Whether a source can have the name.
+/// Whether a source, a notifier or the type of a plugin can have the name: a part of file names and of ids of messages.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     (1..=MOST_NAME).contains(&name.len()) && name.bytes().all(is_part)

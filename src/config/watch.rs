@@ -24,8 +24,8 @@ impl Watch {
     }
 }
 
-pub(super) fn watch(section: Section<'_>) -> Watch {
-    let text = url(&section, "ping-url", false);
+pub(super) fn watch(section: &Section<'_>) -> Watch {
+    let text = url(section, "ping-url", false);
     let variable = section.variable("ping-url-env");
     let metrics = section.checked("metrics", |path| {
         // The collector of Prometheus reads only such files.
@@ -35,11 +35,9 @@ pub(super) fn watch(section: Section<'_>) -> Watch {
             Err("`metrics` should be a file whose name ends in .prom".to_owned())
         }
     });
-    let watch = Watch {
+    Watch {
         // The variable wins: it belongs to this machine, and the file to all machines.
         ping_url: variable.map(TextSource::Env).or(text.map(TextSource::Text)),
         metrics,
-    };
-    section.finish();
-    watch
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Section;
 
-impl<'a> Section<'a> {
+impl Section<'_> {
     /// A list of texts that `check` accepts; its error is the message of the mistake.
     pub(in crate::config) fn checked_list<T>(
         &self,
@@ -32,7 +32,7 @@ impl<'a> Section<'a> {
         &self,
         key: &'static str,
         check: impl Fn(&str) -> Result<T, String>,
-        read: impl Fn(Section<'a>) -> Option<T>,
+        read: impl Fn(&Self) -> Option<T>,
     ) -> Vec<T> {
         let Some(value) = self.find(key) else {
             return vec![];
@@ -48,7 +48,7 @@ impl<'a> Section<'a> {
         let items = items.iter().filter_map(|item| {
             let value = item.get_ref();
             if value.as_table().is_some() {
-                return read(self.section_of(key.to_owned(), item)?);
+                return self.section_of(key.to_owned(), item)?.read_all(&read);
             }
             let checked = match value.as_str() {
                 Some(text) => check(text),
