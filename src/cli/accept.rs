@@ -6,7 +6,7 @@ mod listed;
 mod same_content;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,9 @@ use urldb_text::{REDACTED, Shown, sanitize};
 use urldb_verdict::{JudgedJob, NamedRecord};
 
 use super::Context;
-use super::args::{ChangedUrls, CommitArgs, TargetArgs, UncommittedChanges};
+use super::args::{
+    ChangedUrls, CommitArgs, PlannedCommit, TargetArgs, UncommittedRecord, uncommitted_records,
+};
 use super::print::progress::ProgressLine;
 use super::print::style::{self, GOOD, paint};
 use answer::{renew, show_both};
@@ -34,7 +36,7 @@ use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::run::{self, Progress, Results, RunOptions};
 use crate::stop::{Interrupted, Stop, stop_on_signals};
-use crate::sync::AcceptedRecord;
+use crate::sync::{AcceptedRecord, locations};
 
 /// Make what is served now the new promise, where it has changed on purpose
 ///
@@ -72,18 +74,16 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let commit = args.commit.begin(&context.database())?;
-    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
-    let (mut changed, mut written) = (ChangedUrls::default(), vec![]);
-    let mut counts = AcceptCounts::default();
-    let fetched = fetch(args, context, &stop)?;
-    let mut acceptable = acceptable(
-        fetched,
-        args,
-        context,
-        &mut uncommitted,
-        &mut counts,
-        &mut changed,
-    )?;
+    let fetched = fetch(args, context, &stop)?.into_iter();
+    let is_kept =
+        |it: &FetchedRecord| it.result.state == State::Ok && (it.doubt.is_none() || args.force);
+    let (kept, others): (Vec<_>, Vec<_>) = fetched.partition(is_kept);
+    let mut counts = AcceptCounts {
+        kept: kept.len() as u64,
+        ..AcceptCounts::default()
+    };
+    let (mut changed, mut written) = accepted_before(kept, commit.as_ref(), context)?;
+    let mut acceptable = acceptable(others, args, context, &mut counts)?;
     counts.refused += refuse_same_content(&mut acceptable, args.force);
     let listed = take_listed(&mut acceptable, context)?;
     for (result, identity) in acceptable.iter().take_while(|_| !stop.is_set()) {
@@ -114,8 +114,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         writeln!(output::stdout(), "{}", counts.line())?;
     }
     let exit = counts.exit_code(&stop);
-    let found = uncommitted.map(UncommittedChanges::into_files_with_lists);
-    written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         let serve = if changed.is_one() { "serves" } else { "serve" };
         let subject = || format!("Accept what {} {serve}", changed.phrase());
@@ -132,14 +130,41 @@ fn is_wanted(result: &JobResult, args: &Args, context: &Context) -> io::Result<b
     Ok(args.yes || output::is_wanted("accept?")?)
 }
 
+/// The kept promises that a killed call has written and not committed, and their domain files and lists.
+fn accepted_before(
+    kept: Vec<FetchedRecord>,
+    commit: Option<&PlannedCommit>,
+    context: &Context,
+) -> anyhow::Result<(ChangedUrls, Vec<PathBuf>)> {
+    let uncommitted = uncommitted_records(commit, context)?;
+    // A list that cannot be read has no places.
+    let has_lists = uncommitted.values().any(UncommittedRecord::is_listed);
+    let lists = has_lists.then(|| locations(&context.config).ok()).flatten();
+    let (mut changed, mut files) = (ChangedUrls::default(), BTreeSet::new());
+    for FetchedRecord {
+        result, identity, ..
+    } in kept
+    {
+        let key = (urldb_format::host_of(Path::new(&result.file)), identity);
+        let Some(record) = uncommitted.get(&key) else {
+            continue;
+        };
+        let (host, identity) = key;
+        let list = lists.as_ref().filter(|_| record.is_listed());
+        let list = list.and_then(|it| it.of(&host, &identity));
+        files.extend(list.map(|(file, _)| context.config.root.join(&**file)));
+        files.insert(record.file.clone());
+        changed.add(&host, || result.url);
+    }
+    Ok((changed, files.into_iter().collect()))
+}
+
 /// The answers that may become promises; counts the other ones.
 fn acceptable(
     fetched: Vec<FetchedRecord>,
     args: &Args,
     context: &Context,
-    uncommitted: &mut Option<UncommittedChanges<'_>>,
     counts: &mut AcceptCounts,
-    changed: &mut ChangedUrls,
 ) -> anyhow::Result<Vec<(JobResult, RecordIdentity)>> {
     // Rules with mistakes are ignored here; `lint` reports them.
     let rules = site_rules::read(&context.database())?.rules;
@@ -150,16 +175,6 @@ fn acceptable(
         doubt,
     } in fetched
     {
-        if result.state == State::Ok && (doubt.is_none() || args.force) {
-            counts.kept += 1;
-            let host = urldb_format::host_of(Path::new(&result.file));
-            if let Some(uncommitted) = uncommitted
-                && uncommitted.of_record(&host, &identity)?.is_some()
-            {
-                changed.add(&host, || result.url.clone());
-            }
-            continue;
-        }
         // `refuse_same_content` names all URLs of one content together.
         let doubt = doubt.filter(|_| !is_same_content(&result));
         let problem = problem(&result, doubt.as_deref(), args.force);

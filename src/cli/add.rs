@@ -14,7 +14,7 @@ use urldb_verdict::Request;
 use self::pages::{Page, pages, read_urls};
 use super::Context;
 use super::args::{
-    ChangedUrls, CommitArgs, MapArgs, RecordArgs, UncommittedChanges, UncommittedRecord,
+    ChangedUrls, CommitArgs, MapArgs, RecordArgs, UncommittedRecord, uncommitted_records,
 };
 use super::print::progress::ProgressLine;
 use super::print::style;
@@ -101,25 +101,20 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         categories: &args.categories,
     };
     let (added, mut written) = write(&candidates, &keys, context)?;
-    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
+    let uncommitted = uncommitted_records(commit.as_ref(), context)?;
     let mut committed = CommitSubject::default();
     for Candidate { page, .. } in &candidates {
         let identity = &page.identity;
         let Some(result) = added.get(identity) else {
             continue;
         };
-        let earlier = match (result.change, &mut uncommitted) {
-            (RecordChange::Known, Some(uncommitted)) => {
-                let record = keys.plain(identity).identity();
-                uncommitted.of_record(&identity.host, &record)?
-            }
-            _ => None,
-        };
+        let record = keys.plain(identity).identity();
+        let earlier = uncommitted.get(&(identity.host.clone(), record));
+        let earlier = earlier.filter(|_| result.change == RecordChange::Known);
+        written.extend(earlier.map(|it| it.file.clone()));
         committed.add(identity, result.change, earlier);
         print(page, result, &asked, context)?;
     }
-    let found = uncommitted.map(UncommittedChanges::into_files);
-    written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         commit.finish(&written, || committed.text(), exit, context)?;
     }
@@ -139,11 +134,12 @@ impl CommitSubject {
         &mut self,
         identity: &Identity,
         change: RecordChange,
-        earlier: Option<UncommittedRecord>,
+        earlier: Option<&UncommittedRecord>,
     ) {
-        let urls = match (change, earlier) {
-            (RecordChange::Added, _) | (_, Some(UncommittedRecord::Added)) => &mut self.new,
-            (RecordChange::Updated, _) | (_, Some(_)) => &mut self.updated,
+        let was_new = earlier.map(|it| it.before.is_none());
+        let urls = match (change, was_new) {
+            (RecordChange::Added, _) | (_, Some(true)) => &mut self.new,
+            (RecordChange::Updated, _) | (_, Some(false)) => &mut self.updated,
             (RecordChange::Known, None) => return,
         };
         urls.add(&identity.host, || identity.to_string());

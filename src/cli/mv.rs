@@ -9,7 +9,7 @@ use urldb_format::{DomainFile, HELD_URIS, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 
 use super::Context;
-use super::args::{CommitArgs, PlannedCommit};
+use super::args::{CommitArgs, PlannedCommit, uncommitted_records};
 use super::print::style::{self, count};
 use super::sync::ListedRecords;
 use crate::cli::print::output;
@@ -100,11 +100,11 @@ fn finish(
     context: &Context,
 ) -> anyhow::Result<ExitCode> {
     if args.redirects {
-        for file in commit.uncommitted(context).domain_files()? {
-            let hosts = [&args.old, &args.new];
-            let is_other = !hosts.contains(&&file.host);
-            if is_other && redirect(&mut file.committed(&commit.repository)?, args)? > 0 {
-                files.push(file.path);
+        for ((host, _), record) in uncommitted_records(Some(commit), context)? {
+            let target = record.before.and_then(|it| it.redirects_to);
+            let redirected = target.and_then(|it| with_host(&it, &args.old, &args.new));
+            if redirected.is_some() && ![&args.old, &args.new].contains(&&host) {
+                files.push(record.file);
             }
         }
     }

@@ -3,18 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use urldb_canon::Scheme;
+use urldb_canon::{Identity, Scheme, identify, kind_of_held};
 use urldb_format::{DomainFile, HELD_URIS, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
-use urldb_verdict::Selection;
+use urldb_verdict::{NamedRecord, Selection};
 
 use super::Context;
 use super::args::{
-    ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, UncommittedChanges, find_records_for_edit,
+    ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, UncommittedRecords, find_records_for_edit,
+    uncommitted_records,
 };
 use super::print::style;
 use super::sync::ListedRecords;
 use crate::cli::print::output;
+use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::lookup::url_text;
 use crate::exit::ExitCode;
@@ -56,14 +58,17 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         let commit = args.commit.begin(&context.database())?;
         (commit, Some(Edit::begin(&context.database())?))
     };
-    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
+    let mut gone = uncommitted_records(commit.as_ref(), context)?;
+    gone.retain(|_, record| record.now.is_none());
     // The lookup of all URLs comes before the first removal: a typo in one URL must change no file.
-    let (selection, file) = selection(args, uncommitted.as_mut(), context)?;
+    let (selection, file) = selection(args, &gone, context)?;
     let (removed, mut urls) = remove(&selection, file, edit.as_mut(), context)?;
-    if let Some(uncommitted) = &mut uncommitted {
-        for (host, url) in uncommitted.removed(&selection)? {
-            urls.add(&host, || url);
-        }
+    gone.retain(|(host, _), gone| {
+        let mut before = gone.before.iter();
+        selection.wants_domain(host) && before.any(|it| selection.wants_record(host, it))
+    });
+    for ((host, identity), gone) in &gone {
+        urls.add(host, || url_text(gone.scheme, host, &identity.path));
     }
     // A typo in an option must not look like a good result. Nothing changed is a good result.
     anyhow::ensure!(
@@ -82,8 +87,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             writeln!(output::stdout(), "no selected record has changed")?;
         }
     }
-    let found = uncommitted.map(UncommittedChanges::into_files);
-    written.extend(found.into_iter().flatten());
+    written.extend(gone.into_values().map(|gone| gone.file));
     if let Some(commit) = commit {
         let subject = || format!("Remove {}", urls.phrase());
         commit.finish(&written, subject, ExitCode::Success, context)?;
@@ -148,25 +152,24 @@ fn remove(
 /// record is about another URL too.
 fn selection(
     args: &Args,
-    uncommitted: Option<&mut UncommittedChanges<'_>>,
+    gone: &UncommittedRecords,
     context: &Context,
 ) -> anyhow::Result<(Selection, Option<DomainFile>)> {
     let (mut urls, mut removed) = (args.urls.clone(), vec![]);
-    let found = match (find_records_for_edit(context, &urls), uncommitted) {
-        (Err(_), Some(uncommitted)) => {
+    let (mut records, file) = match find_records_for_edit(context, &urls) {
+        Err(_) if !gone.is_empty() => {
             let mut present = vec![];
             for url in urls {
-                match uncommitted.removed_record(&url)? {
+                match removed_record(&url, gone, context)? {
                     Some(named) => removed.push(named),
                     None => present.push(url),
                 }
             }
             urls = present;
-            find_records_for_edit(context, &urls).map(|(records, _)| (records, None))
+            (find_records_for_edit(context, &urls)?.0, None)
         }
-        (found, _) => found,
+        found => found?,
     };
-    let (mut records, file) = found?;
     for (url, named) in urls.iter().zip(&records) {
         anyhow::ensure!(
             named.alias.is_none(),
@@ -184,6 +187,30 @@ fn selection(
         ..args.select.resolve(context)?
     };
     Ok((selection, file))
+}
+
+/// The record of a URL that only the last commit has.
+fn removed_record(
+    url: &str,
+    gone: &UncommittedRecords,
+    context: &Context,
+) -> anyhow::Result<Option<NamedRecord>> {
+    let (domain, path) = match identify(url) {
+        Ok(Identity { host, path, .. }) => {
+            let aliases = Aliases::load_readable(&context.config)?;
+            (aliases.primary_host(&host), path)
+        }
+        Err(_) if kind_of_held(url).is_some() => (HELD_URIS.to_owned(), url.to_owned()),
+        Err(_) => return Ok(None),
+    };
+    let mut gone = gone.keys();
+    let is_gone = gone.any(|(host, identity)| *host == domain && identity.path == path);
+    let alias = None;
+    Ok(is_gone.then_some(NamedRecord {
+        domain,
+        path,
+        alias,
+    }))
 }
 
 fn print(removed: &RemovedPaths, dry_run: bool, context: &Context) -> io::Result<()> {

@@ -9,7 +9,6 @@ use clap::Args;
 use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
 
-use super::UncommittedChanges;
 use crate::cli::Context;
 use crate::cli::print::{output, style};
 use crate::exit::ExitCode;
@@ -74,11 +73,6 @@ impl PlannedCommit {
     /// The message of the commit: the user's, or this one.
     pub(in crate::cli) fn message(&self, subject: impl FnOnce() -> String) -> String {
         self.message.clone().unwrap_or_else(subject)
-    }
-
-    /// Changes of earlier commands that the last commit does not have.
-    pub(crate) fn uncommitted<'a>(&'a self, context: &'a Context) -> UncommittedChanges<'a> {
-        UncommittedChanges::new(&self.repository, context)
     }
 
     /// Commits the files that the command wrote, or found written.

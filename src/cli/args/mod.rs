@@ -22,5 +22,5 @@ pub(crate) use search::{Rank, SearchArgs};
 pub(crate) use select::{
     SelectArgs, TargetArgs, find_records, find_records_for_edit, present_hosts, resolve_domains,
 };
-pub(crate) use uncommitted::{UncommittedChanges, UncommittedRecord};
+pub(crate) use uncommitted::{UncommittedRecord, UncommittedRecords, uncommitted_records};
 pub(crate) use url_or_host::UrlOrHost;

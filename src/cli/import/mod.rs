@@ -5,6 +5,7 @@
 mod fill;
 mod report;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -15,7 +16,7 @@ use urldb_interchange::{Notice, ReadEvent};
 
 use self::report::ImportReport;
 use super::Context;
-use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs, UncommittedChanges};
+use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs, UncommittedRecords, uncommitted_records};
 use crate::config::{Format, parse_base, parse_column};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
@@ -90,8 +91,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     args.map
         .apply(context, &spool.hosts())
         .context("nothing was imported")?;
-    let mut uncommitted = commit.as_ref().map(|commit| commit.uncommitted(context));
-    let (lacking, mut written) = write(args, context, &mut spool, &mut report, &mut uncommitted)?;
+    let uncommitted = uncommitted_records(commit.as_ref(), context)?;
+    let (lacking, mut written) = write(args, context, &mut spool, &mut report, &uncommitted)?;
     report.finish(args.dry_run, args.keep_going)?;
     let mut exit = report.exit();
     let mut promised = ChangedUrls::default();
@@ -100,8 +101,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         written.extend(filled.written);
         (exit, promised) = (filled.exit, filled.promised);
     }
-    let found = uncommitted.map(UncommittedChanges::into_files);
-    written.extend(found.into_iter().flatten());
     if let Some(commit) = commit {
         let changed = report.changed();
         let subject = || {
@@ -174,11 +173,11 @@ fn write(
     context: &Context,
     spool: &mut Spool,
     report: &mut ImportReport,
-    uncommitted: &mut Option<UncommittedChanges<'_>>,
+    uncommitted: &UncommittedRecords,
 ) -> anyhow::Result<(Vec<Url>, Vec<PathBuf>)> {
     let mut edit = Edit::begin(&context.database())?;
     let aliases = Aliases::load(&context.config)?;
-    let mut lacking = vec![];
+    let (mut lacking, mut left) = (vec![], BTreeSet::new());
     for (host, hosts) in domains(spool, &aliases) {
         let items = spool.take(&hosts)?;
         let policy = MergePolicy::Fill;
@@ -186,13 +185,12 @@ fn write(
             .and_then(|domain| domain.merge(items, policy))
             .context("nothing was imported")?;
         report.add_domain(&merged)?;
-        if let Some(uncommitted) = uncommitted {
-            let known = merged.records();
-            for (record, _, url) in known.filter(|(_, what, _)| *what == Outcome::Unchanged) {
-                let identity = merged.metadata.exact_identity_of(record);
-                if uncommitted.of_record(&host, &identity)?.is_some() {
-                    report.add_uncommitted(&host, url);
-                }
+        let known = merged.records();
+        for (record, _, url) in known.filter(|(_, what, _)| *what == Outcome::Unchanged) {
+            let identity = merged.metadata.exact_identity_of(record);
+            if let Some(earlier) = uncommitted.get(&(host.clone(), identity)) {
+                report.add_uncommitted(&host, url);
+                left.insert(earlier.file.clone());
             }
         }
         if args.is_static {
@@ -202,11 +200,10 @@ fn write(
             merged.prepare(&mut edit)?;
         }
     }
-    let written = if report.stops(args.keep_going) {
-        vec![]
-    } else {
-        edit.commit()?
-    };
+    let mut written: Vec<PathBuf> = left.into_iter().collect();
+    if !report.stops(args.keep_going) {
+        written.extend(edit.commit()?);
+    }
     Ok((lacking, written))
 }
 

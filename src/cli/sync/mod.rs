@@ -13,7 +13,9 @@ use urldb_text::{Finding, Severity, sanitize, variant_suffix};
 
 pub(super) use self::add::ListArg;
 use super::Context;
-use crate::cli::args::{ChangedUrls, CommitArgs, PlannedCommit};
+use crate::cli::args::{
+    ChangedUrls, CommitArgs, PlannedCommit, UncommittedRecord, uncommitted_records,
+};
 use crate::cli::print::findings::write_finding;
 use crate::cli::print::output;
 use crate::cli::print::style::{BAD, count, paint, sum};
@@ -133,12 +135,13 @@ fn write(
         return Ok(());
     };
     // A killed call has left its files; what this one has written differs from the last commit too.
-    let mut uncommitted = commit.uncommitted(context);
     let mut changed = ChangedUrls::default();
-    for (host, path) in uncommitted.of_lists()? {
-        changed.add(&host, || format!("{host}{path}"));
+    for ((host, identity), record) in uncommitted_records(Some(&commit), context)? {
+        if record.is_listed() {
+            changed.add(&host, || format!("{host}{}", identity.path));
+            written.push(record.file);
+        }
     }
-    written.extend(uncommitted.into_files());
     let subject = || format!("Follow the lists: {}", changed.phrase());
     commit.finish(&written, subject, code, context)
 }
@@ -167,10 +170,8 @@ pub(super) fn before_run(context: &Context, commits: bool, stop: &Stop) -> anyho
     }
     if plan.files.is_empty() {
         // A killed run has left its files.
-        let left = commit
-            .as_ref()
-            .map(|commit| commit.uncommitted(context).of_lists());
-        if left.transpose()?.is_none_or(|left| left.is_empty()) {
+        let left = uncommitted_records(commit.as_ref(), context)?;
+        if !left.values().any(UncommittedRecord::is_listed) {
             return Ok(());
         }
     }
