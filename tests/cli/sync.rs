@@ -651,7 +651,7 @@ fn a_list_and_evidence_settle_a_conflict_each() {
     repository.write("SHA256SUMS", sums(&["a"]));
     repository.git("add SHA256SUMS");
     repository.ok("resolve --by-evidence").says(&[
-        "http://data.test/z: took theirs: theirs was served on 20",
+        "http://data.test/z: took theirs: a run saw the content of theirs last",
         "merged: urldb/data.test.yaml, with 1 record as its list has it",
     ]);
     repository.assert_file(FILE, &file("a", "theirs"));

@@ -34,7 +34,7 @@ Examples:
   urldb resolve                            all unmerged files of the database and the ledger
   urldb resolve --dry-run                  show what would be merged
   urldb resolve urldb/example.org.yaml
-  urldb resolve --by-evidence              take the bytes that were served last
+  urldb resolve --by-evidence              take the bytes that a run saw last
   urldb resolve --commit                   then end the merge
   urldb hook install                       git merges with urldb from then on
 
@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Change nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Of two promises about the bytes of a URL, take the one that the ledger and the archive saw served last
+    /// Of two promises about the bytes of a URL, take the one whose bytes a run saw last, as the ledger says
     #[arg(long, conflicts_with = "driver")]
     by_evidence: bool,
     /// When no conflict is left, commit, and go on with the merge, rebase or cherry-pick
@@ -284,7 +284,6 @@ fn resolve(
         .transpose()?;
     let mut counts = Counts::default();
     let mut changed = vec![];
-    let evidence = evidence::Evidence::new(context);
     for UnmergedGroup { repository, files } in groups {
         let style = repository.conflict_style();
         let attempts = files.iter().map(|file| attempt(repository, file, style));
@@ -292,7 +291,8 @@ fn resolve(
         listed::settle(&mut attempts, files, (repository, style), context)?;
         let mut taken = vec![];
         for (attempt, file) in attempts.iter_mut().zip(files) {
-            taken.extend(evidence.weigh(attempt, file, (repository, style), by_evidence)?);
+            let how = (repository, style);
+            taken.extend(evidence::weigh(attempt, file, how, by_evidence, context)?);
         }
         let unmerged: Vec<_> = files.iter().map(|file| file.unmerged.clone()).collect();
         let present = repository.work_tree_blobs(&unmerged)?;
