@@ -1,16 +1,15 @@
-//! Decodes a fragment of YAML, with its comments. Only this module uses `serde_yaml`.
+//! Decodes a fragment of YAML. Only this module uses `serde_yaml`.
 //!
 //! `serde_yaml` returns the source text of a scalar only if the caller asks for text, and fails if
 //! the node is a sequence or a mapping. So the first pass learns the kind of each node, and the
 //! second pass asks for text at each scalar. Callers pass only fragments without document markers,
 //! anchors, aliases and tags.
 //!
-//! `serde_yaml` reports neither comments nor quotes. Both passes find them with a changed fragment,
-//! so that the parser itself decides: [`mask`] and [`comments`].
+//! `serde_yaml` does not report quotes. The first pass finds them with a changed fragment, so that the parser itself
+//! decides: [`mask`]. [`crate::lex`] finds the comments.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
@@ -20,12 +19,10 @@ use crate::value::{Mapping, Value};
 
 /// The value of a fragment of YAML.
 #[derive(Debug)]
-pub(crate) struct DecodedValue<'a> {
+pub(crate) struct DecodedValue {
     pub(crate) value: Value,
     /// Keys that occur twice in one mapping; the value has the first of each.
     pub(crate) duplicates: Vec<String>,
-    /// The comments, each from its `#` to the end of the line.
-    pub(crate) comments: Vec<&'a str>,
 }
 
 /// The reason why a fragment could not be decoded.
@@ -39,30 +36,19 @@ pub(crate) struct DecodeError {
 }
 
 /// Decodes one fragment.
-pub(crate) fn decode(fragment: &str) -> Result<DecodedValue<'_>, DecodeError> {
+pub(crate) fn decode(fragment: &str) -> Result<DecodedValue, DecodeError> {
     let kind = NodeKindSeed
         .deserialize(serde_yaml::Deserializer::from_str(&mask(fragment)))
         .map_err(error)?;
-    let (value, duplicates) = decode_text(fragment, &kind)?;
-    let comments = comments(fragment, &kind, &value)?;
-    Ok(DecodedValue {
-        value,
-        duplicates,
-        comments,
-    })
-}
-
-/// The value of a fragment with nodes of these kinds, and the keys that occur twice.
-fn decode_text(fragment: &str, kind: &NodeKind) -> Result<(Value, Vec<String>), DecodeError> {
     let mut duplicates = Vec::new();
     let reader = TextSeed {
-        kind,
+        kind: &kind,
         duplicates: &mut duplicates,
     };
     let value = reader
         .deserialize(serde_yaml::Deserializer::from_str(fragment))
         .map_err(error)?;
-    Ok((value, duplicates))
+    Ok(DecodedValue { value, duplicates })
 }
 
 /// The fragment with digits in place of every word that YAML 1.1, or 1.2, does not read as text.
@@ -116,71 +102,6 @@ fn mask(fragment: &str) -> Cow<'_, str> {
     }
     masked.push_str(&fragment[done..]);
     Cow::Owned(masked)
-}
-
-/// The comments of a fragment.
-///
-/// Each `#` gets a mark behind it. A mark that is in the decoded value belongs to a text, and any
-/// other mark belongs to a comment.
-fn comments<'a>(
-    fragment: &'a str,
-    kind: &NodeKind,
-    value: &Value,
-) -> Result<Vec<&'a str>, DecodeError> {
-    if !fragment.contains('#') {
-        return Ok(Vec::new());
-    }
-    let mut used = HashSet::new();
-    used.extend(fragment.chars());
-    for_each_text(value, &mut |text| used.extend(text.chars()));
-    let mut unused = ('\u{E000}'..='\u{F8FF}').filter(|char| !used.contains(char));
-    let Some(mark) = unused.next() else {
-        return Err(DecodeError {
-            line: 0,
-            column: 1,
-            message: "the comments of this value cannot be told apart from its text".to_owned(),
-        });
-    };
-    let mut marked = String::with_capacity(fragment.len() * 2);
-    for (number, part) in fragment.split('#').enumerate() {
-        if number > 0 {
-            let _ = write!(marked, "#{mark}{number}{mark}");
-        }
-        marked.push_str(part);
-    }
-    let (value, _) = decode_text(&marked, kind)?;
-    let mut in_text: HashSet<usize> = HashSet::new();
-    for_each_text(&value, &mut |text| {
-        // Between two marks is a number, so every second part is one.
-        let numbers = text.split(mark).skip(1).step_by(2);
-        in_text.extend(numbers.filter_map(|number| number.parse::<usize>().ok()));
-    });
-    let mut comments: Vec<&str> = Vec::new();
-    let mut end = 0;
-    for (index, (at, _)) in fragment.match_indices('#').enumerate() {
-        if at >= end && !in_text.contains(&(index + 1)) {
-            end = fragment[at..]
-                .find('\n')
-                .map_or(fragment.len(), |length| at + length);
-            comments.push(fragment[at..end].trim_end());
-        }
-    }
-    Ok(comments)
-}
-
-/// Calls `see` with each key and each scalar of a value.
-fn for_each_text(value: &Value, see: &mut impl FnMut(&str)) {
-    match value {
-        Value::Text(text) | Value::Plain(text) | Value::Quoted(text) => see(text),
-        Value::List(items) => items.iter().for_each(|item| for_each_text(item, see)),
-        Value::Map(mapping) => {
-            for (key, value) in mapping.iter() {
-                see(key);
-                for_each_text(value, see);
-            }
-        }
-        Value::Bool(_) | Value::Int(_) => {}
-    }
 }
 
 #[expect(

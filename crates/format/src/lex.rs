@@ -1,5 +1,5 @@
-//! Finds the tokens of a fragment of YAML that are refused and that `serde_yaml` does not report:
-//! anchors, aliases, tags and merge keys. Also refuses deep nesting before any recursive code sees the fragment.
+//! Finds in a fragment of YAML what `serde_yaml` does not report: comments, and tokens that are refused: anchors,
+//! aliases, tags and merge keys. Also refuses deep nesting before any recursive code sees the fragment.
 //!
 //! The lexer follows YAML only as far as is needed to recognize text: quotes, block scalars, flow
 //! collections, and plain text over several lines.
@@ -9,7 +9,9 @@ const MAX_DEPTH: usize = 64;
 
 /// The result of lexing a fragment, with lines from 0 and columns from 1.
 #[derive(Debug, Default)]
-pub(crate) struct LexResult {
+pub(crate) struct LexResult<'a> {
+    /// The comments, each from its `#` to the end of the line.
+    pub(crate) comments: Vec<&'a str>,
     /// The line and column of the first anchor, alias, tag or merge key.
     pub(crate) anchor_or_tag: Option<(usize, usize)>,
     /// The line that is nested too deeply.
@@ -17,7 +19,7 @@ pub(crate) struct LexResult {
 }
 
 /// Lexes one fragment.
-pub(crate) fn lex(fragment: &str) -> LexResult {
+pub(crate) fn lex(fragment: &str) -> LexResult<'_> {
     let mut lexer = Lexer {
         result: LexResult::default(),
         line: 0,
@@ -44,12 +46,13 @@ enum LexerState {
     Quoted(u8),
     /// After plain text, which continues on a line that is indented more than the parent.
     Plain,
-    /// In a block scalar, which continues on lines that are indented more than the parent.
-    Block,
+    /// In a block scalar, which continues on lines with this indentation or more. While that is not `known`, it is the
+    /// greatest so far.
+    Block { indent: usize, known: bool },
 }
 
-struct Lexer {
-    result: LexResult,
+struct Lexer<'a> {
+    result: LexResult<'a>,
     line: usize,
     state: LexerState,
     /// The number of open flow collections.
@@ -58,23 +61,36 @@ struct Lexer {
     parent: Option<usize>,
 }
 
-impl Lexer {
-    fn read_line(&mut self, line: &str) {
+impl<'a> Lexer<'a> {
+    fn read_line(&mut self, line: &'a str) {
         let indent = line.bytes().take_while(|byte| *byte == b' ').count();
         let blank = line.trim_matches([' ', '\t']).is_empty();
         let inside = self.parent.is_none_or(|parent| indent > parent);
+        let is_in_block = self.is_in_block(indent, indent == line.len());
         match self.state {
             LexerState::Quoted(_) => return self.read_tokens(line, 0),
-            LexerState::Block if blank || inside => return,
+            LexerState::Block { .. } if is_in_block => return,
             LexerState::Plain if blank => return,
             LexerState::Plain if self.depth == 0 && !inside => self.state = LexerState::Between,
-            LexerState::Block => self.state = LexerState::Between,
+            LexerState::Block { .. } => self.state = LexerState::Between,
             _ => {}
         }
         self.read_tokens(line, indent);
     }
 
-    fn read_tokens(&mut self, line: &str, start: usize) {
+    /// Whether a line with this indentation belongs to the block scalar.
+    fn is_in_block(&mut self, found: usize, is_blank: bool) -> bool {
+        let LexerState::Block { indent, known } = &mut self.state else {
+            return false;
+        };
+        if !*known {
+            *indent = found.max(*indent);
+            *known = !is_blank;
+        }
+        is_blank || found >= *indent
+    }
+
+    fn read_tokens(&mut self, line: &'a str, start: usize) {
         let bytes = line.as_bytes();
         let mut at = start;
         let mut indicators = 0;
@@ -88,7 +104,9 @@ impl Lexer {
                     at = self.read_quoted(bytes, at);
                 }
                 b' ' | b'\t' => at += 1,
-                b'#' if after_space => {
+                // A comment needs no space before it where a token may begin.
+                b'#' if after_space || self.state != LexerState::Plain => {
+                    self.result.comments.push(line[at..].trim_end());
                     if self.depth == 0 && self.state == LexerState::Plain {
                         self.state = LexerState::Between;
                     }
@@ -131,16 +149,20 @@ impl Lexer {
         match byte {
             b'&' | b'*' | b'!' => self.read_anchor_or_tag(bytes, at),
             b'|' | b'>' => {
-                self.state = LexerState::Block;
                 // A comment may follow the header.
-                let header = bytes[at..]
-                    .iter()
-                    .take_while(|byte| !matches!(byte, b' ' | b'\t'))
-                    .count();
-                at + header
+                let header = bytes[at..].iter();
+                let header = header.take_while(|byte| !matches!(byte, b' ' | b'\t' | b'#'));
+                let digit = header.clone().find(|byte| byte.is_ascii_digit());
+                let least = self.parent.map_or(1, |parent| parent + 1);
+                self.state = LexerState::Block {
+                    indent: digit.map_or(least, |digit| least - 1 + usize::from(digit - b'0')),
+                    known: digit.is_some(),
+                };
+                at + header.count()
             }
             b'"' | b'\'' => self.open_quote(bytes, at, byte),
             b'[' | b'{' => self.open_flow(at),
+            b',' | b']' | b'}' => at + 1,
             _ => {
                 self.note_key(bytes, at);
                 self.start_plain(bytes, at)
@@ -254,13 +276,34 @@ impl Lexer {
                 self.state = LexerState::Between;
                 at + 1
             }
-            b'?' if self.state == LexerState::Between && next == Some(&b' ') => at + 1,
+            b'?' if self.state == LexerState::Between => at + 1,
             b'&' | b'*' | b'!' if self.state == LexerState::Between => {
                 self.read_anchor_or_tag(bytes, at)
             }
             b'"' | b'\'' if self.state == LexerState::Between => self.open_quote(bytes, at, byte),
             _ if self.state == LexerState::Between => self.start_plain(bytes, at),
             _ => self.read_plain(bytes, at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_told_from_text() {
+        for (fragment, comments) in [
+            ("a: b # c\n# d\n", &["# c", "# d"][..]),
+            ("a: b#c\n  d #e \n", &["#e"]),
+            ("a: 'b # c'#d\n", &["#d"]),
+            ("a: [b,#c\n  d#e, {f: \"#\"}] # g\n", &["#c", "# g"]),
+            ("a: |#b\n  # c\n# d\n", &["#b", "# d"]),
+            ("a: >- # b\n\n   c\n  # d\n", &["# b", "# d"]),
+            ("a: |2\n    # b\n # c\n", &["# c"]),
+            ("- a: |\n    # b\n   # c\n", &["# c"]),
+        ] {
+            assert_eq!(lex(fragment).comments, comments, "{fragment}");
         }
     }
 }

@@ -247,12 +247,8 @@ impl<'a> Scanner<'a> {
             return None;
         }
         match decode(text) {
-            Ok(DecodedValue {
-                value,
-                duplicates,
-                comments,
-            }) => {
-                let comments = comments.into_iter().map(str::to_owned);
+            Ok(DecodedValue { value, duplicates }) => {
+                let comments = lexed.comments.into_iter().map(str::to_owned);
                 builder.pending.extend(comments);
                 for key in duplicates {
                     let message = format!("`{key}` is given twice in the value that starts here");
@@ -507,7 +503,7 @@ mod tests {
                 let lexed = lex(&text);
                 prop_assert!(lexed.anchor_or_tag.is_none() && lexed.too_deep.is_none(), "{text}");
                 let decoded = decode(&text).unwrap();
-                prop_assert!(decoded.duplicates.is_empty() && decoded.comments.is_empty(), "{text}");
+                prop_assert!(decoded.duplicates.is_empty() && lexed.comments.is_empty(), "{text}");
                 let mut expected = Mapping::new();
                 expected.push(key.to_owned(), value);
                 prop_assert_eq!(decoded.value, Value::Map(expected), "{}", text);
