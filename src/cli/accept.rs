@@ -1,8 +1,8 @@
 //! `urldb accept`.
 
 mod answer;
+mod candidates;
 mod counts;
-mod listed;
 mod same_content;
 
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use urldb_canon::rules::SiteRules;
-use urldb_format::{DomainFile, RecordEntry, RecordIdentity};
+use urldb_format::RecordIdentity;
 use urldb_protocol::{JobResult, Reason, State};
 use urldb_text::{REDACTED, Shown, sanitize};
 use urldb_verdict::{JudgedJob, NamedRecord};
@@ -22,25 +22,23 @@ use super::args::{
     ChangedUrls, CommitArgs, PlannedCommit, TargetArgs, UncommittedRecord, uncommitted_records,
 };
 use super::print::progress::ProgressLine;
-use super::print::style::{self, GOOD, paint};
-use answer::{renew, show_both};
+use super::print::style;
+use candidates::AcceptOptions;
 use counts::AcceptCounts;
-use listed::{ListedOptions, ListedResult};
 use same_content::SameContent;
 
 use crate::ambient::Ambient;
 use crate::cli::print::output;
-use crate::database::edit::Edit;
 use crate::database::page_redirect::PromisedRedirect;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::run::{self, Progress, Results, RunOptions};
 use crate::stop::{Interrupted, Stop, stop_on_signals};
-use crate::sync::{AcceptedRecord, locations};
+use crate::sync::locations;
 
 /// Make what is served now the new promise, where it has changed on purpose
 ///
-/// Fetches, shows old and new, asks, and updates the records of URLs that are
+/// Fetches, shows old and new, asks once, and updates the records of URLs that are
 /// `changed` or `redirected`, and serve the same thing each time. Lists that state the promise are edited too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -85,31 +83,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let (mut changed, mut written) = accepted_before(kept, commit.as_ref(), context)?;
     let mut acceptable = acceptable(others, args, context, &mut counts)?;
     counts.refused += refuse_same_content(&mut acceptable, args.force);
-    let listed = take_listed(&mut acceptable, context)?;
-    for (result, identity) in acceptable.iter().take_while(|_| !stop.is_set()) {
-        if is_wanted(result, args, context)? {
-            written.extend(accept(result, identity, context)?);
-            let host = urldb_format::host_of(Path::new(&result.file));
-            changed.add(&host, || result.url.clone());
-            counts.accepted += 1;
-        } else {
-            counts.declined += 1;
-        }
-    }
-    if !listed.is_empty() && !stop.is_set() {
-        let how = ListedOptions {
-            yes: args.yes,
-            is_committed: commit.is_some(),
-            stop: &stop,
-        };
-        written.extend(listed::accept(
-            listed,
-            how,
-            context,
-            &mut counts,
-            &mut changed,
-        )?);
-    }
+    let how = AcceptOptions {
+        yes: args.yes,
+        is_committed: commit.is_some(),
+        stop: &stop,
+    };
+    let accepted = candidates::accept(acceptable, how, context, &mut counts, &mut changed);
+    written.extend(accepted?);
     if !context.quiet {
         writeln!(output::stdout(), "{}", counts.line())?;
     }
@@ -120,14 +100,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         commit.finish(&written, subject, exit, context)?;
     }
     Ok(exit)
-}
-
-/// Shows an answer, and asks whether it becomes the promise.
-fn is_wanted(result: &JobResult, args: &Args, context: &Context) -> io::Result<bool> {
-    if !args.yes || !context.quiet {
-        show_both(result)?;
-    }
-    Ok(args.yes || output::is_wanted("accept?")?)
 }
 
 /// The kept promises that a killed call has written and not committed, and their domain files and lists.
@@ -212,39 +184,6 @@ fn refuse_same_content(acceptable: &mut Vec<(JobResult, RecordIdentity)>, force:
         !is_refused
     });
     (before - acceptable.len()) as u64
-}
-
-/// Takes the records that lists own out of those to accept.
-fn take_listed(
-    acceptable: &mut Vec<(JobResult, RecordIdentity)>,
-    context: &Context,
-) -> anyhow::Result<Vec<ListedResult>> {
-    let mut listed = vec![];
-    if context.config.sources.is_empty() {
-        return Ok(listed);
-    }
-    let mut kept = vec![];
-    for (result, identity) in acceptable.drain(..) {
-        let domain = urldb_format::host_of(Path::new(&result.file));
-        let path = context.domain_file(&domain);
-        let file = DomainFile::read_for_edit(path, &*identity.path..=&*identity.path)?;
-        let record = file.get(&identity).map(RecordEntry::record);
-        let Some(before) = record.filter(|record| !record.source.is_empty()) else {
-            kept.push((result, identity));
-            continue;
-        };
-        let mut after = before.clone();
-        renew(&mut after, &result);
-        let record = AcceptedRecord {
-            domain,
-            metadata: file.metadata().clone(),
-            before: before.clone(),
-            after,
-        };
-        listed.push(ListedResult { result, record });
-    }
-    *acceptable = kept;
-    Ok(listed)
 }
 
 /// Whether the answer is a page that other URLs of the host serve too, as far as a page that names its URL can be told.
@@ -411,28 +350,4 @@ fn fetch(args: &Args, context: &Context, stop: &Stop) -> anyhow::Result<Vec<Fetc
             })
         })
         .collect()
-}
-
-/// Updates the record, and returns the written file.
-fn accept(
-    result: &JobResult,
-    identity: &RecordIdentity,
-    context: &Context,
-) -> anyhow::Result<Vec<PathBuf>> {
-    let mut edit = Edit::begin(&context.database())?;
-    let path = context.config.root.join(&result.file);
-    let record = identity.path.as_str();
-    let mut file = DomainFile::read_for_edit(&path, record..=record)?;
-    file.update(identity, |record| renew(record, result))?;
-    edit.prepare(&file)?;
-    let written = edit.commit()?;
-    if !context.quiet {
-        writeln!(
-            output::stdout(),
-            "{} {}",
-            paint(GOOD, "accepted"),
-            sanitize(&result.name())
-        )?;
-    }
-    Ok(written)
 }

@@ -1,12 +1,12 @@
-//! Accepted records of lists: the lists are edited with the database, since `urldb sync` would undo an acceptance in the
-//! database alone.
+//! The question whether answers become promises, and the writing of these: of records that lists own, with the lists,
+//! since `urldb sync` would undo an acceptance in the database alone.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use urldb_format::{DomainFile, Mapping, Record};
+use anyhow::Context as _;
+use urldb_format::{DomainFile, Mapping, Record, RecordIdentity};
 use urldb_protocol::JobResult;
 use urldb_text::sanitize;
 
@@ -15,21 +15,24 @@ use super::counts::AcceptCounts;
 use crate::cli::Context;
 use crate::cli::args::ChangedUrls;
 use crate::cli::print::output;
-use crate::cli::print::style::{self, BAD, GOOD, paint};
+use crate::cli::print::style::{self, BAD, GOOD, count, paint};
 use crate::cli::sync::ensure_committed;
 use crate::database::edit::Edit;
 use crate::stop::Stop;
 use crate::sync::{AcceptedRecord, RecordEdits, ValueEdit, changed_lines, edits_of, write_edited};
 
-/// An answer that becomes the promise of a record of lists.
-pub(super) struct ListedResult {
-    pub(super) result: JobResult,
-    pub(super) record: AcceptedRecord,
+/// An answer that may become the promise of a record.
+pub(super) struct Candidate {
+    result: JobResult,
+    identity: RecordIdentity,
+    record: AcceptedRecord,
+    /// None for a record that people wrote.
+    edits: RecordEdits,
 }
 
 /// The way in which a command accepts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ListedOptions<'a> {
+pub(super) struct AcceptOptions<'a> {
     /// Without asking.
     pub(super) yes: bool,
     /// The written files become a commit.
@@ -38,46 +41,87 @@ pub(super) struct ListedOptions<'a> {
     pub(super) stop: &'a Stop,
 }
 
-/// Shows the edits of each record and asks; then writes all of them at once. Returns the written files.
+/// Shows the old and the new promise of each record and the edits of lists, and asks once; then writes all at once.
+/// Returns the written files.
 pub(super) fn accept(
-    listed: Vec<ListedResult>,
-    how: ListedOptions<'_>,
+    acceptable: Vec<(JobResult, RecordIdentity)>,
+    how: AcceptOptions<'_>,
     context: &Context,
     counts: &mut AcceptCounts,
     changed: &mut ChangedUrls,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    let (results, records): (Vec<JobResult>, Vec<AcceptedRecord>) =
-        listed.into_iter().map(|it| (it.result, it.record)).unzip();
-    let edits = edits_of(&context.config, &records, how.stop)?;
     let mut chosen = vec![];
-    for ((result, record), edits) in results.iter().zip(records).zip(edits) {
+    for candidate in candidates(acceptable, how.stop, context)? {
+        let Candidate { result, edits, .. } = &candidate;
+        for reason in &edits.refused {
+            style::print_warning(sanitize(&format!("{}: {reason}", result.name())));
+        }
         if !edits.refused.is_empty() {
-            for reason in &edits.refused {
-                style::print_warning(sanitize(&format!("{}: {reason}", result.name())));
-            }
             counts.refused += 1;
             continue;
         }
         if !how.yes || !context.quiet {
             show_both(result)?;
-            show_edits(&edits)?;
+            show_edits(edits)?;
         }
-        if how.yes || output::is_wanted("accept?")? {
-            changed.add(&record.domain, || result.url.clone());
-            counts.accepted += 1;
-            chosen.push((result, record, edits));
-        } else {
-            counts.declined += 1;
-        }
+        chosen.push(candidate);
+    }
+    if chosen.is_empty() || how.stop.is_set() {
+        return Ok(vec![]);
+    }
+    let number = chosen.len() as u64;
+    if !how.yes && !output::is_wanted(&format!("accept {}?", count(number, "URL")))? {
+        counts.declined += number;
+        return Ok(vec![]);
     }
     let written = write(&chosen, how, context)?;
-    if !context.quiet {
-        for (result, ..) in &chosen {
+    counts.accepted += number;
+    for Candidate { result, record, .. } in chosen {
+        if !context.quiet {
             let accepted = paint(GOOD, "accepted");
             writeln!(output::stdout(), "{accepted} {}", sanitize(&result.name()))?;
         }
+        changed.add(&record.domain, || result.url);
     }
     Ok(written)
+}
+
+/// The answers with the records that they renew, and the edits of lists.
+fn candidates(
+    acceptable: Vec<(JobResult, RecordIdentity)>,
+    stop: &Stop,
+    context: &Context,
+) -> anyhow::Result<Vec<Candidate>> {
+    let mut records = vec![];
+    for (result, identity) in &acceptable {
+        let domain = urldb_format::host_of(Path::new(&result.file));
+        let path = context.domain_file(&domain);
+        let file = DomainFile::read_for_edit(path, &*identity.path..=&*identity.path)?;
+        let before = file.get(identity).map(|entry| entry.record().clone());
+        let before = before.with_context(|| format!("{} has no record any more", result.url))?;
+        let mut after = before.clone();
+        renew(&mut after, result);
+        records.push(AcceptedRecord {
+            domain,
+            metadata: file.metadata().clone(),
+            before,
+            after,
+        });
+    }
+    let mut sources = records.iter().flat_map(|it| &it.before.source);
+    let edits = if sources.next().is_none() || context.config.sources.is_empty() {
+        records.iter().map(|_| RecordEdits::default()).collect()
+    } else {
+        edits_of(&context.config, &records, stop)?
+    };
+    let all = acceptable.into_iter().zip(records).zip(edits);
+    let all = all.map(|(((result, identity), record), edits)| Candidate {
+        result,
+        identity,
+        record,
+        edits,
+    });
+    Ok(all.collect())
 }
 
 /// Prints the lines of lists that change, and the number of other URLs that they promise.
@@ -100,35 +144,36 @@ fn show_edits(edits: &RecordEdits) -> anyhow::Result<()> {
     .map_err(io::Error::into)
 }
 
-type Chosen<'a> = (&'a JobResult, AcceptedRecord, RecordEdits);
-
 /// Writes the lists, and then the domain files.
 fn write(
-    chosen: &[Chosen<'_>],
-    how: ListedOptions<'_>,
+    chosen: &[Candidate],
+    how: AcceptOptions<'_>,
     context: &Context,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let mut edit = Edit::begin(&context.database())?;
-    let values = chosen.iter().flat_map(|(_, _, edits)| &edits.values);
+    let values = chosen.iter().flat_map(|it| &it.edits.values);
     let values: BTreeSet<&ValueEdit> = values.collect();
     let values: Vec<&ValueEdit> = values.into_iter().collect();
-    if how.is_committed {
+    if how.is_committed && !values.is_empty() {
         let lists = values.iter().map(|value| value.path.clone());
         ensure_committed(&lists.collect(), context)?;
     }
     for of_file in values.chunk_by(|one, other| one.path == other.path) {
         edit.prepare_list(&of_file[0].path, |out| write_edited(of_file, out))?;
     }
-    let mut files: BTreeMap<&str, DomainFile> = BTreeMap::new();
-    for (result, record, edits) in chosen {
-        let own = renewed(&record.domain, &mut files, context)?;
-        let identity = record.metadata.identity_of(&record.before);
-        own.update(&identity, |record| renew(record, result))?;
-        for sharing in &edits.sharing {
-            let file = renewed(&sharing.domain, &mut files, context)?;
+    let mut files = files_of(chosen, context)?;
+    for candidate in chosen {
+        if let Some(own) = files.get_mut(&*candidate.record.domain) {
+            own.update(&candidate.identity, |it| renew(it, &candidate.result))?;
+        }
+        for sharing in &candidate.edits.sharing {
+            let Some(file) = files.get_mut(&*sharing.domain) else {
+                continue;
+            };
             let identity = file.metadata().identity_of(&sharing.stated);
             if file.get(&identity).is_some() {
-                file.update(&identity, |it| take_over(it, &record.after, &sharing.keys))?;
+                let after = &candidate.record.after;
+                file.update(&identity, |it| take_over(it, after, &sharing.keys))?;
             }
         }
     }
@@ -138,19 +183,31 @@ fn write(
     edit.commit()
 }
 
-/// The domain file with the changes so far.
-fn renewed<'a, 'b>(
-    domain: &'b str,
-    files: &'a mut BTreeMap<&'b str, DomainFile>,
+/// The domain files of the records, by host: of a large one, only the part that changes.
+fn files_of<'a>(
+    chosen: &'a [Candidate],
     context: &Context,
-) -> anyhow::Result<&'a mut DomainFile> {
-    match files.entry(domain) {
-        Entry::Occupied(known) => Ok(known.into_mut()),
-        Entry::Vacant(place) => {
-            let file = DomainFile::read(context.domain_file(domain))?.file;
-            Ok(place.insert(file))
+) -> anyhow::Result<BTreeMap<&'a str, DomainFile>> {
+    let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for candidate in chosen {
+        let own = paths.entry(&candidate.record.domain).or_default();
+        own.insert(&candidate.identity.path);
+    }
+    let mut files = BTreeMap::new();
+    for (domain, paths) in paths {
+        if let (Some(first), Some(last)) = (paths.first(), paths.last()) {
+            let path = context.domain_file(domain);
+            files.insert(domain, DomainFile::read_for_edit(path, *first..=*last)?);
         }
     }
+    // A list may spell the path of such a record in another way.
+    let sharing = chosen.iter().flat_map(|it| &it.edits.sharing);
+    let domains: BTreeSet<&str> = sharing.map(|it| &*it.domain).collect();
+    for domain in domains {
+        let file = DomainFile::read(context.domain_file(domain))?.file;
+        files.insert(domain, file);
+    }
+    Ok(files)
 }
 
 /// Gives a record the values of some keys of another.
