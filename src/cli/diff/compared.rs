@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use serde::Serialize;
 use urldb_format::{
     DifferenceKind, DomainFile, FileDifference, KeyChange, RecordDifference, RecordEntry,
     difference,
@@ -211,23 +212,23 @@ pub(super) fn method(entry: &RecordEntry) -> Option<&str> {
 }
 
 /// Numbers of records and files.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Totals {
     pub(super) added: u64,
     pub(super) removed: u64,
     pub(super) changed: u64,
     /// Of the changed records, those whose promise changed.
-    pub(super) promises: u64,
+    pub(super) promises_changed: u64,
     /// Domains whose records are in the file of another host now.
-    pub(super) moved: u64,
+    pub(super) domains_moved: u64,
     /// Records that could not be compared.
-    pub(super) unknown: u64,
+    pub(super) not_compared: u64,
     /// Files whose metadata changed.
-    pub(super) metadata: u64,
+    pub(super) metadata_changed: u64,
     /// Files of which some was not understood.
-    pub(super) mistaken: u64,
+    pub(super) files_with_mistakes: u64,
     /// Files that differ in formatting and comments only.
-    pub(super) form_only: u64,
+    pub(super) files_with_other_form: u64,
 }
 
 impl Totals {
@@ -237,14 +238,14 @@ impl Totals {
                 DifferenceKind::Added => self.added += 1,
                 DifferenceKind::Removed => self.removed += 1,
                 DifferenceKind::Changed => self.changed += 1,
-                DifferenceKind::Unknown => self.unknown += 1,
+                DifferenceKind::Unknown => self.not_compared += 1,
             }
-            self.promises += u64::from(record.changes_promise());
+            self.promises_changed += u64::from(record.changes_promise());
         }
-        self.moved += u64::from(file.status == FileStatus::Moved);
-        self.metadata += u64::from(!file.changed_metadata().is_empty());
-        self.mistaken += u64::from(file.mistakes().next().is_some());
-        self.form_only += u64::from(!file.differs());
+        self.domains_moved += u64::from(file.status == FileStatus::Moved);
+        self.metadata_changed += u64::from(!file.changed_metadata().is_empty());
+        self.files_with_mistakes += u64::from(file.mistakes().next().is_some());
+        self.files_with_other_form += u64::from(!file.differs());
     }
 
     /// `2 records added, 1 removed, 3 changed (1 promise changed), 1 domain moved`.
@@ -267,15 +268,15 @@ impl Totals {
             parts.push("no record differs".to_owned());
         }
         let mut sentence = parts.join(", ");
-        if self.promises > 0 {
-            let promises = count(self.promises, "promise");
+        if self.promises_changed > 0 {
+            let promises = count(self.promises_changed, "promise");
             let _ = write!(sentence, " ({promises} changed)");
         }
-        if self.moved > 0 {
-            let _ = write!(sentence, ", {} moved", count(self.moved, "domain"));
+        if self.domains_moved > 0 {
+            let _ = write!(sentence, ", {} moved", count(self.domains_moved, "domain"));
         }
-        if self.metadata > 0 {
-            let files = count(self.metadata, "file");
+        if self.metadata_changed > 0 {
+            let files = count(self.metadata_changed, "file");
             let _ = write!(sentence, ", metadata of {files} changed");
         }
         sentence
@@ -284,11 +285,11 @@ impl Totals {
     /// The sentence about a single file, whose line says that it moved.
     pub(super) fn of_file(&self) -> String {
         let totals = Self {
-            moved: 0,
-            metadata: 0,
+            domains_moved: 0,
+            metadata_changed: 0,
             ..*self
         };
-        let metadata = if self.metadata > 0 {
+        let metadata = if self.metadata_changed > 0 {
             ", metadata changed"
         } else {
             ""
@@ -299,15 +300,15 @@ impl Totals {
     /// Notes on files and records that were not compared, and on files that differ in form only.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = vec![];
-        if self.mistaken > 0 {
-            let files = count(self.mistaken, "file");
-            let records = count(self.unknown, "record");
+        if self.files_with_mistakes > 0 {
+            let files = count(self.files_with_mistakes, "file");
+            let records = count(self.not_compared, "record");
             notes.push(format!(
                 "mistakes in {files}: {records} could not be compared"
             ));
         }
-        if self.form_only > 0 {
-            let files = count(self.form_only, "file");
+        if self.files_with_other_form > 0 {
+            let files = count(self.files_with_other_form, "file");
             notes.push(format!("{files} with other formatting or comments only"));
         }
         notes

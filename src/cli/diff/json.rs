@@ -77,19 +77,6 @@ struct KeyObject<'a> {
     promise: bool,
 }
 
-#[derive(Serialize)]
-struct Summary {
-    added: u64,
-    removed: u64,
-    changed: u64,
-    promises_changed: u64,
-    domains_moved: u64,
-    not_compared: u64,
-    metadata_changed: u64,
-    files_with_mistakes: u64,
-    files_with_other_form: u64,
-}
-
 impl<'a> StateObject<'a> {
     fn of_commit(commit: &'a Commit) -> Self {
         Self {
@@ -167,17 +154,7 @@ impl<W: Write> Writer for JsonWriter<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        let summary = output::json(&Summary {
-            added: totals.added,
-            removed: totals.removed,
-            changed: totals.changed,
-            promises_changed: totals.promises,
-            domains_moved: totals.moved,
-            not_compared: totals.unknown,
-            metadata_changed: totals.metadata,
-            files_with_mistakes: totals.mistaken,
-            files_with_other_form: totals.form_only,
-        })?;
+        let summary = output::json(totals)?;
         writeln!(self.out, "],\n\"summary\":{summary}}}")?;
         self.out.flush()
     }
