@@ -9,6 +9,7 @@ use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
 
 use super::entry::{self, Content, Entry, SCHEMA, key_of};
+use super::incidents;
 use crate::limits;
 
 /// The entries in the texts of a page.
@@ -114,11 +115,8 @@ pub(super) fn status(domain: &str, document: &Document) -> anyhow::Result<(JobKe
 pub(super) fn content(domain: &str, document: &Document) -> anyhow::Result<(JobKey, Content)> {
     let at = || format!("line {}", document.start_line);
     let key = key_of(domain, &document.mapping).with_context(at)?;
-    let content = Content::from_mapping(&document.mapping);
-    Ok((
-        key,
-        content.context("`digest` is missing").with_context(at)?,
-    ))
+    let content = incidents::from_document(&document.mapping);
+    Ok((key, content.with_context(at)?))
 }
 
 #[cfg(test)]
@@ -214,7 +212,7 @@ mod tests {
                 incident: text(10),
                 has_text_of_challenge: present[3],
             };
-            let content = entry.content.as_ref().unwrap().to_mapping(&key);
+            let content = entry.content.as_ref().unwrap().to_mapping(&key).unwrap();
             let [statuses, contents] = [entry.to_mapping(&key), content].map(|it| write_documents(&[it]));
             let read = of_texts("a.example", &statuses, &contents).unwrap();
             prop_assert_eq!(read, [(key, entry)], "{}{}", statuses, contents);

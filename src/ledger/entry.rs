@@ -12,6 +12,8 @@ use urldb_protocol::{CertificateDates, Shown, State};
 use urldb_verdict::incident::{Mark, RunResult};
 use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
+use super::incidents;
+
 /// The key of [`Entry::has_text_of_challenge`]; absent if not so.
 const TEXT_OF_CHALLENGE: &str = "text-of-challenge";
 
@@ -187,18 +189,10 @@ impl Content {
     }
 
     /// The document of the file of captures.
-    pub(super) fn to_mapping(&self, key: &JobKey) -> Mapping {
+    pub(super) fn to_mapping(&self, key: &JobKey) -> anyhow::Result<Mapping> {
         let mut mapping = identity(key);
-        mapping.insert("digest", self.digest.as_str());
-        put(&mut mapping, "fits", self.fits.as_deref());
-        put(&mut mapping, "etag", self.etag.as_deref());
-        put(&mut mapping, "last-modified", self.last_modified.as_deref());
-        put(&mut mapping, "redirects", self.redirects.as_deref());
-        if let Some(capture) = &self.capture {
-            mapping.insert("capture", capture.to_mapping());
-        }
-        put_time(&mut mapping, "lost", self.lost);
-        mapping
+        mapping.extend(incidents::to_document(self)?);
+        Ok(mapping)
     }
 
     /// Drops the capture if it is in one of these files, which the run of this time found lost. Returns whether it
@@ -214,46 +208,6 @@ impl Content {
             self.lost.get_or_insert(now);
         }
         is_lost
-    }
-
-    pub(super) fn from_mapping(mapping: &Mapping) -> Option<Self> {
-        Some(Self {
-            digest: text(mapping, "digest")?,
-            fits: text(mapping, "fits"),
-            etag: text(mapping, "etag"),
-            last_modified: text(mapping, "last-modified"),
-            redirects: text(mapping, "redirects"),
-            capture: mapping
-                .get("capture")
-                .and_then(Value::as_map)
-                .and_then(Capture::from_mapping),
-            lost: text(mapping, "lost")
-                .map(|it| it.parse())
-                .transpose()
-                .ok()?,
-        })
-    }
-}
-
-impl Capture {
-    fn to_mapping(&self) -> Mapping {
-        let mut mapping = Mapping::new();
-        mapping.insert("date", self.date.as_str());
-        put(&mut mapping, "digest", self.digest.as_deref());
-        mapping.insert("file", self.file.as_str());
-        mapping.insert("record", self.record.as_str());
-        mapping.insert("uri", self.uri.as_str());
-        mapping
-    }
-
-    fn from_mapping(mapping: &Mapping) -> Option<Self> {
-        Some(Self {
-            record: text(mapping, "record")?,
-            date: text(mapping, "date")?,
-            uri: text(mapping, "uri")?,
-            file: text(mapping, "file")?,
-            digest: text(mapping, "digest"),
-        })
     }
 }
 

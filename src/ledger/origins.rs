@@ -9,10 +9,11 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_files::{Root, RootFile};
-use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
+use urldb_format::{Mapping, Schema, read_documents, write_documents};
 use urldb_verdict::Certificate;
 
-use super::entry::{text, timestamp};
+use super::entry::text;
+use super::incidents;
 use super::names::name_of;
 use crate::limits;
 
@@ -47,7 +48,7 @@ pub struct KnownOrigin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
     /// Number of changes in a row, up to this record, each within a week of the one before.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "super::history::is_zero")]
     pub quick_changes: u64,
 }
 
@@ -89,61 +90,15 @@ impl KnownOrigin {
         format!("{subject}{name}issued by {issuer}, valid until {end}")
     }
 
-    fn to_mapping(&self, uri: &str) -> Mapping {
-        let mut mapping = Mapping::new();
+    fn to_mapping(&self, uri: &str) -> anyhow::Result<Mapping> {
+        let mut mapping = incidents::to_document(self)?;
         mapping.insert("url", uri);
-        mapping.insert("since", self.since.to_string());
-        mapping.insert("record", self.record.as_str());
-        mapping.insert("digest", self.digest.as_str());
-        mapping.insert("file", self.file.as_str());
-        if !self.addresses.is_empty() {
-            let addresses = self.addresses.iter().cloned().map(Value::Text);
-            mapping.insert("addresses", Value::List(addresses.collect()));
-        }
-        if let Some(certificate) = &self.certificate {
-            let mut of_server = Mapping::new();
-            of_server.insert("subject", certificate.subject.as_str());
-            of_server.insert("issuer", certificate.issuer.as_str());
-            of_server.insert("not-before", certificate.not_before.to_string());
-            of_server.insert("not-after", certificate.not_after.to_string());
-            mapping.insert("certificate", of_server);
-        }
-        if self.quick_changes > 0 {
-            mapping.insert(QUICK_CHANGES, self.quick_changes);
-        }
-        mapping
+        Ok(mapping)
     }
 
     fn from_mapping(mapping: &Mapping) -> anyhow::Result<(String, Self)> {
-        let needed = |key: &str| text(mapping, key).with_context(|| format!("`{key}` is missing"));
-        let certificate = mapping.get("certificate").and_then(Value::as_map);
-        let certificate = certificate.map(|it| {
-            Ok::<_, anyhow::Error>(Certificate {
-                subject: text(it, "subject").unwrap_or_default(),
-                issuer: text(it, "issuer").unwrap_or_default(),
-                not_before: timestamp(it, "not-before")?,
-                not_after: timestamp(it, "not-after")?,
-                is_authority: false,
-            })
-        });
-        let addresses = match mapping.get("addresses") {
-            Some(Value::List(addresses)) => addresses.as_slice(),
-            _ => &[],
-        };
-        let addresses = addresses.iter().filter_map(Value::as_text);
-        let known = Self {
-            since: timestamp(mapping, "since")?,
-            record: needed("record")?,
-            digest: needed("digest")?,
-            file: needed("file")?,
-            addresses: addresses.map(str::to_owned).collect(),
-            certificate: certificate.transpose().context("`certificate`")?,
-            quick_changes: mapping
-                .get(QUICK_CHANGES)
-                .and_then(Value::as_int)
-                .unwrap_or_default(),
-        };
-        Ok((needed("url")?, known))
+        let url = text(mapping, "url").context("`url` is missing")?;
+        Ok((url, incidents::from_document(mapping)?))
     }
 }
 
@@ -194,7 +149,8 @@ pub(super) fn save(ledger: &Root, domain: &str, known: &KnownOrigins) -> anyhow:
             .with_context(|| format!("cannot remove {file}"));
     }
     let documents = known.iter().map(|(uri, known)| known.to_mapping(uri));
-    let all: Vec<Mapping> = std::iter::once(Mapping::new()).chain(documents).collect();
+    let all = std::iter::once(Ok(Mapping::new())).chain(documents);
+    let all = all.collect::<anyhow::Result<Vec<Mapping>>>()?;
     let made = file.root().make();
     let written = made.and_then(|()| file.replace(write_documents(&all).as_bytes()));
     written.with_context(|| format!("cannot write {file}"))

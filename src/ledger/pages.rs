@@ -293,7 +293,7 @@ impl Page {
     fn texts(&self, spool: &mut Spool) -> anyhow::Result<[String; 2]> {
         match (self.aside, &self.entries) {
             (Some(aside), _) => spool.read(aside),
-            (None, Some(entries)) => Ok(texts(entries)),
+            (None, Some(entries)) => texts(entries),
             (None, None) => anyhow::bail!("the ledger lost entries"),
         }
     }
@@ -304,8 +304,9 @@ impl Page {
             return true;
         };
         if self.aside.is_none() {
-            let [statuses, contents] = texts(entries);
-            self.aside = spool.add(&statuses, &contents);
+            // The entries stay in memory until saving reports the error.
+            let texts = texts(entries).ok();
+            self.aside = texts.and_then(|[statuses, contents]| spool.add(&statuses, &contents));
         }
         if self.aside.is_none() {
             return false;
@@ -327,13 +328,15 @@ impl Page {
     }
 }
 
-fn texts(entries: &BTreeMap<JobKey, Slot>) -> [String; 2] {
+fn texts(entries: &BTreeMap<JobKey, Slot>) -> anyhow::Result<[String; 2]> {
     let (mut statuses, mut contents) = (vec![], vec![]);
     for (key, slot) in entries {
         statuses.push(slot.entry.to_mapping(key));
-        contents.extend(slot.entry.content.as_ref().map(|it| it.to_mapping(key)));
+        if let Some(content) = &slot.entry.content {
+            contents.push(content.to_mapping(key)?);
+        }
     }
-    [statuses, contents].map(|documents| write_documents(&documents))
+    Ok([statuses, contents].map(|documents| write_documents(&documents)))
 }
 
 #[cfg(test)]
@@ -482,7 +485,7 @@ mod tests {
         };
         let contents = |number: u32| {
             let content = entry(number).content.unwrap();
-            urldb_format::write_documents([&content.to_mapping(&key(number))])
+            urldb_format::write_documents([&content.to_mapping(&key(number)).unwrap()])
         };
         let numbers = [5, 2, 4, 1];
         let text = |of: &dyn Fn(u32) -> String, order: &[u32]| {

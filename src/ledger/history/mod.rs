@@ -204,6 +204,6 @@ fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes fields by reference"
 )]
-fn is_zero(number: &u64) -> bool {
+pub(super) fn is_zero(number: &u64) -> bool {
     *number == 0
 }

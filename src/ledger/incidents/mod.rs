@@ -24,6 +24,7 @@ use yaml::to_text;
 pub use heard::{Filter, FormerPosition, Heard};
 pub use merge::merge;
 pub use yaml::{IncidentFile, parse};
+pub(super) use yaml::{from_document, to_document};
 
 /// The folder in the ledger's folder.
 const FOLDER: &str = "incidents";

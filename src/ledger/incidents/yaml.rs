@@ -243,11 +243,32 @@ fn drop_last(contents: &mut Option<Contents>) -> bool {
 }
 
 fn to_mapping(value: &impl Serialize) -> anyhow::Result<Mapping> {
-    let json = serde_json::to_value(value)?;
-    let Json::Object(fields) = json else {
-        anyhow::bail!("it is no mapping");
-    };
-    Ok(to_yaml(fields.into_iter(), true))
+    Ok(to_yaml(fields_of(value)?.into_iter(), true))
+}
+
+/// The document of a struct whose fields have the names of the file.
+///
+/// # Errors
+/// When the value is no struct.
+pub(in crate::ledger) fn to_document(value: &impl Serialize) -> anyhow::Result<Mapping> {
+    Ok(to_yaml(fields_of(value)?.into_iter(), false))
+}
+
+/// The struct of a document of [`to_document`]. Other keys than its fields are passed over.
+///
+/// # Errors
+/// When a field is missing, or has another form.
+pub(in crate::ledger) fn from_document<T: DeserializeOwned>(
+    document: &Mapping,
+) -> anyhow::Result<T> {
+    from_json(to_json(document, false))
+}
+
+fn fields_of(value: &impl Serialize) -> anyhow::Result<Map<String, Json>> {
+    match serde_json::to_value(value)? {
+        Json::Object(fields) => Ok(fields),
+        _ => anyhow::bail!("it is no mapping"),
+    }
 }
 
 /// `is_ours`: names are fields, which a file has in kebab case.
