@@ -3,16 +3,14 @@
 //! `url` and each of `mirror_urls` have the digests of `integrity`. Patches and overlays are files of the registry,
 //! so they have URLs only below a base.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
+use crate::file_events::{Digests, FileEvents};
 use crate::input::read_document;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::raw_json::{Digests, JsonText, is_null, text_of};
-use crate::sums::{digests_of, item_below};
+use crate::json_text::{JsonText, Value, integrity};
+use crate::model::{Location, ReadError, Sink};
+use crate::sums::item_below;
 
 /// The size limit of a file. Real ones have some hundred bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -32,68 +30,60 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let text = read_document(input, MAX_FILE, file)?;
-    let json = JsonText::new(&text, file);
-    let object: Object<'_> = json.parse()?;
-    let mut reader = Reader {
-        json,
-        file,
-        base,
-        sink,
-    };
+    let json = JsonText::of_file(&text);
+    let object = json.parse(file)?;
+    if !object.is_object() {
+        return Err(ReadError::Malformed {
+            location: Location::line(file, object.line()),
+            message: "the file is no JSON object".to_owned(),
+        });
+    }
+    let events = FileEvents { file, sink };
+    let mut reader = Reader { events, base };
     match object.get("attestations") {
         Some(attestations) => reader.attestations(attestations),
-        None => reader.source(&object),
+        None => reader.source(object),
     }
 }
 
-type Object<'a> = BTreeMap<String, &'a RawValue>;
-
 struct Reader<'a, 'b> {
-    json: JsonText<'a>,
-    file: &'a Arc<str>,
+    events: FileEvents<'a, 'b>,
     base: Option<&'a str>,
-    sink: &'a mut Sink<'b>,
 }
 
-impl<'a> Reader<'a, '_> {
-    fn attestations(&mut self, all: &'a RawValue) -> Result<(), ReadError> {
-        let Some(all) = object(all) else {
-            return self.refuse(all, "bad-value", "`attestations` is no object");
-        };
-        for attestation in in_order(&all) {
-            let Some(fields) = object(attestation.1) else {
-                self.refuse(attestation.1, "bad-value", "the attestation is no object")?;
-                continue;
-            };
-            self.download(&fields, attestation.1)?;
+impl Reader<'_, '_> {
+    fn attestations(&mut self, all: Value<'_>) -> Result<(), ReadError> {
+        if !all.is_object() {
+            let why = "`attestations` is no object";
+            return self.events.refuse(all.line(), "bad-value", why);
+        }
+        for (_, attestation) in all.members() {
+            if attestation.is_object() {
+                self.download(attestation, attestation.line())?;
+            } else {
+                let why = "the attestation is no object";
+                self.events.refuse(attestation.line(), "bad-value", why)?;
+            }
         }
         Ok(())
     }
 
-    fn source(&mut self, source: &Object<'a>) -> Result<(), ReadError> {
-        let kind = source
-            .get("type")
-            .map(|raw| text_of(raw).unwrap_or_default());
-        match kind.as_deref() {
-            None | Some("archive") => {
-                let first = in_order(source).first().map(|(_, raw)| *raw);
-                if let Some(first) = source.get("url").copied().or(first) {
-                    self.download(source, first)?;
-                } else {
-                    let location = Location::line(self.file, 1);
-                    (self.sink)(Notice::refused(location, "no-url", "there is no `url`").into())?;
-                }
-            }
-            Some(kind) => {
-                let code = match kind {
+    fn source(&mut self, source: Value<'_>) -> Result<(), ReadError> {
+        let kind = source.get("type");
+        let name = kind.map(|kind| kind.text().unwrap_or_default());
+        match (kind, name.as_deref()) {
+            (Some(kind), Some(name)) if name != "archive" => {
+                let code = match name {
                     "git_repository" => "git",
                     "local_path" => "local",
                     _ => "type",
                 };
-                let raw = source.get("type").copied();
-                let location = self.json.location(raw);
-                let message = format!("the source is a {kind}, not an archive");
-                (self.sink)(Notice::left_out(location, code, message).into())?;
+                let why = format!("the source is a {name}, not an archive");
+                self.events.skip(kind.line(), code, &why)?;
+            }
+            _ => {
+                let first = source.members().next().map(|(_, value)| value);
+                self.download(source, first.map_or(1, Value::line))?;
             }
         }
         for (key, folder) in [("patches", "patches"), ("overlay", "overlay")] {
@@ -104,103 +94,55 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// A URL and its mirrors, with one `integrity`. `place` is where messages point if there is no URL.
-    fn download(&mut self, fields: &Object<'a>, place: &'a RawValue) -> Result<(), ReadError> {
-        let digests = match fields.get("integrity") {
-            Some(raw) => match self.integrity(raw)? {
-                Some(digests) => digests,
-                None => return Ok(()),
-            },
-            None => vec![],
+    /// A URL and its mirrors, with one `integrity`. Messages point at `line` if there is no URL.
+    fn download(&mut self, fields: Value<'_>, line: u64) -> Result<(), ReadError> {
+        let Some(digests) = integrity(fields.get("integrity"), &mut self.events)? else {
+            return Ok(());
         };
         match fields.get("url") {
             Some(url) => self.item(url, &digests)?,
-            None => self.refuse(place, "no-url", "there is no `url`")?,
+            None => self.events.refuse(line, "no-url", "there is no `url`")?,
         }
-        let Some(mirrors) = fields.get("mirror_urls").filter(|raw| !is_null(raw)) else {
+        let Some(mirrors) = fields.get("mirror_urls") else {
             return Ok(());
         };
-        match serde_json::from_str::<Vec<&RawValue>>(mirrors.get()) {
-            Ok(mirrors) => mirrors
-                .into_iter()
-                .try_for_each(|url| self.item(url, &digests)),
-            Err(_) => self.refuse(mirrors, "bad-value", "`mirror_urls` is no list"),
+        if !mirrors.is_list() {
+            let why = "`mirror_urls` is no list";
+            return self.events.refuse(mirrors.line(), "bad-value", why);
         }
+        let mut mirrors = mirrors.items();
+        mirrors.try_for_each(|url| self.item(url, &digests))
     }
 
-    fn item(&mut self, raw: &'a RawValue, digests: &Digests) -> Result<(), ReadError> {
-        let Some(url) = text_of(raw) else {
-            return self.refuse(raw, "bad-value", "the URL is no text");
-        };
-        let location = self.json.location(Some(raw));
-        let item = ListItem::new(location, &url).map(|item| item.with_digests(digests));
-        Ok((self.sink)(item.into())?)
+    fn item(&mut self, url: Value<'_>, digests: &Digests) -> Result<(), ReadError> {
+        let item = url.item(self.events.file);
+        self.events
+            .pass(item.map(|item| item.with_digests(digests)))
     }
 
     /// Patches or overlays: the digest of each name.
-    fn registry_files(&mut self, raw: &'a RawValue, folder: &str) -> Result<(), ReadError> {
-        if is_null(raw) {
-            return Ok(());
+    fn registry_files(&mut self, files: Value<'_>, folder: &str) -> Result<(), ReadError> {
+        if !files.is_object() {
+            let why = format!("`{folder}` is no object");
+            return self.events.refuse(files.line(), "bad-value", &why);
         }
-        let Some(files) = object(raw) else {
-            return self.refuse(raw, "bad-value", &format!("`{folder}` is no object"));
-        };
-        for (name, raw) in in_order(&files) {
-            let location = self.json.location(Some(raw));
+        for (name, digest) in files.members() {
             let Some(base) = self.base else {
-                let message = format!("{folder}/{name} has a URL only below a base");
-                (self.sink)(Notice::left_out(location, "relative", message).into())?;
+                let why = format!("{folder}/{name} has a URL only below a base");
+                self.events.skip(digest.line(), "relative", &why)?;
                 continue;
             };
-            let Some(digests) = self.integrity(raw)? else {
+            let stated = Some(digest).filter(|digest| !digest.is_null());
+            let Some(digests) = integrity(stated, &mut self.events)? else {
                 continue;
             };
-            let path = folder_of(self.file).map(|it| format!("{it}/{folder}/{name}"));
+            let path = folder_of(self.events.file).map(|it| format!("{it}/{folder}/{name}"));
+            let location = self.events.at(digest.line());
             let item = item_below(base, &path.unwrap_or_default(), location);
-            let item = item.map(|it| it.with_digests(&digests));
-            (self.sink)(item.into())?;
+            self.events.pass(item.map(|it| it.with_digests(&digests)))?;
         }
         Ok(())
     }
-
-    /// The digests of an `integrity`; `None` if a notice refused it. An empty one has none.
-    fn integrity(&mut self, raw: &'a RawValue) -> Result<Option<Digests>, ReadError> {
-        if is_null(raw) {
-            return Ok(Some(vec![]));
-        }
-        let Some(text) = text_of(raw) else {
-            self.refuse(raw, "bad-digest", "the digest is no text")?;
-            return Ok(None);
-        };
-        let location = self.json.location(Some(raw));
-        let Some(digests) = digests_of(&text, &location, self.sink)? else {
-            return Ok(None);
-        };
-        let digests = digests.into_iter().map(|(digest, part)| {
-            let place = self.json.place(raw, &text, part);
-            (digest, place)
-        });
-        Ok(Some(digests.collect()))
-    }
-
-    fn refuse(&mut self, raw: &RawValue, code: &str, why: &str) -> Result<(), ReadError> {
-        let notice = Notice::refused(self.json.location(Some(raw)), code, why);
-        Ok((self.sink)(notice.into())?)
-    }
-}
-
-fn object(raw: &RawValue) -> Option<Object<'_>> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// The fields of an object as they stand in the file.
-fn in_order<'a>(object: &Object<'a>) -> Vec<(String, &'a RawValue)> {
-    let mut fields: Vec<_> = object
-        .iter()
-        .map(|(key, raw)| (key.clone(), *raw))
-        .collect();
-    fields.sort_by_key(|(_, raw)| raw.get().as_ptr().addr());
-    fields
 }
 
 /// `modules/MODULE/VERSION`, from the path of a file.

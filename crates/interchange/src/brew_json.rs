@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use urldb_format::Algorithm;
 
-use crate::digest;
-use crate::entries::{self, ListPosition, Value};
-use crate::model::{ListItem, Notice, ReadError, Sink};
-use crate::sums::notice;
+use crate::entries::{self, ListPosition};
+use crate::file_events::FileEvents;
+use crate::json_text::{Value, digest};
+use crate::model::{Notice, ReadError, Sink};
 
 /// Reads a list of formulas, or one formula.
 ///
@@ -19,58 +19,51 @@ use crate::sums::notice;
 /// [`ReadError::Malformed`] if the file is neither a list in JSON nor an object, [`ReadError::Input`] if a formula has
 /// more than 1 MiB.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut events = FileEvents { file, sink };
     entries::read(input, file, ListPosition::Document, &mut |formula| {
         let urls = formula.get("urls");
-        let stable = urls.and_then(|urls| urls.get("stable"));
-        sink(source(formula, stable, file).into())?;
-        if let Some(head) = urls.and_then(|urls| urls.get("head")) {
-            let message = "the development version changes";
-            sink(Notice::left_out(head.location(file), "head", message).into())?;
+        if let Some(stable) = urls.and_then(|urls| urls.get("stable")) {
+            read_stable(stable, &mut events)?;
+        } else {
+            let why = "the formula has no stable version";
+            events.skip(formula.line(), "no-url", why)?;
         }
-        let bottles = formula.get("bottle").and_then(Value::object);
+        if let Some(head) = urls.and_then(|urls| urls.get("head")) {
+            events.skip(head.line(), "head", "the development version changes")?;
+        }
+        let bottles = formula.get("bottle").map(Value::members);
         for (_, bottle) in bottles.into_iter().flatten() {
             let files = bottle.get("files");
-            let count = files.and_then(Value::object).map_or(0, <[_]>::len);
+            let count = files.map_or(0, |files| files.members().count());
             if let Some(files) = files.filter(|_| count > 0) {
-                let message = "bottles need a token";
-                let notice = Notice::left_out(files.location(file), "bottle", message);
-                sink(notice.of(count as u64).into())?;
+                let location = events.at(files.line());
+                let notice = Notice::left_out(location, "bottle", "bottles need a token");
+                events.pass(notice.of(count as u64))?;
             }
         }
         Ok(())
     })
 }
 
-/// The item of a formula.
-fn source(formula: &Value, stable: Option<&Value>, file: &Arc<str>) -> Result<ListItem, Notice> {
-    let at = |value: &Value| value.location(file);
-    let Some(stable) = stable else {
-        let message = "the formula has no stable version";
-        return Err(Notice::left_out(at(formula), "no-url", message));
-    };
+/// Reads the stable version of a formula.
+fn read_stable(stable: Value<'_>, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
     let Some(url) = stable.get("url") else {
-        let message = "the stable version has no `url`";
-        return Err(Notice::refused(at(stable), "no-url", message));
+        let why = "the stable version has no `url`";
+        return events.refuse(stable.line(), "no-url", why);
     };
     let checksum = stable.get("checksum");
-    let is_repository = ["tag", "revision"]
-        .iter()
-        .any(|key| stable.get(key).is_some());
+    let is_repository = stable.get("tag").or(stable.get("revision")).is_some();
     if checksum.is_none() && is_repository {
         let system = stable.get("using").and_then(Value::text);
-        let code = if matches!(system, None | Some("git")) {
-            "git"
-        } else {
-            "type"
-        };
-        let message = "the source is a repository";
-        return Err(Notice::left_out(at(url), code, message));
+        let is_git = system.is_none_or(|system| system == "git");
+        let code = if is_git { "git" } else { "type" };
+        return events.skip(url.line(), code, "the source is a repository");
     }
-    let mut item = url.item(file)?;
-    if let Some(checksum) = checksum {
-        let digest = digest::parse(checksum.text().unwrap_or_default(), Some(Algorithm::Sha256));
-        let digest = digest.map_err(|unknown| notice(at(checksum), &unknown))?;
-        item.set_digest(&digest, None);
-    }
-    Ok(item)
+    let item = match url.item(events.file) {
+        Err(notice) => return events.pass(notice),
+        Ok(item) => item,
+    };
+    let digests = digest(checksum, Some(Algorithm::Sha256), events)?;
+    let digests = digests.filter(|digests| checksum.is_none() || !digests.is_empty());
+    digests.map_or(Ok(()), |digests| events.pass(item.with_digests(&digests)))
 }

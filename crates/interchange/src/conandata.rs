@@ -5,13 +5,12 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use urldb_format::{Algorithm, Digest};
+use urldb_format::Algorithm;
 
-use crate::digest;
+use crate::file_events::{Digests, FileEvents};
 use crate::input::read_document;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::sums::notice;
-use crate::yaml::{self, Child, Mapping, Node, Scalar};
+use crate::model::{ListItem, ReadError, Sink};
+use crate::yaml::{self, Child, Mapping, Node};
 
 /// The number of values that aliases may repeat in a file.
 const MAX_REPEATED: u32 = 10_000;
@@ -31,8 +30,7 @@ pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<()
     let text = read_document(input, yaml::MAX_FILE, file)?;
     let content = yaml::parse(&text, file)?;
     let mut reader = Reader {
-        file,
-        sink,
+        events: FileEvents { file, sink },
         repeated: MAX_REPEATED,
     };
     let mut documents = content.documents.iter();
@@ -40,14 +38,10 @@ pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<()
 }
 
 struct Reader<'a, 'b> {
-    file: &'a Arc<str>,
-    sink: &'a mut Sink<'b>,
+    events: FileEvents<'a, 'b>,
     /// The number of values that aliases may still repeat.
     repeated: u32,
 }
-
-/// The digests of a mapping, each with the scalar that holds it.
-type Digests<'a> = Vec<(Digest, &'a Scalar)>;
 
 impl Reader<'_, '_> {
     /// Visits the mappings of a node. What an alias repeats was visited at its anchor.
@@ -102,7 +96,7 @@ impl Reader<'_, '_> {
     fn repeat(&mut self, line: u64) -> Result<(), ReadError> {
         let left = self.repeated.checked_sub(1);
         self.repeated = left.ok_or_else(|| ReadError::Malformed {
-            location: Location::line(self.file, line),
+            location: self.events.at(line),
             message: format!("aliases repeat more than {MAX_REPEATED} values"),
         })?;
         Ok(())
@@ -134,52 +128,38 @@ impl Reader<'_, '_> {
             let Node::Scalar(url) = &*child.node else {
                 continue;
             };
-            let location = Location::line(self.file, url.line);
-            let item = if is_git {
-                let message = format!("{} is a git repository", url.text);
-                Err(Notice::left_out(location, "git", message))
+            if is_git {
+                let why = format!("{} is a git repository", url.text);
+                self.events.skip(url.line, "git", &why)?;
             } else if url.is_null() {
-                Err(Notice::left_out(location, "no-url", "`url` is empty"))
+                self.events.skip(url.line, "no-url", "`url` is empty")?;
             } else {
-                ListItem::new(location, url.text.trim()).map(|mut item| {
-                    for (digest, scalar) in &digests {
-                        item.set_digest(digest, scalar.span.clone());
-                    }
-                    item
-                })
-            };
-            (self.sink)(item.into())?;
+                let item = ListItem::new(self.events.at(url.line), url.text.trim());
+                self.events
+                    .pass(item.map(|item| item.with_digests(&digests)))?;
+            }
         }
         Ok(())
     }
 
     /// The digests of a mapping; `None` if one is refused.
-    fn digests<'n>(&mut self, mapping: &'n Mapping) -> Result<Option<Digests<'n>>, ReadError> {
+    fn digests(&mut self, mapping: &Mapping) -> Result<Option<Digests>, ReadError> {
         let mut digests = vec![];
         for algorithm in Algorithm::ALL {
             let Some(child) = self.find(mapping, algorithm.name(), 0)? else {
                 continue;
             };
             let Some(scalar) = child.node.text() else {
-                let location = Location::line(self.file, mapping.line);
-                let message = format!("`{}` is no text", algorithm.name());
-                (self.sink)(Notice::refused(location, "bad-digest", message).into())?;
+                let why = format!("`{}` is no text", algorithm.name());
+                self.events.refuse(mapping.line, "bad-digest", &why)?;
                 return Ok(None);
             };
             if scalar.is_null() {
                 continue;
             }
-            match digest::parse(&scalar.text, Some(algorithm)) {
-                Ok(digest) => digests.push((digest, scalar)),
-                Err(unknown) => {
-                    let location = Location::line(self.file, scalar.line);
-                    let notice = notice(location, &unknown);
-                    let is_refused = !matches!(unknown, digest::Unknown::Algorithm(_));
-                    (self.sink)(notice.into())?;
-                    if is_refused {
-                        return Ok(None);
-                    }
-                }
+            match scalar.digest(algorithm, &mut self.events)? {
+                Some(found) => digests.extend(found),
+                None => return Ok(None),
             }
         }
         Ok(Some(digests))

@@ -3,14 +3,11 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
-
-use crate::digest;
+use crate::file_events::FileEvents;
 use crate::input::read_document;
+use crate::json_text::{JsonText, Value, digest};
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::raw_json::{Digests, JsonText, fields, for_each, text_of};
-use crate::sums::{item_below, notice};
+use crate::sums::item_below;
 
 /// The size limit of a file. Tables with thousands of columns make some hundred kilobytes.
 const MAX_FILE: u64 = 4 << 20;
@@ -32,107 +29,70 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let text = read_document(input, MAX_FILE, file)?;
-    let json = JsonText::new(&text, file);
-    let package: &RawValue = json.parse()?;
-    let resources = fields(package, ["resources"]).and_then(|[resources]| resources);
-    let resources = resources.filter(|raw| raw.get().starts_with('['));
+    let json = JsonText::of_file(&text);
+    let resources = json.parse(file)?.get("resources");
+    let resources = resources.filter(|resources| resources.is_list());
     let resources = resources.ok_or_else(|| ReadError::Malformed {
         location: Location::line(file, 1),
         message: "the file is not an object with the list `resources`".to_owned(),
     })?;
-    let mut reader = Reader { json, base, sink };
-    for_each(resources, &mut |raw| reader.resource(raw))
+    let mut events = FileEvents { file, sink };
+    let mut resources = resources.items();
+    resources.try_for_each(|resource| read_resource(resource, base, &mut events))
 }
 
-struct Reader<'a, 'b> {
-    json: JsonText<'a>,
-    base: Option<&'a str>,
-    sink: &'a mut Sink<'b>,
+fn read_resource(
+    resource: Value<'_>,
+    base: Option<&str>,
+    events: &mut FileEvents<'_, '_>,
+) -> Result<(), ReadError> {
+    if !resource.is_object() {
+        return events.refuse(resource.line(), "bad-value", "the resource is no object");
+    }
+    let Some(path) = resource.get("path") else {
+        return match resource.get("data") {
+            Some(data) => {
+                let why = "the data are in the package itself";
+                events.skip(data.line(), "inline", why)
+            }
+            None => events.refuse(resource.line(), "no-url", "the resource has no `path`"),
+        };
+    };
+    let (mut bytes, mut hash) = (resource.get("bytes"), resource.get("hash"));
+    if path.items().nth(1).is_some() {
+        if let Some(stated) = hash.or(bytes) {
+            let why = "the length and the digest are those of all parts together";
+            events.skip(stated.line(), "parts", why)?;
+        }
+        (bytes, hash) = (None, None);
+    }
+    let length = bytes.and_then(Value::number);
+    if let Some(bytes) = bytes.filter(|_| length.is_none()) {
+        let why = "`bytes` is no number of bytes";
+        return events.refuse(bytes.line(), "bad-length", why);
+    }
+    let Some(digests) = digest(hash, None, events)? else {
+        return Ok(());
+    };
+    for part in path.items() {
+        let item = item_of(part, base, events.at(part.line()));
+        events.pass(item.map(|it| it.with_length(length.clone()).with_digests(&digests)))?;
+    }
+    Ok(())
 }
 
-impl<'a> Reader<'a, '_> {
-    fn resource(&mut self, raw: &'a RawValue) -> Result<(), ReadError> {
-        let Some([path, bytes, hash, data]) = fields(raw, ["path", "bytes", "hash", "data"]) else {
-            return self.refuse(raw, "bad-value", "the resource is no object");
-        };
-        let Some(path) = path else {
-            return match data {
-                Some(data) => self.leave_out(data, "inline", "the data are in the package itself"),
-                None => self.refuse(raw, "no-url", "the resource has no `path`"),
-            };
-        };
-        // Values that are ignored take no memory.
-        let parts: Result<Vec<IgnoredAny>, _> = serde_json::from_str(path.get());
-        let is_whole = parts.map_or(true, |parts| parts.len() < 2);
-        if !is_whole && let Some(stated) = hash.or(bytes) {
-            let message = "the length and the digest are those of all parts together";
-            self.leave_out(stated, "parts", message)?;
+/// The item of a path: a URL, or the path of a file below the base.
+fn item_of(path: Value<'_>, base: Option<&str>, location: Location) -> Result<ListItem, Notice> {
+    match (path.text(), base) {
+        (None, _) => {
+            let message = "the path is no text";
+            Err(Notice::refused(location, "bad-value", message))
         }
-        let length = match bytes.filter(|_| is_whole) {
-            None => None,
-            Some(bytes) => match self.json.number(bytes) {
-                None => return self.refuse(bytes, "bad-length", "`bytes` is no number of bytes"),
-                length => length,
-            },
-        };
-        let Some(digests) = self.digests(hash.filter(|_| is_whole))? else {
-            return Ok(());
-        };
-        for_each(path, &mut |part| {
-            let item = self.item(part).map(|mut item| {
-                if let Some((length, place)) = length.clone() {
-                    item.set_length(length, Some(place));
-                }
-                item.with_digests(&digests)
-            });
-            Ok((self.sink)(item.into())?)
-        })
-    }
-
-    /// The item of a path: a URL, or the path of a file below the base.
-    fn item(&self, raw: &RawValue) -> Result<ListItem, Notice> {
-        let location = self.json.location(Some(raw));
-        match (text_of(raw), self.base) {
-            (None, _) => {
-                let message = "the path is no text";
-                Err(Notice::refused(location, "bad-value", message))
-            }
-            (Some(path), _) if path.contains("://") => ListItem::new(location, &path),
-            (Some(path), Some(base)) => item_below(base, &path, location),
-            (Some(path), None) => {
-                let message = format!("{path} has a URL only below a base");
-                Err(Notice::left_out(location, "relative", message))
-            }
+        (Some(path), _) if path.contains("://") => ListItem::new(location, &path),
+        (Some(path), Some(base)) => item_below(base, &path, location),
+        (Some(path), None) => {
+            let message = format!("{path} has a URL only below a base");
+            Err(Notice::left_out(location, "relative", message))
         }
-    }
-
-    /// The digest of `hash`; `None` if a notice refused it.
-    fn digests(&mut self, hash: Option<&RawValue>) -> Result<Option<Digests>, ReadError> {
-        let Some(raw) = hash else {
-            return Ok(Some(vec![]));
-        };
-        let text = text_of(raw).unwrap_or_default();
-        match digest::parse(&text, None) {
-            Ok(digest) => Ok(Some(vec![(
-                digest,
-                self.json.place(raw, &text, 0..text.len()),
-            )])),
-            Err(unknown) => {
-                let is_other = matches!(unknown, digest::Unknown::Algorithm(_));
-                let location = self.json.location(Some(raw));
-                (self.sink)(notice(location, &unknown).into())?;
-                Ok(is_other.then(Vec::new))
-            }
-        }
-    }
-
-    fn leave_out(&mut self, raw: &RawValue, code: &str, why: &str) -> Result<(), ReadError> {
-        let location = self.json.location(Some(raw));
-        Ok((self.sink)(Notice::left_out(location, code, why).into())?)
-    }
-
-    fn refuse(&mut self, raw: &RawValue, code: &str, why: &str) -> Result<(), ReadError> {
-        let location = self.json.location(Some(raw));
-        Ok((self.sink)(Notice::refused(location, code, why).into())?)
     }
 }

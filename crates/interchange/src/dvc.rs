@@ -4,12 +4,11 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
-use urldb_format::{Algorithm, Digest};
+use urldb_format::Algorithm;
 
-use crate::digest;
+use crate::file_events::{Digests, FileEvents};
 use crate::input::read_document;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::sums::notice;
+use crate::model::{ListItem, Location, ReadError, Sink};
 use crate::yaml::{self, Child, Mapping, Node, Scalar};
 
 /// The end of a digest of a folder.
@@ -33,118 +32,92 @@ pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<()
             message: "an alias, which DVC does not write".to_owned(),
         });
     }
-    let mut reader = Reader { file, sink };
+    let mut events = FileEvents { file, sink };
     let mut documents = content.documents.iter();
-    documents.try_for_each(|document| reader.stage(document))
+    documents.try_for_each(|document| read_stage(document, &mut events))
 }
 
-struct Reader<'a, 'b> {
-    file: &'a Arc<str>,
-    sink: &'a mut Sink<'b>,
+fn read_stage(node: &Node, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
+    let Some(stage) = node.mapping() else {
+        return events.refuse(1, "bad-value", "the file is no mapping");
+    };
+    let deps = list(stage, "deps");
+    if deps.is_empty() {
+        return events.skip(stage.line, "no-url", "the data have no URL");
+    }
+    if stage.get("cmd").is_some() {
+        return events.skip(stage.line, "command", "a command made the data");
+    }
+    let outs = list(stage, "outs");
+    let promise = match outs.first().and_then(|out| out.node.mapping()) {
+        Some(out) if deps.len() == 1 => promise_of(out, events)?,
+        _ => Some(Promise::default()),
+    };
+    let Some(promise) = promise else {
+        return Ok(());
+    };
+    deps.iter()
+        .try_for_each(|dep| read_dep(dep, &promise, events))
 }
 
 /// The promise of a file: its length and its digest, each with its place.
 #[derive(Default)]
 struct Promise {
     length: Option<(u64, Option<Range<u64>>)>,
-    digest: Option<(Digest, Option<Range<u64>>)>,
+    digests: Digests,
 }
 
-impl Reader<'_, '_> {
-    fn stage(&mut self, node: &Node) -> Result<(), ReadError> {
-        let Some(stage) = node.mapping() else {
-            let message = "the file is no mapping";
-            let notice = Notice::refused(self.at(1), "bad-value", message);
-            return Ok((self.sink)(notice.into())?);
-        };
-        let deps = list(stage, "deps");
-        if deps.is_empty() {
-            let message = "the data have no URL";
-            return self.leave_out(stage.line, "no-url", message);
-        }
-        if stage.get("cmd").is_some() {
-            return self.leave_out(stage.line, "command", "a command made the data");
-        }
-        let outs = list(stage, "outs");
-        let promise = match outs.first().and_then(|out| out.node.mapping()) {
-            Some(out) if deps.len() == 1 => self.promise(out)?,
-            _ => Some(Promise::default()),
-        };
-        let Some(promise) = promise else {
-            return Ok(());
-        };
-        deps.iter().try_for_each(|dep| self.dep(dep, &promise))
+fn read_dep(
+    dep: &Child,
+    promise: &Promise,
+    events: &mut FileEvents<'_, '_>,
+) -> Result<(), ReadError> {
+    let dep = dep.node.mapping();
+    let path = dep.and_then(|dep| text(dep, "path"));
+    let (Some(dep), Some(path)) = (dep, path) else {
+        return events.refuse(1, "bad-value", "an entry of `deps` has no path");
+    };
+    if dep.get("repo").is_some() {
+        return events.skip(path.line, "git", "the data are in a git repository");
     }
-
-    fn dep(&mut self, dep: &Child, promise: &Promise) -> Result<(), ReadError> {
-        let dep = dep.node.mapping();
-        let path = dep.and_then(|dep| text(dep, "path"));
-        let (Some(dep), Some(path)) = (dep, path) else {
-            let notice = Notice::refused(self.at(1), "bad-value", "an entry of `deps` has no path");
-            return Ok((self.sink)(notice.into())?);
-        };
-        if dep.get("repo").is_some() {
-            return self.leave_out(path.line, "git", "the data are in a git repository");
-        }
-        if !path.text.contains("://") {
-            return self.leave_out(path.line, "local", "the data are on this machine");
-        }
-        let item = ListItem::new(self.at(path.line), path.text.trim()).map(|mut item| {
-            if let Some((length, place)) = &promise.length {
-                item.set_length(*length, place.clone());
-            }
-            if let Some((digest, place)) = &promise.digest {
-                item.set_digest(digest, place.clone());
-            }
-            item
-        });
-        Ok((self.sink)(item.into())?)
+    if !path.text.contains("://") {
+        return events.skip(path.line, "local", "the data are on this machine");
     }
+    let item = ListItem::new(events.at(path.line), path.text.trim());
+    let length = promise.length.clone();
+    events.pass(item.map(|it| it.with_length(length).with_digests(&promise.digests)))
+}
 
-    /// The promise of `outs`; `None` if a notice says why there is none.
-    fn promise(&mut self, out: &Mapping) -> Result<Option<Promise>, ReadError> {
-        let mut promise = Promise::default();
-        let md5 = text(out, "md5");
-        if let Some(md5) = md5.filter(|md5| md5.text.ends_with(FOLDER)) {
-            self.leave_out(md5.line, "folder", "the digest is that of a folder")?;
+/// The promise of `outs`; `None` if a notice says why there is none.
+fn promise_of(
+    out: &Mapping,
+    events: &mut FileEvents<'_, '_>,
+) -> Result<Option<Promise>, ReadError> {
+    let mut promise = Promise::default();
+    let md5 = text(out, "md5");
+    if let Some(md5) = md5.filter(|md5| md5.text.ends_with(FOLDER)) {
+        events.skip(md5.line, "folder", "the digest is that of a folder")?;
+        return Ok(None);
+    }
+    if let Some(size) = text(out, "size") {
+        let Ok(length) = size.text.parse() else {
+            let why = "the size is no number of bytes";
+            events.refuse(size.line, "bad-length", why)?;
             return Ok(None);
-        }
-        if let Some(size) = text(out, "size") {
-            let Ok(length) = size.text.parse() else {
-                let message = "the size is no number of bytes";
-                let notice = Notice::refused(self.at(size.line), "bad-length", message);
-                (self.sink)(notice.into())?;
-                return Ok(None);
-            };
-            promise.length = Some((length, size.span.clone()));
-        }
-        let Some(md5) = md5 else {
-            return Ok(Some(promise));
         };
-        if text(out, "hash").is_none_or(|hash| hash.text != "md5") {
-            let message = "older versions of DVC changed line ends before they computed the digest";
-            self.leave_out(md5.line, "text-digest", message)?;
-            return Ok(Some(promise));
-        }
-        match digest::parse(&md5.text, Some(Algorithm::Md5)) {
-            Ok(digest) => promise.digest = Some((digest, md5.span.clone())),
-            Err(unknown) => {
-                let notice = notice(self.at(md5.line), &unknown);
-                (self.sink)(notice.into())?;
-                return Ok(None);
-            }
-        }
-        Ok(Some(promise))
+        promise.length = Some((length, size.span.clone()));
     }
-
-    fn at(&self, line: u64) -> Location {
-        Location::line(self.file, line)
+    let Some(md5) = md5 else {
+        return Ok(Some(promise));
+    };
+    if text(out, "hash").is_none_or(|hash| hash.text != "md5") {
+        let why = "older versions of DVC changed line ends before they computed the digest";
+        events.skip(md5.line, "text-digest", why)?;
+        return Ok(Some(promise));
     }
-
-    fn leave_out(&mut self, line: u64, code: &str, why: &str) -> Result<(), ReadError> {
-        let notice = Notice::left_out(self.at(line), code, why);
-        Ok((self.sink)(notice.into())?)
-    }
+    let digests = md5.digest(Algorithm::Md5, events)?;
+    let digests = digests.filter(|digests| !digests.is_empty());
+    Ok(digests.map(|digests| Promise { digests, ..promise }))
 }
 
 /// The entries of a list; empty if the value is none.

@@ -2,24 +2,22 @@
 //!
 //! The reader resolves no context. Keys and types count by their last part, so `sc:contentUrl` is `contentUrl`.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 use url::Url;
 use urldb_format::Algorithm;
 
-use crate::digest;
+use crate::file_events::{Digests, FileEvents};
 use crate::input::read_document;
+use crate::json_text::{Cursor, JsonText, Value, digest};
 use crate::model::{ListItem, Notice, ReadError, Sink};
-use crate::raw_json::{Digests, JsonText, fields, for_each, is_null, text_of};
-use crate::sums::notice;
 
 /// The size limit of a file, in which an RO-Crate describes some 50,000 files.
 const MAX_FILE: u64 = 16 << 20;
+
+/// The depth limit of nested values.
+const MAX_DEPTH: u32 = 127;
 
 /// The length limit of a URL, in bytes.
 const MAX_URL: usize = 64 << 10;
@@ -40,19 +38,12 @@ pub fn read(
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
     let text = read_document(input, MAX_FILE, file)?;
+    let json = JsonText::of_file(&text);
     let mut reader = Reader {
-        json: JsonText::new(&text, file),
         base: base.and_then(|base| Url::parse(base).ok()),
-        sink,
-        failure: None,
+        events: FileEvents { file, sink },
     };
-    let mut json = serde_json::Deserializer::from_str(reader.json.json());
-    let read = Walk(&mut reader).deserialize(&mut json);
-    let read = read.and_then(|()| json.end());
-    match (reader.failure.take(), read) {
-        (Some(failure), _) => Err(failure),
-        (None, read) => read.map_err(|error| reader.json.malformed(&error)),
-    }
+    reader.walk(&mut json.parse(file)?.cursor(), 0)
 }
 
 /// The keys of an object that describe a file.
@@ -69,14 +60,14 @@ const KEYS: [&str; 6] = [
 #[derive(Default)]
 struct Description<'a> {
     /// The values of [`KEYS`].
-    values: [Option<&'a RawValue>; KEYS.len()],
+    values: [Option<Value<'a>>; KEYS.len()],
     /// The values of the algorithms.
-    digests: [Option<&'a RawValue>; Algorithm::ALL.len()],
+    digests: [Option<Value<'a>>; Algorithm::ALL.len()],
 }
 
 impl<'a> Description<'a> {
     /// The place for the value of a key; `None` if the key describes no file.
-    fn place(&mut self, key: &str) -> Option<&mut Option<&'a RawValue>> {
+    fn place(&mut self, key: &str) -> Option<&mut Option<Value<'a>>> {
         let name = last_part(key);
         if let Some(index) = KEYS.iter().position(|known| *known == name) {
             return self.values.get_mut(index);
@@ -93,104 +84,95 @@ fn last_part(name: &str) -> &str {
 }
 
 struct Reader<'a, 'b> {
-    json: JsonText<'a>,
     base: Option<Url>,
-    sink: &'a mut Sink<'b>,
-    /// The error of the sink, which a JSON error cannot hold.
-    failure: Option<ReadError>,
+    events: FileEvents<'a, 'b>,
 }
 
-impl<'a> Reader<'a, '_> {
+impl Reader<'_, '_> {
+    /// Visits every object of the value at the cursor, the inner ones first.
+    fn walk(&mut self, cursor: &mut Cursor<'_>, depth: u32) -> Result<(), ReadError> {
+        let is_list = cursor.enter('[');
+        if !is_list && !cursor.enter('{') {
+            cursor.value();
+            return Ok(());
+        }
+        let mut description = Description::default();
+        while cursor.has_next() {
+            let key = if is_list { None } else { Some(cursor.key()) };
+            // A context maps names, and describes nothing.
+            if key.as_deref() == Some("@context") {
+                cursor.value();
+            } else if let Some(value) = key.and_then(|key| description.place(&key)) {
+                *value = Some(cursor.value()).filter(|value| !value.is_null());
+            } else if depth < MAX_DEPTH {
+                self.walk(cursor, depth + 1)?;
+            } else {
+                return Err(ReadError::Malformed {
+                    location: self.events.at(cursor.value().line()),
+                    message: "recursion limit exceeded".to_owned(),
+                });
+            }
+        }
+        self.object(&description)
+    }
+
     /// An object whose keys are all read.
-    fn object(&mut self, description: &Description<'a>) -> Result<(), ReadError> {
+    fn object(&mut self, description: &Description<'_>) -> Result<(), ReadError> {
         let [types, id, urls, size, contained, encoding] = description.values;
         let Some(place) = urls.or(id).or(types) else {
             return Ok(());
         };
+        let line = place.line();
         let is = |wanted: &str| has(types, |name| last_part(name) == wanted);
         if is("FileSet") {
-            return self.leave_out(
-                place,
-                "file-set",
-                "the files of a set have no URLs of their own",
-            );
+            let why = "the files of a set have no URLs of their own";
+            return self.events.skip(line, "file-set", why);
         }
         let is_file = is("File") || is("FileObject");
         if urls.is_none() && !is_file {
             return Ok(());
         }
         if contained.is_some() {
-            return self.leave_out(place, "contained", "the file is part of another file");
+            let why = "the file is part of another file";
+            return self.events.skip(line, "contained", why);
         }
         if has(encoding, |encoding| encoding.starts_with("git+")) {
-            return self.leave_out(place, "git", "the source is a repository");
+            return self.events.skip(line, "git", "the source is a repository");
         }
-        let urls = match (urls, id) {
-            (Some(urls), _) => urls,
-            (None, Some(id)) if is("File") => id,
-            _ => {
-                let notice = Notice::refused(
-                    self.json.location(Some(place)),
-                    "no-url",
-                    "the file has no `contentUrl`",
-                );
-                return Ok((self.sink)(notice.into())?);
-            }
+        let Some(urls) = urls.or(id.filter(|_| is("File"))) else {
+            let why = "the file has no `contentUrl`";
+            return self.events.refuse(line, "no-url", why);
         };
-        self.file(urls, size, description.digests)
-    }
-
-    /// A file with its URLs.
-    fn file(
-        &mut self,
-        urls: &'a RawValue,
-        size: Option<&'a RawValue>,
-        stated: [Option<&'a RawValue>; Algorithm::ALL.len()],
-    ) -> Result<(), ReadError> {
-        let length = size.and_then(|size| self.json.number(size));
+        let length = size.and_then(Value::number);
         if let Some(size) = size.filter(|_| length.is_none()) {
-            let message = "a size with a unit is no exact number of bytes";
-            self.leave_out(size, "size", message)?;
+            let why = "a size with a unit is no exact number of bytes";
+            self.events.skip(size.line(), "size", why)?;
         }
         let mut digests: Digests = vec![];
-        for (algorithm, raw) in Algorithm::ALL.into_iter().zip(stated) {
-            let Some(raw) = raw.filter(|raw| raw.get() != "\"\"") else {
-                continue;
-            };
-            let text = text_of(raw).unwrap_or_default();
-            match digest::parse(&text, Some(algorithm)) {
-                Ok(digest) => {
-                    let place = self.json.place(raw, &text, 0..text.len());
-                    digests.push((digest, place));
-                }
-                Err(unknown) => {
-                    let notice = notice(self.json.location(Some(raw)), &unknown);
-                    return Ok((self.sink)(notice.into())?);
-                }
+        for (algorithm, stated) in Algorithm::ALL.into_iter().zip(description.digests) {
+            let stated = stated.filter(|stated| stated.text().as_deref() != Some(""));
+            match digest(stated, Some(algorithm), &mut self.events)? {
+                Some(found) if found.is_empty() && stated.is_some() => return Ok(()),
+                Some(found) => digests.extend(found),
+                None => return Ok(()),
             }
         }
-        for_each(urls, &mut |url| {
-            let item = self.item(url).map(|mut item| {
-                if let Some((length, place)) = length.clone() {
-                    item.set_length(length, Some(place));
-                }
-                item.with_digests(&digests)
-            });
-            Ok((self.sink)(item.into())?)
-        })
+        for url in urls.items() {
+            let item = self.item(url);
+            let item = item.map(|it| it.with_length(length.clone()).with_digests(&digests));
+            self.events.pass(item)?;
+        }
+        Ok(())
     }
 
     /// The item of a URL, of a reference, or of an object with the URL as its `@id`.
-    fn item(&self, raw: &RawValue) -> Result<ListItem, Notice> {
-        let location = self.json.location(Some(raw));
-        let id = fields(raw, ["@id"]).and_then(|[id]| id).unwrap_or(raw);
-        let short = Some(id).filter(|id| id.get().len() <= MAX_URL);
-        let Some(text) = short.and_then(text_of) else {
-            return Err(Notice::refused(
-                location,
-                "bad-value",
-                "the URL is no text of at most 64 KiB",
-            ));
+    fn item(&self, value: Value<'_>) -> Result<ListItem, Notice> {
+        let location = self.events.at(value.line());
+        let id = value.get("@id").unwrap_or(value);
+        let short = Some(id).filter(|id| id.length() <= MAX_URL);
+        let Some(text) = short.and_then(Value::text) else {
+            let message = "the URL is no text of at most 64 KiB";
+            return Err(Notice::refused(location, "bad-value", message));
         };
         if Url::parse(&text).is_ok() {
             return ListItem::new(location, &text);
@@ -203,88 +185,10 @@ impl<'a> Reader<'a, '_> {
         let message = format!("{text:?} has a URL only below a base");
         Err(Notice::left_out(location, "relative", message))
     }
-
-    fn leave_out(&mut self, raw: &RawValue, code: &str, why: &str) -> Result<(), ReadError> {
-        let location = self.json.location(Some(raw));
-        Ok((self.sink)(Notice::left_out(location, code, why).into())?)
-    }
 }
 
 /// Whether a text, or one of a list of texts, is wanted.
-fn has(raw: Option<&RawValue>, is_wanted: impl Fn(&str) -> bool) -> bool {
-    let mut is_found = false;
-    if let Some(raw) = raw {
-        let _ = for_each(raw, &mut |item| {
-            is_found |= text_of(item).is_some_and(|text| is_wanted(&text));
-            Ok(())
-        });
-    }
-    is_found
-}
-
-/// Visits every object of a value, the inner ones first.
-struct Walk<'r, 'a, 'b>(&'r mut Reader<'a, 'b>);
-
-impl<'a> DeserializeSeed<'a> for Walk<'_, 'a, '_> {
-    type Value = ();
-
-    fn deserialize<D: serde::Deserializer<'a>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_any(self)
-    }
-}
-
-impl<'a> Visitor<'a> for Walk<'_, 'a, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'a>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(Walk(self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut description = Description::default();
-        while let Some(key) = map.next_key::<Cow<'a, str>>()? {
-            // A context maps names, and describes nothing.
-            if key == "@context" {
-                map.next_value::<IgnoredAny>()?;
-            } else if let Some(value) = description.place(&key) {
-                let raw: &'a RawValue = map.next_value()?;
-                *value = Some(raw).filter(|raw| !is_null(raw));
-            } else {
-                map.next_value_seed(Walk(self.0))?;
-            }
-        }
-        self.0.object(&description).map_err(|error| {
-            self.0.failure = Some(error);
-            A::Error::custom("the object is not taken")
-        })
-    }
+fn has(value: Option<Value<'_>>, is_wanted: impl Fn(&str) -> bool) -> bool {
+    let mut items = value.into_iter().flat_map(Value::items);
+    items.any(|item| item.text().is_some_and(|text| is_wanted(&text)))
 }

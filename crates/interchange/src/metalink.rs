@@ -9,9 +9,9 @@ use quick_xml::events::{BytesStart, Event};
 use urldb_format::Algorithm;
 
 use crate::digest::{self, Unknown};
+use crate::file_events::Digests;
 use crate::input::{LineBreaks, read_document};
 use crate::model::{ListItem, Location, Notice, NoticeSeverity, ReadError, Sink};
-use crate::raw_json::Digests;
 use crate::sums::notice;
 
 mod writer;

@@ -161,6 +161,15 @@ impl ListItem {
         self
     }
 
+    /// Promises a length, if there is one, with its place in the file.
+    #[must_use]
+    pub(crate) fn with_length(mut self, length: Option<(u64, Option<Range<u64>>)>) -> Self {
+        if let Some((length, place)) = length {
+            self.set_length(length, place);
+        }
+        self
+    }
+
     /// Promises a length; `range` is its place in the file, if it has one.
     pub(crate) fn set_length(&mut self, length: u64, range: Option<Range<u64>>) {
         self.record.content_length = Some(length);

@@ -5,9 +5,10 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use crate::entries::{self, ListPosition, Value};
-use crate::model::{ListItem, Notice, ReadError, Sink};
-use crate::sums::{DigestsInText, digests_of};
+use crate::entries::{self, ListPosition};
+use crate::file_events::FileEvents;
+use crate::json_text::{Value, integrity};
+use crate::model::{ReadError, Sink};
 
 /// Reads a list of sources.
 ///
@@ -19,75 +20,50 @@ use crate::sums::{DigestsInText, digests_of};
 /// [`ReadError::Malformed`] if the file is no JSON object with the list `sources`, [`ReadError::Input`] if a source has
 /// more than 1 MiB.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut events = FileEvents { file, sink };
     entries::read(input, file, ListPosition::Key("sources"), &mut |source| {
-        if let Some(notice) = refusal(source, file) {
-            return Ok(sink(notice.into())?);
-        }
-        let Some(digests) = digests(source, file, sink)? else {
-            return Ok(());
-        };
-        let urls = source.get("urls").and_then(Value::list);
-        for url in urls.unwrap_or_default() {
-            let item = item_of(url, file).map(|mut item| {
-                for (digest, _) in &digests {
-                    item.set_digest(digest, None);
-                }
-                item
-            });
-            sink(item.into())?;
-        }
-        Ok(())
+        read_source(source, &mut events)
     })
 }
 
-/// The digests of a source; `None` if a notice refused them.
-fn digests(
-    source: &Value,
-    file: &Arc<str>,
-    sink: &mut Sink<'_>,
-) -> Result<Option<DigestsInText>, ReadError> {
-    let Some(integrity) = source.get("integrity") else {
-        return Ok(Some(vec![]));
+fn read_source(source: Value<'_>, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
+    let other = |key: &str, usual: &str| {
+        let value = source.get(key);
+        value.filter(|value| value.text().as_deref() != Some(usual))
     };
-    let location = integrity.location(file);
-    let Some(text) = integrity.text() else {
-        let notice = Notice::refused(location, "bad-digest", "the digest is no text");
-        sink(notice.into())?;
-        return Ok(None);
-    };
-    digests_of(text, &location, sink)
-}
-
-fn item_of(url: &Value, file: &Arc<str>) -> Result<ListItem, Notice> {
-    match url.text() {
-        Some(text) if text.starts_with("mirror://") => {
-            let message = format!("nixpkgs finds {text} at several hosts");
-            Err(Notice::left_out(url.location(file), "mirror", message))
-        }
-        _ => url.item(file),
-    }
-}
-
-/// The reason why no URL of a source has the digest.
-fn refusal(source: &Value, file: &Arc<str>) -> Option<Notice> {
-    let left_out = |at: &Value, code: &str, message: &str| {
-        Some(Notice::left_out(at.location(file), code, message))
-    };
-    let is_url = |kind: &&Value| kind.text() == Some("url");
-    if let Some(kind) = source.get("type").filter(|kind| !is_url(kind)) {
-        let system = kind.text().filter(|it| matches!(*it, "git" | "hg" | "svn"));
+    if let Some(kind) = other("type", "url") {
+        let text = kind.text();
+        let mut systems = ["git", "hg", "svn"].into_iter();
+        let system = systems.find(|system| text.as_deref() == Some(*system));
         let code = system.unwrap_or("type");
-        return left_out(kind, code, "the source is no file");
+        return events.skip(kind.line(), code, "the source is no file");
     }
-    if source.get("urls").and_then(Value::list).is_none() {
-        let message = "the source has no list `urls`";
-        return Some(Notice::refused(source.location(file), "no-url", message));
+    let Some(urls) = source.get("urls").filter(|urls| urls.is_list()) else {
+        let line = source.line();
+        return events.refuse(line, "no-url", "the source has no list `urls`");
+    };
+    if let Some(mode) = other("outputHashMode", "flat") {
+        let why = "the digest is that of a tree of files";
+        return events.skip(mode.line(), "recursive", why);
     }
-    let is_flat = |mode: &&Value| mode.text() == Some("flat");
-    if let Some(mode) = source.get("outputHashMode").filter(|mode| !is_flat(mode)) {
-        return left_out(mode, "recursive", "the digest is that of a tree of files");
+    if let Some(script) = other("postFetch", "") {
+        let why = "the digest is that of what a script made";
+        return events.skip(script.line(), "post-fetch", why);
     }
-    let is_empty = |script: &&Value| script.text() == Some("");
-    let script = source.get("postFetch").filter(|script| !is_empty(script));
-    script.and_then(|at| left_out(at, "post-fetch", "the digest is that of what a script made"))
+    let Some(digests) = integrity(source.get("integrity"), events)? else {
+        return Ok(());
+    };
+    for url in urls.items() {
+        match url.text() {
+            Some(text) if text.starts_with("mirror://") => {
+                let why = format!("nixpkgs finds {text} at several hosts");
+                events.skip(url.line(), "mirror", &why)?;
+            }
+            _ => {
+                let item = url.item(events.file);
+                events.pass(item.map(|item| item.with_digests(&digests)))?;
+            }
+        }
+    }
+    Ok(())
 }

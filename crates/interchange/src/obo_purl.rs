@@ -15,8 +15,9 @@ use std::sync::Arc;
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
 use crate::escape::PATH;
+use crate::file_events::FileEvents;
 use crate::input::read_document;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::model::{ListItem, Location, ReadError, Sink};
 use crate::yaml::{self, Child, Mapping, Node, Scalar};
 
 /// The site of the service.
@@ -54,21 +55,19 @@ pub fn read(
         return Err(malformed(1, "the file has no `base_url`"));
     };
     let mut reader = Reader {
-        file,
+        events: FileEvents { file, sink },
         site: base.unwrap_or(SITE).trim_end_matches('/'),
         base_url: &base_url.text,
-        sink,
     };
     reader.project(project, base_url.line)
 }
 
 struct Reader<'a, 'b> {
-    file: &'a Arc<str>,
+    events: FileEvents<'a, 'b>,
     /// The URL of the site, without a final `/`.
     site: &'a str,
     /// The path of the project.
     base_url: &'a str,
-    sink: &'a mut Sink<'b>,
 }
 
 impl Reader<'_, '_> {
@@ -86,7 +85,9 @@ impl Reader<'_, '_> {
         for entry in self.list(project, "entries")? {
             match entry.node.mapping() {
                 Some(entry) => self.entry(entry)?,
-                None => self.refuse(project.line, "bad-value", "an entry is no mapping")?,
+                None => self
+                    .events
+                    .refuse(project.line, "bad-value", "an entry is no mapping")?,
             }
         }
         Ok(())
@@ -102,7 +103,9 @@ impl Reader<'_, '_> {
                 Some(target) => {
                     self.rule(&format!("/obo/{}", key.text), key.line, target, TEMPORARY)?;
                 }
-                None => self.refuse(key.line, "bad-value", "the product has no target")?,
+                None => self
+                    .events
+                    .refuse(key.line, "bad-value", "the product has no target")?,
             }
         }
         Ok(())
@@ -115,32 +118,30 @@ impl Reader<'_, '_> {
         let project_name = text("idspace").unwrap_or_default();
         for term in self.list(project, "example_terms")? {
             let Some(term) = scalar(term) else {
-                self.refuse(project.line, "bad-value", "a term is no text")?;
+                self.events
+                    .refuse(project.line, "bad-value", "a term is no text")?;
                 continue;
             };
-            let location = Location::line(self.file, term.line);
-            let url = format!("{}/obo/{}", self.site, term.text);
-            let item = match browser.as_deref() {
-                Some("ontobee") => ListItem::new(location, &url).map(|mut item| {
-                    let target = format!(
-                        "http://www.ontobee.org/browser/rdf.php?o={project_name}&iri={SITE}obo/{}",
-                        term.text
-                    );
-                    item.set_redirect(target, None);
-                    item.set_status(303, None);
-                    item
-                }),
-                // The rules and the tests of the tool have different targets.
-                Some("ols") => ListItem::new(location, &url).map(|mut item| {
-                    item.set_status(303, None);
-                    item
-                }),
+            // The rules and the tests of the tool have different targets for `ols`.
+            let target = match browser.as_deref() {
+                Some("ontobee") => Some(format!(
+                    "http://www.ontobee.org/browser/rdf.php?o={project_name}&iri={SITE}obo/{}",
+                    term.text
+                )),
+                Some("ols") => None,
                 _ => {
-                    let message = "no known browser shows the term";
-                    Err(Notice::left_out(location, "custom", message))
+                    let why = "no known browser shows the term";
+                    self.events.skip(term.line, "custom", why)?;
+                    continue;
                 }
             };
-            (self.sink)(item.into())?;
+            let url = format!("{}/obo/{}", self.site, term.text);
+            let item = ListItem::new(self.events.at(term.line), &url).map(|mut item| {
+                item.record.redirects_to = target;
+                item.set_status(303, None);
+                item
+            });
+            self.events.pass(item)?;
         }
         Ok(())
     }
@@ -152,7 +153,11 @@ impl Reader<'_, '_> {
                 "permanent" => 301,
                 "temporary" => TEMPORARY,
                 "see other" => 303,
-                _ => return self.refuse(status.line, "bad-value", "the status is unknown"),
+                _ => {
+                    return self
+                        .events
+                        .refuse(status.line, "bad-value", "the status is unknown");
+                }
             },
         };
         let from = ["exact", "prefix"]
@@ -168,14 +173,13 @@ impl Reader<'_, '_> {
             }
             (None, Some(_)) if entry.get("regex").is_some() => {
                 if self.list(entry, "tests")?.is_empty() {
-                    let location = Location::line(self.file, entry.line);
-                    let message = "the URLs of a regular expression are known only from tests";
-                    (self.sink)(Notice::left_out(location, "regex", message).into())?;
+                    let why = "the URLs of a regular expression are known only from tests";
+                    self.events.skip(entry.line, "regex", why)?;
                 }
             }
             _ => {
                 let message = "the entry is not `exact`, `prefix` or `regex` with `replacement`";
-                self.refuse(entry.line, "bad-value", message)?;
+                self.events.refuse(entry.line, "bad-value", message)?;
             }
         }
         for test in self.list(entry, "tests")? {
@@ -187,11 +191,13 @@ impl Reader<'_, '_> {
     /// A test, or a refusal at the line of the mapping around it.
     fn test(&mut self, test: &Child, line: u64, status: u16) -> Result<(), ReadError> {
         let Some(test) = test.node.mapping() else {
-            return self.refuse(line, "bad-value", "a test is no mapping");
+            return self
+                .events
+                .refuse(line, "bad-value", "a test is no mapping");
         };
         let value = |key| test.get(key).and_then(scalar);
         let (Some(from), Some(to)) = (value("from"), value("to")) else {
-            return self.refuse(
+            return self.events.refuse(
                 test.line,
                 "bad-value",
                 "the test has not both `from` and `to`",
@@ -209,20 +215,18 @@ impl Reader<'_, '_> {
         target: &Scalar,
         status: u16,
     ) -> Result<(), ReadError> {
-        let location = Location::line(self.file, line);
-        let url = format!("{}{path}", self.site);
-        let item = if let Some(sent) = sent_by_apache(&target.text) {
-            ListItem::new(location, &url).map(|mut item| {
-                let span = target.span.clone().filter(|_| sent == target.text);
-                item.set_redirect(sent, span);
-                item.set_status(status, None);
-                item
-            })
-        } else {
-            let message = "the percent escapes of the target are not UTF-8";
-            Err(Notice::refused(location, "bad-target", message))
+        let Some(sent) = sent_by_apache(&target.text) else {
+            let why = "the percent escapes of the target are not UTF-8";
+            return self.events.refuse(line, "bad-target", why);
         };
-        Ok((self.sink)(item.into())?)
+        let url = format!("{}{path}", self.site);
+        let item = ListItem::new(self.events.at(line), &url).map(|mut item| {
+            let span = target.span.clone().filter(|_| sent == target.text);
+            item.set_redirect(sent, span);
+            item.set_status(status, None);
+            item
+        });
+        self.events.pass(item)
     }
 
     /// The list of a key; empty if there is none, or if a notice refused it.
@@ -233,15 +237,10 @@ impl Reader<'_, '_> {
             Some(Node::Scalar(scalar)) if scalar.is_null() => {}
             Some(_) => {
                 let message = format!("`{key}` is no list");
-                self.refuse(mapping.line, "bad-value", &message)?;
+                self.events.refuse(mapping.line, "bad-value", &message)?;
             }
         }
         Ok(&[])
-    }
-
-    fn refuse(&mut self, line: u64, code: &str, why: &str) -> Result<(), ReadError> {
-        let location = Location::line(self.file, line);
-        Ok((self.sink)(Notice::refused(location, code, why).into())?)
     }
 }
 

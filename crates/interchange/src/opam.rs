@@ -4,15 +4,13 @@
 //! without a section, and `http` or `archive` in place of `src`. All other fields are skipped.
 
 use std::io::Read;
-use std::ops::Range;
 use std::sync::Arc;
 
 use urldb_format::Digest;
 
-use crate::digest;
+use crate::file_events::{Digests, FileEvents};
 use crate::input::{LineBreaks, read_document};
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::sums::notice;
+use crate::model::{ListItem, Location, ReadError, Sink};
 
 mod token;
 
@@ -32,8 +30,7 @@ const MAX_FILE: u64 = 1 << 20;
 pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let text = read_document(input, MAX_FILE, file)?;
     let mut reader = Reader {
-        file,
-        sink,
+        events: FileEvents { file, sink },
         tokens: Tokens::new(&text),
         breaks: LineBreaks::of(&text),
     };
@@ -41,8 +38,7 @@ pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<()
 }
 
 struct Reader<'a, 'b> {
-    file: &'a Arc<str>,
-    sink: &'a mut Sink<'b>,
+    events: FileEvents<'a, 'b>,
     tokens: Tokens<'a>,
     breaks: LineBreaks<'a>,
 }
@@ -142,76 +138,71 @@ impl Reader<'_, '_> {
         }
         let Source { urls, foreign, .. } = &fields.source;
         if urls.is_empty() && foreign.is_empty() {
-            let location = self.location(start.range.start);
-            let message = "the section has no `src`";
-            (self.sink)(Notice::refused(location, "no-url", message).into())?;
+            let line = self.line(start);
+            self.events
+                .refuse(line, "no-url", "the section has no `src`")?;
         }
         self.items(&fields.source)
     }
 
     fn items(&mut self, source: &Source) -> Result<(), ReadError> {
         for (code, token) in &source.foreign {
-            let message = format!("{} is no file on the web", token.content.text());
-            let location = self.location(token.range.start);
-            (self.sink)(Notice::left_out(location, code, message).into())?;
+            self.skip_foreign(token, code)?;
         }
         let Some(digests) = self.digests(&source.checksums)? else {
             return Ok(());
         };
         for token in &source.urls {
-            let location = self.location(token.range.start);
             let url = token.content.text();
-            let item = match foreign_code(url) {
-                Some(code) => {
-                    let message = format!("{url} is no file on the web");
-                    Err(Notice::left_out(location, code, message))
-                }
-                None => ListItem::new(location, url).map(|item| item.with_digests(&digests)),
-            };
-            (self.sink)(item.into())?;
+            if let Some(code) = foreign_code(url) {
+                self.skip_foreign(token, code)?;
+                continue;
+            }
+            let item = ListItem::new(self.events.at(self.line(token)), url);
+            self.events
+                .pass(item.map(|item| item.with_digests(&digests)))?;
         }
         Ok(())
+    }
+
+    fn skip_foreign(&mut self, token: &Token, code: &str) -> Result<(), ReadError> {
+        let why = format!("{} is no file on the web", token.content.text());
+        self.events.skip(self.line(token), code, &why)
     }
 
     /// The digests of a section; `None` if one is refused.
     fn digests(&mut self, checksums: &[Token]) -> Result<Option<Digests>, ReadError> {
         let mut digests: Digests = vec![];
         for token in checksums {
-            let location = self.location(token.range.start);
-            let found = digest::parse(token.content.text(), None);
-            let found = found.map_err(|unknown| notice(location.clone(), &unknown));
-            match found {
-                Err(notice) => {
-                    let is_refused = notice.code != "algorithm";
-                    (self.sink)(notice.into())?;
-                    if is_refused {
-                        return Ok(None);
-                    }
+            let (text, line) = (token.content.text(), self.line(token));
+            let Some(found) = self.events.digest(text, None, line, token.span())? else {
+                return Ok(None);
+            };
+            for (digest, place) in found {
+                let algorithm = digest.algorithm();
+                let is_other =
+                    |(known, _): &(Digest, _)| known.algorithm() == algorithm && *known != digest;
+                if digests.iter().any(is_other) {
+                    let why = format!("there are several values for {algorithm}");
+                    self.events.refuse(line, "bad-digest", &why)?;
+                    return Ok(None);
                 }
-                Ok(found) => {
-                    let same = digests
-                        .iter()
-                        .find(|(known, _)| known.algorithm() == found.algorithm());
-                    if same.is_some_and(|(known, _)| *known != found) {
-                        let message = format!("there are several values for {}", found.algorithm());
-                        (self.sink)(Notice::refused(location, "bad-digest", message).into())?;
-                        return Ok(None);
-                    }
-                    digests.push((found, token.span()));
-                }
+                digests.push((digest, place));
             }
         }
         Ok(Some(digests))
     }
 
+    /// The line of a token.
+    fn line(&self, token: &Token) -> u64 {
+        self.breaks.line(token.range.start)
+    }
+
     /// The location of an offset.
     fn location(&self, at: usize) -> Location {
-        Location::line(self.file, self.breaks.line(at))
+        self.events.at(self.breaks.line(at))
     }
 }
-
-/// Digests, each with its place in the file.
-type Digests = Vec<(Digest, Option<Range<u64>>)>;
 
 /// Whether a section of these last tokens has a source: `url`, or `extra-source "NAME"`.
 fn is_source(before: &[Option<Content>; 2]) -> bool {

@@ -6,12 +6,11 @@
 //! out URLs with a query and URLs that end in `/`.
 
 use std::io::{self, BufRead, Write};
-use std::ops::Range;
 use std::sync::Arc;
 
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use urldb_canon::identify;
-use urldb_format::{Algorithm, Digest};
+use urldb_format::Algorithm;
 
 use crate::controls::control_in;
 use crate::digest::{self, Unknown};
@@ -111,30 +110,6 @@ pub(crate) fn notice(location: Location, unknown: &Unknown) -> Notice {
         Unknown::Algorithm(_) => Notice::left_out(location, "algorithm", unknown.to_string()),
         _ => Notice::refused(location, "bad-digest", unknown.to_string()),
     }
-}
-
-/// Digests, and the bytes of each in a text.
-pub(crate) type DigestsInText = Vec<(Digest, Range<usize>)>;
-
-/// The digests of a text such as subresource integrity; `None` if a notice refused it. Left out are other algorithms, and digests of which any may match.
-pub(crate) fn digests_of(
-    text: &str,
-    location: &Location,
-    sink: &mut Sink<'_>,
-) -> Result<Option<DigestsInText>, ReadError> {
-    let list = digest::parse_all(text);
-    for unknown in &list.unknown {
-        let is_refused = !matches!(unknown, Unknown::Algorithm(_));
-        sink(notice(location.clone(), unknown).into())?;
-        if is_refused {
-            return Ok(None);
-        }
-    }
-    for algorithm in &list.ambiguous {
-        let message = format!("there are several values for {algorithm}, of which any may match");
-        sink(Notice::left_out(location.clone(), "several-digests", message).into())?;
-    }
-    Ok(Some(list.digests))
 }
 
 /// The state of text that PGP signed (RFC 9580, section 7).

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span as Marks};
+use urldb_format::Algorithm;
 
+use crate::file_events::{Digests, FileEvents};
 use crate::model::{Location, ReadError};
 
 /// The size limit of a file. Real ones of registries have at most some ten thousand bytes. The nodes of a file take up to
@@ -72,6 +74,15 @@ impl Scalar {
     pub(crate) fn is_null(&self) -> bool {
         let is_word = matches!(&*self.text, "null" | "Null" | "NULL" | "~");
         self.text.trim().is_empty() || self.is_plain && is_word
+    }
+
+    /// The digest in the text; `None` if a notice refused it.
+    pub(crate) fn digest(
+        &self,
+        algorithm: Algorithm,
+        events: &mut FileEvents<'_, '_>,
+    ) -> Result<Option<Digests>, ReadError> {
+        events.digest(&self.text, Some(algorithm), self.line, self.span.clone())
     }
 }
 

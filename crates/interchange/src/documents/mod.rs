@@ -109,8 +109,10 @@ pub fn read(
             })?;
         }
         DocumentKind::Bibtex => bibtex::read(bytes, &mut collector)?,
-        DocumentKind::CslJson => json::read_csl(bytes, &mut collector)?,
-        DocumentKind::Notebook => json::read_notebook(bytes, &mut collector)?,
+        DocumentKind::CslJson => json::read_csl(&String::from_utf8_lossy(bytes), &mut collector)?,
+        DocumentKind::Notebook => {
+            json::read_notebook(&String::from_utf8_lossy(bytes), &mut collector)?;
+        }
     }
     collector.finish()
 }

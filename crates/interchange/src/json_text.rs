@@ -1,0 +1,280 @@
+//! The values of a JSON text, each with its line and its bytes in the file.
+//!
+//! A value is a part of the text, and takes no memory of its own.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use urldb_format::Algorithm;
+
+use crate::digest;
+use crate::file_events::{Digests, FileEvents};
+use crate::input::LineBreaks;
+use crate::model::{ListItem, Location, Notice, ReadError};
+use crate::sums::notice;
+
+/// The bytes between values.
+const BETWEEN: [char; 6] = [' ', '\t', '\r', '\n', ',', ':'];
+
+/// A JSON text.
+pub(crate) struct JsonText<'a> {
+    text: &'a str,
+    /// The line of its first byte in the file, from 1.
+    first_line: u64,
+    /// Whether the text is the whole file, so that its offsets are those of the file.
+    is_file: bool,
+    breaks: LineBreaks<'a>,
+}
+
+impl<'a> JsonText<'a> {
+    /// The text of a file.
+    pub(crate) fn of_file(text: &'a str) -> Self {
+        Self {
+            text,
+            first_line: 1,
+            is_file: true,
+            breaks: LineBreaks::of(text),
+        }
+    }
+
+    /// A part of a file, whose values have lines but no places.
+    pub(crate) fn of_part(text: &'a str, first_line: u64) -> Self {
+        Self {
+            first_line,
+            is_file: false,
+            ..Self::of_file(text)
+        }
+    }
+
+    /// The only value of the text, which may have a byte order mark before it, as some editors on Windows write it.
+    ///
+    /// # Errors
+    /// If the text is no JSON.
+    pub(crate) fn value(&'a self) -> Result<Value<'a>, serde_json::Error> {
+        let text = self.text.strip_prefix('\u{feff}').unwrap_or(self.text);
+        let raw: &RawValue = serde_json::from_str(text)?;
+        let raw = raw.get();
+        Ok(Value { raw, json: self })
+    }
+
+    /// The value of the text of a file.
+    ///
+    /// # Errors
+    /// [`ReadError::Malformed`] if the text is no JSON.
+    pub(crate) fn parse(&'a self, file: &Arc<str>) -> Result<Value<'a>, ReadError> {
+        self.value().map_err(|error| malformed(file, &error))
+    }
+}
+
+/// The error of a parser.
+pub(crate) fn malformed(file: &Arc<str>, error: &serde_json::Error) -> ReadError {
+    ReadError::Malformed {
+        location: Location::line(file, error.line() as u64),
+        message: error.to_string(),
+    }
+}
+
+/// A value of a [`JsonText`].
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a> {
+    raw: &'a str,
+    json: &'a JsonText<'a>,
+}
+
+impl<'a> Value<'a> {
+    fn offset(self) -> usize {
+        self.raw.as_ptr().addr() - self.json.text.as_ptr().addr()
+    }
+
+    /// The line in the file, from 1.
+    pub(crate) fn line(self) -> u64 {
+        self.json.first_line + self.json.breaks.line(self.offset()) - 1
+    }
+
+    /// The number of bytes that the value has in the file.
+    pub(crate) fn length(self) -> usize {
+        self.raw.len()
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.raw == "null"
+    }
+
+    pub(crate) fn is_list(self) -> bool {
+        self.raw.starts_with('[')
+    }
+
+    pub(crate) fn is_object(self) -> bool {
+        self.raw.starts_with('{')
+    }
+
+    /// The text, if the value is one.
+    pub(crate) fn text(self) -> Option<Cow<'a, str>> {
+        let text = self.raw.strip_prefix('"')?.strip_suffix('"')?;
+        if text.contains('\\') {
+            serde_json::from_str(self.raw).ok().map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(text))
+        }
+    }
+
+    /// A number, or a text that is one, with its place.
+    pub(crate) fn number(self) -> Option<(u64, Option<Range<u64>>)> {
+        let digits = self.raw.trim_matches('"');
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let number = Some(digits).filter(|_| is_number)?.parse().ok()?;
+        let quote = usize::from(self.raw.starts_with('"'));
+        Some((number, self.bytes(quote..quote + digits.len())))
+    }
+
+    /// The place of a part of the text in the file. A text with escapes has none, since its bytes are others.
+    pub(crate) fn place(self, part: &Range<usize>) -> Option<Range<u64>> {
+        let is_plain = !self.raw.contains('\\');
+        self.bytes(part.start + 1..part.end + 1)
+            .filter(|_| is_plain)
+    }
+
+    fn bytes(self, part: Range<usize>) -> Option<Range<u64>> {
+        let start = self.offset();
+        let is_file = self.json.is_file;
+        is_file.then(|| (start + part.start) as u64..(start + part.end) as u64)
+    }
+
+    /// The values of a list; the value itself, if it is no list.
+    pub(crate) fn items(self) -> impl Iterator<Item = Self> {
+        let mut cursor = self.cursor();
+        let is_list = cursor.enter('[');
+        let mut is_first = true;
+        std::iter::from_fn(move || {
+            if is_list {
+                cursor.has_next().then(|| cursor.value())
+            } else {
+                std::mem::take(&mut is_first).then_some(self)
+            }
+        })
+    }
+
+    /// The keys and the values of an object; none of another value.
+    pub(crate) fn members(self) -> impl Iterator<Item = (Cow<'a, str>, Self)> {
+        let mut cursor = self.cursor();
+        let is_object = cursor.enter('{');
+        std::iter::from_fn(move || {
+            let has_next = is_object && cursor.has_next();
+            has_next.then(|| (cursor.key(), cursor.value()))
+        })
+    }
+
+    /// The value of a key of an object, unless it is null. The last of several counts.
+    pub(crate) fn get(self, key: &str) -> Option<Self> {
+        let values = self.members().filter(|(name, _)| name == key);
+        values
+            .last()
+            .map(|(_, value)| value)
+            .filter(|it| !it.is_null())
+    }
+
+    /// A cursor before the value.
+    pub(crate) fn cursor(self) -> Cursor<'a> {
+        Cursor {
+            rest: self.raw,
+            json: self.json,
+        }
+    }
+
+    /// The item of a URL.
+    pub(crate) fn item(self, file: &Arc<str>) -> Result<ListItem, Notice> {
+        let location = Location::line(file, self.line());
+        match self.text() {
+            Some(url) => ListItem::new(location, &url),
+            None => Err(Notice::refused(location, "bad-value", "the URL is no text")),
+        }
+    }
+}
+
+/// The digest of a value; `None` if a notice refused it. Without a value there is no digest.
+pub(crate) fn digest(
+    stated: Option<Value<'_>>,
+    assumed: Option<Algorithm>,
+    events: &mut FileEvents<'_, '_>,
+) -> Result<Option<Digests>, ReadError> {
+    let Some(value) = stated else {
+        return Ok(Some(vec![]));
+    };
+    let text = value.text().unwrap_or_default();
+    events.digest(&text, assumed, value.line(), value.place(&(0..text.len())))
+}
+
+/// The digests of subresource integrity; `None` if a notice refused them. Left out are other algorithms, and digests of
+/// which any may match.
+pub(crate) fn integrity(
+    stated: Option<Value<'_>>,
+    events: &mut FileEvents<'_, '_>,
+) -> Result<Option<Digests>, ReadError> {
+    let Some(value) = stated else {
+        return Ok(Some(vec![]));
+    };
+    let line = value.line();
+    let Some(text) = value.text() else {
+        events.refuse(line, "bad-digest", "the digest is no text")?;
+        return Ok(None);
+    };
+    let list = digest::parse_all(&text);
+    for unknown in &list.unknown {
+        events.pass(notice(events.at(line), unknown))?;
+        if !matches!(unknown, digest::Unknown::Algorithm(_)) {
+            return Ok(None);
+        }
+    }
+    for algorithm in &list.ambiguous {
+        let why = format!("there are several values for {algorithm}, of which any may match");
+        events.skip(line, "several-digests", &why)?;
+    }
+    let digests = list.digests.into_iter();
+    let digests = digests.map(|(digest, part)| (digest, value.place(&part)));
+    Ok(Some(digests.collect()))
+}
+
+/// A position in a [`JsonText`], whose whole text is JSON.
+pub(crate) struct Cursor<'a> {
+    rest: &'a str,
+    json: &'a JsonText<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    /// Enters the list or the object that begins here with `bracket`.
+    pub(crate) fn enter(&mut self, bracket: char) -> bool {
+        let rest = self.rest.trim_start_matches(BETWEEN);
+        let inside = rest.strip_prefix(bracket);
+        self.rest = inside.unwrap_or(rest);
+        inside.is_some()
+    }
+
+    /// Whether the list or the object goes on; leaves it otherwise.
+    pub(crate) fn has_next(&mut self) -> bool {
+        let rest = self.rest.trim_start_matches(BETWEEN);
+        let behind = rest.strip_prefix([']', '}']);
+        self.rest = behind.unwrap_or(rest);
+        behind.is_none() && !rest.is_empty()
+    }
+
+    /// Passes a key.
+    pub(crate) fn key(&mut self) -> Cow<'a, str> {
+        self.value().text().unwrap_or_default()
+    }
+
+    /// Passes a value.
+    pub(crate) fn value(&mut self) -> Value<'a> {
+        let rest = self.rest.trim_start_matches(BETWEEN);
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+        let raw = values.next().and_then(Result::ok).map(RawValue::get);
+        let end = raw.map_or(rest.len(), |_| values.byte_offset());
+        self.rest = rest.get(end..).unwrap_or_default();
+        let raw = raw.unwrap_or(self.rest);
+        Value {
+            raw,
+            json: self.json,
+        }
+    }
+}
