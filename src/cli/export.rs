@@ -9,7 +9,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use urldb_format::{Algorithm, DomainFile};
-use urldb_interchange::{DomainRecord, archive, jsonl, list, metalink, sitemap, ssd3, sums, table};
+use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, ssd3, sums, table};
 
 use super::Context;
 use super::args::SelectArgs;
@@ -25,7 +25,6 @@ use crate::git::Repository;
 Examples:
   urldb export ssd3 > catalogue.uric
   urldb export sums --base https://example.org/data/ | sha256sum -c
-  urldb export metalink -c releases > releases.meta4
   urldb export table -c core > core.csv")]
 pub(super) struct Args {
     /// The format
@@ -60,8 +59,6 @@ enum Format {
     Jsonl,
     /// Input of `sha256sum -c`, or of the program for another --algorithm
     Sums,
-    /// A Metalink (RFC 5854): records with the same digest are mirrors of one file
-    Metalink,
     /// An index of the promises, by URL and digest
     Cdxj,
 }
@@ -106,14 +103,6 @@ fn write(args: &Args, context: &Context, out: &mut ByteOutput) -> anyhow::Result
                 Ok(is_url(listed) && writer.write(listed)?)
             })?;
             writer.finish()?;
-            Ok(left_out)
-        }
-        Format::Metalink => {
-            let mut writer = metalink::Writer::default();
-            let left_out = each(args, context, |listed, _| {
-                Ok(is_url(listed) && writer.add(listed))
-            })?;
-            writer.finish(out)?;
             Ok(left_out)
         }
         Format::Table => {

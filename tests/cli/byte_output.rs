@@ -70,9 +70,7 @@ fn a_full_disk_is_an_error() {
         vec!["url", "normalize", "http://example.test/"],
         vec!["url", "surt", "http://example.test/"],
     ];
-    for format in [
-        "ssd3", "list", "sitemap", "table", "jsonl", "sums", "metalink", "cdxj",
-    ] {
+    for format in ["ssd3", "list", "sitemap", "table", "jsonl", "sums", "cdxj"] {
         commands.push(vec!["export", format]);
     }
     for words in commands {

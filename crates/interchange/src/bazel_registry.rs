@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::file_events::{Digests, FileEvents};
 use crate::input::read_document;
 use crate::json_text::{JsonText, Value, integrity};
-use crate::model::{Location, ReadError, Sink};
+use crate::model::{ReadError, Sink};
 use crate::sums::item_below;
 
 /// The size limit of a file. Real ones have some hundred bytes.
@@ -33,10 +33,8 @@ pub fn read(
     let json = JsonText::of_file(&text);
     let object = json.parse(file)?;
     if !object.is_object() {
-        return Err(ReadError::Malformed {
-            location: Location::line(file, object.line()),
-            message: "the file is no JSON object".to_owned(),
-        });
+        let message = "the file is no JSON object";
+        return Err(ReadError::malformed(file, object.line(), message));
     }
     let events = FileEvents { file, sink };
     let mut reader = Reader { events, base };

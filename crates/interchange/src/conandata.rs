@@ -95,9 +95,9 @@ impl Reader<'_, '_> {
     /// Counts a value that an alias repeats.
     fn repeat(&mut self, line: u64) -> Result<(), ReadError> {
         let left = self.repeated.checked_sub(1);
-        self.repeated = left.ok_or_else(|| ReadError::Malformed {
-            location: self.events.at(line),
-            message: format!("aliases repeat more than {MAX_REPEATED} values"),
+        self.repeated = left.ok_or_else(|| {
+            let message = format!("aliases repeat more than {MAX_REPEATED} values");
+            ReadError::malformed(self.events.file, line, message)
         })?;
         Ok(())
     }

@@ -32,9 +32,9 @@ pub fn read(
     let json = JsonText::of_file(&text);
     let resources = json.parse(file)?.get("resources");
     let resources = resources.filter(|resources| resources.is_list());
-    let resources = resources.ok_or_else(|| ReadError::Malformed {
-        location: Location::line(file, 1),
-        message: "the file is not an object with the list `resources`".to_owned(),
+    let resources = resources.ok_or_else(|| {
+        let message = "the file is not an object with the list `resources`";
+        ReadError::malformed(file, 1, message)
     })?;
     let mut events = FileEvents { file, sink };
     let mut resources = resources.items();

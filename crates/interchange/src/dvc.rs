@@ -8,7 +8,7 @@ use urldb_format::Algorithm;
 
 use crate::file_events::{Digests, FileEvents};
 use crate::input::read_document;
-use crate::model::{ListItem, Location, ReadError, Sink};
+use crate::model::{ListItem, ReadError, Sink};
 use crate::yaml::{self, Child, Mapping, Node, Scalar};
 
 /// The end of a digest of a folder.
@@ -27,10 +27,8 @@ pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<()
     let text = read_document(input, yaml::MAX_FILE, file)?;
     let content = yaml::parse(&text, file)?;
     if let Some(line) = content.alias {
-        return Err(ReadError::Malformed {
-            location: Location::line(file, line),
-            message: "an alias, which DVC does not write".to_owned(),
-        });
+        let message = "an alias, which DVC does not write";
+        return Err(ReadError::malformed(file, line, message));
     }
     let mut events = FileEvents { file, sink };
     let mut documents = content.documents.iter();

@@ -9,7 +9,7 @@ use urldb_files::RootFile;
 
 use crate::budget::Budget;
 use crate::controls::{TextReader, control_in};
-use crate::model::{Location, ReadError};
+use crate::model::ReadError;
 
 /// The size limit of a decompressed capture, in bytes.
 pub(crate) const MAX_UNPACKED: u64 = 4 << 30;
@@ -89,10 +89,7 @@ pub(crate) fn read_document(
             .as_bytes()
             .iter()
             .take(error.utf8_error().valid_up_to());
-        ReadError::Malformed {
-            location: Location::line(file, line_after(start)),
-            message: "the file is not UTF-8".to_owned(),
-        }
+        ReadError::malformed(file, line_after(start), "the file is not UTF-8")
     })
 }
 

@@ -70,10 +70,7 @@ impl<'a> JsonText<'a> {
 
 /// The error of a parser.
 pub(crate) fn malformed(file: &Arc<str>, error: &serde_json::Error) -> ReadError {
-    ReadError::Malformed {
-        location: Location::line(file, error.line() as u64),
-        message: error.to_string(),
-    }
+    ReadError::malformed(file, error.line() as u64, error.to_string())
 }
 
 /// A value of a [`JsonText`].

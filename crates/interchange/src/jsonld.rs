@@ -107,10 +107,9 @@ impl Reader<'_, '_> {
             } else if depth < MAX_DEPTH {
                 self.walk(cursor, depth + 1)?;
             } else {
-                return Err(ReadError::Malformed {
-                    location: self.events.at(cursor.value().line()),
-                    message: "recursion limit exceeded".to_owned(),
-                });
+                let line = cursor.value().line();
+                let message = "recursion limit exceeded";
+                return Err(ReadError::malformed(self.events.file, line, message));
             }
         }
         self.object(&description)

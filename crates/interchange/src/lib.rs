@@ -64,6 +64,7 @@ pub mod ssd3;
 pub mod sums;
 pub mod table;
 pub mod tfds;
+mod xml_text;
 mod yaml;
 
 pub use model::{

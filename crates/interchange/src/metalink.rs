@@ -1,34 +1,23 @@
 //! Metalink 4 (RFC 5854): files with their mirrors, lengths and digests.
 
-use std::io::Read;
+use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
 
-use quick_xml::Reader;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::events::BytesStart;
 use urldb_format::Algorithm;
 
 use crate::digest::{self, Unknown};
-use crate::file_events::Digests;
-use crate::input::{LineBreaks, read_document};
+use crate::file_events::{Digests, FileEvents};
 use crate::model::{ListItem, Location, Notice, NoticeSeverity, ReadError, Sink};
 use crate::sums::notice;
+use crate::xml_text::{self, Element, ElementText, Elements};
 
-mod writer;
-
-pub use writer::Writer;
-
-/// The size limit of a file, in which an export describes some 50,000 files.
+/// The size limit of a file, which can describe some 50,000 files.
 const MAX_FILE: u64 = 16 << 20;
-
-/// The length limit of the text of an element, in bytes.
-const MAX_TEXT: usize = 64 << 10;
 
 /// Most URLs of one `file`, which are in memory until its end.
 const MAX_MIRRORS: usize = 100_000;
-
-/// The depth limit of elements; the format needs four levels, its extensions a few more.
-const MAX_DEPTH: usize = 32;
 
 /// The namespace of version 3.
 const OLD_NAMESPACE: &str = "http://www.metalinker.org/";
@@ -40,39 +29,18 @@ const OLD_NAMESPACE: &str = "http://www.metalinker.org/";
 /// pieces are not digests of the file, and are ignored.
 ///
 /// # Errors
-/// [`ReadError::Malformed`] if the file is no XML, has a document type, is no Metalink, is one of version 3, or
-/// has more than 100,000 URLs of one `file`;
-/// [`ReadError::Input`] if it is larger than 16 MiB.
-pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let text = read_document(input, MAX_FILE, file)?;
-    let xml = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut parser = Reader::from_str(xml);
+/// [`ReadError::Malformed`] if the file is no XML, has a document type, is no Metalink, is one of version 3, is larger than
+/// 16 MiB, or has more than 100,000 URLs of one `file`.
+pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut metalink = Metalink {
-        xml,
-        start: text.len() - xml.len(),
-        breaks: LineBreaks::of(xml),
-        name: file,
-        sink,
-        depth: 0,
-        has_root: false,
+        events: FileEvents { file, sink },
         file: None,
-        open: None,
+        open: (Kind::Url, 1),
     };
-    loop {
-        let event = parser.read_event().map_err(|error| {
-            let offset = usize::try_from(parser.error_position()).unwrap_or(usize::MAX);
-            let message = format!("this is not XML as a Metalink has it: {error}");
-            metalink.malformed(offset, message)
-        })?;
-        if matches!(event, Event::Eof) {
-            return metalink.finish();
-        }
-        metalink.take(&event)?;
-    }
+    xml_text::read(input, MAX_FILE, file, &mut metalink)
 }
 
 /// The meaning of an element of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
     Url,
     Size,
@@ -80,21 +48,11 @@ enum Kind {
     Hash(String),
 }
 
-/// An element whose end is not read yet.
-struct OpenElement {
-    kind: Kind,
-    /// The offset of the element.
-    offset: usize,
-    text: String,
-    /// The place of the text, if it is one piece of the file.
-    place: Option<Range<usize>>,
-}
-
 /// A `file` whose end is not read yet.
 #[derive(Default)]
 struct OpenFile {
-    /// The offset of each URL, and the URL.
-    urls: Vec<(usize, String)>,
+    /// The line of each URL, and the URL.
+    urls: Vec<(u64, String)>,
     length: Option<(u64, Option<Range<u64>>)>,
     digests: Digests,
     is_refused: bool,
@@ -142,212 +100,106 @@ impl OpenFile {
 }
 
 struct Metalink<'a, 'b> {
-    xml: &'a str,
-    /// The length of the byte order mark before `xml`.
-    start: usize,
-    breaks: LineBreaks<'a>,
-    name: &'a Arc<str>,
-    sink: &'a mut Sink<'b>,
-    depth: usize,
-    has_root: bool,
+    events: FileEvents<'a, 'b>,
     file: Option<OpenFile>,
-    open: Option<OpenElement>,
+    /// The meaning and the line of the last element of a file.
+    open: (Kind, u64),
+}
+
+impl Elements for Metalink<'_, '_> {
+    const NAME: &'static str = "a Metalink";
+    const EMPTY: &'static str = "this is no Metalink: it has no element";
+
+    fn enter(&mut self, element: &Element<'_>) -> Result<bool, ReadError> {
+        let kind = match (element.depth, element.name) {
+            (1, _) => {
+                self.check_root(element)?;
+                return Ok(false);
+            }
+            (2, "file") => {
+                self.file = Some(OpenFile::default());
+                return Ok(false);
+            }
+            (3, "url") => Kind::Url,
+            (3, "size") => Kind::Size,
+            (3, "hash") => Kind::Hash(attribute(element.tag, "type").unwrap_or_default()),
+            (3, "metaurl") if self.file.is_some() => {
+                let why = "the link leads to another description of the file";
+                self.events.skip(element.line, "metaurl", why)?;
+                return Ok(false);
+            }
+            _ => return Ok(false),
+        };
+        self.open = (kind, element.line);
+        Ok(self.file.is_some())
+    }
+
+    fn leave(&mut self, depth: usize, text: Option<ElementText>) -> Result<(), ReadError> {
+        if let Some(text) = text {
+            return self.value(text);
+        }
+        match self.file.take_if(|_| depth == 2) {
+            Some(file) if !file.is_refused => self.file(file),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Metalink<'_, '_> {
-    fn take(&mut self, event: &Event<'_>) -> Result<(), ReadError> {
-        match event {
-            Event::DocType(kind) => {
-                let message = "a Metalink has no document type; entities are not expanded";
-                return Err(self.malformed(self.offset(kind), message));
-            }
-            Event::Start(element) => self.enter(element)?,
-            Event::Empty(element) => {
-                self.enter(element)?;
-                self.leave()?;
-            }
-            Event::End(_) => self.leave()?,
-            Event::Text(text) => {
-                let offset = self.offset(text);
-                let place = offset..offset + text.len();
-                self.add(&text.xml10_content(), Some(place));
-            }
-            Event::CData(text) => self.add(&text.xml10_content(), None),
-            Event::GeneralRef(reference) if self.open.is_some() => {
-                let char = reference.resolve_char_ref().ok().flatten();
-                let named = quick_xml::escape::resolve_xml_entity(reference);
-                match (char, named) {
-                    (Some(char), _) => self.add(char.encode_utf8(&mut [0; 4]), None),
-                    (None, Some(text)) => self.add(text, None),
-                    (None, None) => {
-                        let message = "the entity is not one of XML's own";
-                        return Err(self.malformed(self.offset(reference), message));
-                    }
-                }
-            }
-            _ => {}
-        }
-        Ok(())
+    fn check_root(&self, element: &Element<'_>) -> Result<(), ReadError> {
+        let version = attribute(element.tag, "version");
+        let is_old = version.is_some_and(|version| version.starts_with('3'))
+            || (**element.tag).contains(OLD_NAMESPACE);
+        let message = if element.name != "metalink" {
+            "this is no Metalink: its root is no `metalink`"
+        } else if is_old {
+            "this is a Metalink of version 3; convert it to version 4 (RFC 5854)"
+        } else {
+            return Ok(());
+        };
+        Err(ReadError::malformed(
+            self.events.file,
+            element.line,
+            message,
+        ))
     }
 
-    fn enter(&mut self, element: &BytesStart<'_>) -> Result<(), ReadError> {
-        self.depth += 1;
-        let offset = self.offset(element);
-        let local = element.local_name();
-        let name: &str = local.as_ref();
-        match (self.depth, name) {
-            (1, _) if self.has_root => {
-                return Err(self.malformed(offset, "there is more than one root element"));
-            }
-            (1, _) => {
-                self.has_root = true;
-                self.check_root(element, offset)?;
-            }
-            (2, "file") => self.file = Some(OpenFile::default()),
-            (3, "metaurl") if self.file.is_some() => {
-                let message = "the link leads to another description of the file";
-                let notice = Notice::left_out(self.location(offset), "metaurl", message);
-                (self.sink)(notice.into())?;
-            }
-            (3, "url" | "size" | "hash") if self.file.is_some() => {
-                let kind = match name {
-                    "url" => Kind::Url,
-                    "size" => Kind::Size,
-                    _ => Kind::Hash(attribute(element, "type").unwrap_or_default()),
-                };
-                self.open = Some(OpenElement {
-                    kind,
-                    offset,
-                    text: String::new(),
-                    place: None,
-                });
-            }
-            (MAX_DEPTH.., _) => {
-                return Err(self.malformed(offset, "elements are nested too deeply"));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn check_root(&self, element: &BytesStart<'_>, offset: usize) -> Result<(), ReadError> {
-        let local = element.local_name();
-        let name: &str = local.as_ref();
-        if name != "metalink" {
-            return Err(self.malformed(offset, "this is no Metalink: its root is no `metalink`"));
-        }
-        let is_old = attribute(element, "version").is_some_and(|it| it.starts_with('3'))
-            || (**element).contains(OLD_NAMESPACE);
-        if is_old {
-            let message = "this is a Metalink of version 3; convert it to version 4 (RFC 5854)";
-            return Err(self.malformed(offset, message));
-        }
-        Ok(())
-    }
-
-    /// Adds text to the open element. `place` is that of the text, if the file has it as it is.
-    fn add(&mut self, text: &str, place: Option<Range<usize>>) {
-        if let Some(open) = &mut self.open {
-            // A control character in place of too long text is no URL, no number and no digest.
-            let is_long = open.text.len() + text.len() > MAX_TEXT;
-            let text = match is_long {
-                true if open.text.ends_with('\u{7f}') => "",
-                true => "\u{7f}",
-                false => text,
-            };
-            open.place = place.filter(|_| open.text.is_empty());
-            open.text.push_str(text);
-        }
-    }
-
-    fn leave(&mut self) -> Result<(), ReadError> {
-        let depth = self.depth;
-        self.depth = depth.saturating_sub(1);
-        if let Some(open) = self.open.take_if(|_| depth == 3) {
-            self.value(open)?;
-        }
-        if depth == 2
-            && let Some(file) = self.file.take()
-        {
-            self.file(file)?;
-        }
-        Ok(())
-    }
-
-    /// The value of an element of a file.
-    fn value(&mut self, element: OpenElement) -> Result<(), ReadError> {
-        let text = element.text.trim();
-        let piece = element.place.and_then(|place| self.xml.get(place));
-        let piece = piece.map(str::trim).filter(|piece| *piece == text);
-        let place = piece.map(|piece| {
-            let from = (self.start + self.offset(piece)) as u64;
-            from..from + piece.len() as u64
-        });
-        let location = Location::line(self.name, self.breaks.line(element.offset));
+    /// The value of the last element of a file.
+    fn value(&mut self, element: ElementText) -> Result<(), ReadError> {
+        let (kind, line) = &self.open;
+        let location = self.events.at(*line);
         let Some(file) = &mut self.file else {
             return Ok(());
         };
         if file.urls.len() == MAX_MIRRORS {
             let message = format!("a file has more than {MAX_MIRRORS} URLs");
-            return Err(self.malformed(element.offset, message));
+            return Err(ReadError::malformed(self.events.file, *line, message));
         }
-        let refused = match element.kind {
+        let ElementText { text, place } = element;
+        let refused = match kind {
             Kind::Url => {
-                file.urls.push((element.offset, text.to_owned()));
+                file.urls.push((*line, text));
                 None
             }
-            Kind::Size => file.set_length(text, place, location).err(),
-            Kind::Hash(name) => file.add_digest(&name, text, place, location).err(),
+            Kind::Size => file.set_length(&text, place, location).err(),
+            Kind::Hash(name) => file.add_digest(name, &text, place, location).err(),
         };
         if let Some(notice) = refused {
             file.is_refused |= notice.severity == NoticeSeverity::Refused;
-            (self.sink)(notice.into())?;
+            self.events.pass(notice)?;
         }
         Ok(())
     }
 
     /// The items of a file.
     fn file(&mut self, file: OpenFile) -> Result<(), ReadError> {
-        if file.is_refused {
-            return Ok(());
-        }
-        for (offset, url) in file.urls {
-            let item = ListItem::new(self.location(offset), &url).map(|mut item| {
-                if let Some((length, place)) = &file.length {
-                    item.set_length(*length, place.clone());
-                }
-                item.with_digests(&file.digests)
-            });
-            (self.sink)(item.into())?;
+        for (line, url) in file.urls {
+            let item = ListItem::new(self.events.at(line), &url);
+            let length = file.length.clone();
+            self.events
+                .pass(item.map(|it| it.with_length(length).with_digests(&file.digests)))?;
         }
         Ok(())
-    }
-
-    fn finish(&self) -> Result<(), ReadError> {
-        let end = self.xml.len();
-        if self.depth > 0 {
-            Err(self.malformed(end, "the file ends before its elements do"))
-        } else if !self.has_root {
-            Err(self.malformed(end, "this is no Metalink: it has no element"))
-        } else {
-            Ok(())
-        }
-    }
-
-    /// The offset of a part of the XML.
-    fn offset(&self, part: &str) -> usize {
-        part.as_ptr().addr().wrapping_sub(self.xml.as_ptr().addr())
-    }
-
-    fn location(&self, offset: usize) -> Location {
-        Location::line(self.name, self.breaks.line(offset))
-    }
-
-    fn malformed(&self, offset: usize, message: impl Into<String>) -> ReadError {
-        ReadError::Malformed {
-            location: self.location(offset),
-            message: message.into(),
-        }
     }
 }
 

@@ -366,13 +366,18 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// The error of a mistake at a line, from 1.
+    pub(crate) fn malformed(file: &Arc<str>, line: u64, message: impl Into<String>) -> Self {
+        Self::Malformed {
+            location: Location::line(file, line),
+            message: message.into(),
+        }
+    }
+
     pub(crate) fn input(file: &Arc<str>) -> impl Fn(io::Error) -> Self + use<> {
         let file = Arc::clone(file);
         move |source| match ControlCharacter::of(&source) {
-            Some(found) => Self::Malformed {
-                location: Location::line(&file, found.line),
-                message: found.message().to_owned(),
-            },
+            Some(found) => Self::malformed(&file, found.line, found.message()),
             None => Self::Input {
                 file: Arc::clone(&file),
                 source,

@@ -17,7 +17,7 @@ use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use crate::escape::PATH;
 use crate::file_events::FileEvents;
 use crate::input::read_document;
-use crate::model::{ListItem, Location, ReadError, Sink};
+use crate::model::{ListItem, ReadError, Sink};
 use crate::yaml::{self, Child, Mapping, Node, Scalar};
 
 /// The site of the service.
@@ -41,18 +41,14 @@ pub fn read(
 ) -> Result<(), ReadError> {
     let text = read_document(input, yaml::MAX_FILE, file)?;
     let content = yaml::parse(&text, file)?;
-    let malformed = |line: u64, message: &str| ReadError::Malformed {
-        location: Location::line(file, line),
-        message: message.to_owned(),
-    };
     // Few aliases can repeat so much that no reading would end.
     if let Some(line) = content.alias {
-        return Err(malformed(line, "aliases are not read"));
+        return Err(ReadError::malformed(file, line, "aliases are not read"));
     }
     let project = content.documents.first().and_then(|node| node.mapping());
     let base_url = project.and_then(|project| project.get("base_url"));
     let (Some(project), Some(base_url)) = (project, base_url.and_then(scalar)) else {
-        return Err(malformed(1, "the file has no `base_url`"));
+        return Err(ReadError::malformed(file, 1, "the file has no `base_url`"));
     };
     let mut reader = Reader {
         events: FileEvents { file, sink },

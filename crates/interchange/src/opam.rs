@@ -10,7 +10,7 @@ use urldb_format::Digest;
 
 use crate::file_events::{Digests, FileEvents};
 use crate::input::{LineBreaks, read_document};
-use crate::model::{ListItem, Location, ReadError, Sink};
+use crate::model::{ListItem, ReadError, Sink};
 
 mod token;
 
@@ -115,10 +115,7 @@ impl Reader<'_, '_> {
         self.tokens
             .next()
             .transpose()
-            .map_err(|(at, message)| ReadError::Malformed {
-                location: self.location(at),
-                message: message.to_owned(),
-            })
+            .map_err(|(at, message)| self.malformed(at, message))
     }
 
     /// A section with a source; `start` is its brace.
@@ -126,10 +123,7 @@ impl Reader<'_, '_> {
         let mut fields = Fields::default();
         loop {
             let Some(token) = self.next()? else {
-                return Err(ReadError::Malformed {
-                    location: self.location(start.range.start),
-                    message: "the section has no end".to_owned(),
-                });
+                return Err(self.malformed(start.range.start, "the section has no end"));
             };
             if matches!(token.content, Content::Close) && fields.depth == 0 {
                 break;
@@ -198,9 +192,9 @@ impl Reader<'_, '_> {
         self.breaks.line(token.range.start)
     }
 
-    /// The location of an offset.
-    fn location(&self, at: usize) -> Location {
-        self.events.at(self.breaks.line(at))
+    /// The error of a mistake at an offset.
+    fn malformed(&self, at: usize, message: &str) -> ReadError {
+        ReadError::malformed(self.events.file, self.breaks.line(at), message)
     }
 }
 

@@ -48,9 +48,9 @@ pub fn read(
     budget: &Budget,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let base = Url::parse(base).map_err(|error| ReadError::Malformed {
-        location: Location::line(file, 1),
-        message: format!("{base} is not the URL of a site: {error}"),
+    let base = Url::parse(base).map_err(|error| {
+        let message = format!("{base} is not the URL of a site: {error}");
+        ReadError::malformed(file, 1, message)
     })?;
     let host = base.host_str().unwrap_or_default();
     let status = HOSTS.iter().find(|(domain, _)| host.ends_with(domain));

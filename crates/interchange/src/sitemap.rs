@@ -2,35 +2,26 @@
 //!
 //! The reader takes the `loc` of each `url` and ignores dates, frequencies and priorities. An index
 //! names its sitemaps by URL. The reader fetches nothing: it looks for the sitemaps beside the index,
-//! under host and path, the path, or the last component of the path. It refuses a document type, and
-//! so all entities except the five of XML.
+//! under host and path, the path, or the last component of the path.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use quick_xml::Reader;
-use quick_xml::events::Event;
 use urldb_canon::identify;
 use urldb_files::{Kind, Root, RootFile};
 
 use crate::budget::Budget;
-use crate::controls::{ControlCharacter, TextReader};
-use crate::input::{self, LimitedReader};
+use crate::input;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
+use crate::xml_text::{self, Element, ElementText, Elements};
 
 /// The size limit of one decompressed file, in bytes; the protocol says 50 MiB.
 const MAX_SIZE: u64 = 64 << 20;
 
 /// The most URLs that the protocol allows in one file.
 pub const MAX_URLS: usize = 50_000;
-
-/// The depth limit of elements; the protocol needs three levels, its extensions a few more.
-const MAX_DEPTH: usize = 32;
-
-/// The length limit of a `loc`, in bytes.
-const MAX_LOC: usize = 64 * 1024;
 
 /// The kind of document that a `loc` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,170 +133,56 @@ pub fn parse(
     file: &Arc<str>,
     on_loc: &mut OnLoc<'_>,
 ) -> Result<(), ReadError> {
-    let input = LineCounter {
-        inner: BufReader::new(TextReader::new(LimitedReader::new(input, MAX_SIZE))),
+    let mut sitemap = Sitemap {
+        file,
+        on_loc,
+        kind: LocTarget::Url,
+        is_entry: false,
         line: 1,
     };
-    let mut reader = Reader::from_reader(input);
-    let mut buffer = Vec::new();
-    let mut open = OpenElements::default();
-    loop {
-        buffer.clear();
-        let event = reader.read_event_into(&mut buffer);
-        let line = reader.get_ref().line;
-        let malformed = |message: String| ReadError::Malformed {
-            location: Location::line(file, line),
-            message,
-        };
-        let event = event.map_err(|error| match control_in(&error) {
-            Some(found) => ReadError::input(file)(io::Error::other(found)),
-            None => malformed(explain(&error)),
-        })?;
-        if matches!(event, Event::Eof) {
-            return open.finish().map_err(|why| malformed(why.to_owned()));
-        }
-        let closed = open.take(&event, line);
-        let closed = closed.map_err(|why| malformed(why.to_owned()))?;
-        if let Some((target, line, loc)) = closed {
-            on_loc(target, Location::line(file, line), loc.trim())?;
-        }
-    }
+    xml_text::read(input, MAX_SIZE, file, &mut sitemap)
 }
 
-fn control_in(error: &quick_xml::Error) -> Option<ControlCharacter> {
-    match error {
-        quick_xml::Error::Io(error) => ControlCharacter::of(error),
-        _ => None,
-    }
-}
-
-fn explain(error: &quick_xml::Error) -> String {
-    format!("this is not XML as a sitemap has it: {error}")
-}
-
-/// The open elements of a document, as far as they matter.
-#[derive(Default)]
-struct OpenElements {
-    depth: usize,
-    kind: Option<LocTarget>,
+struct Sitemap<'a, 'b> {
+    file: &'a Arc<str>,
+    on_loc: &'a mut OnLoc<'b>,
+    kind: LocTarget,
     /// Whether the element on the second level is a `url` or `sitemap`, which has a `loc`.
     is_entry: bool,
-    /// The line and the text of the open `loc`.
-    loc: Option<(u64, String)>,
-}
-
-impl OpenElements {
-    /// Follows one event, and returns the `loc` that it closes. `line` is the line of the event.
-    fn take(
-        &mut self,
-        event: &Event,
-        line: u64,
-    ) -> Result<Option<(LocTarget, u64, String)>, &'static str> {
-        match event {
-            Event::DocType(_) => {
-                return Err("a sitemap has no document type; entities are not expanded");
-            }
-            Event::Start(element) => self.enter(element.local_name().as_ref(), line)?,
-            Event::Empty(element) => {
-                self.enter(element.local_name().as_ref(), line)?;
-                // An empty `loc` names nothing, so it is closed without a result.
-                self.leave();
-            }
-            Event::End(_) => return Ok(self.leave()),
-            Event::Text(text) => self.add(&text.xml10_content()),
-            Event::CData(text) => self.add(&text.xml10_content()),
-            Event::GeneralRef(reference) if self.loc.is_some() => {
-                let char = reference.resolve_char_ref().ok().flatten();
-                let named = quick_xml::escape::resolve_xml_entity(reference);
-                match (char, named) {
-                    (Some(char), _) => self.add(char.encode_utf8(&mut [0; 4])),
-                    (None, Some(text)) => self.add(text),
-                    (None, None) => return Err("the entity in `loc` is not one of XML's own"),
-                }
-            }
-            _ => {}
-        }
-        Ok(None)
-    }
-
-    /// Checks that the document is complete.
-    fn finish(&self) -> Result<(), &'static str> {
-        if self.kind.is_none() {
-            Err("there is no sitemap in it: no `urlset` and no `sitemapindex`")
-        } else if self.depth > 0 {
-            Err("the file ends before its elements do")
-        } else {
-            Ok(())
-        }
-    }
-
-    fn enter(&mut self, name: &str, line: u64) -> Result<(), &'static str> {
-        self.depth += 1;
-        match (self.depth, self.kind) {
-            (1, None) => {
-                self.kind = Some(match name {
-                    "urlset" => LocTarget::Url,
-                    "sitemapindex" => LocTarget::Sitemap,
-                    _ => {
-                        return Err(
-                            "this is no sitemap: its root is neither `urlset` nor `sitemapindex`",
-                        );
-                    }
-                });
-            }
-            (1, Some(_)) => return Err("there is more than one root element"),
-            (2, Some(LocTarget::Url)) => self.is_entry = name == "url",
-            (2, Some(LocTarget::Sitemap)) => self.is_entry = name == "sitemap",
-            (3, _) if self.is_entry && name == "loc" => self.loc = Some((line, String::new())),
-            (MAX_DEPTH.., _) => return Err("elements are nested too deeply"),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, text: &str) {
-        if let Some((_, loc)) = &mut self.loc {
-            let room = MAX_LOC.saturating_sub(loc.len());
-            // A control character in place of too long text makes the URL invalid.
-            loc.push_str(if text.len() > room { "\u{7f}" } else { text });
-        }
-    }
-
-    /// Closes an element, and returns the `loc` if the element was one.
-    fn leave(&mut self) -> Option<(LocTarget, u64, String)> {
-        let is_loc = self.depth == 3;
-        self.depth = self.depth.saturating_sub(1);
-        let (line, loc) = self.loc.take_if(|_| is_loc)?;
-        Some((self.kind?, line, loc))
-    }
-}
-
-/// Counts the lines of the consumed input.
-struct LineCounter<R> {
-    inner: R,
+    /// The line of the open `loc`.
     line: u64,
 }
 
-impl<R: BufRead> Read for LineCounter<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.fill_buf()?.read(buffer)?;
-        self.consume(read);
-        Ok(read)
-    }
-}
+impl Elements for Sitemap<'_, '_> {
+    const NAME: &'static str = "a sitemap";
+    const EMPTY: &'static str = "there is no sitemap in it: no `urlset` and no `sitemapindex`";
 
-impl<R: BufRead> BufRead for LineCounter<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, amount: usize) {
-        // The buffer is still filled, so this call reads nothing.
-        if let Ok(chunk) = self.inner.fill_buf() {
-            let breaks = chunk.iter().take(amount).filter(|byte| **byte == b'\n');
-            self.line += breaks.count() as u64;
+    fn enter(&mut self, element: &Element<'_>) -> Result<bool, ReadError> {
+        match (element.depth, element.name, self.kind) {
+            (1, "urlset", _) => self.kind = LocTarget::Url,
+            (1, "sitemapindex", _) => self.kind = LocTarget::Sitemap,
+            (1, ..) => {
+                let message = "this is no sitemap: its root is neither `urlset` nor `sitemapindex`";
+                return Err(ReadError::malformed(self.file, element.line, message));
+            }
+            (2, name, LocTarget::Url) => self.is_entry = name == "url",
+            (2, name, LocTarget::Sitemap) => self.is_entry = name == "sitemap",
+            // An empty `loc` names nothing.
+            (3, "loc", _) if self.is_entry && !element.is_empty => {
+                self.line = element.line;
+                return Ok(true);
+            }
+            _ => {}
         }
-        self.inner.consume(amount);
+        Ok(false)
+    }
+
+    fn leave(&mut self, _: usize, text: Option<ElementText>) -> Result<(), ReadError> {
+        let Some(loc) = text else {
+            return Ok(());
+        };
+        let location = Location::line(self.file, self.line);
+        (self.on_loc)(self.kind, location, &loc.text)
     }
 }
 

@@ -49,10 +49,7 @@ pub fn read(
     let first = rows::first_line(&mut input).map_err(ReadError::input(file))?;
     let delimiter = columns.delimiter(&first);
     let mut rows = Rows::new(io::Cursor::new(first).chain(input), delimiter);
-    let malformed = |line: u64, message: String| ReadError::Malformed {
-        location: Location::line(file, line),
-        message,
-    };
+    let malformed = |line: u64, message: String| ReadError::malformed(file, line, message);
     let mut row = Row::default();
     let keys = if let Some(keys) = columns.order() {
         keys
@@ -93,10 +90,7 @@ pub fn read(
 /// Reads the next row; false at the end.
 fn next(rows: &mut Rows<impl BufRead>, row: &mut Row, file: &Arc<str>) -> Result<bool, ReadError> {
     let found = rows.next(row);
-    found.map_err(|error| ReadError::Malformed {
-        location: Location::line(file, row.line),
-        message: error.to_string(),
-    })
+    found.map_err(|error| ReadError::malformed(file, row.line, error.to_string()))
 }
 
 /// The reason why a row with a control character is refused.

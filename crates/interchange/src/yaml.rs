@@ -9,7 +9,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span as Marks};
 use urldb_format::Algorithm;
 
 use crate::file_events::{Digests, FileEvents};
-use crate::model::{Location, ReadError};
+use crate::model::ReadError;
 
 /// The size limit of a file. Real ones of registries have at most some ten thousand bytes. The nodes of a file take up to
 /// a hundred times its size in memory.
@@ -117,10 +117,7 @@ pub(crate) struct File {
 /// # Errors
 /// [`ReadError::Malformed`] if the text is no YAML, or is nested too deeply.
 pub(crate) fn parse(text: &str, file: &Arc<str>) -> Result<File, ReadError> {
-    let malformed = |line: usize, message: &str| ReadError::Malformed {
-        location: Location::line(file, line as u64),
-        message: message.to_owned(),
-    };
+    let malformed = |line: usize, message: &str| ReadError::malformed(file, line as u64, message);
     let of_parser = |error: ScanError| malformed(error.marker().line(), error.info());
     let mut builder = Builder::new(text);
     for event in Parser::new_from_str(text) {

@@ -23,7 +23,7 @@ use self::items::Items;
 use self::pattern::Matcher;
 use self::tree::Tree;
 use crate::budget::Budget;
-use crate::model::{Location, Notice, ReadError, Sink};
+use crate::model::{Notice, ReadError, Sink};
 
 mod flags;
 mod items;
@@ -68,10 +68,8 @@ impl HtaccessTree {
         self.bytes += input.bytes;
         let folder = read?;
         if self.bytes > MAX_TREE {
-            return Err(ReadError::Malformed {
-                location: Location::line(file, 1),
-                message: "the files of the tree have more than 8 MiB together".to_owned(),
-            });
+            let message = "the files of the tree have more than 8 MiB together";
+            return Err(ReadError::malformed(file, 1, message));
         }
         self.tree.add(folder);
         Ok(())

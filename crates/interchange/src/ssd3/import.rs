@@ -27,10 +27,7 @@ pub fn read(
 ) -> Result<(), ReadError> {
     let mut reader = Reader::new(input).map_err(|error| match error {
         Error::Input(source) => ReadError::input(file)(source),
-        Error::Forbidden { line, .. } => ReadError::Malformed {
-            location: Location::line(file, line),
-            message: error.to_string(),
-        },
+        Error::Forbidden { line, .. } => ReadError::malformed(file, line, error.to_string()),
     })?;
     let mut told = Vec::new();
     let mut requests: HashSet<[u8; 32]> = HashSet::new();

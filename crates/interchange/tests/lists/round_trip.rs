@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use urldb_format::{Algorithm, Digest, HELD_URIS, Mapping, Metadata, Record, Value};
-use urldb_interchange::{DomainRecord, archive, jsonl, list, metalink, sitemap, sums, table};
+use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, sums, table};
 
 use crate::common::Taken;
 
@@ -135,52 +135,6 @@ proptest! {
                 prop_assert_eq!(&taken.items[0].record, &record);
             }
         }
-    }
-
-    #[test]
-    fn mirrors_of_a_metalink_come_back(
-        promises in prop::collection::vec((0_u8..3, 0_u8..32, proptest::option::of(0_u64..2)), 1..8),
-    ) {
-        let metadata = Metadata { http: true, https: true, ..Metadata::default() };
-        let mut records = vec![];
-        for (number, (content, algorithms, length)) in promises.iter().enumerate() {
-            let mut record = Record::new(format!("/{content}/a%20b?c&{number}"));
-            record.content_length = *length;
-            for (index, algorithm) in Algorithm::ALL.into_iter().enumerate() {
-                if algorithms >> index & 1 > 0 {
-                    record.set_digest(&Digest::new(algorithm, &vec![*content; algorithm.length()]).unwrap());
-                }
-            }
-            records.push(record);
-        }
-        let mut writer = metalink::Writer::default();
-        let mut wanted = vec![];
-        for record in &records {
-            let domain_record = DomainRecord::new("a.test", &metadata, record).unwrap();
-            prop_assert_eq!(writer.add(&domain_record), record.digests().next().is_some());
-            if record.digests().next().is_some() {
-                wanted.extend(domain_record.urls().map(|url| (url.to_string(), record)));
-            }
-        }
-        let mut xml = vec![];
-        writer.finish(&mut xml).unwrap();
-        let text = String::from_utf8(xml.clone()).unwrap();
-        let taken = Taken::of(|sink| metalink::read(&xml[..], &"m".into(), sink));
-        prop_assert!(taken.notices.is_empty(), "{:?}", taken.notices);
-        prop_assert_eq!(taken.items.len(), wanted.len(), "{}", text);
-        for (url, record) in wanted {
-            let item = taken.items.iter().find(|item| item.url().is_some_and(|it| it.as_str() == url)).unwrap();
-            prop_assert!(record.digests().all(|digest| item.record.digest(digest.algorithm()) == Some(digest.hex())), "{}", text);
-            prop_assert!(record.content_length.is_none() || record.content_length == item.record.content_length, "{}", text);
-            // Whatever a mirror adds belongs to the same bytes.
-            let content = record.path.split('/').nth(1).unwrap();
-            prop_assert!(item.record.digests().all(|digest| digest.hex().starts_with(&format!("0{content}"))), "{}", text);
-        }
-        let mut names: Vec<&str> = text.lines().filter(|line| line.starts_with("<file ")).collect();
-        let all = names.len();
-        names.sort_unstable();
-        names.dedup();
-        prop_assert_eq!(names.len(), all, "{}", text);
     }
 
     #[test]
