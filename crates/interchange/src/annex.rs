@@ -5,7 +5,6 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use crate::file_events::FileEvents;
-use crate::input::LineReader;
 use crate::json_text::{JsonText, Value};
 use crate::model::{ReadError, Sink};
 use crate::own_file::{is_of_other_algorithm, of_key};
@@ -21,16 +20,12 @@ const OF_OTHER_PROGRAM: &str = "yt:";
 /// # Errors
 /// [`ReadError::Input`] if the file cannot be read.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut events = FileEvents { file, sink };
-    let mut lines = LineReader::new(input);
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        match line.text {
-            Err(why) => events.refuse(line.number, "bad-line", why)?,
-            Ok(text) if text.trim().is_empty() => {}
-            Ok(text) => read_line(text, line.number, &mut events)?,
+    FileEvents { file, sink }.each_line(input, &mut |line, events| {
+        if line.text.trim().is_empty() {
+            return Ok(());
         }
-    }
-    Ok(())
+        read_line(line.text, line.number, events)
+    })
 }
 
 fn read_line(text: &str, line: u64, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {

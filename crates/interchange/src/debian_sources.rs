@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use urldb_format::{Algorithm, Digest};
 
-use crate::digest;
-use crate::input::LineReader;
+use crate::digest::{self, notice};
+use crate::file_events::FileEvents;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::sums::{item_below, notice};
+use crate::sums::item_below;
 
 /// The size limit of what is kept of a paragraph. Real ones have at most some ten thousand bytes.
 const MAX_PARAGRAPH: usize = 1 << 20;
@@ -29,24 +29,19 @@ pub fn read(
     base: &str,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let mut lines = LineReader::new(input);
     let mut paragraph = Paragraph::default();
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let location = Location::line(file, line.number);
-        let text = match line.text {
-            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-            Err(why) => {
-                sink(Notice::refused(location, "bad-line", why).into())?;
-                continue;
-            }
-        };
+    let mut events = FileEvents { file, sink };
+    events.each_line(input, &mut |line, events| {
+        let text = line.text.strip_prefix('\u{feff}').unwrap_or(line.text);
         if text.trim().is_empty() {
-            std::mem::take(&mut paragraph).finish(base, sink)?;
-        } else if !text.starts_with('#') {
-            paragraph.line(text, location, sink)?;
+            return std::mem::take(&mut paragraph).finish(base, events.sink);
         }
-    }
-    paragraph.finish(base, sink)
+        if text.starts_with('#') {
+            return Ok(());
+        }
+        paragraph.line(text, events.at(line.number), events.sink)
+    })?;
+    paragraph.finish(base, events.sink)
 }
 
 /// The meaning of a field.

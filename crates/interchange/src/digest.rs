@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 use data_encoding::{BASE64, BitOrder, Encoding, HEXLOWER, HEXLOWER_PERMISSIVE, Specification};
 use urldb_format::{Algorithm, Digest};
 
+use crate::model::{Location, Notice};
+
 /// Longest text that is decoded. The longest spelling of a digest is shorter.
 const MAX_LENGTH: usize = 256;
 
@@ -35,6 +37,14 @@ pub enum Unknown {
     /// No spelling of a digest.
     #[error("the text is no digest in a known spelling")]
     Spelling,
+}
+
+/// The notice of a text that is no digest: left out if only its algorithm is not known.
+pub(crate) fn notice(location: Location, unknown: &Unknown) -> Notice {
+    match unknown {
+        Unknown::Algorithm(_) => Notice::left_out(location, "algorithm", unknown.to_string()),
+        _ => Notice::refused(location, "bad-digest", unknown.to_string()),
+    }
 }
 
 /// The spelling of the bytes of a digest.

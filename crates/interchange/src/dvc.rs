@@ -9,7 +9,7 @@ use urldb_format::Algorithm;
 use crate::file_events::{Digests, FileEvents};
 use crate::input::read_document;
 use crate::model::{ListItem, ReadError, Sink};
-use crate::yaml::{self, Child, Mapping, Node, Scalar};
+use crate::yaml::{self, Child, Mapping, Node};
 
 /// The end of a digest of a folder.
 const FOLDER: &str = ".dir";
@@ -71,7 +71,7 @@ fn read_dep(
     events: &mut FileEvents<'_, '_>,
 ) -> Result<(), ReadError> {
     let dep = dep.node.mapping();
-    let path = dep.and_then(|dep| text(dep, "path"));
+    let path = dep.and_then(|dep| dep.text("path"));
     let (Some(dep), Some(path)) = (dep, path) else {
         return events.refuse(1, "bad-value", "an entry of `deps` has no path");
     };
@@ -92,12 +92,12 @@ fn promise_of(
     events: &mut FileEvents<'_, '_>,
 ) -> Result<Option<Promise>, ReadError> {
     let mut promise = Promise::default();
-    let md5 = text(out, "md5");
+    let md5 = out.text("md5");
     if let Some(md5) = md5.filter(|md5| md5.text.ends_with(FOLDER)) {
         events.skip(md5.line, "folder", "the digest is that of a folder")?;
         return Ok(None);
     }
-    if let Some(size) = text(out, "size") {
+    if let Some(size) = out.text("size") {
         let Ok(length) = size.text.parse() else {
             let why = "the size is no number of bytes";
             events.refuse(size.line, "bad-length", why)?;
@@ -108,7 +108,7 @@ fn promise_of(
     let Some(md5) = md5 else {
         return Ok(Some(promise));
     };
-    if text(out, "hash").is_none_or(|hash| hash.text != "md5") {
+    if out.text("hash").is_none_or(|hash| hash.text != "md5") {
         let why = "older versions of DVC changed line ends before they computed the digest";
         events.skip(md5.line, "text-digest", why)?;
         return Ok(Some(promise));
@@ -124,10 +124,4 @@ fn list<'a>(mapping: &'a Mapping, key: &str) -> &'a [Child] {
         Some(Node::List(items)) => items,
         _ => &[],
     }
-}
-
-/// The value of a key, unless it is empty.
-fn text<'a>(mapping: &'a Mapping, key: &str) -> Option<&'a Scalar> {
-    let scalar = mapping.get(key)?.node.text();
-    scalar.filter(|scalar| !scalar.is_null())
 }

@@ -1,16 +1,26 @@
 //! The events of one file: items, and notices about its lines.
 
+use std::io::BufRead;
 use std::ops::Range;
 use std::sync::Arc;
 
 use urldb_format::{Algorithm, Digest};
 
-use crate::digest;
+use crate::digest::{self, notice};
+use crate::input::LineReader;
 use crate::model::{Location, Notice, ReadError, ReadEvent, Sink};
-use crate::sums::notice;
 
 /// The digests that a file has for a URL, each with its place.
 pub(crate) type Digests = Vec<(Digest, Option<Range<u64>>)>;
+
+/// A line that can be read.
+pub(crate) struct FileLine<'a> {
+    /// The number, from 1.
+    pub(crate) number: u64,
+    /// The offset of its first byte.
+    pub(crate) offset: u64,
+    pub(crate) text: &'a str,
+}
 
 /// Passes the events of a file to a sink.
 pub(crate) struct FileEvents<'a, 's> {
@@ -27,6 +37,33 @@ impl FileEvents<'_, '_> {
     /// Passes an item or a notice.
     pub(crate) fn pass(&mut self, event: impl Into<ReadEvent>) -> Result<(), ReadError> {
         Ok((self.sink)(event.into())?)
+    }
+
+    /// Passes each line that can be read to `take`, and refuses the others.
+    ///
+    /// # Errors
+    /// [`ReadError::Input`] if the file cannot be read, and the errors of `take`.
+    pub(crate) fn each_line(
+        &mut self,
+        input: impl BufRead,
+        take: &mut dyn FnMut(FileLine<'_>, &mut Self) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        let mut lines = LineReader::new(input);
+        while let Some(line) = lines.next().map_err(ReadError::input(self.file))? {
+            let (number, offset) = (line.number, line.offset);
+            match line.text {
+                Err(why) => self.refuse(number, "bad-line", why)?,
+                Ok(text) => {
+                    let line = FileLine {
+                        number,
+                        offset,
+                        text,
+                    };
+                    take(line, self)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Leaves an entry out.

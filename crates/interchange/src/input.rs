@@ -110,16 +110,16 @@ pub(crate) struct LineBreaks<'a> {
 }
 
 impl<'a> LineBreaks<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a [u8]) -> Self {
         let mut all = 0;
-        let before = text.as_bytes().chunks(BLOCK).map(|block| {
+        let before = text.chunks(BLOCK).map(|block| {
             let before = all;
             all += line_after(block.iter()) - 1;
             before
         });
         Self {
             before: before.collect(),
-            text: text.as_bytes(),
+            text,
         }
     }
 

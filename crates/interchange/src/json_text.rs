@@ -9,11 +9,10 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use urldb_format::Algorithm;
 
-use crate::digest;
+use crate::digest::{self, notice};
 use crate::file_events::{Digests, FileEvents};
 use crate::input::LineBreaks;
 use crate::model::{ListItem, Location, Notice, ReadError};
-use crate::sums::notice;
 
 /// The bytes between values.
 const BETWEEN: [char; 6] = [' ', '\t', '\r', '\n', ',', ':'];
@@ -35,7 +34,7 @@ impl<'a> JsonText<'a> {
             text,
             first_line: 1,
             is_file: true,
-            breaks: LineBreaks::of(text),
+            breaks: LineBreaks::of(text.as_bytes()),
         }
     }
 
@@ -272,6 +271,77 @@ impl<'a> Cursor<'a> {
         Value {
             raw,
             json: self.json,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value as Json;
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = Json> {
+        let text = "[0-9a-c\"\\\\é,:{}\\[\\]\n ]{0,6}";
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<i64>().prop_map(Json::from),
+            any::<f32>().prop_map(Json::from),
+            text.prop_map(Json::from),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            let members = prop::collection::btree_map("[a-c\"]{0,2}", inner.clone(), 0..5);
+            prop_oneof![
+                prop::collection::vec(inner, 0..5).prop_map(Json::from),
+                members.prop_map(|members| Json::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// Compares a value, and all within it, with those of another parser.
+    fn compare(value: Value<'_>, wanted: &Json, file: &str) {
+        let before = &file[..value.offset()];
+        assert_eq!(value.line(), 1 + before.matches('\n').count() as u64);
+        assert_eq!(value.text().as_deref(), wanted.as_str());
+        let text = wanted.as_str().map_or(wanted.to_string(), str::to_owned);
+        let (number, digits) = value.number().unzip();
+        assert_eq!(number, text.parse::<u64>().ok());
+        let place = Some(&text).filter(|_| wanted.is_string());
+        let place = place.and_then(|text| value.place(&(0..text.len())));
+        assert!(place.is_some() || !wanted.is_string() || value.raw.contains('\\'));
+        for place in [place, digits.flatten()].into_iter().flatten() {
+            let [from, to] = [place.start, place.end].map(|at| usize::try_from(at).unwrap());
+            assert_eq!(&file[from..to], text);
+        }
+        let items: Vec<Value<'_>> = value.items().collect();
+        let (keys, members): (Vec<_>, Vec<_>) = value.members().unzip();
+        let wanted: Vec<&Json> = match wanted {
+            Json::Array(wanted) => wanted.iter().collect(),
+            Json::Object(wanted) => {
+                assert!(keys.iter().eq(wanted.keys()));
+                assert!(
+                    keys.iter()
+                        .all(|key| value.get(key).is_some() != wanted[&**key].is_null())
+                );
+                wanted.values().collect()
+            }
+            _ => return assert_eq!((items[0].raw, items.len()), (value.raw, 1)),
+        };
+        let found = if value.is_list() { items } else { members };
+        assert_eq!(found.len(), wanted.len());
+        found
+            .into_iter()
+            .zip(wanted)
+            .for_each(|(it, wanted)| compare(it, wanted, file));
+    }
+
+    proptest! {
+        #[test]
+        fn values_and_places_are_those_of_the_file(json in json(), is_pretty: bool) {
+            let text = if is_pretty { serde_json::to_string_pretty(&json) } else { serde_json::to_string(&json) };
+            let file = format!("\u{feff}{}", text.unwrap());
+            compare(JsonText::of_file(&file).value().unwrap(), &json, &file);
         }
     }
 }

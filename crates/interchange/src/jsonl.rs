@@ -8,24 +8,19 @@ use serde_json::{Map, Value as Json};
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::Metadata;
 
-use crate::input::LineReader;
+use crate::file_events::FileEvents;
 use crate::json;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
 /// Reads JSON lines. `url` is required. `domain` and the record's `_path` override the host and the
 /// path of the URL.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut lines = LineReader::new(input);
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let location = Location::line(file, line.number);
-        let found = match line.text {
-            Err(why) => Err(Notice::refused(location, "bad-line", why)),
-            Ok(text) if text.trim().is_empty() => continue,
-            Ok(text) => parse(text, &location),
-        };
-        sink(found.into())?;
-    }
-    Ok(())
+    FileEvents { file, sink }.each_line(input, &mut |line, events| {
+        if line.text.trim().is_empty() {
+            return Ok(());
+        }
+        events.pass(parse(line.text, &events.at(line.number)))
+    })
 }
 
 fn parse(text: &str, location: &Location) -> Result<ListItem, Notice> {

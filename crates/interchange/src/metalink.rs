@@ -7,10 +7,9 @@ use std::sync::Arc;
 use quick_xml::events::BytesStart;
 use urldb_format::Algorithm;
 
-use crate::digest::{self, Unknown};
+use crate::digest::{self, Unknown, notice};
 use crate::file_events::{Digests, FileEvents};
 use crate::model::{ListItem, Location, Notice, NoticeSeverity, ReadError, Sink};
-use crate::sums::notice;
 use crate::xml_text::{self, Element, ElementText, Elements};
 
 /// The size limit of a file, which can describe some 50,000 files.

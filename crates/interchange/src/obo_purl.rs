@@ -46,8 +46,8 @@ pub fn read(
         return Err(ReadError::malformed(file, line, "aliases are not read"));
     }
     let project = content.documents.first().and_then(|node| node.mapping());
-    let base_url = project.and_then(|project| project.get("base_url"));
-    let (Some(project), Some(base_url)) = (project, base_url.and_then(scalar)) else {
+    let base_url = project.and_then(|project| project.text("base_url"));
+    let (Some(project), Some(base_url)) = (project, base_url) else {
         return Err(ReadError::malformed(file, 1, "the file has no `base_url`"));
     };
     let mut reader = Reader {
@@ -68,7 +68,7 @@ struct Reader<'a, 'b> {
 
 impl Reader<'_, '_> {
     fn project(&mut self, project: &Mapping, line: u64) -> Result<(), ReadError> {
-        if let Some(target) = project.get("base_redirect").and_then(scalar) {
+        if let Some(target) = project.text("base_redirect") {
             self.rule(self.base_url, line, target, TEMPORARY)?;
         }
         for product in self.list(project, "products")? {
@@ -109,7 +109,7 @@ impl Reader<'_, '_> {
 
     /// The examples of terms, which all terms of the project redirect like.
     fn terms(&mut self, project: &Mapping) -> Result<(), ReadError> {
-        let text = |key| project.get(key).and_then(scalar).map(|it| it.text.trim());
+        let text = |key| project.text(key).map(|it| it.text.trim());
         let browser = text("term_browser").map(str::to_ascii_lowercase);
         let project_name = text("idspace").unwrap_or_default();
         for term in self.list(project, "example_terms")? {
@@ -143,7 +143,7 @@ impl Reader<'_, '_> {
     }
 
     fn entry(&mut self, entry: &Mapping) -> Result<(), ReadError> {
-        let status = match entry.get("status").and_then(scalar) {
+        let status = match entry.text("status") {
             None => TEMPORARY,
             Some(status) => match &*status.text {
                 "permanent" => 301,
@@ -156,13 +156,12 @@ impl Reader<'_, '_> {
                 }
             },
         };
-        let from = ["exact", "prefix"]
-            .into_iter()
-            .find_map(|key| entry.get(key));
-        match (
-            from.and_then(scalar),
-            entry.get("replacement").and_then(scalar),
-        ) {
+        let from = if entry.get("exact").is_some() {
+            "exact"
+        } else {
+            "prefix"
+        };
+        match (entry.text(from), entry.text("replacement")) {
             (Some(from), Some(target)) => {
                 let path = format!("{}{}", self.base_url, from.text.trim());
                 self.rule(&path, from.line, target, status)?;
@@ -191,7 +190,7 @@ impl Reader<'_, '_> {
                 .events
                 .refuse(line, "bad-value", "a test is no mapping");
         };
-        let value = |key| test.get(key).and_then(scalar);
+        let value = |key| test.text(key);
         let (Some(from), Some(to)) = (value("from"), value("to")) else {
             return self.events.refuse(
                 test.line,

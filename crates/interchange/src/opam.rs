@@ -32,7 +32,7 @@ pub fn read(input: impl Read, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<()
     let mut reader = Reader {
         events: FileEvents { file, sink },
         tokens: Tokens::new(&text),
-        breaks: LineBreaks::of(&text),
+        breaks: LineBreaks::of(text.as_bytes()),
     };
     reader.package()
 }

@@ -13,9 +13,9 @@ use urldb_canon::identify;
 use urldb_format::Algorithm;
 
 use crate::controls::control_in;
-use crate::digest::{self, Unknown};
+use crate::digest::{self, Unknown, notice};
 use crate::escape::PATH;
-use crate::input::LineReader;
+use crate::file_events::FileEvents;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
 mod entry;
@@ -33,30 +33,20 @@ pub fn read(
     base: &str,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let mut lines = LineReader::new(input);
     let mut armour = Armour::None;
     let hint = Hint::of(file);
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let location = Location::line(file, line.number);
-        let text = match line.text {
-            Err(why) => {
-                sink(Notice::refused(location, "bad-line", why).into())?;
-                continue;
-            }
-            Ok(text) => text,
+    FileEvents { file, sink }.each_line(input, &mut |line, events| {
+        let Some(skipped) = armour.skip(line.text) else {
+            return Ok(());
         };
-        let Some(skipped) = armour.skip(text) else {
-            continue;
-        };
-        let content = text.get(skipped..).unwrap_or_default();
+        let content = line.text.get(skipped..).unwrap_or_default();
         let content = content.strip_prefix('\u{feff}').unwrap_or(content);
         if content.trim().is_empty() || content.trim_start().starts_with(['#', ';']) {
-            continue;
+            return Ok(());
         }
-        let start = line.offset + (text.len() - content.len()) as u64;
-        sink(item(content, hint, start, base, location).into())?;
-    }
-    Ok(())
+        let start = line.offset + (line.text.len() - content.len()) as u64;
+        events.pass(item(content, hint, start, base, events.at(line.number)))
+    })
 }
 
 /// The item of a line. `start` is the offset of the line in the file.
@@ -102,14 +92,6 @@ fn item(
         item.set_digest(&found, Some(span));
         item
     })
-}
-
-/// The notice of a text that is no digest: left out if only its algorithm is not known.
-pub(crate) fn notice(location: Location, unknown: &Unknown) -> Notice {
-    match unknown {
-        Unknown::Algorithm(_) => Notice::left_out(location, "algorithm", unknown.to_string()),
-        _ => Notice::refused(location, "bad-digest", unknown.to_string()),
-    }
 }
 
 /// The state of text that PGP signed (RFC 9580, section 7).

@@ -8,24 +8,19 @@ use std::sync::Arc;
 
 use urldb_format::Algorithm;
 
-use crate::digest;
-use crate::input::LineReader;
+use crate::digest::{self, notice};
+use crate::file_events::FileEvents;
 use crate::model::{ListItem, Location, Notice, ReadError, Sink};
-use crate::sums::notice;
 
 /// Reads a list of checksums.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut lines = LineReader::new(input);
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let location = Location::line(file, line.number);
-        let found = match line.text {
-            Err(why) => Err(Notice::refused(location, "bad-line", why)),
-            Ok(text) if text.trim().is_empty() || text.trim_start().starts_with('#') => continue,
-            Ok(text) => parse(text, line.offset, location),
-        };
-        sink(found.into())?;
-    }
-    Ok(())
+    FileEvents { file, sink }.each_line(input, &mut |line, events| {
+        let text = line.text;
+        if text.trim().is_empty() || text.trim_start().starts_with('#') {
+            return Ok(());
+        }
+        events.pass(parse(text, line.offset, events.at(line.number)))
+    })
 }
 
 /// The item of a line. `start` is the offset of the line in the file.

@@ -96,6 +96,12 @@ impl Mapping {
             .map(|(_, value)| value)
     }
 
+    /// The text of a key, unless it is null.
+    pub(crate) fn text(&self, key: &str) -> Option<&Scalar> {
+        let text = self.get(key)?.node.text();
+        text.filter(|scalar| !scalar.is_null())
+    }
+
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Child, &Child)> {
         self.pairs.iter().map(|(key, value)| (key, value))
     }

@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 
 use super::bibtex_entries::{Chunk, closing_brace, entries};
-use super::collector::{Collector, Lines, in_path};
+use super::collector::{Collector, in_path};
+use crate::input::LineBreaks;
 use crate::model::ReadError;
 
 /// The size limit of an entry, in bytes.
@@ -20,7 +21,7 @@ const MAX_INSIDE: usize = 8;
 /// Reads the references of a bibliography.
 pub(super) fn read(bytes: &[u8], collector: &mut Collector<'_, '_>) -> Result<(), ReadError> {
     let starts = entry_starts(bytes);
-    let mut lines = Lines::new(bytes, 1);
+    let breaks = LineBreaks::of(bytes);
     let mut reader = Reader {
         strings: HashMap::new(),
         strings_size: 0,
@@ -28,7 +29,7 @@ pub(super) fn read(bytes: &[u8], collector: &mut Collector<'_, '_>) -> Result<()
     };
     let mut index = 0;
     while let Some(&start) = starts.get(index) {
-        let line = lines.at(start);
+        let line = breaks.line(start);
         let mut following = (1..=MAX_INSIDE).map(|more| {
             let end = starts.get(index + more).copied().unwrap_or(bytes.len());
             (more, bytes.get(start..end).unwrap_or_default())
@@ -92,7 +93,7 @@ impl Reader<'_, '_, '_> {
                 self.strings.insert(field.name.to_ascii_lowercase(), value);
             }
         }
-        let mut lines = Lines::new(text.as_bytes(), first_line);
+        let breaks = LineBreaks::of(text.as_bytes());
         for entry in entries {
             let mut archive = None;
             for field in &entry.fields {
@@ -101,7 +102,7 @@ impl Reader<'_, '_, '_> {
                 }
             }
             for field in &entry.fields {
-                let line = lines.at(field.start);
+                let line = first_line + breaks.line(field.start) - 1;
                 let value = self.value(&field.value);
                 self.field(field.name, &value, archive.as_deref(), line)?;
             }

@@ -238,34 +238,3 @@ fn description(kind: &str) -> &'static str {
         _ => "not a valid URL",
     }
 }
-
-/// Line numbers of offsets, which mostly ascend.
-pub(super) struct Lines<'a> {
-    bytes: &'a [u8],
-    first: u64,
-    at: usize,
-    line: u64,
-}
-
-impl<'a> Lines<'a> {
-    /// The lines of `bytes`, whose first line has the number `first`.
-    pub(super) fn new(bytes: &'a [u8], first: u64) -> Self {
-        Self {
-            bytes,
-            first,
-            at: 0,
-            line: first,
-        }
-    }
-
-    pub(super) fn at(&mut self, offset: usize) -> u64 {
-        if offset < self.at {
-            (self.at, self.line) = (0, self.first);
-        }
-        let offset = offset.min(self.bytes.len());
-        let between = self.bytes.get(self.at..offset).unwrap_or_default();
-        self.line += between.split(|byte| *byte == b'\n').count() as u64 - 1;
-        self.at = offset;
-        self.line
-    }
-}

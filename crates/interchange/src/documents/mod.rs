@@ -19,9 +19,10 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use self::collector::{Collector, Lines};
+use self::collector::Collector;
 pub use self::options::DocumentOptions;
 use crate::controls::control_in;
+use crate::input::LineBreaks;
 use crate::model::{Location, Notice, ReadError, Sink};
 
 /// The size limit of a Markdown text, in bytes. Its parser needs up to a hundred times as much memory.
@@ -95,17 +96,17 @@ pub fn read(
     match kind {
         DocumentKind::Markdown => {
             let text = String::from_utf8_lossy(bytes);
-            let mut lines = Lines::new(text.as_bytes(), 1);
+            let breaks = LineBreaks::of(text.as_bytes());
             let start = markdown::front_matter(&text);
             for (offset, url) in markdown::references(&text[start..]) {
-                collector.take(&url, lines.at(start + offset))?;
+                collector.take(&url, breaks.line(start + offset))?;
             }
         }
         DocumentKind::Html => {
             collector.set_base(html::base(bytes).as_deref());
-            let mut lines = Lines::new(bytes, 1);
+            let breaks = LineBreaks::of(bytes);
             html::read(bytes, &mut |offset, url| {
-                collector.take(url, lines.at(offset))
+                collector.take(url, breaks.line(offset))
             })?;
         }
         DocumentKind::Bibtex => bibtex::read(bytes, &mut collector)?,
