@@ -5,42 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::{Mapping, Metadata, Record, Value};
-use urldb_interchange::{ListItem, Location};
+use urldb_interchange::{ListItem, Location, Notice};
 
 use super::groups::{REQUEST_KEYS, is_promise};
-use super::outcome::Dispute;
+use super::outcome::vary_help;
 use super::spool::Items;
-
-/// The items of one URL, in their order.
-pub(super) struct SameUrl {
-    first: Box<ListItem>,
-    more: Items,
-}
-
-impl SameUrl {
-    pub(super) fn of(first: Box<ListItem>) -> Self {
-        Self {
-            first,
-            more: vec![],
-        }
-    }
-
-    pub(super) fn push(&mut self, item: Box<ListItem>) {
-        self.more.push(item);
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &ListItem> {
-        std::iter::once(&self.first)
-            .chain(&self.more)
-            .map(|item| &**item)
-    }
-
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut ListItem> {
-        std::iter::once(&mut self.first)
-            .chain(&mut self.more)
-            .map(|item| &mut **item)
-    }
-}
 
 /// The statements of all items of one URL.
 pub(super) struct Claim {
@@ -53,36 +22,37 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Combines items for the domain file of a host.
-    ///
-    /// # Errors
-    /// When they promise different things.
+    /// Combines the items of one URL for the domain file of a host; `None` if there are none, an error if they promise
+    /// different things.
     pub(super) fn of(
-        mut items: SameUrl,
+        mut items: Items,
         host: &str,
         metadata: &Metadata,
-        left_out: &mut Vec<Dispute>,
-    ) -> Result<Self, Dispute> {
+        left_out: &mut Vec<Notice>,
+    ) -> Option<Result<Self, Notice>> {
         keep_latest_capture(&mut items);
         let (mut schemes, mut has_own_schemes) = (vec![], false);
-        for item in items.iter_mut() {
+        for item in &mut items {
             has_own_schemes |= !item.record.schemes.is_empty();
             schemes.extend(schemes_of(item));
             keep_spelling(item, host, metadata);
             item.record.schemes = vec![];
         }
-        if !items.more.is_empty() {
-            items.first.record = combined(&items, left_out)?;
+        let record = (items.len() > 1).then(|| combined(&items, left_out));
+        let mut item = items.into_iter().next()?;
+        match record {
+            Some(Err(contradiction)) => return Some(Err(contradiction)),
+            Some(Ok(record)) => item.record = record,
+            None => {}
         }
-        let mut item = items.first;
         normalize(&mut schemes);
         normalize(&mut item.record.categories);
         normalize(&mut item.record.source);
-        Ok(Self {
+        Some(Ok(Self {
             item,
             schemes,
             has_own_schemes,
-        })
+        }))
     }
 
     /// The record beside a known one: a redirect to the same URL has its spelling there, since the site rules write
@@ -134,7 +104,7 @@ pub(super) fn normalize<T: Ord>(names: &mut Vec<T>) {
 }
 
 /// Of several captures of a URL, only the latest says which bytes it serves.
-fn keep_latest_capture(items: &mut SameUrl) {
+fn keep_latest_capture(items: &mut Items) {
     let captures = items.iter().enumerate();
     let captures = captures.filter(|(_, item)| item.moment.is_some());
     let Some((latest, item)) = captures.max_by_key(|(_, item)| &item.moment) else {
@@ -180,30 +150,28 @@ fn keep_spelling(item: &mut ListItem, host: &str, metadata: &Metadata) {
 }
 
 /// The record that the items together state.
-fn combined(items: &SameUrl, left_out: &mut Vec<Dispute>) -> Result<Record, Dispute> {
-    let (mut categories, mut sources) = (vec![], vec![]);
-    for item in items.iter() {
-        categories.extend(item.record.categories.iter().cloned());
-        sources.extend(item.record.source.iter().cloned());
-    }
-    let first = &*items.first;
-    let mut values = Values::of(&first.record, first);
-    for item in items.iter().skip(1) {
-        let added = values.add(&item.record, item);
+fn combined(items: &Items, left_out: &mut Vec<Notice>) -> Result<Record, Notice> {
+    let Some((first, more)) = items.split_first() else {
+        return Ok(Record::default());
+    };
+    let mut values = Values::of(&first.record, &**first);
+    for item in more {
+        let added = values.add(&item.record, &**item);
         let added = added.map_err(|contradiction| between(item, &contradiction))?;
         if added.is_lossy {
             left_out.push(known_otherwise(item, &first.location));
         }
     }
+    let records = || items.iter().map(|item| &item.record);
     Ok(Record {
-        categories,
-        source: sources,
+        categories: records().flat_map(|it| it.categories.clone()).collect(),
+        source: records().flat_map(|it| it.source.clone()).collect(),
         ..values.into_record()
     })
 }
 
-/// The dispute about a promise of another item.
-fn between(item: &ListItem, contradiction: &Contradiction<&ListItem>) -> Dispute {
+/// The contradiction between an item and a promise of another one.
+fn between(item: &ListItem, contradiction: &Contradiction<&ListItem>) -> Notice {
     let Contradiction { key, origin } = contradiction;
     let (path, there) = (&item.record.path, &origin.location);
     let message = if origin.scheme == item.scheme {
@@ -213,7 +181,15 @@ fn between(item: &ListItem, contradiction: &Contradiction<&ListItem>) -> Dispute
             "http and https of {path} are promised differently in {there}; one record holds one promise"
         )
     };
-    Dispute::new(&item.location, message).with_vary_help(&origin.record, &item.record)
+    contradiction_at(item, message, &origin.record)
+}
+
+/// The notice that an item contradicts another place about its URL, which has this record.
+pub(super) fn contradiction_at(item: &ListItem, message: String, other: &Record) -> Notice {
+    Notice {
+        help: vary_help(other, &item.record),
+        ..Notice::refused(item.location.clone(), "contradiction", message)
+    }
 }
 
 pub(super) fn promised_otherwise(url: &str, there: &Location, key: &str) -> String {
@@ -221,10 +197,10 @@ pub(super) fn promised_otherwise(url: &str, there: &Location, key: &str) -> Stri
 }
 
 /// An item of which something was left out, since another place says something else.
-pub(super) fn known_otherwise(item: &ListItem, there: &Location) -> Dispute {
+pub(super) fn known_otherwise(item: &ListItem, there: &Location) -> Notice {
     let url = url_of(item);
     let message = format!("{url} is listed in {there} already; what differs was left out");
-    Dispute::new(&item.location, message)
+    Notice::left_out(item.location.clone(), "known-otherwise", message)
 }
 
 /// The values of a record by key, each with the place that states it.

@@ -2,8 +2,10 @@
 
 use urldb_format::Metadata;
 
-use super::claim::{Claim, Values, known_otherwise, normalize, promised_otherwise};
-use super::outcome::{Dispute, DomainChanges, KnownRecord, Outcome};
+use super::claim::{
+    Claim, Values, contradiction_at, known_otherwise, normalize, promised_otherwise,
+};
+use super::outcome::{DomainChanges, KnownRecord, Outcome};
 
 /// Merges what items state into a record of the database.
 pub(super) fn update(
@@ -18,14 +20,13 @@ pub(super) fn update(
         Ok(added) => added,
         Err(contradiction) => {
             let message = promised_otherwise(&claim.url(), &known.location, &contradiction.key);
-            let dispute = Dispute::new(&claim.item.location, message)
-                .with_vary_help(before, &claim.item.record);
-            return changes.contradict(metadata.identity_of(before), dispute);
+            let contradiction = contradiction_at(&claim.item, message, before);
+            return changes.contradict(metadata.identity_of(before), contradiction);
         }
     };
     if added.is_lossy {
-        let dispute = known_otherwise(&claim.item, &known.location);
-        changes.left_out.push(dispute);
+        let notice = known_otherwise(&claim.item, &known.location);
+        changes.left_out.push(notice);
     }
     let mut record = if added.is_change {
         values.into_record()

@@ -3,15 +3,14 @@
 //! A source that states a key of a group owns the group in that record. All other keys are people's.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use urldb_format::{Metadata, Record};
-use urldb_interchange::Location;
+use urldb_interchange::Notice;
 use urldb_text::{Code, Finding};
 
-use super::claim::{Claim, Values, normalize};
+use super::claim::{Claim, Values, contradiction_at, normalize};
 use super::groups::{Group, group_of};
-use super::outcome::{Dispute, DomainChanges, KnownRecord, Outcome};
+use super::outcome::{DomainChanges, KnownRecord, Outcome};
 use crate::database::page_redirect::is_of_site_rules;
 
 /// Options of following.
@@ -46,8 +45,8 @@ pub(super) fn update(
     if !record.source.is_empty() {
         changes.with_own_promise += u64::from(has_own_promise(record, &claim.item.record));
     } else if let Some(what) = difference(metadata, record, claim) {
-        let dispute = hand_written(claim, known, &what);
-        return changes.contradict(metadata.identity_of(record), dispute);
+        let contradiction = hand_written(claim, known, &what);
+        return changes.contradict(metadata.identity_of(record), contradiction);
     } else if !adopt {
         changes.agreeing += 1;
         return changes.keep(record, record.clone());
@@ -139,16 +138,23 @@ fn difference(metadata: &Metadata, record: &Record, claim: &Claim) -> Option<Str
     different.map(|it| format!("`{}` differs", it.key))
 }
 
-fn hand_written(claim: &Claim, known: &KnownRecord, what: &str) -> Dispute {
+fn hand_written(claim: &Claim, known: &KnownRecord, what: &str) -> Notice {
     let url = claim.url();
     let message = format!(
         "{url} has a record that no list made in {}, and {what}; change one of the two",
         known.location
     );
-    Dispute::new(&claim.item.location, message).with_vary_help(&known.record, &claim.item.record)
+    contradiction_at(&claim.item, message, &known.record)
 }
 
-/// A mistake at a place in a list.
-pub(crate) fn finding(code: Code, location: &Location, message: impl Into<String>) -> Finding {
-    Finding::new(code, location.line_number(), message).in_file(Path::new(&*location.file))
+/// The mistake that a notice about a list tells: one of its code, or else a contradiction.
+pub(super) fn finding(notice: Notice) -> Finding {
+    let code = Code::ALL.iter().find(|code| code.as_str() == notice.code);
+    let code = code.copied().unwrap_or(Code::ListContradiction);
+    let line = notice.location.line_number();
+    let finding = Finding::new(code, line, notice.message).in_file(&*notice.location.file);
+    match notice.help {
+        Some(help) => finding.with_help(help),
+        None => finding,
+    }
 }

@@ -1,5 +1,6 @@
 //! The reader for each format, and its input.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fs::File;
@@ -185,6 +186,8 @@ fn read_tree(
 /// The input of a list.
 struct Source<'a> {
     input: SourceInput<'a>,
+    /// Whether the input turned out to be compressed.
+    is_packed: Cell<bool>,
     budget: &'a Budget,
     stop: &'a Stop,
 }
@@ -201,6 +204,7 @@ fn spooled<'a>(mut stdin: impl BufRead, options: &ReadOptions<'a>) -> anyhow::Re
     file.rewind()?;
     Ok(Source {
         input: SourceInput::Spooled(file),
+        is_packed: Cell::new(false),
         budget: options.budget,
         stop: options.stop,
     })
@@ -210,6 +214,7 @@ impl<'a> Source<'a> {
     fn of(path: &'a Path, options: &ReadOptions<'a>) -> Self {
         Self {
             input: SourceInput::File(path),
+            is_packed: Cell::new(false),
             budget: options.budget,
             stop: options.stop,
         }
@@ -234,81 +239,74 @@ impl<'a> Source<'a> {
         Ok(BufReader::new(StoppableReader::new(file, self.stop)))
     }
 
-    fn is_packed(&self, shown: &str) -> anyhow::Result<bool> {
-        let is_packed = input::is_packed(&mut self.plain(shown)?);
-        if let SourceInput::Spooled(file) = &self.input {
-            (&*file).rewind()?;
-        }
-        is_packed.with_context(|| format!("cannot read {shown}"))
-    }
-
     fn unpacked(&self, shown: &str) -> anyhow::Result<Box<dyn BufRead>> {
-        let input = input::unpacked(self.plain(shown)?, self.budget);
+        let mut plain = self.plain(shown)?;
+        let is_packed = input::is_packed(&mut plain);
+        let is_packed = is_packed.with_context(|| format!("cannot read {shown}"))?;
+        self.is_packed.set(is_packed);
+        let input = input::unpacked(plain, self.budget);
         input.with_context(|| format!("cannot read {shown}"))
     }
 }
 
+/// Reads a list. In a compressed file, no item has places of its values.
 fn read_one(
     options: &ReadOptions<'_>,
     source: &Source<'_>,
     shown: &Arc<str>,
     sink: &mut Sink<'_>,
 ) -> anyhow::Result<()> {
+    let sink: &mut Sink<'_> = &mut |mut event| {
+        if let ReadEvent::Item(item) = &mut event
+            && source.is_packed.get()
+        {
+            item.spans.clear();
+        }
+        sink(event)
+    };
+    let text = || source.unpacked(shown);
+    let base = options.base;
     match options.format {
         Format::Ssd3 => ssd3::read(source.plain(shown)?, shown, sink)?,
-        Format::List => list::read(source.unpacked(shown)?, shown, sink)?,
+        Format::List => list::read(text()?, shown, sink)?,
         Format::Sitemap => {
             let path = source.path("a sitemap")?;
             let folder = options.folder(path.parent().unwrap_or(path));
-            sitemap::read(
-                source.unpacked(shown)?,
-                &folder,
-                shown,
-                options.budget,
-                sink,
-            )?;
+            sitemap::read(text()?, &folder, shown, options.budget, sink)?;
         }
-        Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
-        Format::Table
-        | Format::Sums
-        | Format::Tfds
-        | Format::BazelRegistry
-        | Format::Conandata
-        | Format::Opam
-        | Format::OboPurl
-        | Format::Redirects
-        | Format::Datapackage
-        | Format::Jsonld
-        | Format::Metalink
-        | Format::Dvc => {
-            read_editable(options, source, shown, sink)?;
-        }
-        Format::NixSources => nix_sources::read(source.unpacked(shown)?, shown, sink)?,
-        Format::BrewJson => brew_json::read(source.unpacked(shown)?, shown, sink)?,
+        Format::Table => table::read(text()?, shown, options.columns, sink)?,
+        Format::Jsonl => jsonl::read(text()?, shown, sink)?,
+        Format::Sums => sums::read(text()?, shown, options.needed_base()?, sink)?,
+        Format::Tfds => tfds::read(text()?, shown, sink)?,
+        Format::BazelRegistry => bazel_registry::read(text()?, shown, base, sink)?,
+        Format::Conandata => conandata::read(text()?, shown, sink)?,
+        Format::Opam => opam::read(text()?, shown, sink)?,
+        Format::NixSources => nix_sources::read(text()?, shown, sink)?,
+        Format::BrewJson => brew_json::read(text()?, shown, sink)?,
         Format::DebianSources => {
-            let base = options.needed_base()?;
-            debian_sources::read(source.unpacked(shown)?, shown, base, sink)?;
+            debian_sources::read(text()?, shown, options.needed_base()?, sink)?;
         }
-        Format::Annex => annex::read(source.unpacked(shown)?, shown, sink)?,
-        Format::Schemastore => schemastore::read(source.unpacked(shown)?, shown, sink)?,
+        Format::Schemastore => schemastore::read(text()?, shown, sink)?,
+        Format::Datapackage => datapackage::read(text()?, shown, base, sink)?,
+        Format::Jsonld => jsonld::read(text()?, shown, base, sink)?,
+        Format::Metalink => metalink::read(text()?, shown, sink)?,
+        Format::Dvc => dvc::read(text()?, shown, sink)?,
+        Format::Annex => annex::read(text()?, shown, sink)?,
+        Format::OboPurl => obo_purl::read(text()?, shown, base, sink)?,
+        Format::Redirects => {
+            redirects::read(text()?, shown, options.needed_base()?, options.budget, sink)?;
+        }
         Format::Bagit => {
             let folder = options.folder(source.path("a bag")?);
-            bag::read(&folder, shown, options.base, options.budget, sink)?;
+            bag::read(&folder, shown, base, options.budget, sink)?;
         }
         Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
         Format::Cdxj => {
-            let path = source.path("an index")?;
-            let folder = path.parent().unwrap_or(Path::new(""));
-            // A segment of the index of an archive is in a folder of its own.
-            let folder = match (folder.file_name(), folder.parent()) {
-                (Some(name), Some(archive)) if name == INDEX_DIRECTORY => archive,
-                _ => folder,
-            };
-            let folder = options.folder(folder);
-            archive::read_cdxj(source.unpacked(shown)?, &folder, shown, sink)?;
+            let folder = options.folder(archive_folder(source.path("an index")?));
+            archive::read_cdxj(text()?, &folder, shown, sink)?;
         }
         Format::Links => read_links(options, source, shown, sink)?,
-        Format::Lychee => lychee::read(source.unpacked(shown)?, shown, sink)?,
+        Format::Lychee => lychee::read(text()?, shown, sink)?,
         Format::Htaccess | Format::Files => {
             anyhow::bail!("{shown}: name the file or the folder")
         }
@@ -316,43 +314,13 @@ fn read_one(
     Ok(())
 }
 
-/// Reads a format whose items have spans. In compressed files they have none.
-fn read_editable(
-    options: &ReadOptions<'_>,
-    source: &Source<'_>,
-    shown: &Arc<str>,
-    sink: &mut Sink<'_>,
-) -> anyhow::Result<()> {
-    let is_packed = source.is_packed(shown)?;
-    let sink: &mut Sink<'_> = &mut |event| match event {
-        ReadEvent::Item(mut item) if is_packed => {
-            item.spans.clear();
-            sink(ReadEvent::Item(item))
-        }
-        other => sink(other),
-    };
-    let input = source.unpacked(shown)?;
-    match options.format {
-        Format::Table => {
-            table::read(input, shown, options.columns, sink)?;
-        }
-        Format::Sums => sums::read(input, shown, options.needed_base()?, sink)?,
-        Format::Tfds => tfds::read(input, shown, sink)?,
-        Format::BazelRegistry => bazel_registry::read(input, shown, options.base, sink)?,
-        Format::Conandata => conandata::read(input, shown, sink)?,
-        Format::Opam => opam::read(input, shown, sink)?,
-        Format::OboPurl => obo_purl::read(input, shown, options.base, sink)?,
-        Format::Redirects => {
-            let base = options.needed_base()?;
-            redirects::read(input, shown, base, options.budget, sink)?;
-        }
-        Format::Datapackage => datapackage::read(input, shown, options.base, sink)?,
-        Format::Jsonld => jsonld::read(input, shown, options.base, sink)?,
-        Format::Metalink => metalink::read(input, shown, sink)?,
-        Format::Dvc => dvc::read(input, shown, sink)?,
-        other => anyhow::bail!("{other:?} has no spans"),
+/// The folder of the archive whose index, or a segment of it, is at `path`.
+fn archive_folder(path: &Path) -> &Path {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    match (folder.file_name(), folder.parent()) {
+        (Some(name), Some(archive)) if name == INDEX_DIRECTORY => archive,
+        _ => folder,
     }
-    Ok(())
 }
 
 /// Reads a document. Relative references resolve against its path below the folder that `shown` is

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use urldb_format::{Metadata, Record, RecordIdentity};
 use urldb_interchange::ListItem;
 
-use super::claim::{Claim, SameUrl, schemes_of};
+use super::claim::{Claim, schemes_of};
 use super::fill;
 use super::follow::{self, SourceRule};
 use super::outcome::{DomainChanges, KnownRecord, Outcome};
@@ -63,7 +63,7 @@ pub(super) struct Merge<'a> {
     host: &'a str,
     metadata: &'a Metadata,
     policy: MergePolicy<'a>,
-    urls: BTreeMap<RecordIdentity, SameUrl>,
+    urls: BTreeMap<RecordIdentity, Items>,
     changes: DomainChanges,
 }
 
@@ -81,13 +81,10 @@ impl<'a> Merge<'a> {
                 locations.then_with(|| one.record.source.cmp(&other.record.source))
             });
         }
-        let mut urls: BTreeMap<RecordIdentity, SameUrl> = BTreeMap::new();
+        let mut urls: BTreeMap<RecordIdentity, Items> = BTreeMap::new();
         for item in items {
             let identity = metadata.identity_of(&item.record);
-            match urls.get_mut(&identity) {
-                Some(others) => others.push(item),
-                None => drop(urls.insert(identity, SameUrl::of(item))),
-            }
+            urls.entry(identity).or_default().push(item);
         }
         Self {
             host,
@@ -122,9 +119,10 @@ impl<'a> Merge<'a> {
             let counts = changes.of_sources.entry(name.clone()).or_default();
             counts.before += 1;
         }
-        let claim = items.map(|items| Claim::of(items, self.host, metadata, &mut changes.left_out));
+        let claim =
+            items.and_then(|items| Claim::of(items, self.host, metadata, &mut changes.left_out));
         match (claim, self.policy) {
-            (Some(Err(dispute)), _) => changes.contradict(identity, dispute),
+            (Some(Err(contradiction)), _) => changes.contradict(identity, contradiction),
             (Some(Ok(claim)), MergePolicy::Follow { adopt, .. }) => {
                 follow::update(changes, metadata, &known, &claim, adopt);
             }
@@ -149,8 +147,9 @@ impl<'a> Merge<'a> {
         } = self;
         for (identity, items) in urls {
             match Claim::of(items, host, metadata, &mut changes.left_out) {
-                Err(dispute) => changes.contradict(identity, dispute),
-                Ok(claim) => {
+                None => {}
+                Some(Err(contradiction)) => changes.contradict(identity, contradiction),
+                Some(Ok(claim)) => {
                     let record = policy.new_record(claim, metadata);
                     changes.records.push((Box::new(record), Outcome::Added));
                 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use urldb_format::{Record, RecordIdentity, differing_headers};
-use urldb_interchange::Location;
+use urldb_interchange::{Location, Notice};
 use urldb_render::numbers::counted;
 
 /// A record of the database, as the merge finds it.
@@ -21,32 +21,10 @@ pub(crate) enum Outcome {
     Unchanged,
 }
 
-/// An item that says something else than another place about the same URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Dispute {
-    pub(crate) location: Location,
-    pub(crate) message: String,
-    pub(crate) help: Option<String>,
-}
-
-impl Dispute {
-    pub(super) fn new(location: &Location, message: String) -> Self {
-        Self {
-            location: location.clone(),
-            message,
-            help: None,
-        }
-    }
-
-    /// The same dispute about two records, with the way to tell them apart if they differ in a request header.
-    pub(super) fn with_vary_help(mut self, one: &Record, other: &Record) -> Self {
-        let names = differing_headers(one, other);
-        self.help = names.map(|names| {
-            let names = names.join(", ");
-            format!("add `vary: [{names}]` to the metadata")
-        });
-        self
-    }
+/// The remedy for two records of one URL that differ in a request header.
+pub(super) fn vary_help(one: &Record, other: &Record) -> Option<Box<str>> {
+    let names = differing_headers(one, other)?.join(", ");
+    Some(format!("add `vary: [{names}]` to the metadata").into())
 }
 
 /// The records of one source.
@@ -81,11 +59,11 @@ pub(crate) struct DomainChanges {
     /// For each source the records that had its name, and those of them that are removed.
     pub(crate) of_sources: BTreeMap<String, SourceCounts>,
     /// Promises that no record can hold beside another one.
-    pub(crate) contradictions: Vec<Dispute>,
+    pub(crate) contradictions: Vec<Notice>,
     /// URLs of which no record holds what one list says.
     pub(crate) contradicted: BTreeSet<RecordIdentity>,
     /// Items of which a value was left out that is no promise.
-    pub(crate) left_out: Vec<Dispute>,
+    pub(crate) left_out: Vec<Notice>,
 }
 
 impl DomainChanges {
@@ -123,8 +101,8 @@ impl DomainChanges {
         }
     }
 
-    pub(super) fn contradict(&mut self, identity: RecordIdentity, dispute: Dispute) {
-        self.contradictions.push(dispute);
+    pub(super) fn contradict(&mut self, identity: RecordIdentity, contradiction: Notice) {
+        self.contradictions.push(contradiction);
         self.contradicted.insert(identity);
     }
 }

@@ -23,7 +23,7 @@ use super::formats::{self, ListFile, ReadOptions};
 use super::groups::states;
 use super::locations::ListLocations;
 use super::merge::MergePolicy;
-use super::outcome::{Dispute, Outcome, SourceCounts};
+use super::outcome::{Outcome, SourceCounts};
 use super::plan_result::Plan;
 use super::selected::{OtherPage, excluded, page_of};
 use super::spool::{Items, Spool};
@@ -306,8 +306,7 @@ impl<'a> Reading<'a> {
         match page_of(&self.rules, item, OtherPage::Refused) {
             Ok(item) => Some(item),
             Err(refused) => {
-                let mistake = finding(refused.code, &refused.location, refused.message);
-                self.plan.mistakes.push(mistake);
+                self.plan.mistakes.push(finding(*refused));
                 None
             }
         }
@@ -335,8 +334,9 @@ impl<'a> Reading<'a> {
                 .relative_name(&self.config.root.join(file))
                 .into();
             let message = format!("{} both read {shown}", names.join(" and "));
-            let mistake = finding(Code::RepeatedSource, &Location::line(&shown, 1), message);
-            self.plan.mistakes.push(mistake);
+            let code = Code::RepeatedSource.as_str();
+            let notice = Notice::refused(Location::line(&shown, 1), code, message);
+            self.plan.mistakes.push(finding(notice));
         }
     }
 
@@ -460,14 +460,8 @@ impl<'a> Reading<'a> {
         mut merged: MergedDomain,
     ) -> anyhow::Result<BTreeMap<String, SourceCounts>> {
         let (plan, changes) = (&mut self.plan, &mut merged.changes);
-        for dispute in std::mem::take(&mut changes.contradictions) {
-            let Dispute {
-                location,
-                message,
-                help,
-            } = dispute;
-            let mistake = finding(Code::ListContradiction, &location, message);
-            plan.mistakes.push(Finding { help, ..mistake });
+        for contradiction in std::mem::take(&mut changes.contradictions) {
+            plan.mistakes.push(finding(contradiction));
         }
         plan.unchanged += changes.unchanged;
         plan.agreeing += changes.agreeing;

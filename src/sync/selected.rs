@@ -2,7 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use urldb_canon::rules::SiteRules;
-use urldb_interchange::{ListItem, Location};
+use urldb_interchange::{ListItem, Notice};
 use urldb_text::Code;
 
 use crate::config::ListSource;
@@ -26,13 +26,6 @@ pub(crate) enum OtherPage {
     Refused,
 }
 
-/// An item that the site rules refuse.
-pub(crate) struct RefusedItem {
-    pub(crate) code: Code,
-    pub(crate) location: Location,
-    pub(crate) message: String,
-}
-
 /// The item, with the URL of its page where the domain has site rules.
 ///
 /// # Errors
@@ -42,7 +35,7 @@ pub(crate) fn page_of(
     rules: &SiteRules,
     mut item: ListItem,
     other_page: OtherPage,
-) -> Result<ListItem, Box<RefusedItem>> {
+) -> Result<ListItem, Box<Notice>> {
     if rules.is_empty() {
         return Ok(item);
     }
@@ -54,13 +47,8 @@ pub(crate) fn page_of(
         return Ok(item);
     }
     let location = item.location.clone();
-    let refused = |code, message| {
-        Box::new(RefusedItem {
-            code,
-            location,
-            message,
-        })
-    };
+    let refused =
+        |code: Code, message: String| Box::new(Notice::refused(location, code.as_str(), message));
     let redirect = trace.outcome.as_ref().ok().and_then(PromisedRedirect::of);
     match trace.outcome.and_then(|found| found.record) {
         Ok(page) => {

@@ -245,7 +245,9 @@ pub struct Notice {
     /// A stable code.
     pub code: String,
     /// A description for people.
-    pub message: String,
+    pub message: Box<str>,
+    /// The remedy, if the message does not contain it.
+    pub help: Option<Box<str>>,
     /// The number of entries that the notice is about.
     pub count: u64,
     /// The section of the format's specification, where it has sections.
@@ -263,7 +265,8 @@ impl Notice {
             location,
             severity,
             code: code.to_owned(),
-            message: message.into(),
+            message: message.into().into(),
+            help: None,
             count: 1,
             section: None,
         }
@@ -293,7 +296,11 @@ impl Notice {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({}", self.location, self.message, self.code)?;
+        write!(f, "{}: {}", self.location, self.message)?;
+        if let Some(help) = &self.help {
+            write!(f, "; {help}")?;
+        }
+        write!(f, " ({}", self.code)?;
         match self.section {
             Some(section) => write!(f, ", section {section})"),
             None => f.write_str(")"),

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::{Identity as Url, identify};
+use urldb_interchange::ReadEvent;
 use urldb_interchange::budget::Budget;
 use urldb_interchange::table::Columns;
-use urldb_interchange::{Notice, ReadEvent};
 
 use self::report::ImportReport;
 use super::Context;
@@ -155,10 +155,7 @@ fn read(
                 item.record.categories.extend(categories.cloned());
                 match page_of(&rules, *item, OtherPage::Taken) {
                     Ok(item) => spool.push(&item)?,
-                    Err(refused) => {
-                        let (code, at) = (refused.code.as_str(), refused.location);
-                        report.add_notice(&Notice::refused(at, code, refused.message));
-                    }
+                    Err(refused) => report.add_notice(&refused),
                 }
             }
         }

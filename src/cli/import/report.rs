@@ -69,18 +69,11 @@ impl ImportReport {
         let _ = writeln!(output::stderr(), "{word} {text}");
     }
 
-    /// Counts the records of a domain file, and prints what its items dispute.
+    /// Counts the records of a domain file, and prints the contradictions between its items.
     pub(super) fn add_domain(&mut self, merged: &MergedDomain) -> anyhow::Result<()> {
         let changes = &merged.changes;
-        for dispute in &changes.contradictions {
-            let (at, code) = (dispute.location.clone(), "contradiction");
-            let help = dispute.help.iter().map(|help| format!("; {help}"));
-            let message = format!("{}{}", dispute.message, help.collect::<String>());
-            self.add_notice(&Notice::refused(at, code, message));
-        }
-        for dispute in &changes.left_out {
-            let (at, code) = (dispute.location.clone(), "known-otherwise");
-            self.add_notice(&Notice::left_out(at, code, &dispute.message));
+        for notice in changes.contradictions.iter().chain(&changes.left_out) {
+            self.add_notice(notice);
         }
         for (_, outcome, url) in merged.records() {
             if self.verbose {

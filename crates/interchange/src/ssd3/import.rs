@@ -85,7 +85,8 @@ fn notice(found: LineFault, file: &Arc<str>) -> Notice {
             _ => NoticeSeverity::LeftOut,
         },
         code: fault.to_string(),
-        message: found.message,
+        message: found.message.into(),
+        help: None,
         count: 1,
         section: Some(fault.section()),
     }

@@ -311,7 +311,7 @@ fn answers_to_other_requests_than_get_are_left_out() {
     assert_eq!(left_out.len(), 6);
     assert!(left_out.iter().all(|code| code.ends_with(" request")));
     assert_eq!(
-        taken.notices[0].message,
+        &*taken.notices[0].message,
         "http://a.test/HEAD1 was asked with HEAD, not with GET"
     );
     // An index beside the file says nothing about the requests.
