@@ -410,6 +410,10 @@ impl<'a> Reading<'a> {
             });
         }
         let merged = file.merge(items, policy)?;
+        self.plan.name_changes(&merged, |identity| {
+            let place = places.iter().find(|it| it.identity == *identity)?;
+            Some(&place.location)
+        });
         for place in places {
             self.ensure_goes_on()?;
             if !merged.changes.contradicted.contains(&place.identity) {

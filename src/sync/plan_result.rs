@@ -3,18 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use urldb_interchange::Notice;
+use urldb_format::RecordIdentity;
+use urldb_interchange::{Location, Notice};
 use urldb_text::Finding;
 
 use super::change::FileChange;
+use super::domain::MergedDomain;
 use super::first::First;
 use super::locations::ListLocations;
-use super::outcome::SourceCounts;
+use super::outcome::{Outcome, SourceCounts};
 use super::stated::NewRecords;
+
+/// Most changed records that are named.
+const MOST_NAMED: usize = 20;
 
 /// The changes that the lists make necessary, and the mistakes in them.
 pub(crate) struct Plan {
     pub(crate) files: Vec<FileChange>,
+    /// The first records that change, each in words and with the first line of a list that has it.
+    pub(crate) changed: Vec<String>,
     pub(crate) mistakes: First<Finding>,
     /// Lines that a reader refused.
     pub(crate) refused: First<Notice>,
@@ -39,6 +46,7 @@ impl Plan {
     pub(super) fn new() -> Self {
         Self {
             files: vec![],
+            changed: vec![],
             mistakes: First::new(),
             refused: First::new(),
             left_out: BTreeMap::new(),
@@ -51,6 +59,28 @@ impl Plan {
             changes: NewRecords::none(),
             locations: ListLocations::new(),
         }
+    }
+
+    /// Names the first records that change; `place_of` is the first place of a record in a list.
+    pub(super) fn name_changes<'a>(
+        &mut self,
+        merged: &MergedDomain,
+        place_of: impl Fn(&RecordIdentity) -> Option<&'a Location>,
+    ) {
+        let records = merged.records().filter_map(|(record, outcome, url)| {
+            let word = match outcome {
+                Outcome::Added => "added",
+                Outcome::Updated => "updated",
+                Outcome::Unchanged => return None,
+            };
+            let place = place_of(&merged.metadata.identity_of(record));
+            let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+            Some(format!("{word} {url}{place}"))
+        });
+        let removed = merged.changes.remove.iter();
+        let removed = removed.map(|it| format!("removed {}{}", merged.host, it.path));
+        let room = MOST_NAMED.saturating_sub(self.changed.len());
+        self.changed.extend(records.chain(removed).take(room));
     }
 
     /// Why nothing is written: a sentence for each source.

@@ -55,11 +55,23 @@ fn the_database_follows_its_list() {
     let before = sandbox.tree("urldb");
     sandbox
         .exits(1, "sync --check")
-        .says("urldb/data.test.yaml:1:1: not-synced: 3 records differ from their lists");
+        .says("urldb/data.test.yaml:1:1: not-synced: 3 records differ from their lists")
+        .says("  added http://data.test/c (SHA256SUMS:2)\n")
+        .says("  updated http://data.test/a (SHA256SUMS:1)\n")
+        .says("  removed data.test/b\n");
     sandbox
         .ok("sync -n")
         .says("urldb/data.test.yaml: 1 added, 1 updated, 1 removed\n");
     assert_eq!(sandbox.tree("urldb"), before);
+    // More than twenty records are counted.
+    let row = |number: u8| format!("{}  d{number}\n", sha256("d"));
+    let rows: String = (10..35).map(row).collect();
+    sandbox.write("SHA256SUMS", changed.clone() + &rows);
+    let checked = sandbox
+        .exits(1, "sync --check")
+        .says("  and 8 more records\n");
+    assert_eq!(checked.out.matches("\n  added ").count(), 19);
+    sandbox.write("SHA256SUMS", &changed);
     sandbox.ok("sync");
     let a = record("a", "sums").replace(&sha256("a"), &sha256("other"));
     sandbox.assert_file(FILE, &format!("---\n{a}{}", record("c", "sums")));

@@ -201,6 +201,9 @@ fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitC
     if plan.refused.count > 0 {
         exit = ExitCode::Findings;
     }
+    if is_check {
+        write_changed(&mut out, plan)?;
+    }
     for (more, what) in [
         (plan.refused.more(), "more lines were refused"),
         (plan.mistakes.more(), "more mistakes were found"),
@@ -226,6 +229,23 @@ fn print(plan: &Plan, is_check: bool, context: &Context) -> anyhow::Result<ExitC
     }
     write_counts(&mut out, plan)?;
     Ok(exit)
+}
+
+/// Names the first records that differ from their lists.
+fn write_changed(out: &mut impl Write, plan: &Plan) -> anyhow::Result<()> {
+    for change in &plan.changed {
+        writeln!(out, "  {}", sanitize(change))?;
+    }
+    let all: u64 = plan
+        .files
+        .iter()
+        .map(|it| it.added + it.updated + it.removed)
+        .sum();
+    let more = all.saturating_sub(plan.changed.len() as u64);
+    if more > 0 {
+        writeln!(out, "  and {}", count(more, "more record"))?;
+    }
+    Ok(())
 }
 
 /// Writes the sums over all files, and what was left out.
