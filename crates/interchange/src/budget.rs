@@ -7,6 +7,8 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
+use urldb_apache_redirects::Work;
+
 /// The units of a command: two GiB of text, or sixteen million lines.
 const MAX_UNITS: u64 = 2 << 30;
 
@@ -47,14 +49,9 @@ impl Budget {
         left.map(|_| ()).ok_or(Exhausted)
     }
 
-    /// # Errors
-    /// If nothing is left.
-    pub(crate) fn check(&self) -> Result<(), Exhausted> {
-        if self.0.get() == 0 {
-            Err(Exhausted)
-        } else {
-            Ok(())
-        }
+    /// The same budget, for the rules of Apache.
+    pub(crate) fn work(&self) -> Work {
+        Work::from(Rc::clone(&self.0))
     }
 
     /// A reader of text, which takes its bytes and lines from the budget.

@@ -2,20 +2,20 @@
 
 use percent_encoding::utf8_percent_encode;
 
-use super::pattern::Captures;
 use crate::escape::PATH;
+use crate::pattern::Captures;
 
 /// The variable of the header `User-Agent`, of which only the begin is known.
 const USER_AGENT: &str = "HTTP_USER_AGENT";
 
 /// A request that reaches the server: a GET without query, or any request for a path.
 #[derive(Debug, Clone)]
-pub(super) struct Request<'a> {
-    pub(super) host: &'a str,
+pub(crate) struct Request<'a> {
+    pub(crate) host: &'a str,
     /// The decoded path, which begins with `/`.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The header `Accept`; `None` for any request.
-    pub(super) accept: Option<&'a str>,
+    pub(crate) accept: Option<&'a str>,
 }
 
 impl Request<'_> {
@@ -40,7 +40,7 @@ fn is_accept(name: &str) -> bool {
 }
 
 /// Whether a subject is the header `Accept` alone.
-pub(super) fn is_accept_alone(subject: &str) -> bool {
+pub(crate) fn is_accept_alone(subject: &str) -> bool {
     let name = subject
         .strip_prefix("%{")
         .and_then(|it| it.strip_suffix('}'));
@@ -49,7 +49,7 @@ pub(super) fn is_accept_alone(subject: &str) -> bool {
 
 /// The meaning of `%` and a digit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Percent {
+pub(crate) enum Percent {
     /// A capture of a condition, as Apache reads it.
     Capture,
     /// With a second hexadecimal digit it escapes a character, as the author means it.
@@ -60,7 +60,7 @@ pub(super) enum Percent {
 
 /// The text with its variables and captures; `None` if one is not known. In a target, flags decide about the escapes of
 /// values, so that only values without such characters are known.
-pub(super) fn expand(
+pub(crate) fn expand(
     template: &str,
     request: &Request<'_>,
     captures: &Captures,
@@ -115,7 +115,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// Whether the text is an absolute URL of the web.
-pub(super) fn is_absolute(text: &str) -> bool {
+pub(crate) fn is_absolute(text: &str) -> bool {
     let has = |scheme: &str| {
         let start = text.get(..scheme.len());
         start.is_some_and(|it| it.eq_ignore_ascii_case(scheme))

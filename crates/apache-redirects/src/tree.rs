@@ -5,30 +5,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::flags::{NextRule, is_redirect};
-use super::pattern::{Captures, Match, Matcher};
-use super::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
-use super::target::{Percent, Request, expand, is_absolute};
+use crate::flags::{NextRule, is_redirect};
+use crate::pattern::{Captures, Match, Matcher};
+use crate::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
+use crate::target::{Percent, Request, expand, is_absolute};
 
 /// The units of work to look at a rule on one way.
 const STEP: u64 = 500;
 
 /// The units of work to look up a rule of a path.
-pub(super) const LOOK_UP: u64 = 10;
+pub(crate) const LOOK_UP: u64 = 10;
 
 /// Most ways that are followed for one request.
 const MOST_WAYS: usize = 64;
 
 /// A rule: the number of its folder, and its own in the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum RuleId {
+pub(crate) enum RuleId {
     Rewrite(usize, usize),
     Redirect(usize, usize),
 }
 
 /// The part of the server that answers a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Rule(RuleId),
     /// No rule: a file, an error, or a slash that is added to the name of a folder.
     File,
@@ -37,25 +37,25 @@ pub(super) enum Answer {
 
 /// The rules of all folders.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// In the order of their paths.
     folders: BTreeMap<String, usize>,
-    pub(super) rules: Vec<Folder>,
-    pub(super) matcher: Matcher,
+    pub(crate) rules: Vec<Folder>,
+    pub(crate) matcher: Matcher,
     /// The decoded path of the root's URL, with a final `/`.
-    pub(super) root: String,
+    pub(crate) root: String,
 }
 
 /// The rules of `mod_rewrite` that are in force in a folder.
 #[derive(Debug, Default)]
-pub(super) struct RulesInForce<'a> {
+pub(crate) struct RulesInForce<'a> {
     /// The path of the folder: the patterns search what is below it.
-    pub(super) path: &'a str,
+    pub(crate) path: &'a str,
     /// The file that ended the rules of the folders above.
-    pub(super) file: Option<&'a str>,
-    pub(super) is_on: bool,
+    pub(crate) file: Option<&'a str>,
+    pub(crate) is_on: bool,
     options: Vec<String>,
-    pub(super) rules: Vec<(RuleId, &'a RewriteRule)>,
+    pub(crate) rules: Vec<(RuleId, &'a RewriteRule)>,
 }
 
 /// A way through the rules.
@@ -78,7 +78,7 @@ enum Step {
 }
 
 impl Tree {
-    pub(super) fn add(&mut self, folder: Folder) {
+    pub(crate) fn add(&mut self, folder: Folder) {
         self.folders.insert(folder.path.clone(), self.rules.len());
         self.rules.push(folder);
     }
@@ -93,7 +93,7 @@ impl Tree {
 
     /// The rules that are in force for a path without its first slash. A folder with a directive of `mod_rewrite` ends
     /// those of its parent, unless it inherits them.
-    pub(super) fn in_force<'a>(&'a self, path: &'a str) -> RulesInForce<'a> {
+    pub(crate) fn in_force<'a>(&'a self, path: &'a str) -> RulesInForce<'a> {
         let mut all = RulesInForce::default();
         for (number, folder) in self.around(path) {
             let rewrites = &folder.rewrites;
@@ -125,7 +125,7 @@ impl Tree {
     }
 
     /// Finds the rules that decide about a decoded path; `None` for a path that is not below the root.
-    pub(super) fn look_up<'a>(&'a self, path: &'a str) -> Option<Lookup<'a>> {
+    pub(crate) fn look_up<'a>(&'a self, path: &'a str) -> Option<Lookup<'a>> {
         let below_root = path.strip_prefix(&*self.root)?;
         let as_folder = format!("{below_root}/");
         let own = self.folders.get_key_value(&*as_folder);
@@ -266,7 +266,7 @@ impl Tree {
 }
 
 /// The rules that decide about a path.
-pub(super) struct Lookup<'a> {
+pub(crate) struct Lookup<'a> {
     tree: &'a Tree,
     /// The decoded path.
     path: &'a str,
@@ -283,13 +283,13 @@ pub(super) struct Lookup<'a> {
 
 impl Lookup<'_> {
     /// The file whose rules of `mod_rewrite` are in force.
-    pub(super) fn file(&self) -> Option<&str> {
+    pub(crate) fn file(&self) -> Option<&str> {
         self.rules.file
     }
 
     /// The possible answers to a request with this `Accept` (`None` for any request) for the path. The conditions of the
     /// rule `assumed` count as unknown.
-    pub(super) fn answers(
+    pub(crate) fn answers(
         &self,
         host: &str,
         accept: Option<&str>,
@@ -450,7 +450,7 @@ fn step(
 }
 
 /// Whether a target is on the server itself.
-pub(super) fn is_own_host(target: &str, host: &str) -> bool {
+pub(crate) fn is_own_host(target: &str, host: &str) -> bool {
     let authority = target.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
     let name = authority.split(':').next().unwrap_or_default();

@@ -2,22 +2,22 @@
 
 /// The effects of the flags of a `RewriteRule`.
 #[derive(Debug, Default)]
-pub(super) struct RuleFlags {
-    pub(super) ignores_case: bool,
+pub(crate) struct RuleFlags {
+    pub(crate) ignores_case: bool,
     /// The status of `R`, `F` and `G`.
-    pub(super) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// `C`: without a match the next rule is skipped.
-    pub(super) is_chained: bool,
+    pub(crate) is_chained: bool,
     /// `B` and its like: captures are escaped.
-    pub(super) escapes_captures: bool,
+    pub(crate) escapes_captures: bool,
     /// `S`: after a match so many rules are skipped.
-    pub(super) skipped: usize,
-    pub(super) next: NextRule,
+    pub(crate) skipped: usize,
+    pub(crate) next: NextRule,
 }
 
 /// The rule that is looked at after a match.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NextRule {
+pub(crate) enum NextRule {
     /// The next one.
     #[default]
     Next,
@@ -58,7 +58,7 @@ const WITHOUT_EFFECT: &[&str] = &[
 impl RuleFlags {
     /// # Errors
     /// A sentence, if Apache refuses the flags. Then it answers every URL of the folder with 500.
-    pub(super) fn parse(text: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn parse(text: Option<&str>) -> Result<Self, String> {
         let mut flags = Self::default();
         for (name, value) in split(text)? {
             match &*name {
@@ -89,16 +89,16 @@ impl RuleFlags {
 
 /// The flags of a `RewriteCond`.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct ConditionFlags {
-    pub(super) ignores_case: bool,
+pub(crate) struct ConditionFlags {
+    pub(crate) ignores_case: bool,
     /// Joined to the next condition by `[OR]`.
-    pub(super) is_or: bool,
+    pub(crate) is_or: bool,
 }
 
 impl ConditionFlags {
     /// # Errors
     /// As for [`RuleFlags::parse`].
-    pub(super) fn parse(text: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn parse(text: Option<&str>) -> Result<Self, String> {
         let mut flags = Self::default();
         for (name, _) in split(text)? {
             match &*name {
@@ -140,7 +140,7 @@ fn redirect_status(value: &str) -> Result<u16, String> {
 }
 
 /// The status that the first word of a `Redirect` names; `None` if it names none.
-pub(super) fn status_of(word: &str) -> Option<u16> {
+pub(crate) fn status_of(word: &str) -> Option<u16> {
     match &*word.to_ascii_lowercase() {
         "permanent" => Some(301),
         "temp" => Some(302),
@@ -152,7 +152,7 @@ pub(super) fn status_of(word: &str) -> Option<u16> {
 }
 
 /// Whether a response with the status is a redirect to a `Location`, and is followed.
-pub(super) fn is_redirect(status: u16) -> bool {
+pub(crate) fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 

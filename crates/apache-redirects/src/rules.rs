@@ -1,62 +1,61 @@
 //! The rules of a `.htaccess` file: the directives of `mod_rewrite` and `mod_alias`.
 
-use std::io::Read;
 use std::sync::Arc;
 
-use super::flags::{ConditionFlags, RuleFlags, status_of};
-use super::lines::{self, Directive, raw_words, words};
-use super::pattern::Pattern;
-use crate::model::{Location, Notice, ReadError};
+use crate::event::RuleNote;
+use crate::flags::{ConditionFlags, RuleFlags, status_of};
+use crate::lines::{self, Directive, raw_words, words};
+use crate::pattern::Pattern;
 
 /// The rules of one folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     /// The path below the root: empty, or with a final `/`.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The name of the file.
-    pub(super) file: Arc<str>,
-    pub(super) rewrites: Rewrites,
-    pub(super) redirects: Vec<Redirect>,
+    pub(crate) file: Arc<str>,
+    pub(crate) rewrites: Rewrites,
+    pub(crate) redirects: Vec<Redirect>,
     /// Whether a rule may be in force or not, since it is in a section whose condition is not known.
-    pub(super) is_doubtful: bool,
+    pub(crate) is_doubtful: bool,
 }
 
 /// The directives of `mod_rewrite`.
 #[derive(Debug, Default)]
-pub(super) struct Rewrites {
+pub(crate) struct Rewrites {
     /// Whether there is any. Then the rules of the parent folder are not in force.
-    pub(super) are_there: bool,
+    pub(crate) are_there: bool,
     /// The value of `RewriteEngine`.
-    pub(super) engine: Option<bool>,
+    pub(crate) engine: Option<bool>,
     /// The words of `RewriteOptions`, in lower case.
-    pub(super) options: Option<Vec<String>>,
-    pub(super) rules: Vec<RewriteRule>,
+    pub(crate) options: Option<Vec<String>>,
+    pub(crate) rules: Vec<RewriteRule>,
 }
 
 /// A `RewriteRule` with its conditions.
 #[derive(Debug)]
-pub(super) struct RewriteRule {
-    pub(super) line: u64,
-    pub(super) pattern: Pattern,
+pub(crate) struct RewriteRule {
+    pub(crate) line: u64,
+    pub(crate) pattern: Pattern,
     /// `!` before the pattern.
-    pub(super) is_negated: bool,
-    pub(super) target: String,
-    pub(super) flags: RuleFlags,
-    pub(super) conditions: Vec<Condition>,
+    pub(crate) is_negated: bool,
+    pub(crate) target: String,
+    pub(crate) flags: RuleFlags,
+    pub(crate) conditions: Vec<Condition>,
 }
 
 /// A `RewriteCond`.
 #[derive(Debug)]
-pub(super) struct Condition {
+pub(crate) struct Condition {
     /// The text that is looked at, with its variables.
-    pub(super) subject: String,
-    pub(super) test: Test,
-    pub(super) is_negated: bool,
-    pub(super) is_or: bool,
+    pub(crate) subject: String,
+    pub(crate) test: Test,
+    pub(crate) is_negated: bool,
+    pub(crate) is_or: bool,
 }
 
 #[derive(Debug)]
-pub(super) enum Test {
+pub(crate) enum Test {
     Matches(Pattern),
     Equals(String),
     /// A test of files, numbers or an expression.
@@ -65,17 +64,17 @@ pub(super) enum Test {
 
 /// A `Redirect` or `RedirectMatch`.
 #[derive(Debug)]
-pub(super) struct Redirect {
-    pub(super) line: u64,
-    pub(super) paths: Paths,
-    pub(super) status: u16,
+pub(crate) struct Redirect {
+    pub(crate) line: u64,
+    pub(crate) paths: Paths,
+    pub(crate) status: u16,
     /// The target; none for a status that is no redirect.
-    pub(super) target: Option<String>,
+    pub(crate) target: Option<String>,
 }
 
 /// The URLs of a redirect.
 #[derive(Debug)]
-pub(super) enum Paths {
+pub(crate) enum Paths {
     /// All of the folder. Such a redirect comes before all others.
     Whole,
     /// The path, and all below it.
@@ -83,16 +82,26 @@ pub(super) enum Paths {
     Matching(Pattern),
 }
 
+impl Folder {
+    /// The note that a line promises nothing.
+    pub(crate) fn note(&self, line: u64, code: &'static str, why: impl Into<String>) -> RuleNote {
+        RuleNote {
+            file: Arc::clone(&self.file),
+            line,
+            code,
+            message: why.into(),
+            is_mistake: false,
+        }
+    }
+}
+
 /// Reads the rules of a file.
-///
-/// # Errors
-/// When the file cannot be read, or is too large.
-pub(super) fn read(
-    input: impl Read,
+pub(crate) fn read(
+    lines: impl IntoIterator<Item = Result<String, &'static str>>,
     path: &str,
     file: &Arc<str>,
-    notices: &mut Vec<Notice>,
-) -> Result<Folder, ReadError> {
+    notes: &mut Vec<RuleNote>,
+) -> Folder {
     let mut parser = Parser {
         folder: Folder {
             path: path.to_owned(),
@@ -103,18 +112,12 @@ pub(super) fn read(
         },
         conditions: vec![],
         sections: vec![],
-        notices,
+        notes,
     };
-    lines::read(
-        input,
-        file,
-        &mut parser,
-        Parser::take,
-        |parser, line, why| {
-            parser.refuse(line, "bad-line", why);
-        },
-    )?;
-    Ok(parser.folder)
+    lines::read(lines, &mut parser, Parser::take, |parser, line, why| {
+        parser.refuse(line, "bad-line", why);
+    });
+    parser.folder
 }
 
 struct Parser<'a> {
@@ -123,7 +126,7 @@ struct Parser<'a> {
     conditions: Vec<Condition>,
     /// The open sections.
     sections: Vec<Section>,
-    notices: &'a mut Vec<Notice>,
+    notes: &'a mut Vec<RuleNote>,
 }
 
 /// A section of a file.
@@ -312,14 +315,15 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn refuse(&mut self, line: u64, code: &str, why: &str) {
-        let location = Location::line(&self.folder.file, line);
-        self.notices.push(Notice::refused(location, code, why));
+    fn refuse(&mut self, line: u64, code: &'static str, why: &str) {
+        self.notes.push(RuleNote {
+            is_mistake: true,
+            ..self.folder.note(line, code, why)
+        });
     }
 
-    fn leave_out(&mut self, line: u64, code: &str, why: &str) {
-        let location = Location::line(&self.folder.file, line);
-        self.notices.push(Notice::left_out(location, code, why));
+    fn leave_out(&mut self, line: u64, code: &'static str, why: &str) {
+        self.notes.push(self.folder.note(line, code, why));
     }
 }
 

@@ -1,16 +1,17 @@
-//! An item for each text that a rule matches.
+//! A promise for each text that a rule matches.
 
 use std::collections::BTreeSet;
 
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
+use urldb_canon::identify;
 
-use super::flags::{NextRule, is_redirect};
-use super::pattern::{Captures, Pattern};
-use super::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
-use super::target::{Percent, Request, expand, is_absolute, is_accept_alone};
-use super::tree::{Answer, LOOK_UP, Lookup, RuleId, Tree, is_own_host};
 use crate::escape::PATH;
-use crate::model::{ListItem, Location, Notice, ReadError, Sink};
+use crate::event::{OutOfWork, RuleEvent, RuleNote, RulePromise};
+use crate::flags::{NextRule, is_redirect};
+use crate::pattern::{Captures, Pattern};
+use crate::rules::{Condition, Folder, Paths, Redirect, RewriteRule, Test};
+use crate::target::{Percent, Request, expand, is_absolute, is_accept_alone};
+use crate::tree::{Answer, LOOK_UP, Lookup, RuleId, Tree, is_own_host};
 
 /// The header `Accept` of a record without `request-headers`.
 const ANY: &str = "*/*";
@@ -35,8 +36,8 @@ const TYPES: &[&str] = &[
 /// Most values of `Accept` that are tried for a rule.
 const MOST_ACCEPTS: usize = 48;
 
-/// The items of a tree.
-pub(super) struct Items<'a> {
+/// The promises of a tree.
+pub(crate) struct Promises<'a> {
     tree: &'a Tree,
     /// The URL of the root, with a final `/`.
     base: &'a str,
@@ -88,8 +89,8 @@ impl PromisedPaths<'_> {
 
 /// The result for one text of a rule.
 enum Outcome {
-    Item(Box<ListItem>),
-    Notice(Notice),
+    Promise(RulePromise),
+    Note(RuleNote),
     /// No request reaches the rule at this text.
     Unreachable(String),
 }
@@ -97,8 +98,8 @@ enum Outcome {
 /// The reason why a rule promises nothing: a code and a sentence.
 type LeftOut = (&'static str, &'static str);
 
-impl<'a> Items<'a> {
-    pub(super) fn new(tree: &'a Tree, base: &'a str, origin: &'a str, host: &'a str) -> Self {
+impl<'a> Promises<'a> {
+    pub(crate) fn new(tree: &'a Tree, base: &'a str, origin: &'a str, host: &'a str) -> Self {
         Self {
             tree,
             base,
@@ -107,7 +108,10 @@ impl<'a> Items<'a> {
         }
     }
 
-    pub(super) fn read(&self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    pub(crate) fn read<E: From<OutOfWork>>(
+        &self,
+        take: &mut dyn FnMut(RuleEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
         for (number, folder) in self.tree.rules.iter().enumerate() {
             // The patterns of one folder are in memory at a time.
             self.tree.matcher.forget();
@@ -118,11 +122,11 @@ impl<'a> Items<'a> {
                 } else {
                     Err(("engine-off", "there is no RewriteEngine on"))
                 };
-                self.rule(folder, rule.line, promise, sink)?;
+                self.rule(folder, rule.line, promise, take)?;
             }
             for (index, redirect) in folder.redirects.iter().enumerate() {
                 let promise = of_redirect(RuleId::Redirect(number, index), redirect);
-                self.rule(folder, redirect.line, promise, sink)?;
+                self.rule(folder, redirect.line, promise, take)?;
             }
         }
         Ok(())
@@ -161,21 +165,20 @@ impl<'a> Items<'a> {
         })
     }
 
-    /// Passes on the items of a rule, or the reasons why there are none.
-    fn rule(
+    /// Passes on the promises of a rule, or the reasons why there are none.
+    fn rule<E: From<OutOfWork>>(
         &self,
         folder: &Folder,
         line: u64,
         promise: Result<Promise<'_>, LeftOut>,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ReadError> {
-        let location = Location::line(&folder.file, line);
+        take: &mut dyn FnMut(RuleEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
         let many = "the pattern has more than 16 texts, or is not understood";
         let found = promise.and_then(|it| Ok((it.paths.texts().ok_or(("pattern", many))?, it)));
         let (texts, promise) = match found {
             Ok(found) => found,
             Err((code, why)) => {
-                return Ok(sink(Notice::left_out(location, code, why).into())?);
+                return take(RuleEvent::Note(folder.note(line, code, why)));
             }
         };
         let accepts = self.accepts(folder, promise.conditions);
@@ -183,12 +186,11 @@ impl<'a> Items<'a> {
             .iter()
             .map(|text| self.outcome(folder, &promise, text, &accepts));
         let outcomes: Vec<Outcome> = outcomes.collect();
-        // Of a spent budget, the answers are not known.
-        let checked = self.tree.matcher.check();
-        checked.map_err(|exhausted| ReadError::Malformed {
-            location: location.clone(),
-            message: exhausted.to_string(),
-        })?;
+        // Without work, the answers are not known.
+        if self.tree.matcher.is_spent() {
+            let file = folder.file.clone();
+            return Err(OutOfWork { file, line }.into());
+        }
         let is_unreachable = |it: &Outcome| matches!(it, Outcome::Unreachable(_));
         if promise.paths.is_exact() && outcomes.iter().all(is_unreachable) {
             let first = outcomes.into_iter().find_map(|it| match it {
@@ -197,16 +199,17 @@ impl<'a> Items<'a> {
             });
             let why = first.unwrap_or_else(|| "the pattern matches no path".to_owned());
             let message = format!("no request reaches this rule: {why}");
-            return Ok(sink(
-                Notice::refused(location, "shadowed-rule", message).into(),
-            )?);
+            return take(RuleEvent::Note(RuleNote {
+                is_mistake: true,
+                ..folder.note(line, "shadowed-rule", message)
+            }));
         }
         for outcome in outcomes {
-            sink(match outcome {
-                Outcome::Item(item) => (*item).into(),
-                Outcome::Notice(notice) => notice.into(),
+            take(match outcome {
+                Outcome::Promise(promise) => RuleEvent::Promise(promise),
+                Outcome::Note(note) => RuleEvent::Note(note),
                 Outcome::Unreachable(why) => {
-                    Notice::left_out(location.clone(), "shadowed-url", why).into()
+                    RuleEvent::Note(folder.note(line, "shadowed-url", why))
                 }
             })?;
         }
@@ -224,12 +227,15 @@ impl<'a> Items<'a> {
             Ok(url) => url,
             Err(why) => return Outcome::Unreachable(why.to_owned()),
         };
-        let location = Location::line(&folder.file, promise.line);
-        let mut item = match ListItem::new(location.clone(), &url) {
-            Ok(item) => item,
-            Err(notice) => return Outcome::Notice(notice),
+        let path = match identify(&url) {
+            Ok(identity) => merged(&decoded(&identity.path)),
+            Err(error) => {
+                return Outcome::Note(RuleNote {
+                    is_mistake: true,
+                    ..folder.note(promise.line, error.code(), error.to_string())
+                });
+            }
         };
-        let path = merged(&decoded(&item.record.path));
         let own = BTreeSet::from([Answer::Rule(promise.id)]);
         let lookup = self.tree.look_up(&path);
         let is_own = |accept: &&String| {
@@ -238,7 +244,7 @@ impl<'a> Items<'a> {
         };
         let accept = accepts.iter().find(is_own);
         let Some(accept) = accept else {
-            return self.unreached(folder, promise, item, &url, &path);
+            return self.unreached(folder, promise, &url, &path);
         };
         let request = Request {
             host: self.host,
@@ -249,15 +255,16 @@ impl<'a> Items<'a> {
             .target
             .map(|it| self.target(it, promise, text, &request));
         match target.transpose() {
-            Ok(target) => item.record.redirects_to = target,
-            Err((code, why)) => return Outcome::Notice(Notice::left_out(location, code, why)),
+            Ok(target) => Outcome::Promise(RulePromise {
+                file: folder.file.clone(),
+                line: promise.line,
+                url,
+                status: promise.status,
+                target,
+                accept: Some(accept).filter(|accept| *accept != ANY).cloned(),
+            }),
+            Err((code, why)) => Outcome::Note(folder.note(promise.line, code, why)),
         }
-        item.record.status = Some(promise.status);
-        if accept != ANY {
-            let headers = &mut item.record.request_headers;
-            headers.insert("Accept", accept.as_str());
-        }
-        Outcome::Item(Box::new(item))
     }
 
     /// The URL of a text; a sentence if no URL can have it.
@@ -283,14 +290,7 @@ impl<'a> Items<'a> {
     }
 
     /// The result for a path with which no tried request reaches the rule.
-    fn unreached(
-        &self,
-        folder: &Folder,
-        promise: &Promise<'_>,
-        item: ListItem,
-        url: &str,
-        path: &str,
-    ) -> Outcome {
+    fn unreached(&self, folder: &Folder, promise: &Promise<'_>, url: &str, path: &str) -> Outcome {
         let lookup = self.tree.look_up(path);
         let answers = |lookup: &Lookup<'_>| lookup.answers(self.host, None, Some(promise.id));
         let others = lookup.as_ref().map(answers).unwrap_or_default();
@@ -299,7 +299,7 @@ impl<'a> Items<'a> {
         };
         if is_reached(&others) {
             let why = "the answer depends on more than the URL and Accept";
-            return Outcome::Notice(Notice::left_out(item.location, "condition", why));
+            return Outcome::Note(folder.note(promise.line, "condition", why));
         }
         let why = self.other_answer(folder, promise, url, lookup.as_ref(), &others);
         let is_reached_below = matches!(promise.paths, PromisedPaths::Below(_))
@@ -312,7 +312,7 @@ impl<'a> Items<'a> {
                     .is_some_and(|it| is_reached(&it))
             });
         if is_reached_below {
-            Outcome::Notice(Notice::left_out(item.location, "shadowed-url", why))
+            Outcome::Note(folder.note(promise.line, "shadowed-url", why))
         } else {
             Outcome::Unreachable(why)
         }
@@ -380,14 +380,14 @@ impl<'a> Items<'a> {
     }
 
     /// The file and the line of a rule.
-    fn place(&self, id: RuleId) -> Location {
+    fn place(&self, id: RuleId) -> String {
         let (RuleId::Rewrite(folder, index) | RuleId::Redirect(folder, index)) = id;
         let folder = &self.tree.rules[folder];
         let line = match id {
             RuleId::Rewrite(..) => folder.rewrites.rules[index].line,
             RuleId::Redirect(..) => folder.redirects[index].line,
         };
-        Location::line(&folder.file, line)
+        format!("{}:{line}", folder.file)
     }
 
     /// The values of `Accept` that are tried: those without which the rules of the folder cannot be told apart.
@@ -462,7 +462,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// A path without escapes.
-pub(super) fn decoded(path: &str) -> String {
+pub(crate) fn decoded(path: &str) -> String {
     percent_decode_str(path).decode_utf8_lossy().into_owned()
 }
 

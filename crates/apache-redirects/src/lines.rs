@@ -1,44 +1,33 @@
 //! The lines of a `.htaccess` file, and their words.
 
-use std::io::{BufReader, Read};
-use std::sync::Arc;
-
-use crate::input::{LimitedReader, LineReader, MAX_LINE};
-use crate::model::ReadError;
-
-/// The size limit of a file. The largest in use have 130 kB.
-const MAX_FILE: u64 = 1 << 20;
+/// The length limit of a line, in bytes, with the lines that continue it.
+const MAX_LINE: usize = 1 << 20;
 
 /// A directive or the edge of a section.
-pub(super) struct Directive<'a> {
+pub(crate) struct Directive<'a> {
     /// The first of its lines, from 1.
-    pub(super) line: u64,
+    pub(crate) line: u64,
     /// The name in lower case; the edge of a section begins with `<`.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The text after the name.
-    pub(super) arguments: &'a str,
+    pub(crate) arguments: &'a str,
 }
 
 /// Passes each directive to `take`, and each line that cannot be read, with the reason, to `refuse`.
-///
-/// # Errors
-/// When the file cannot be read, or has more than 1 MiB.
-pub(super) fn read<T>(
-    input: impl Read,
-    file: &Arc<str>,
+pub(crate) fn read<T>(
+    lines: impl IntoIterator<Item = Result<String, &'static str>>,
     state: &mut T,
     mut take: impl FnMut(&mut T, &Directive<'_>),
     mut refuse: impl FnMut(&mut T, u64, &str),
-) -> Result<(), ReadError> {
-    let mut lines = LineReader::new(BufReader::new(LimitedReader::new(input, MAX_FILE)));
+) {
     let (mut text, mut first) = (String::new(), None);
-    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let number = line.number;
+    for (number, line) in (1..).zip(lines) {
         let begin = *first.get_or_insert(number);
-        let part = match line.text {
+        let part = match &line {
             Ok(part) if text.len() + part.len() <= MAX_LINE => part,
             wrong => {
-                let why = wrong.err().unwrap_or("the line is longer than a mebibyte");
+                let why = wrong.as_ref().err();
+                let why = why.unwrap_or(&"the line is longer than a mebibyte");
                 refuse(state, number, why);
                 (text, first) = (String::new(), None);
                 continue;
@@ -46,7 +35,7 @@ pub(super) fn read<T>(
         };
         let part = match number {
             1 => part.strip_prefix('\u{feff}').unwrap_or(part),
-            _ => part,
+            _ => &**part,
         };
         // Apache joins lines before it looks for comments.
         if let Some(continued) = part.strip_suffix('\\') {
@@ -63,7 +52,6 @@ pub(super) fn read<T>(
     if let Some(directive) = rest {
         take(state, &directive);
     }
-    Ok(())
 }
 
 /// The directive of a line; `None` for an empty line or a comment.
@@ -86,7 +74,7 @@ fn is_space(char: char) -> bool {
 
 /// At most three words as `mod_rewrite` reads them: quotes and escaped blanks keep words together, and backslashes
 /// stay. The rest of the text has no effect.
-pub(super) fn raw_words(text: &str) -> Vec<&str> {
+pub(crate) fn raw_words(text: &str) -> Vec<&str> {
     let (mut words, mut left) = (vec![], text.trim_start_matches(is_space));
     while words.len() < 3 && !left.is_empty() {
         let quote = left
@@ -116,7 +104,7 @@ fn end_of_raw(text: &str, quote: Option<char>) -> usize {
 }
 
 /// The words of any other directive: a backslash escapes a backslash, and in quotes also the quote.
-pub(super) fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let mut words = vec![];
     let mut chars = text.chars().peekable();
     loop {
@@ -156,7 +144,8 @@ mod tests {
         let refuse = |found: &mut Vec<_>, line, why: &str| {
             found.push((line, "refused".to_owned(), why.to_owned()));
         };
-        read(text.as_bytes(), &"x".into(), &mut found, take, refuse).unwrap();
+        let lines = text.lines().map(|line| Ok(line.to_owned()));
+        read(lines, &mut found, take, refuse);
         found
     }
 
@@ -177,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_utf_8_is_refused_alone() {
+    fn a_line_that_cannot_be_read_is_refused_alone() {
         let mut found = vec![];
-        let text = b"a b\n\xff\nc";
+        let lines = [Ok("a b".to_owned()), Err("why"), Ok("c".to_owned())];
         let take = |found: &mut Vec<_>, it: &Directive<'_>| found.push((it.line, it.name.clone()));
         let refuse = |found: &mut Vec<_>, line, why: &str| found.push((line, why.to_owned()));
-        read(&text[..], &"x".into(), &mut found, take, refuse).unwrap();
-        let wanted = [(1, "a"), (2, "the line is not UTF-8"), (3, "c")];
+        read(lines, &mut found, take, refuse);
+        let wanted = [(1, "a"), (2, "why"), (3, "c")];
         assert_eq!(found, wanted.map(|(line, text)| (line, text.to_owned())));
     }
 

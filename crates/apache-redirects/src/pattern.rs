@@ -9,7 +9,7 @@ use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetItem, FlagsItemKind, L
 use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
-use crate::budget::{Budget, Exhausted};
+use crate::event::Work;
 
 /// Most texts that are promised for one pattern.
 const MOST_TEXTS: usize = 16;
@@ -34,7 +34,7 @@ const COMPILED_BYTE: u64 = 2000;
 
 /// A regular expression of a rule or a condition.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     source: String,
     ignores_case: bool,
     /// The text with which every match begins, at the begin of the searched text.
@@ -42,7 +42,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(source: &str, ignores_case: bool) -> Self {
+    pub(crate) fn new(source: &str, ignores_case: bool) -> Self {
         let is_anchored = source.trim_start_matches('(').starts_with('^');
         let hir = Some(source).filter(|_| is_anchored && !ignores_case);
         let start = hir.and_then(parse).and_then(|hir| literal_start(&hir));
@@ -60,7 +60,7 @@ impl Pattern {
 
     /// The texts that the pattern matches from their begin to their end, with `.` read as itself, and letters as they
     /// are written. `None` if these are more than [`MOST_TEXTS`], or the pattern is not understood.
-    pub(super) fn texts(&self) -> Option<Vec<String>> {
+    pub(crate) fn texts(&self) -> Option<Vec<String>> {
         let found = texts_of(&parse(&self.source)?, Reading::All)?;
         let is_whole = found.iter().all(|text| text.is_start && text.is_end);
         if !is_whole {
@@ -70,7 +70,7 @@ impl Pattern {
     }
 
     /// Whether the pattern matches no text beside [`Self::texts`].
-    pub(super) fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         let mut escaped = false;
         let has_dot = self.source.chars().any(|char| {
             let is_dot = char == '.' && !escaped;
@@ -81,7 +81,7 @@ impl Pattern {
     }
 
     /// Some texts that the pattern matches somewhere.
-    pub(super) fn samples(&self) -> Vec<String> {
+    pub(crate) fn samples(&self) -> Vec<String> {
         let hir = parse(&self.source);
         let found = hir.and_then(|hir| texts_of(&hir, Reading::Some));
         found.and_then(distinct).unwrap_or_default()
@@ -118,11 +118,11 @@ fn distinct(found: Vec<Text>) -> Option<Vec<String>> {
 }
 
 /// The captures of a match; the first is the whole match.
-pub(super) type Captures = Vec<String>;
+pub(crate) type Captures = Vec<String>;
 
 /// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Match {
+pub(crate) enum Match {
     Yes(Captures),
     No,
     /// The pattern is not understood, or a limit is reached.
@@ -131,7 +131,7 @@ pub(super) enum Match {
 
 impl Match {
     /// Whether the pattern matches, if that is known.
-    pub(super) fn is_match(&self) -> Option<bool> {
+    pub(crate) fn is_match(&self) -> Option<bool> {
         match self {
             Self::Yes(_) => Some(true),
             Self::No => Some(false),
@@ -139,7 +139,7 @@ impl Match {
         }
     }
 
-    pub(super) fn captures(self) -> Option<Captures> {
+    pub(crate) fn captures(self) -> Option<Captures> {
         match self {
             Self::Yes(captures) => Some(captures),
             Self::No | Self::Unknown => None,
@@ -149,22 +149,22 @@ impl Match {
 
 /// Matches patterns, within limits of memory and work.
 #[derive(Debug, Default)]
-pub(super) struct Matcher {
+pub(crate) struct Matcher {
     /// By their source: the patterns that regard case, and those that ignore it.
     compiled: RefCell<[HashMap<String, Option<Regex>>; 2]>,
-    budget: Budget,
+    work: Work,
 }
 
 impl Matcher {
-    pub(super) fn new(budget: &Budget) -> Self {
+    pub(crate) fn new(work: Work) -> Self {
         Self {
             compiled: RefCell::default(),
-            budget: budget.clone(),
+            work,
         }
     }
 
     /// Searches the text for the pattern.
-    pub(super) fn find(&self, pattern: &Pattern, text: &str) -> Match {
+    pub(crate) fn find(&self, pattern: &Pattern, text: &str) -> Match {
         let text_of = |group: Option<regex::bytes::Match<'_>>| {
             let bytes = group.map_or(&b""[..], |it| it.as_bytes());
             String::from_utf8_lossy(bytes).into_owned()
@@ -181,7 +181,7 @@ impl Matcher {
     }
 
     /// Whether the pattern matches, if that is known.
-    pub(super) fn is_match(&self, pattern: &Pattern, text: &str) -> Option<bool> {
+    pub(crate) fn is_match(&self, pattern: &Pattern, text: &str) -> Option<bool> {
         let search = |regex: &Regex| regex.is_match(text.as_bytes());
         self.search(pattern, text, SEARCH, false, search)
     }
@@ -216,18 +216,18 @@ impl Matcher {
         is_paid.then(|| search(regex))
     }
 
-    /// Takes units from the budget; false if it is spent.
-    pub(super) fn spend(&self, units: u64) -> bool {
-        self.budget.spend(units).is_ok()
+    /// Takes units of work; false if none are left.
+    pub(crate) fn spend(&self, units: u64) -> bool {
+        self.work.spend(units)
     }
 
-    /// The error of a spent budget.
-    pub(super) fn check(&self) -> Result<(), Exhausted> {
-        self.budget.check()
+    /// Whether no work is left.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.work.is_spent()
     }
 
     /// Drops all compiled patterns.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.compiled.take();
     }
 }
