@@ -49,8 +49,9 @@ fn read_resource(
     if !resource.is_object() {
         return events.refuse(resource.line(), "bad-value", "the resource is no object");
     }
-    let Some(path) = resource.get("path") else {
-        return match resource.get("data") {
+    let [path, mut bytes, mut hash, data] = resource.fields(["path", "bytes", "hash", "data"]);
+    let Some(path) = path else {
+        return match data {
             Some(data) => {
                 let why = "the data are in the package itself";
                 events.skip(data.line(), "inline", why)
@@ -58,7 +59,6 @@ fn read_resource(
             None => events.refuse(resource.line(), "no-url", "the resource has no `path`"),
         };
     };
-    let (mut bytes, mut hash) = (resource.get("bytes"), resource.get("hash"));
     if path.items().nth(1).is_some() {
         if let Some(stated) = hash.or(bytes) {
             let why = "the length and the digest are those of all parts together";

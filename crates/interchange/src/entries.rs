@@ -135,8 +135,7 @@ impl List<'_> {
         let breaks = line_after(entry.get().as_bytes().iter()) - 1;
         let line = self.progress.line.get().saturating_sub(breaks);
         let text = JsonText::of_part(entry.get(), line);
-        let value = text.value().map_err(E::custom)?;
-        (self.take)(value).map_err(|error| {
+        (self.take)(text.whole()).map_err(|error| {
             self.failure = Some(error);
             E::custom("the entry is not taken")
         })

@@ -47,6 +47,14 @@ impl<'a> JsonText<'a> {
         }
     }
 
+    /// The value of a text that is JSON, without blanks around it.
+    pub(crate) fn whole(&'a self) -> Value<'a> {
+        Value {
+            raw: self.text,
+            json: self,
+        }
+    }
+
     /// The only value of the text, which may have a byte order mark before it, as some editors on Windows write it.
     ///
     /// # Errors
@@ -162,13 +170,22 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The value of a key of an object, unless it is null. The last of several counts.
+    /// The values of keys of an object, without those that are null. The last of several values of a key counts.
+    pub(crate) fn fields<const N: usize>(self, keys: [&str; N]) -> [Option<Self>; N] {
+        let mut fields = [None; N];
+        for (name, value) in self.members() {
+            let index = keys.iter().position(|key| *key == name);
+            if let Some(field) = index.and_then(|index| fields.get_mut(index)) {
+                *field = Some(value).filter(|value| !value.is_null());
+            }
+        }
+        fields
+    }
+
+    /// The value of a key, as [`Self::fields`].
     pub(crate) fn get(self, key: &str) -> Option<Self> {
-        let values = self.members().filter(|(name, _)| name == key);
-        values
-            .last()
-            .map(|(_, value)| value)
-            .filter(|it| !it.is_null())
+        let [value] = self.fields([key]);
+        value
     }
 
     /// A cursor before the value.

@@ -26,31 +26,32 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
     })
 }
 
-fn read_source(source: Value<'_>, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
-    let other = |key: &str, usual: &str| {
-        let value = source.get(key);
+fn read_source<'a>(source: Value<'a>, events: &mut FileEvents<'_, '_>) -> Result<(), ReadError> {
+    let keys = ["type", "urls", "outputHashMode", "postFetch", "integrity"];
+    let [kind, urls, mode, script, stated] = source.fields(keys);
+    let other = |value: Option<Value<'a>>, usual: &str| {
         value.filter(|value| value.text().as_deref() != Some(usual))
     };
-    if let Some(kind) = other("type", "url") {
+    if let Some(kind) = other(kind, "url") {
         let text = kind.text();
         let mut systems = ["git", "hg", "svn"].into_iter();
         let system = systems.find(|system| text.as_deref() == Some(*system));
         let code = system.unwrap_or("type");
         return events.skip(kind.line(), code, "the source is no file");
     }
-    let Some(urls) = source.get("urls").filter(|urls| urls.is_list()) else {
+    let Some(urls) = urls.filter(|urls| urls.is_list()) else {
         let line = source.line();
         return events.refuse(line, "no-url", "the source has no list `urls`");
     };
-    if let Some(mode) = other("outputHashMode", "flat") {
+    if let Some(mode) = other(mode, "flat") {
         let why = "the digest is that of a tree of files";
         return events.skip(mode.line(), "recursive", why);
     }
-    if let Some(script) = other("postFetch", "") {
+    if let Some(script) = other(script, "") {
         let why = "the digest is that of what a script made";
         return events.skip(script.line(), "post-fetch", why);
     }
-    let Some(digests) = integrity(source.get("integrity"), events)? else {
+    let Some(digests) = integrity(stated, events)? else {
         return Ok(());
     };
     for url in urls.items() {

@@ -30,8 +30,8 @@ pub(super) fn read_notebook(
     collector: &mut Collector<'_, '_>,
 ) -> Result<(), ReadError> {
     read(text, Some("cells"), collector, &mut |cell, collector| {
-        let kind = cell.get("cell_type").and_then(Value::text);
-        let source = cell.get("source");
+        let [kind, source] = cell.fields(["cell_type", "source"]);
+        let kind = kind.and_then(Value::text);
         let Some(source) = source.filter(|_| kind.as_deref() == Some("markdown")) else {
             return Ok(());
         };
