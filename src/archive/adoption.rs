@@ -9,7 +9,6 @@ use urldb_warc::finding::Severity;
 use urldb_warc::verify::Verifier;
 
 use super::keys::Keys;
-use super::remote::digest_of;
 
 /// Verifies files before they enter an archive, as `urldb archive verify` would afterwards: structure,
 /// digests, and references among them. A revisit may refer to a capture that the archive has.
@@ -58,7 +57,8 @@ pub fn adopt(target: &RootFile, file: &RootFile) -> anyhow::Result<()> {
     };
     match done {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let digest = |file: &RootFile| file.open().and_then(digest_of).with_context(cannot);
+            let digest =
+                |file: &RootFile| file.open().and_then(urldb_store::hash).with_context(cannot);
             let is_same = digest(target)? == digest(file)?;
             anyhow::ensure!(
                 is_same,

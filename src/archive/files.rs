@@ -1,15 +1,14 @@
 //! The files of an archive, wherever they are: the only way to list them and to read one.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
 use tempfile::TempDir;
 use urldb_files::{Root, RootFile};
-use urldb_store::{Manifest, StoredFile, StoredInput};
+use urldb_store::{Manifest, StoredFile};
 use urldb_warc::Reader;
 use urldb_warc::files::{
     ArchiveInput, FileSource, LOC_SUFFIX, hidden_files, is_archive_name, is_index_file,
@@ -17,7 +16,8 @@ use urldb_warc::files::{
 };
 use urldb_warc::index::{CdxjIndex, LARGEST_LIST, files_of_segment};
 
-use super::remote::{RemoteInput, RemoteStore, digest_of};
+pub use super::remote::OpenedFile;
+use super::remote::RemoteStore;
 use crate::config::Config;
 
 const CANNOT_LIST: &str = "cannot list the files of the archive";
@@ -37,16 +37,6 @@ pub struct WholeFile {
     path: PathBuf,
     /// The folder of a copy that lasts as long as this value.
     _copy: Option<TempDir>,
-}
-
-/// An open file of the archive.
-pub enum OpenedFile {
-    /// A file on the local disk.
-    Local(File),
-    /// A small file in the store.
-    Small(io::Cursor<Vec<u8>>),
-    /// A file in the store, read by ranges.
-    Stored(StoredInput),
 }
 
 impl ArchiveFiles {
@@ -227,11 +217,7 @@ impl ArchiveFiles {
         let Some((remote, file)) = self.stored_only(name, &opened) else {
             return opened.map(OpenedFile::Local);
         };
-        Ok(match remote.open_file(file)? {
-            RemoteInput::Cached(file) => OpenedFile::Local(file),
-            RemoteInput::Small(bytes) => OpenedFile::Small(bytes),
-            RemoteInput::Ranges(input) => OpenedFile::Stored(input),
-        })
+        remote.open_file(file)
     }
 
     /// The file in the store, if this machine has none.
@@ -291,7 +277,8 @@ impl ArchiveFiles {
 /// Whether a local file has the bytes that the manifest says. A file of another length is not read.
 pub(super) fn is_copy(local: &RootFile, file: &StoredFile) -> io::Result<bool> {
     let opened = local.open()?;
-    Ok(opened.metadata()?.len() == file.length && digest_of(opened)? == (file.length, file.sha256))
+    Ok(opened.metadata()?.len() == file.length
+        && urldb_store::hash(opened)? == (file.length, file.sha256))
 }
 
 /// The names of the files in the folder of an archive, sorted; none if there is no folder.
@@ -338,25 +325,5 @@ impl FileSource for ArchiveFiles {
 impl AsRef<Path> for WholeFile {
     fn as_ref(&self) -> &Path {
         &self.path
-    }
-}
-
-impl Read for OpenedFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Local(file) => file.read(buffer),
-            Self::Small(bytes) => bytes.read(buffer),
-            Self::Stored(input) => input.read(buffer),
-        }
-    }
-}
-
-impl Seek for OpenedFile {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match self {
-            Self::Local(file) => file.seek(to),
-            Self::Small(bytes) => bytes.seek(to),
-            Self::Stored(input) => input.seek(to),
-        }
     }
 }

@@ -98,10 +98,7 @@ impl Catalogue {
     }
 
     fn has_id(&self, line: &CdxjLine, id: &RecordId) -> anyhow::Result<bool> {
-        self.with_record(line, |header, _| {
-            let own = header.get("WARC-Record-ID");
-            Ok(own.and_then(|own| own.parse().ok()).as_ref() == Some(id))
-        })
+        Ok(self.record_id(line)?.as_deref() == Some(id.as_str()))
     }
 
     /// Whether the bytes of a capture have a digest, which its record does not state.

@@ -83,7 +83,7 @@ pub fn plan_removal(
         let is_old = *line.timestamp < *limit;
         if is_revisit(&line) {
             if is_old {
-                plan.leave_out(&own, &left_out(&line));
+                plan.leave_out(&own, &LeftOutRecord::of(&line));
             }
             continue;
         }
@@ -91,11 +91,11 @@ pub fn plan_removal(
         let superseded = latest.entry(subject).or_default().add(line);
         for line in superseded {
             if *line.timestamp < *limit && !is_needed(&line) {
-                plan.leave_out(&own, &left_out(&line));
+                plan.leave_out(&own, &LeftOutRecord::of(&line));
             }
         }
     }
-    for failure in own_failures(&own) {
+    for failure in &own.failure_records {
         if *failure.timestamp < *limit && !needed.urls.contains(&failure.url) {
             plan.leave_out(&own, &failure.left_out);
         }
@@ -104,19 +104,8 @@ pub fn plan_removal(
     Ok((plan, own.unsuitable))
 }
 
-fn own_failures(own: &OwnFiles) -> impl Iterator<Item = &super::rewrite::FailureRecord> {
-    own.failure_records.iter()
-}
-
 fn is_revisit(line: &CdxjLine) -> bool {
     line.mime == REVISIT_MIME
-}
-
-fn left_out(line: &CdxjLine) -> LeftOutRecord {
-    LeftOutRecord {
-        position: (line.filename.clone(), line.extent.offset),
-        length: line.extent.length,
-    }
 }
 
 /// The latest response of a URL, and the latest one that is complete and good.

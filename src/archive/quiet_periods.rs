@@ -33,23 +33,27 @@ struct QuietPeriod {
     /// The unit of time of the last revisit that is kept.
     kept_unit: String,
     /// The last revisit so far, unless it is kept in any case.
-    last: Option<Revisit>,
+    last: Option<LeftOutRecord>,
     /// The timestamp of the last revisit so far.
     until: String,
 }
 
-#[derive(Debug)]
-struct Revisit {
-    position: Position,
-    length: u64,
-}
-
-/// A revisit to leave out.
+/// A record to leave out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LeftOutRecord {
     pub(super) position: Position,
     /// The length of the record, in bytes.
     pub(super) length: u64,
+}
+
+impl LeftOutRecord {
+    /// The record of a line.
+    pub(super) fn of(line: &CdxjLine) -> Self {
+        Self {
+            position: (line.filename.clone(), line.extent.offset),
+            length: line.extent.length,
+        }
+    }
 }
 
 impl<'a> RevisitThinner<'a> {
@@ -100,14 +104,11 @@ impl<'a> RevisitThinner<'a> {
         // The first of a unit is kept; any other only as the last of the period.
         let left_out = period.last.take();
         if period.kept_unit == unit {
-            period.last = Some(Revisit {
-                position: (line.filename.clone(), line.extent.offset),
-                length: line.extent.length,
-            });
+            period.last = Some(LeftOutRecord::of(line));
         } else {
             period.kept_unit = unit;
         }
-        left_out.map(|Revisit { position, length }| LeftOutRecord { position, length })
+        left_out
     }
 
     /// The day, week or month of a timestamp, in UTC.

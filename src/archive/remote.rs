@@ -1,7 +1,7 @@
 //! The places of an archive as commands see them: what they have, and the local cache of its files.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -122,21 +122,34 @@ pub(super) struct RemoteStore {
     pub(super) offline: Option<String>,
 }
 
-/// Why the manifest of the first store does not count.
-enum Problem {
-    Older,
-    Damaged(String),
-    Away(StoreError),
+/// An open file of the archive.
+pub enum OpenedFile {
+    /// A file on the local disk.
+    Local(File),
+    /// A small file in the store.
+    Small(io::Cursor<Vec<u8>>),
+    /// A file in the store, read by ranges.
+    Stored(StoredInput),
 }
 
-/// A file of the store that can be read at once.
-pub(super) enum RemoteInput {
-    /// A copy in the cache.
-    Cached(File),
-    /// All bytes of a small file.
-    Small(io::Cursor<Vec<u8>>),
-    /// Read by ranges.
-    Ranges(StoredInput),
+impl Read for OpenedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Local(file) => file.read(buffer),
+            Self::Small(bytes) => bytes.read(buffer),
+            Self::Stored(input) => input.read(buffer),
+        }
+    }
+}
+
+impl Seek for OpenedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::Local(file) => file.seek(to),
+            Self::Small(bytes) => bytes.seek(to),
+            Self::Stored(input) => input.seek(to),
+        }
+    }
 }
 
 impl RemoteStore {
@@ -151,73 +164,64 @@ impl RemoteStore {
             return Ok(None);
         };
         let cache = FileCache::of(config);
-        let seen = cache.seen_serial();
-        let (own, problem) = match first.manifest_state() {
-            Ok(ManifestState::Good(manifest)) if manifest.serial() >= seen => {
-                cache.keep_manifest(&manifest);
-                (Some(manifest), None)
+        let (place, seen) = (first.location().to_string(), cache.seen_serial());
+        let state = first.manifest_state();
+        let is_away = state.is_err();
+        let fault = match &state {
+            Ok(ManifestState::Good(manifest)) if manifest.serial() >= seen => None,
+            Ok(ManifestState::Good(manifest)) => {
+                let whose = "this machine has seen";
+                Some(Fact::manifest_older(&place, manifest.serial(), whose, seen))
             }
-            Ok(ManifestState::Good(manifest)) => (Some(manifest), Some(Problem::Older)),
-            Ok(ManifestState::Absent) => (None, None),
-            Ok(ManifestState::Damaged(why)) => (None, Some(Problem::Damaged(why))),
-            Err(error) => (None, Some(Problem::Away(error))),
+            Ok(ManifestState::Absent) => Some(Fact::manifest_missing(&place)),
+            Ok(ManifestState::Damaged(why)) => Some(Fact::manifest_damaged(&place, why)),
+            Err(error) => Some(Fact::away(&place, error)),
         };
-        let (manifest, offline) = match (own, problem) {
-            (Some(manifest), None) => (manifest, None),
-            (own, problem) => {
-                let is_away = matches!(problem, Some(Problem::Away(_)));
-                let place = first.location().to_string();
-                let known = cache.latest_manifest(&stores[1..])?;
-                let serial = own.as_ref().map_or(0, Manifest::serial);
-                let known = known.filter(|(known, _)| known.serial() > serial);
-                let why = match problem {
-                    Some(Problem::Away(error)) if known.is_none() => return Err(error.into()),
-                    Some(Problem::Damaged(why)) if known.is_none() => {
-                        anyhow::bail!(Fact::manifest_damaged(&place, &why))
-                    }
-                    Some(Problem::Away(error)) => Fact::away(&place, &error).to_string(),
-                    Some(Problem::Damaged(why)) => Fact::manifest_damaged(&place, &why).to_string(),
-                    Some(Problem::Older) => {
-                        let whose = "this machine has seen";
-                        Fact::manifest_older(&place, serial, whose, seen).to_string()
-                    }
-                    None => Fact::manifest_missing(&place).to_string(),
-                };
-                match known {
-                    Some((manifest, whose)) => {
-                        if is_away && stores.len() > 1 {
-                            // Each file would be waited for.
-                            stores.remove(0);
-                        }
-                        let offline = format!("{why}; this is the archive as {whose}");
-                        (manifest, Some(offline))
-                    }
-                    None => (own.unwrap_or_default(), None),
+        let mut offline = None;
+        let mut manifest = match state {
+            Ok(ManifestState::Good(manifest)) => Ok(manifest),
+            Ok(ManifestState::Absent) => Ok(Manifest::default()),
+            Ok(ManifestState::Damaged(why)) => {
+                Err(anyhow::anyhow!(Fact::manifest_damaged(&place, &why)))
+            }
+            Err(error) => Err(error.into()),
+        };
+        if let Some(why) = fault {
+            let serial = manifest.as_ref().map_or(0, Manifest::serial);
+            let known = cache.latest_manifest(&stores[1..])?;
+            if let Some((known, whose)) = known.filter(|(known, _)| known.serial() > serial) {
+                if is_away && stores.len() > 1 {
+                    // Each file would be waited for.
+                    stores.remove(0);
                 }
+                manifest = Ok(known);
+                offline = Some(format!("{why}; this is the archive as {whose}"));
             }
-        };
+        } else if let Ok(manifest) = &manifest {
+            cache.keep_manifest(manifest);
+        }
         Ok(Some(Self {
             stores: stores.into(),
-            manifest,
+            manifest: manifest?,
             cache,
             offline,
         }))
     }
 
-    pub(super) fn open_file(&self, file: StoredFile) -> io::Result<RemoteInput> {
+    pub(super) fn open_file(&self, file: StoredFile) -> io::Result<OpenedFile> {
         if let Some((_, copy)) = self.cache.find(&file) {
-            return Ok(RemoteInput::Cached(copy));
+            return Ok(OpenedFile::Local(copy));
         }
         if file.length > SMALL {
             let input = StoredInput::new(Arc::clone(&self.stores), file);
-            return Ok(RemoteInput::Ranges(input));
+            return Ok(OpenedFile::Stored(input));
         }
         let bytes = first_that_has(&self.stores, |store| {
             let mut bytes = vec![];
             store.download(&file, &mut bytes).map(|()| bytes)
         })?;
         self.cache.add(&file, &bytes);
-        Ok(RemoteInput::Small(io::Cursor::new(bytes)))
+        Ok(OpenedFile::Small(io::Cursor::new(bytes)))
     }
 
     /// A path with a whole file, proven by its digest, under its own name. Large files are not kept in
@@ -262,11 +266,6 @@ fn no_room(file: &StoredFile, error: &io::Error) -> StoreError {
     StoreError::new(StoreErrorKind::Local, problem)
 }
 
-/// The length and the SHA-256 of a file.
-pub(super) fn digest_of(file: File) -> io::Result<(u64, [u8; 32])> {
-    urldb_store::hash(file)
-}
-
 /// Copies of files of the store, in a folder whose size is limited.
 #[derive(Debug)]
 pub(super) struct FileCache {
@@ -303,7 +302,7 @@ impl FileCache {
     /// The copy of a file, if it has the right bytes; a copy with other ones is removed.
     pub(super) fn good_copy(&self, file: &StoredFile) -> Option<RootFile> {
         let (known, copy) = self.find(file)?;
-        if digest_of(copy).is_ok_and(|digest| digest == (file.length, file.sha256)) {
+        if urldb_store::hash(copy).is_ok_and(|digest| digest == (file.length, file.sha256)) {
             return Some(known);
         }
         let _ = known.remove();

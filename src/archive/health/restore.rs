@@ -19,7 +19,7 @@ use crate::archive::adoption::{adopt, ensure_sound};
 use crate::archive::files::is_copy;
 use crate::archive::keys::Keys;
 use crate::archive::output_files::{host_in_names, warc_date};
-use crate::archive::remote::{FileCache, digest_of, open_stores};
+use crate::archive::remote::{FileCache, open_stores};
 use crate::archive::rewrite::OWN_PREFIX;
 use crate::archive::store_replacement::UnpublishedObjects;
 use crate::config::Config;
@@ -347,7 +347,7 @@ impl Copy {
     }
 
     fn described(&self) -> anyhow::Result<StoredFile> {
-        let (length, sha256) = digest_of(self.file.open()?)?;
+        let (length, sha256) = urldb_store::hash(self.file.open()?)?;
         Ok(StoredFile {
             name: self.file.name().to_string_lossy().into_owned(),
             length,
