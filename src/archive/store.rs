@@ -18,6 +18,7 @@ use urldb_text::sanitize;
 use urldb_verdict::{
     Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Observation, verified_digest,
 };
+use urldb_warc::cdxj::STATUS_FIELD;
 use urldb_warc::draft::{Exchange, TruncationReason};
 use urldb_warc::{Digest, DigestAlgorithm, RecordId};
 
@@ -280,6 +281,7 @@ impl ArchiveWriter<'_> {
         let exchange = response.exchange(&date);
         let mut draft = exchange.revisit_identical(&id, &original, vec![])?;
         response.add_vary(&mut draft)?;
+        (draft.header).push(STATUS_FIELD, response.hop.status.to_string())?;
         // Without its request, a revisit of a response to a POST could not be indexed anew.
         let with_request = self.archive.requests == ArchiveRequests::All || non_get.is_some();
         let mut records = vec![PendingRecord {

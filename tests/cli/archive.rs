@@ -198,6 +198,7 @@ fn revisits_refer_to_the_capture() {
             revisit.field("WARC-Refers-To-Date"),
             capture.field("WARC-Date")
         );
+        assert_eq!(revisit.header.get("WARC-Status"), Some("200"));
         for same in ["WARC-Target-URI", "WARC-Payload-Digest"] {
             assert_eq!(revisit.field(same), capture.field(same));
         }

@@ -20,6 +20,9 @@ pub const REVISIT_MIME: &str = "warc/revisit";
 /// `accept: text/turtle`; repeated for each such header. An extension of the standard.
 pub const VARY_FIELD: &str = "WARC-Vary";
 
+/// The field of a revisit without a head with the status of its response. An extension of the standard.
+pub const STATUS_FIELD: &str = "WARC-Status";
+
 /// The content type of metadata that describes a capture and is not a capture itself.
 const WARC_FIELDS: &str = "application/warc-fields";
 
@@ -74,8 +77,7 @@ pub struct CdxjLine {
     pub url: String,
     /// The media type of the payload, or [`REVISIT_MIME`].
     pub mime: String,
-    /// The HTTP status; `None` for a revisit with an empty block until a merge into an index finds its
-    /// original there.
+    /// The HTTP status; `None` for a revisit that does not state it.
     pub status: Option<u16>,
     /// The digest of the payload, as in the record.
     pub digest: String,
@@ -166,7 +168,9 @@ impl CdxjLine {
             timestamp: date.to_timestamp14(),
             url,
             mime: mime.unwrap_or_else(|| "unk".to_owned()),
-            status: head.map(|head| head.status),
+            status: head
+                .map(|head| head.status)
+                .or_else(|| header.get(STATUS_FIELD)?.parse().ok()),
             digest: header.get("WARC-Payload-Digest").unwrap_or("-").to_owned(),
             extent: location.extent,
             filename: location.filename.to_owned(),

@@ -10,7 +10,6 @@ use super::lines::file_name_in;
 use super::segment::{Segment, list};
 use super::segment_cursor::SegmentCursor;
 use super::segment_draft::{MergeLock, Purpose, SegmentDraft, clean_up};
-use super::statuses;
 use crate::files::names::{INDEX_DIRECTORY, file_name_of};
 use crate::fs::{self, DirectoryLock, at};
 
@@ -141,7 +140,7 @@ pub(crate) fn forget_files(dir: &Path, names: &BTreeSet<String>) -> Result<(), I
     replace(dir, &old, draft)
 }
 
-/// Writes the merged lines that `is_kept`, those of revisits with their statuses.
+/// Writes the merged lines that `is_kept`.
 pub(super) fn write_merged<C: LineCursor>(
     index_dir: &Path,
     files: &BTreeSet<String>,
@@ -149,13 +148,12 @@ pub(super) fn write_merged<C: LineCursor>(
     is_kept: impl Fn(&[u8]) -> bool,
 ) -> Result<Option<SegmentDraft>, IndexError> {
     SegmentDraft::write(index_dir, Purpose::Merged, files, |add| {
-        statuses::pass_on_filled(lines, &mut |line| {
+        while let Some((line, _)) = lines.next()? {
             if is_kept(line) {
-                Ok(add(line).map_err(at(index_dir))?)
-            } else {
-                Ok(())
+                add(line).map_err(at(index_dir))?;
             }
-        })
+        }
+        Ok(())
     })
 }
 

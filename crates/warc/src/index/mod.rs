@@ -21,7 +21,6 @@ mod segment;
 mod segment_cursor;
 mod segment_draft;
 mod sorter;
-mod statuses;
 mod update;
 mod zipnum;
 

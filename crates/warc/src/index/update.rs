@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, BufReader, BufWriter, IntoInnerError, Seek, SeekFrom};
+use std::io::{BufReader, BufWriter, IntoInnerError, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -10,17 +10,13 @@ use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use tempfile::SpooledTempFile;
 
-use super::cursor::BoxedCursor;
 use super::error::IndexError;
 use super::lines::{read_line, render, write_line};
 use super::merge::{create_directory, merge_small_segments};
 use super::scan::scan_file;
 use super::segment::{Segment, place_in_publication};
-use super::segment_cursor::cursors;
 use super::segment_draft::{MergeLock, Purpose, SegmentDraft, clean_up};
-use super::statuses;
 use crate::cdxj::{CdxjLine, SortKeys};
-use crate::files::FileSource;
 use crate::files::names::{INDEX_DIRECTORY, file_name_of};
 use crate::fs::{self, DirectoryLock, at};
 
@@ -131,7 +127,6 @@ impl IndexUpdate {
         }
         let index_dir = self.dir.join(INDEX_DIRECTORY);
         create_directory(&index_dir)?;
-        self.fill_statuses()?;
         let _lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
         let lines = &self.lines;
         let draft = SegmentDraft::write(&index_dir, Purpose::Added, &self.files, |add| {
@@ -147,19 +142,6 @@ impl IndexUpdate {
         self.files.clear();
         self.bytes = 0;
         Ok(())
-    }
-
-    /// Looks the statuses of revisits up in the index.
-    fn fill_statuses(&mut self) -> Result<(), IndexError> {
-        let dir = self.dir.as_path();
-        let names = dir.names().map_err(at(dir))?;
-        // Another process may have merged a segment since the files were listed.
-        let is_gone = |error: &IndexError| matches!(error, IndexError::Io(error) if error.source.kind() == io::ErrorKind::NotFound);
-        statuses::fill(&mut self.lines, || {
-            let segments = cursors(&dir, &names);
-            let segments = segments.filter(|cursor| !cursor.as_ref().is_err_and(is_gone));
-            segments.map(|cursor| Ok(Box::new(cursor?) as BoxedCursor))
-        })
     }
 }
 

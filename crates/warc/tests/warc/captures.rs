@@ -281,6 +281,14 @@ fn a_request_that_names_no_record_belongs_to_the_capture_beside_it() {
 }
 
 #[test]
+fn a_revisit_without_a_head_may_state_its_status() {
+    for (stated, status) in [("203", Some(203)), ("good", None)] {
+        let revisit = record("revisit", 1, &format!("WARC-Status: {stated}\r\n"), b"");
+        assert_eq!(lines(&revisit)[0].status, status, "{stated}");
+    }
+}
+
+#[test]
 fn a_capture_that_shares_its_gzip_member_has_no_request_by_its_offset() {
     let page = b"HTTP/1.1 200 OK\r\n\r\n";
     let records = [

@@ -369,61 +369,6 @@ fn files_of_kinds_that_are_not_read_are_findings() {
     assert_eq!(errors(dir.path()), [FindingCode::FileKind; 6]);
 }
 
-/// A revisit with an empty block has the status of the capture that it repeats, wherever that is.
-#[test]
-fn the_line_of_a_revisit_has_a_status() {
-    let digest = sha1(b"the page");
-    let with_digest = |kind, n, date, block: &[u8]| {
-        let fields = [
-            ("WARC-Target-URI", URL),
-            ("WARC-Payload-Digest", &digest),
-            ("WARC-Date", date),
-            HTTP,
-        ];
-        record(kind, n, &fields, block)
-    };
-    let page = b"HTTP/1.1 203 Other\r\n\r\nthe page";
-    let first = with_digest("response", 1, "2026-01-01T00:00:00Z", page);
-    let second = with_digest("revisit", 2, "2026-01-02T00:00:00Z", b"");
-    let other = record(
-        "revisit",
-        3,
-        &[
-            ("WARC-Target-URI", "http://b.test/"),
-            ("WARC-Payload-Digest", &digest),
-        ],
-        b"",
-    );
-    // In one file, in two files of either order.
-    for files in [
-        vec![(
-            "a.warc",
-            [first.clone(), second.clone(), other.clone()].concat(),
-        )],
-        vec![
-            ("a.warc", first.clone()),
-            ("b.warc", [second.clone(), other.clone()].concat()),
-        ],
-        vec![("b.warc", first), ("a.warc", [second, other].concat())],
-    ] {
-        let files: Vec<(&str, &[u8])> = files
-            .iter()
-            .map(|(name, bytes)| (*name, &bytes[..]))
-            .collect();
-        let dir = archive(&files);
-        rebuild_index(dir.path(), &key).expect("made");
-        let found: Vec<_> = lines(dir.path())
-            .into_iter()
-            .map(|line| (line.url, line.status))
-            .collect();
-        let expected = [("http://b.test/", None), (URL, Some(203)), (URL, Some(203))];
-        assert_eq!(
-            found,
-            expected.map(|(url, status)| (url.to_owned(), status))
-        );
-    }
-}
-
 struct Bodies;
 
 impl SortKeys for Bodies {

@@ -8,16 +8,15 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::{GzDecoder, MultiGzDecoder};
 use proptest::prelude::*;
-use urldb_warc::cdxj::REVISIT_MIME;
 use urldb_warc::files::{ArchiveInput, FileSource};
 use urldb_warc::index::{
     CdxjIndex, INDEX_DIRECTORY, IdxDialect, ZipNumWriter, complete_index, merge_index,
     merge_into_index, rebuild_index, unindexed_files,
 };
 use urldb_warc::verify::verify_archive;
-use urldb_warc::{CdxjLine, Digest, FindingCode};
+use urldb_warc::{Digest, FindingCode};
 
-use crate::common::{gzip, index_files, index_text, is_named, line, named, write_index};
+use crate::common::{gzip, index_files, index_text, is_named, line, named};
 
 fn key(url: &str) -> String {
     url.replace(':', "!")
@@ -351,59 +350,6 @@ fn a_damaged_segment_is_found_and_replaced() {
     );
     rebuild_index(archive, &key).expect("rebuilt");
     assert_eq!(index_text(archive), lines);
-}
-
-fn revisit(key: &str, second: u64, status: Option<u16>) -> CdxjLine {
-    CdxjLine {
-        mime: REVISIT_MIME.to_owned(),
-        status,
-        ..line(key, second)
-    }
-}
-
-/// The status of a revisit comes from a line of an earlier segment, also when that is one of a revisit.
-#[test]
-fn a_revisit_gets_the_status_of_its_original() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let archive = dir.path();
-    let original = |key: &str| CdxjLine {
-        status: Some(203),
-        ..line(key, 1)
-    };
-    let originals: Vec<CdxjLine> = (0..700).map(|n| original(&format!("k{n:03}"))).collect();
-    merge_into_index(archive, &originals).expect("added");
-    for second in 2..5 {
-        let lines: Vec<CdxjLine> = (0..700)
-            .step_by(3)
-            .map(|n| revisit(&format!("k{n:03}"), second, None))
-            .chain([revisit("other", second, None)])
-            .collect();
-        merge_into_index(archive, &lines).expect("added");
-    }
-    let statuses = |key: &str| -> Vec<Option<u16>> {
-        let mut index = CdxjIndex::open(&archive).expect("an index");
-        let found = index.captures(key).expect("looked up");
-        found.map(|line| line.expect("good").status).collect()
-    };
-    for key in ["k000", "k300", "k699"] {
-        assert_eq!(statuses(key), [Some(203); 4], "{key}");
-    }
-    assert_eq!(statuses("k001"), [Some(203)]);
-    assert_eq!(statuses("other"), [None; 3]);
-    // An original that is indexed later, and a segment that lacks the statuses.
-    merge_into_index(archive, &[original("other")]).expect("added");
-    merge_index(archive).expect("merged");
-    assert_eq!(statuses("other"), [Some(203); 4]);
-    let text = index_text(archive);
-    let without = text.replace(
-        "\"mime\": \"warc/revisit\", \"status\": \"203\"",
-        "\"mime\": \"warc/revisit\"",
-    );
-    assert_ne!(without, text);
-    write_index(archive, &without);
-    merge_into_index(archive, &[original("z")]).expect("added");
-    merge_index(archive).expect("merged");
-    assert!(index_text(archive).starts_with(&text));
 }
 
 /// Files without captures are known by their names alone, and cost lookups nothing.
