@@ -6,16 +6,13 @@
 
 use anyhow::Context;
 use serde_json::Value;
-use urldb_warc::capture::other_request;
+use urldb_warc::capture::{MAX_DISTANCE, RecordNames, other_request};
 use urldb_warc::http::{MAX_REQUEST_BODY, StoredRequest};
-use urldb_warc::{CdxjLine, Header, Record, RecordType};
+use urldb_warc::{CdxjLine, Record, RecordType};
 
 use super::files::OpenedFile;
 use super::keys::key_of;
 use super::{Capture, Catalogue, date};
-
-/// Most records between a request and its response, as for the index.
-const MAX_DISTANCE: usize = 16;
 
 impl Catalogue {
     /// Keeps the captures that answer exactly this request; all of them for a GET.
@@ -57,7 +54,7 @@ impl Catalogue {
         let Some(record) = reader.next_record().with_context(place)? else {
             return Ok(None);
         };
-        let response = record.header().clone();
+        let response = RecordNames::of(record.header());
         record.finish().with_context(place)?;
         for _ in 0..MAX_DISTANCE {
             let Some(record) = reader.next_record().with_context(place)? else {
@@ -79,10 +76,10 @@ impl Catalogue {
 /// The request in a record, if it is a request and belongs to this response.
 fn request_in(
     mut record: Record<'_, OpenedFile>,
-    response: &Header,
+    response: &RecordNames,
 ) -> anyhow::Result<Option<WholeRequest>> {
     let is_request = record.record_type() == Some(RecordType::Request);
-    if !is_request || !belongs(record.header(), response) {
+    if !is_request || !RecordNames::of(record.header()).are_related(response) {
         record.finish()?;
         return Ok(None);
     }
@@ -90,17 +87,6 @@ fn request_in(
     let read = read.map_err(|error| record.fault(error))?;
     record.finish()?;
     Ok(read.map(|(request, is_cut)| WholeRequest { request, is_cut }))
-}
-
-/// Whether one of the records names the other.
-fn belongs(request: &Header, response: &Header) -> bool {
-    let names = |header: &Header, other: &Header| {
-        let id = other.get("WARC-Record-ID");
-        header.iter().any(|(name, value)| {
-            name.eq_ignore_ascii_case("WARC-Concurrent-To") && Some(value) == id
-        })
-    };
-    names(request, response) || names(response, request)
 }
 
 /// A request as archived.

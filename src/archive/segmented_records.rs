@@ -1,13 +1,11 @@
 //! The segments of records that a rewrite leaves out, so that none stays without its record.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-use urldb_warc::{Extent, Header};
+use urldb_warc::capture::RelatedRecords;
+use urldb_warc::{CdxjLine, Extent, Header};
 
 use super::quiet_periods::{LeftOutRecord, Position};
-
-/// Most records between a request and its response, as for the index.
-const MAX_DISTANCE: usize = 16;
 
 /// The segmented records of some files.
 #[derive(Debug, Default)]
@@ -17,8 +15,7 @@ pub(super) struct SegmentedRecords {
     with_capture: HashMap<Position, Vec<String>>,
     /// The continuations, by the id of the first segment.
     continuations: HashMap<String, Vec<LeftOutRecord>>,
-    /// The last records: id and position.
-    recent: VecDeque<(String, Position)>,
+    recent: RelatedRecords<Position>,
 }
 
 impl SegmentedRecords {
@@ -33,20 +30,20 @@ impl SegmentedRecords {
             });
             return;
         }
-        let id = id_in(header, "WARC-Record-ID").unwrap_or_default();
-        if header.get("WARC-Segment-Number").is_some() {
-            let owner = id_in(header, "WARC-Concurrent-To");
-            let owner = owner.and_then(|owner| {
-                let known = self.recent.iter().find(|(id, _)| *id == owner);
-                known.map(|(_, position)| position.clone())
-            });
-            for position in owner.into_iter().chain([position.clone()]) {
-                let ids = self.with_capture.entry(position).or_default();
-                ids.push(id.clone());
+        let is_segment = header.get("WARC-Segment-Number").is_some();
+        let is_capture = CdxjLine::describes(header);
+        let id = id_in(header, "WARC-Record-ID").filter(|_| is_segment);
+        let with_capture = &mut self.with_capture;
+        let mut leave_with = |capture: &Position| {
+            let ids = with_capture.entry(capture.clone()).or_default();
+            ids.extend(id.clone());
+        };
+        leave_with(&position);
+        self.recent.add(header, position, |capture, _| {
+            if !is_capture {
+                leave_with(capture);
             }
-        }
-        self.recent.truncate(MAX_DISTANCE - 1);
-        self.recent.push_front((id, position));
+        });
     }
 
     /// The continuations that leave with the capture at this position.

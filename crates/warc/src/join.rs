@@ -3,19 +3,19 @@
 //! Records are copied as whole gzip members, byte for byte. The old files are removed only after the new
 //! file was read again and compared with them.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::cdxj::SortKeys;
+use crate::capture::RelatedRecords;
+use crate::cdxj::{CdxjLine, SortKeys};
 use crate::draft::RecordDraft;
 use crate::files::ARCHIVE_SUFFIX;
 use crate::fs::{
     DirectoryLock, FileError, at, copy_range, file, remove_if_there, sync_directory_of,
 };
-use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
 use crate::index::{IndexError, forget_files, index_joined_file, merge_index};
 use crate::reader::{ReadError, Reader};
@@ -24,9 +24,6 @@ use crate::writer::{Compression, WriteError, WriteOptions, Writer};
 
 /// Buffer size of copies, in bytes.
 const CHUNK: usize = 64 * 1024;
-
-/// Number of records that were left out and that later records may belong to.
-const MAX_DISTANCE: usize = 16;
 
 /// Why files were not joined. The archive has the same records as before.
 #[derive(Debug, thiserror::Error)]
@@ -285,6 +282,8 @@ struct SourceFile {
     length: u64,
     kept: Vec<Range<u64>>,
     records: u64,
+    /// Number of `warcinfo` records among them.
+    descriptions: u64,
     left_out: u64,
     /// The offset of its records in the new file.
     begin: std::cell::Cell<u64>,
@@ -300,11 +299,12 @@ impl SourceFile {
             path: path.to_owned(),
             kept: Vec::new(),
             records: 0,
+            descriptions: 0,
             left_out: 0,
             begin: std::cell::Cell::new(0),
         };
         let unsuitable = |problem: String| JoinError::Unsuitable {
-            path: source.path.clone(),
+            path: path.to_owned(),
             problem,
         };
         let mut magic = [0; 2];
@@ -314,109 +314,80 @@ impl SourceFile {
         if opened.is_err() || magic != [0x1f, 0x8b] {
             return Err(unsuitable("the file is not compressed".to_owned()));
         }
-        let mut selection = RecordSelection::new(dropped);
-        let (mut end, mut descriptions) = (0, 0);
-        let read = read_records(&source.path, &mut |record| {
-            if record.is_within_member || record.range.start != end {
+        let mut related = RelatedRecords::default();
+        let mut end = 0;
+        let read = read_records(path, &mut |header, range, is_within_member| {
+            if is_within_member || range.start != end {
                 return false;
             }
-            end = record.range.end;
-            if selection.drops(&record) {
-                source.left_out += 1;
-                return true;
-            }
-            source.records += 1;
-            descriptions += u64::from(record.is_warcinfo);
-            match source
-                .kept
-                .last_mut()
-                .filter(|last| last.end == record.range.start)
-            {
-                Some(last) => last.end = end,
-                None => source.kept.push(record.range),
+            end = range.end;
+            let record = RecordToJoin {
+                is_dropped: dropped.binary_search(&range.start).is_ok(),
+                range,
+                is_warcinfo: header.record_type() == Some(RecordType::Warcinfo),
+            };
+            let leaves_alone = CdxjLine::describes(header);
+            let passed = related.add(header, record, |owner, record| {
+                record.is_dropped |= owner.is_dropped && !leaves_alone;
+            });
+            if let Some(record) = passed {
+                source.add(record);
             }
             true
         });
+        related.end_file().for_each(|it| source.add(it));
         if !read.map_err(|error| unsuitable(error.to_string()))? {
             return Err(unsuitable("records share a gzip member".to_owned()));
         }
         if end != source.length {
             return Err(unsuitable("bytes after the last record".to_owned()));
         }
-        if source.records == descriptions && source.left_out > 0 {
+        if source.records == source.descriptions && source.left_out > 0 {
             // No record is left that the warcinfo records could describe.
-            source.left_out += descriptions;
+            source.left_out += source.descriptions;
             (source.records, source.kept) = (0, Vec::new());
         }
         Ok(source)
     }
+
+    /// Adds the next record, which comes after all others.
+    fn add(&mut self, record: RecordToJoin) {
+        if record.is_dropped {
+            self.left_out += 1;
+            return;
+        }
+        self.records += 1;
+        self.descriptions += u64::from(record.is_warcinfo);
+        match self.kept.last_mut() {
+            Some(last) if last.end == record.range.start => last.end = record.range.end,
+            _ => self.kept.push(record.range),
+        }
+    }
 }
 
 /// The facts about a record that decide whether it is copied.
-struct RecordSummary {
+struct RecordToJoin {
     range: Range<u64>,
-    is_within_member: bool,
+    is_dropped: bool,
     is_warcinfo: bool,
-    id: String,
-    belongs_to: Vec<String>,
 }
 
-/// Passes all records to `add`; false if `add` refuses one.
+/// Passes the header and the range of all records to `add`, and whether they share a gzip member with the one
+/// before; false if `add` refuses one.
 fn read_records(
     path: &Path,
-    add: &mut dyn FnMut(RecordSummary) -> bool,
+    add: &mut dyn FnMut(&Header, Range<u64>, bool) -> bool,
 ) -> Result<bool, ReadError> {
     let mut reader = Reader::open(path)?;
     while let Some(record) = reader.next_record()? {
         let is_within_member = record.within_member() > 0;
         let (extent, header) = record.finish_with_header()?;
-        let is_accepted = add(RecordSummary {
-            range: extent.offset..extent.offset + extent.length,
-            is_within_member,
-            is_warcinfo: header.record_type() == Some(RecordType::Warcinfo),
-            id: strip_brackets(header.get("WARC-Record-ID").unwrap_or_default()).to_owned(),
-            belongs_to: belongs_to(&header),
-        });
-        if !is_accepted {
+        let range = extent.offset..extent.offset + extent.length;
+        if !add(&header, range, is_within_member) {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-/// The ids of the records that a record was written with.
-fn belongs_to(header: &Header) -> Vec<String> {
-    let is_concurrent = |name: &str| name.eq_ignore_ascii_case("WARC-Concurrent-To");
-    let fields = header.iter().filter(|(name, _)| is_concurrent(name));
-    fields
-        .map(|(_, id)| strip_brackets(id).to_owned())
-        .collect()
-}
-
-/// Decides which records of a file are left out, in the order of the file.
-struct RecordSelection<'a> {
-    dropped: &'a [u64],
-    /// The last records that were left out. Records that belong together stand near each other.
-    ids: VecDeque<String>,
-}
-
-impl<'a> RecordSelection<'a> {
-    fn new(dropped: &'a [u64]) -> Self {
-        Self {
-            dropped,
-            ids: VecDeque::new(),
-        }
-    }
-
-    fn drops(&mut self, record: &RecordSummary) -> bool {
-        let is_dropped = self.dropped.binary_search(&record.range.start).is_ok()
-            || record.belongs_to.iter().any(|id| self.ids.contains(id));
-        if is_dropped && !record.id.is_empty() {
-            self.ids.truncate(MAX_DISTANCE - 1);
-            self.ids.push_front(record.id.clone());
-        }
-        is_dropped
-    }
 }
 
 /// The new file under its temporary name.

@@ -1,16 +1,14 @@
 //! The records of an archive file that go into a package: the wanted captures, and the records that
 //! belong to them.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::io::{Read, Seek};
 
+use urldb_warc::capture::RelatedRecords;
 use urldb_warc::reader::{Compression, ReadError};
 use urldb_warc::{Extent, Header, Reader, RecordId, RecordType, Version};
 
 use crate::archive::origins::is_origin_uri;
-
-/// Most records between two that belong together.
-const WINDOW: usize = 64;
 
 /// Most problems of a file that are described one by one.
 const MOST_PROBLEMS: usize = 20;
@@ -105,7 +103,7 @@ impl Scan {
             "players do not read zstd; {REMEDY}"
         );
         let is_gzip = reader.compression() == Compression::Gzip;
-        let mut window = RecentRecords::new(wanted);
+        let (mut related, mut records) = (RelatedRecords::default(), KeptRecords::default());
         let mut problems = ProblemList::default();
         let mut missing = wanted.cloned().unwrap_or_default();
         let mut has_selected = false;
@@ -116,8 +114,15 @@ impl Scan {
                     record.form?;
                     missing.remove(&record.entry.extent.offset);
                     has_selected |= record.is_selected;
-                    if window.add(record.entry) {
-                        self.segmented.extend(record.first_segment);
+                    let segmented = &mut self.segmented;
+                    segmented.extend(record.entry.kept_segment());
+                    let passed = related.add(&record.header, record.entry, |one, other| {
+                        one.keep_with(other);
+                        segmented
+                            .extend(one.kept_segment().into_iter().chain(other.kept_segment()));
+                    });
+                    if let Some(record) = passed {
+                        record.pass(&mut records);
                     }
                 }
                 Err(error) if error.is_damage() => {
@@ -127,7 +132,7 @@ impl Scan {
                 Err(error) => return Err(error.into()),
             }
         }
-        let mut records = window.finish();
+        related.end_file().for_each(|it| it.pass(&mut records));
         if !missing.is_empty() && problems.count == 0 {
             let missing = missing.len();
             problems.add(format!("{missing} captures are not where the index says"));
@@ -153,36 +158,29 @@ impl Scan {
         };
         let form = check_form(record.version(), record.within_member());
         let (extent, header) = record.finish_with_header()?;
-        let id = id_in(&header, "WARC-Record-ID");
         let is_wanted = wanted.is_none_or(|offsets| offsets.contains(&extent.offset));
         let is_segment = header.get("WARC-Segment-Number").is_some();
         let origin = id_in(&header, "WARC-Segment-Origin-ID");
-        let first_segment = id.clone().filter(|_| is_segment && origin.is_none());
+        let id = id_in(&header, "WARC-Record-ID");
+        let first_segment = id.filter(|_| is_segment && origin.is_none());
         let continues = |origin: &RecordId| self.segmented.contains(origin);
         let is_selected = is_wanted || origin.as_ref().is_some_and(continues);
         let is_kept = is_selected || header.record_type() == Some(RecordType::Warcinfo);
         if header.get("WARC-Segment-Total-Length").is_some() {
             self.ended.extend(origin);
         }
-        let relations = ["WARC-Concurrent-To", "WARC-Refers-To"].map(|name| id_in(&header, name));
-        let relations = match header.record_type() {
-            // The original of a revisit is among the wanted captures.
-            Some(RecordType::Revisit) => [relations[0].clone(), None],
-            _ => relations,
-        };
         // The captures that name a record about a host are no part of it.
         let is_origin = header.target_uri().is_some_and(is_origin_uri);
         Ok(Some(ReadRecord {
             form,
             is_selected,
-            first_segment,
             entry: RecentRecord {
                 extent,
-                id,
-                relations,
+                first_segment,
                 is_wanted: is_wanted && !is_origin,
                 is_kept,
             },
+            header,
         }))
     }
 }
@@ -192,8 +190,7 @@ struct ReadRecord {
     form: anyhow::Result<()>,
     /// Whether the record is a wanted capture, or continues an exported record.
     is_selected: bool,
-    /// The id of the record, if it is the first of several segments.
-    first_segment: Option<RecordId>,
+    header: Header,
     entry: RecentRecord,
 }
 
@@ -218,73 +215,30 @@ fn id_in(header: &Header, name: &str) -> Option<RecordId> {
 }
 
 /// A record that was read.
-#[derive(Debug)]
 struct RecentRecord {
     extent: Extent,
-    id: Option<RecordId>,
-    /// The records that this one names.
-    relations: [Option<RecordId>; 2],
+    /// The id of the record, if it is the first of several segments.
+    first_segment: Option<RecordId>,
     /// The records that belong to it are kept too.
     is_wanted: bool,
     is_kept: bool,
 }
 
 impl RecentRecord {
-    fn names(&self, other: &Self) -> bool {
-        other.id.is_some() && self.relations.contains(&other.id)
+    fn keep_with(&mut self, other: &mut Self) {
+        self.is_kept |= other.is_wanted;
+        other.is_kept |= self.is_wanted;
     }
 
-    fn belongs_to(&self, other: &Self) -> bool {
-        self.names(other) || other.names(self)
-    }
-}
-
-/// The last records, which a later one may belong to.
-struct RecentRecords {
-    entries: VecDeque<RecentRecord>,
-    /// Number of records to wait for; none if all records are kept.
-    size: usize,
-    kept: KeptRecords,
-}
-
-impl RecentRecords {
-    fn new(wanted: Option<&HashSet<u64>>) -> Self {
-        Self {
-            entries: VecDeque::new(),
-            size: wanted.map_or(0, |_| WINDOW),
-            kept: KeptRecords::default(),
-        }
+    /// The id of the first segment, if the record is kept.
+    fn kept_segment(&self) -> Option<RecordId> {
+        self.first_segment.clone().filter(|_| self.is_kept)
     }
 
-    /// Adds the next record, and returns whether it is exported, as far as the records before it tell.
-    fn add(&mut self, mut new: RecentRecord) -> bool {
-        for known in &mut self.entries {
-            if known.belongs_to(&new) {
-                known.is_kept |= new.is_wanted;
-                new.is_kept |= known.is_wanted;
-            }
+    fn pass(self, kept: &mut KeptRecords) {
+        if self.is_kept {
+            kept.add(self.extent);
         }
-        let is_kept = new.is_kept;
-        self.entries.push_back(new);
-        while self.entries.len() > self.size {
-            self.pass();
-        }
-        is_kept
-    }
-
-    fn pass(&mut self) {
-        if let Some(entry) = self.entries.pop_front()
-            && entry.is_kept
-        {
-            self.kept.add(entry.extent);
-        }
-    }
-
-    fn finish(mut self) -> KeptRecords {
-        while !self.entries.is_empty() {
-            self.pass();
-        }
-        self.kept
     }
 }
 

@@ -3,12 +3,14 @@
 //! All commands use it, whether the record says so itself or not. The URL of a capture is
 //! [`CdxjLine::url_of`](crate::CdxjLine::url_of), its variant [`vary_of`].
 
+mod related;
 mod request_matcher;
 mod revisit;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Seek};
 
+pub use self::related::{MAX_DISTANCE, RecordNames, RelatedRecords};
 pub use self::request_matcher::RequestMatcher;
 pub use self::revisit::RevisitReference;
 pub(crate) use self::revisit::{UNMODIFIED_PROFILE_END, without_request};

@@ -6,23 +6,16 @@
 //! its answers, so that no answer to another request is taken for one to GET. So a capture is held back until some more
 //! records have been read.
 
-use std::collections::VecDeque;
-
+use super::related::RelatedRecords;
 use crate::cdxj::{CdxjLine, date_of};
-use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType, WarcDate};
 use crate::http::StoredRequest;
 
-/// Limit of the number of records between a request and its response.
-const MAX_DISTANCE: usize = 16;
-
 /// The last few records of a file; `T` is what the caller knows of a capture among them.
-pub struct RequestMatcher<T>(VecDeque<RecentRecord<T>>);
+pub struct RequestMatcher<T>(RelatedRecords<RecentRecord<T>>);
 
 /// A record that a later one may belong to.
 struct RecentRecord<T> {
-    id: String,
-    concurrent_to: Vec<String>,
     capture: Option<T>,
     request: Option<StoredRequest>,
     is_request: bool,
@@ -38,7 +31,7 @@ struct UrlAndTime {
 
 impl<T> Default for RequestMatcher<T> {
     fn default() -> Self {
-        Self(VecDeque::new())
+        Self(RelatedRecords::default())
     }
 }
 
@@ -52,32 +45,24 @@ impl<T> RequestMatcher<T> {
         request: Option<StoredRequest>,
         set_request: impl Fn(&mut T, &StoredRequest),
     ) -> Option<T> {
-        let mut new = RecentRecord::of(header, capture, request);
+        let new = RecentRecord::of(header, capture, request);
         let mut is_named = false;
-        for old in &mut self.0 {
-            if old.belongs_to(&new) {
-                is_named = true;
-                old.join(&mut new, &set_request);
-            }
-        }
+        let passed = self.0.add(header, new, |old, new| {
+            is_named = true;
+            old.join(new, &set_request);
+        });
         if !is_named {
-            self.join_near(&mut new, &set_request);
+            self.join_near(&set_request);
         }
-        self.0.push_back(new);
-        if self.0.len() <= MAX_DISTANCE {
-            return None;
-        }
-        self.0.pop_front()?.capture
+        passed?.capture
     }
 
-    /// Joins a record with those that it may belong to by URL and date.
-    fn join_near(
-        &mut self,
-        new: &mut RecentRecord<T>,
-        set_request: &impl Fn(&mut T, &StoredRequest),
-    ) {
-        let near = |old: &&mut RecentRecord<T>| old.is_near(new);
-        let mut near: Vec<&mut RecentRecord<T>> = self.0.iter_mut().filter(near).collect();
+    /// Joins the last record with those that it may belong to by URL and date.
+    fn join_near(&mut self, set_request: &impl Fn(&mut T, &StoredRequest)) {
+        let Some((new, earlier)) = self.0.last() else {
+            return;
+        };
+        let mut near: Vec<&mut RecentRecord<T>> = earlier.filter(|old| old.is_near(new)).collect();
         if near.iter().any(|old| old.has_time_of(new)) {
             near.retain(|old| old.has_time_of(new));
         }
@@ -93,19 +78,16 @@ impl<T> RequestMatcher<T> {
 
     /// Ends the file and returns the captures held back.
     pub fn end_file(&mut self) -> impl Iterator<Item = T> + use<T> {
-        let rest = std::mem::take(&mut self.0);
-        rest.into_iter().filter_map(|record| record.capture)
+        self.0.end_file().filter_map(|record| record.capture)
     }
 }
 
 impl<T> RecentRecord<T> {
     fn of(header: &Header, capture: Option<T>, request: Option<StoredRequest>) -> Self {
-        let concurrent_to = concurrent_to(header);
+        let names_none = header.get("WARC-Concurrent-To").is_none();
         let is_request = header.record_type() == Some(RecordType::Request);
-        let is_lone = concurrent_to.is_empty() && (is_request || capture.is_some());
+        let is_lone = names_none && (is_request || capture.is_some());
         Self {
-            id: id(header),
-            concurrent_to,
             capture,
             request: request.filter(|request| !request.is_get()),
             is_request,
@@ -114,11 +96,6 @@ impl<T> RecentRecord<T> {
                 timestamp: date_of(header).as_ref().map(WarcDate::to_timestamp14),
             }),
         }
-    }
-
-    /// Whether one of the records names the other.
-    fn belongs_to(&self, other: &Self) -> bool {
-        self.concurrent_to.contains(&other.id) || other.concurrent_to.contains(&self.id)
     }
 
     /// Whether one is a request and the other may be its answer, by URL and date.
@@ -159,17 +136,4 @@ impl<T> RecentRecord<T> {
             }
         }
     }
-}
-
-fn id(header: &Header) -> String {
-    let id = header.get("WARC-Record-ID").unwrap_or_default();
-    strip_brackets(id).to_owned()
-}
-
-fn concurrent_to(header: &Header) -> Vec<String> {
-    header
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("WARC-Concurrent-To"))
-        .map(|(_, value)| strip_brackets(value).to_owned())
-        .collect()
 }

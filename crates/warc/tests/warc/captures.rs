@@ -289,6 +289,18 @@ fn a_revisit_without_a_head_may_state_its_status() {
 }
 
 #[test]
+fn a_request_belongs_to_a_capture_as_far_away_as_a_package_takes_it() {
+    let page = b"HTTP/1.1 200 OK\r\n\r\n";
+    let mut records = vec![response(1, "", page)];
+    records.extend((2..50).map(|n| record("resource", n, "", b"between")));
+    let of = format!("WARC-Concurrent-To: {}\r\n", id(1).bracketed());
+    records.push(request(50, &of, "POST"));
+    let lines = lines(&records.concat());
+    let method = lines[0].request.as_ref().map(|request| &*request.method);
+    assert_eq!(method, Some("POST"));
+}
+
+#[test]
 fn a_capture_that_shares_its_gzip_member_has_no_request_by_its_offset() {
     let page = b"HTTP/1.1 200 OK\r\n\r\n";
     let records = [
