@@ -55,6 +55,12 @@ impl ArchiveFiles {
         }
     }
 
+    /// As [`ArchiveFiles::open`]; `None` if the archive has no places, and this machine none of its files.
+    pub(super) fn if_any(config: &Config) -> anyhow::Result<Option<Self>> {
+        let has_some = !config.archive.stores.is_empty() || config.archive_root().is_folder();
+        has_some.then(|| Self::open(config)).transpose()
+    }
+
     /// The files in the folder alone, for commands that send no request.
     ///
     /// # Errors

@@ -524,6 +524,27 @@ fn without_places_and_index_nothing_is_lost() {
     assert_eq!(sandbox.ok(&["archive", "get", URL]).out, "first");
 }
 
+/// The records of a file may be in another one, as only the index says.
+#[test]
+fn while_the_index_cannot_be_read_nothing_is_lost() {
+    let site = Site::with(&[("/a", "first"), ("/b", "second")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write(FILE, promises(&[("/a", "first"), ("/b", "second")]));
+    sandbox.ok("run");
+    let file = &sandbox.files("archive", ".warc.gz")[0];
+    fs::rename(file, file.with_file_name("other.warc.gz")).unwrap();
+    sandbox.exits(2, "archive index");
+    let captures = sandbox.captures();
+    sandbox.urldb_at("2099-11-29T06:00:00Z", "run");
+    assert_eq!(sandbox.captures(), captures);
+    for lines in sandbox.files("archive/index", ".cdxj.gz") {
+        fs::write(lines, "garbage").unwrap();
+    }
+    let ran = sandbox.urldb_at("2099-11-30T06:00:00Z", "run");
+    assert_eq!(sandbox.captures(), captures);
+    ran.says("the index is damaged");
+}
+
 /// Another machine joined files of an archive that is in git: the joined file says of which ones.
 #[test]
 fn files_that_another_machine_joined_are_not_lost() {

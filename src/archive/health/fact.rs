@@ -5,6 +5,8 @@ use std::fmt;
 use urldb_store::StoreError;
 use urldb_warc::FindingCode;
 
+use crate::explain::explain;
+
 /// The remedy of most facts.
 const MENDS: &str = "`urldb archive repair` mends it";
 
@@ -68,6 +70,15 @@ impl Fact {
             names(&files)
         );
         Self::new(FindingCode::FileNeverStored, sentence).of_files(files)
+    }
+
+    /// The index cannot tell whether captures in files that are gone are in other files.
+    pub(super) fn index_unreadable(error: &anyhow::Error) -> Self {
+        let sentence = format!(
+            "captures in files that are gone do not count as lost: {}",
+            explain(error)
+        );
+        Self::new(FindingCode::IndexUnreadable, sentence)
     }
 
     /// Only this machine has files.

@@ -6,7 +6,7 @@ use std::io;
 use anyhow::Context;
 use urldb_store::{Manifest, Store};
 use urldb_warc::files::{FileSource, is_archive_name, names_in};
-use urldb_warc::{CdxjLine, Digest, Reader, WarcDate};
+use urldb_warc::{Digest, Reader, WarcDate};
 
 use super::fact::Fact;
 use super::unfinished::with_unfinished_records;
@@ -37,7 +37,7 @@ pub struct LostCaptures {
 /// only if every place has listed all its objects, and if the index has the captures in no other file.
 ///
 /// # Errors
-/// When a place has no credentials or cannot be set up, or the ledger cannot be read.
+/// When a place has no credentials or cannot be set up or read, or the ledger cannot be read.
 pub fn lost_captures(
     config: &Config,
     ledger: &mut Ledger,
@@ -45,12 +45,11 @@ pub fn lost_captures(
 ) -> anyhow::Result<LostCaptures> {
     let stores = open_stores(config)?;
     let holdings = Holdings::find(config, &stores)?;
-    let mut gone = BTreeMap::new();
+    let mut gone = GoneCaptures::new();
     for host in hosts {
         ledger.open(host)?;
         for capture in ledger.captures_where(host, |file| !holdings.has(file))? {
-            let of_file: &mut Vec<LedgerCapture> = gone.entry(capture.file.clone()).or_default();
-            of_file.push(capture);
+            gone.entry(capture.file.clone()).or_default().push(capture);
         }
         ledger.close(host);
     }
@@ -60,21 +59,18 @@ pub fn lost_captures(
     }
     let lost = holdings.lost();
     if !lost.is_empty() {
-        found.files = with_unfinished_records(config, &lost);
+        found.files = with_unfinished_records(config, &lost)?;
     }
     if gone.is_empty() {
         return Ok(found);
     }
-    let files = ArchiveFiles::open(config).ok();
-    let catalogue = files.and_then(|files| Catalogue::open(files).ok());
-    gone.retain(|file, captures| {
-        let is_elsewhere = |capture: &LedgerCapture| {
-            let catalogue = catalogue.as_ref()?;
-            find_elsewhere(catalogue, &holdings, file, capture)
-        };
-        captures.retain(|capture| is_elsewhere(capture).is_none());
-        !captures.is_empty()
-    });
+    let gone = match in_no_file(config, &holdings, gone) {
+        Ok(gone) => gone,
+        Err(error) => {
+            found.facts.push(Fact::index_unreadable(&error));
+            return Ok(found);
+        }
+    };
     let mut never = vec![];
     for (file, captures) in gone {
         match holdings.standing(&file) {
@@ -93,22 +89,56 @@ pub fn lost_captures(
     Ok(found)
 }
 
-/// A line of the index about a capture, in another file that is there.
-fn find_elsewhere(
+/// Captures of the ledger, by the file that is gone.
+type GoneCaptures = BTreeMap<String, Vec<LedgerCapture>>;
+
+/// The captures that the index has in no other file that is there.
+fn in_no_file(
+    config: &Config,
+    holdings: &Holdings,
+    mut gone: GoneCaptures,
+) -> anyhow::Result<GoneCaptures> {
+    let Some(files) = ArchiveFiles::if_any(config)? else {
+        return Ok(gone);
+    };
+    if !files.has_index()? {
+        return Ok(gone);
+    }
+    let catalogue = Catalogue::open(files)?;
+    for (file, captures) in &mut gone {
+        let mut outcome = Ok(());
+        captures.retain(|capture| {
+            let found = is_elsewhere(&catalogue, holdings, file, capture);
+            let is_left = found.as_ref().is_ok_and(|is_elsewhere| !is_elsewhere);
+            if let Err(error) = found {
+                outcome = Err(error);
+            }
+            is_left
+        });
+        outcome?;
+    }
+    gone.retain(|_, captures| !captures.is_empty());
+    Ok(gone)
+}
+
+/// Whether the index has a capture in another file that is there.
+fn is_elsewhere(
     catalogue: &Catalogue,
     holdings: &Holdings,
     file: &str,
     capture: &LedgerCapture,
-) -> Option<CdxjLine> {
-    let date: WarcDate = capture.date.parse().ok()?;
-    let digest: Digest = capture.digest.parse().ok()?;
-    let lines = catalogue.lines_about(&capture.uri).ok()?;
-    lines.into_iter().find(|line| {
-        line.timestamp == date.to_timestamp14()
-            && line.digest.parse().as_ref() == Ok(&digest)
-            && line.filename != file
-            && holdings.has(&line.filename)
-    })
+) -> anyhow::Result<bool> {
+    let date = capture.date.parse().map(|it: WarcDate| it.to_timestamp14());
+    let digest = capture.digest.parse::<Digest>().ok();
+    let lines = catalogue.lines_about(&capture.uri)?;
+    Ok(digest.is_some_and(|digest| {
+        lines.iter().any(|line| {
+            date.as_ref() == Ok(&line.timestamp)
+                && line.digest.parse().as_ref() == Ok(&digest)
+                && line.filename != file
+                && holdings.has(&line.filename)
+        })
+    }))
 }
 
 /// The knowledge of a file that is nowhere.

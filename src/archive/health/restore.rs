@@ -392,7 +392,7 @@ pub fn forget_captures(
 ) -> anyhow::Result<()> {
     let folder = config.ledger_root();
     let mut files = files.clone();
-    files.extend(with_unfinished_records(config, &files));
+    files.extend(with_unfinished_records(config, &files)?);
     let mut ledger = crate::ledger::Ledger::new(&folder);
     for domain in crate::ledger::domains(&folder, |_| true)? {
         ledger.open(&domain)?;

@@ -11,17 +11,18 @@ use crate::config::Config;
 
 /// The files with first segments of records whose other segments were in one of the `lost` files. A writer
 /// finishes a record before the next one, so only the files just before a lost one can have such a segment.
-/// A file that cannot be read has none.
+/// A damaged file has none.
+///
+/// # Errors
+/// When the files cannot be listed.
 pub(super) fn with_unfinished_records(
     config: &Config,
     lost: &BTreeSet<String>,
-) -> BTreeSet<String> {
-    let files = ArchiveFiles::open(config).ok();
-    let names = files.as_ref().and_then(|files| files.with_records().ok());
-    let (Some(files), Some(names)) = (files, names) else {
-        return BTreeSet::new();
+) -> anyhow::Result<BTreeSet<String>> {
+    let Some(files) = ArchiveFiles::if_any(config)? else {
+        return Ok(BTreeSet::new());
     };
-    let names: BTreeSet<String> = names.into_iter().collect();
+    let names: BTreeSet<String> = files.with_records()?.into_iter().collect();
     let mut found = BTreeSet::new();
     for name in lost {
         let before = names.range(..name.clone()).rev();
@@ -38,7 +39,7 @@ pub(super) fn with_unfinished_records(
             }
         }
     }
-    found
+    Ok(found)
 }
 
 /// The prefix and the machine in the name of a file that a run or a rewrite has written.
