@@ -9,7 +9,7 @@ use urldb_files::Root;
 use urldb_text::sanitize;
 use urldb_warc::cdxj::RecordLocation;
 use urldb_warc::http::{StoredHead, StoredRequest};
-use urldb_warc::index::{IndexError, PendingLines};
+use urldb_warc::index::{IndexError, IndexUpdate};
 use urldb_warc::repair::{RecoveredFile, recover};
 use urldb_warc::writer::{ArchiveFile, FileSeries};
 use urldb_warc::{CdxjLine, RecordDraft, RecordId, RecordType, WarcDate};
@@ -43,7 +43,7 @@ pub(super) struct OutputFiles {
     about: Vec<(&'static str, String)>,
     series: FileSeries,
     /// The index lines of the records, or why they are lost; `None` if the files are not indexed here.
-    lines: Option<Result<PendingLines, IndexError>>,
+    lines: Option<Result<IndexUpdate, IndexError>>,
 }
 
 impl OutputFiles {
@@ -109,7 +109,7 @@ impl OutputFiles {
             ambient,
             about,
             series,
-            lines: Some(Ok(PendingLines::new(folder.path()))),
+            lines: Some(Ok(IndexUpdate::new(folder.path()))),
         }
     }
 
@@ -208,9 +208,9 @@ impl OutputFiles {
         };
         if let Ok(lines) = &mut lines {
             let names = files.iter().filter_map(|path| path.file_name());
-            names.for_each(|name| lines.add_file(&name.to_string_lossy()));
+            names.for_each(|name| lines.add_name(&name.to_string_lossy()));
         }
-        match lines.and_then(PendingLines::merge_into_index) {
+        match lines.and_then(IndexUpdate::finish) {
             Err(error) if error.is_damaged_index() => {
                 urldb_warc::index::rebuild_index(self.folder.path(), &Keys).map(drop)
             }

@@ -5,11 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::IndexError;
-use super::lines::render;
-use super::merge::{lock_index, replace, write_merged};
-use super::scan::scan_file;
+use super::merge::{lock_index, replace};
 use super::segment::{Segment, list};
-use super::sorter::{CHUNK, LineSorter};
+use super::segment_draft::Purpose;
 use super::update::IndexUpdate;
 use crate::cdxj::SortKeys;
 use crate::files::names::{ARCHIVE_SUFFIX, INDEX_DIRECTORY, file_name_of};
@@ -103,24 +101,13 @@ pub fn rebuild_index_from<P: AsRef<Path>>(
     let index_dir = dir.join(INDEX_DIRECTORY);
     let merging = lock_index(&index_dir)?;
     let old = list(&index_dir).map_err(at(&index_dir))?;
-    let mut sorter = LineSorter::new(&index_dir, CHUNK);
-    let mut complete = BTreeSet::new();
+    let mut update = IndexUpdate::new(dir);
     let mut rebuilt = IndexRebuild::default();
     for file in files {
         let (name, path) = file.map_err(at(dir))?;
-        let scanned = scan_file(path.as_ref(), &name, keys, |line| {
-            sorter.add(render(&index_dir, &line)?)
-        })?;
-        // The bytes may be those of a copy elsewhere.
-        let left_out = scanned.into_result(&dir.join(&name));
-        if left_out.is_ok() {
-            complete.insert(name);
-        }
-        rebuilt.add_file(left_out)?;
+        rebuilt.add_file(update.add_file_as(path.as_ref(), &name, keys))?;
     }
-    let (mut lines, _temporary) = sorter.finish()?;
-    let draft = write_merged(&index_dir, &complete, &mut lines, |_| true)?;
-    replace(dir, &old, draft)?;
+    replace(dir, &old, update.write(Purpose::Merged)?)?;
     drop(merging);
     finish_replacements(dir)?;
     Ok(rebuilt)

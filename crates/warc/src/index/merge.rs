@@ -98,7 +98,7 @@ fn merge_segments(dir: &Path, segments: &[Segment]) -> Result<(), IndexError> {
         cursors.extend(first_line_of(segment)?);
     }
     let mut lines = MergedLines::new(cursors);
-    let draft = write_merged(&index_dir, &files, &mut lines, |_| true)?;
+    let draft = write_merged(&index_dir, Purpose::Merged, &files, &mut lines, |_| true)?;
     replace(dir, segments, draft)
 }
 
@@ -136,18 +136,19 @@ pub(crate) fn forget_files(dir: &Path, names: &BTreeSet<String>) -> Result<(), I
     }
     let is_kept = |line: &[u8]| file_name_in(line).is_none_or(|name| !names.contains(&name));
     let mut lines = MergedLines::new(cursors);
-    let draft = write_merged(&index_dir, &files, &mut lines, is_kept)?;
+    let draft = write_merged(&index_dir, Purpose::Merged, &files, &mut lines, is_kept)?;
     replace(dir, &old, draft)
 }
 
 /// Writes the merged lines that `is_kept`.
 pub(super) fn write_merged<C: LineCursor>(
     index_dir: &Path,
+    purpose: Purpose,
     files: &BTreeSet<String>,
     lines: &mut MergedLines<C>,
     is_kept: impl Fn(&[u8]) -> bool,
 ) -> Result<Option<SegmentDraft>, IndexError> {
-    SegmentDraft::write(index_dir, Purpose::Merged, files, |add| {
+    SegmentDraft::write(index_dir, purpose, files, |add| {
         while let Some((line, _)) = lines.next()? {
             if is_kept(line) {
                 add(line).map_err(at(index_dir))?;

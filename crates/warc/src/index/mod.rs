@@ -38,4 +38,3 @@ pub(crate) use self::update::index_joined_file;
 pub use self::update::{IndexUpdate, add_segment_files, index_lines_of, merge_into_index};
 pub use self::zipnum::{IdxDialect, ZipNumWriter};
 pub use crate::files::names::{INDEX_DIRECTORY, LARGEST_LIST};
-pub use update::PendingLines;

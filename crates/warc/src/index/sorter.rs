@@ -1,137 +1,110 @@
-//! Sorts the lines of many archive files in bounded memory.
+//! Sorts lines in bounded memory.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, IntoInnerError, Seek};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
+use tempfile::SpooledTempFile;
 
 use super::cursor::{LineCursor, MemoryCursor, MergedLines};
 use super::error::IndexError;
 use super::lines::{read_line, write_line};
-use super::segment_draft::{Purpose, TEMPORARY_SUFFIX};
-use crate::fs::{at, create, file, remove_if_there};
+use crate::fs::at;
 
-/// Bytes of lines in memory. More lines go into sorted temporary files.
-pub(super) const CHUNK: usize = 32 * 1024 * 1024;
+/// Bytes of lines in memory. More lines go into sorted temporary files without a name.
+pub(super) const RUN: usize = 16 * 1024 * 1024;
 
 /// Lines in any order, which come back sorted.
 pub(super) struct LineSorter {
     dir: PathBuf,
-    chunk_size: usize,
+    run_size: usize,
     lines: BTreeSet<Vec<u8>>,
     bytes: usize,
-    files: TemporaryFiles,
+    runs: Vec<SpooledTempFile>,
 }
 
 impl LineSorter {
-    /// A sorter with temporary files in this directory, which has the lock of the index.
-    pub(super) fn new(dir: &Path, chunk_size: usize) -> Self {
+    /// A sorter with temporary files in this directory, which must exist once there are many lines.
+    pub(super) fn new(dir: &Path, run_size: usize) -> Self {
         Self {
             dir: dir.to_owned(),
-            chunk_size,
+            run_size,
             lines: BTreeSet::new(),
             bytes: 0,
-            files: TemporaryFiles::default(),
+            runs: Vec::new(),
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.runs.is_empty()
     }
 
     pub(super) fn add(&mut self, line: Vec<u8>) -> Result<(), IndexError> {
         self.bytes += line.len();
         self.lines.insert(line);
-        if self.bytes >= self.chunk_size {
-            self.end_chunk()?;
+        if self.bytes >= self.run_size {
+            self.runs.push(self.write_run().map_err(at(&self.dir))?);
+            self.lines.clear();
+            self.bytes = 0;
         }
         Ok(())
     }
 
-    fn end_chunk(&mut self) -> Result<(), IndexError> {
-        let number = self.files.0.len();
-        let prefix = Purpose::Merged.prefix();
-        let path = self
-            .dir
-            .join(format!("{prefix}-{number}{TEMPORARY_SUFFIX}"));
-        self.files.0.push(path.clone());
-        write_chunk(&path, &self.lines).map_err(at(&path))?;
-        self.lines.clear();
-        self.bytes = 0;
-        Ok(())
+    fn write_run(&self) -> io::Result<SpooledTempFile> {
+        let file = SpooledTempFile::new_in(0, &self.dir);
+        // Buffered, since the encoder clears its own buffer at each write.
+        let mut output = BufWriter::new(GzEncoder::new(file, Compression::fast()));
+        for line in &self.lines {
+            write_line(&mut output, line)?;
+        }
+        let output = output.into_inner().map_err(IntoInnerError::into_error)?;
+        let mut file = output.finish()?;
+        file.rewind()?;
+        Ok(file)
     }
 
-    /// All lines in order, and the temporary files, which must be kept until the lines are read.
-    pub(super) fn finish(
-        self,
-    ) -> Result<(MergedLines<Box<dyn LineCursor>>, TemporaryFiles), IndexError> {
+    /// All lines in order.
+    pub(super) fn finish(self) -> Result<MergedLines<Box<dyn LineCursor>>, IndexError> {
         let mut cursors: Vec<Box<dyn LineCursor>> = Vec::new();
-        for path in &self.files.0 {
-            cursors.push(Box::new(ChunkCursor::open(path)?));
+        for run in self.runs {
+            let mut cursor = RunCursor {
+                dir: self.dir.clone(),
+                input: BufReader::new(GzDecoder::new(BufReader::new(run))),
+                line: Vec::new(),
+                has_line: false,
+            };
+            cursor.advance()?;
+            cursors.push(Box::new(cursor));
         }
         cursors.push(Box::new(MemoryCursor::new(self.lines)));
-        Ok((MergedLines::new(cursors), self.files))
+        Ok(MergedLines::new(cursors))
     }
-}
-
-/// Temporary files, which are removed when the list is dropped.
-#[derive(Default)]
-pub(super) struct TemporaryFiles(Vec<PathBuf>);
-
-impl Drop for TemporaryFiles {
-    fn drop(&mut self) {
-        for path in &self.0 {
-            // The next update of the index removes what stays.
-            let _ = remove_if_there(path);
-        }
-    }
-}
-
-fn write_chunk(path: &Path, lines: &BTreeSet<Vec<u8>>) -> io::Result<()> {
-    let output = BufWriter::new(create(path)?);
-    let mut output = BufWriter::new(GzEncoder::new(output, Compression::fast()));
-    for line in lines {
-        write_line(&mut output, line)?;
-    }
-    output.into_inner()?.finish()?.flush()
 }
 
 /// A cursor over the lines of a temporary file.
-struct ChunkCursor {
-    path: PathBuf,
-    input: BufReader<GzDecoder<BufReader<File>>>,
+struct RunCursor {
+    dir: PathBuf,
+    input: BufReader<GzDecoder<BufReader<SpooledTempFile>>>,
     line: Vec<u8>,
     has_line: bool,
 }
 
-impl ChunkCursor {
-    fn open(path: &Path) -> Result<Self, IndexError> {
-        let file = file(path).open().map_err(at(path))?;
-        let input = BufReader::new(GzDecoder::new(BufReader::new(file)));
-        let mut cursor = Self {
-            path: path.to_owned(),
-            input,
-            line: Vec::new(),
-            has_line: false,
-        };
-        cursor.advance()?;
-        Ok(cursor)
-    }
-}
-
-impl LineCursor for ChunkCursor {
+impl LineCursor for RunCursor {
     fn line(&self) -> Option<&[u8]> {
         self.has_line.then_some(&self.line)
     }
 
     fn advance(&mut self) -> Result<(), IndexError> {
-        let read = read_line(&mut self.input, &mut self.line).map_err(at(&self.path))?;
+        let read = read_line(&mut self.input, &mut self.line).map_err(at(&self.dir))?;
         self.has_line = read > 0;
         Ok(())
     }
 
     fn position(&self) -> (&Path, u64) {
-        (&self.path, 0)
+        (&self.dir, 0)
     }
 }
 
@@ -149,14 +122,14 @@ mod tests {
             for line in &lines {
                 sorter.add(line.clone().into_bytes()).expect("added");
             }
-            let (mut merged, files) = sorter.finish().expect("sorted");
+            prop_assert_eq!(sorter.is_empty(), lines.is_empty());
+            let mut merged = sorter.finish().expect("sorted");
             let mut found = Vec::new();
             while let Some((line, _)) = merged.next().expect("read") {
                 found.push(String::from_utf8(line.to_vec()).expect("text"));
             }
             let expected: BTreeSet<String> = lines.into_iter().collect();
             prop_assert_eq!(found, Vec::from_iter(expected));
-            drop(files);
             prop_assert_eq!(std::fs::read_dir(dir.path()).expect("there").count(), 0);
         }
     }
