@@ -1,14 +1,16 @@
-//! Output whose length and SHA-256 are known afterwards.
+//! Output whose length and digests are known afterwards.
 
 use std::io::{self, Write};
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
+use urldb_fetch::DigestHasher;
+use urldb_format::{Algorithm, Digest};
 
-/// Writes to an output, and computes length and SHA-256 of what it writes.
-#[derive(Debug)]
+/// Writes to an output, and computes length, SHA-256 and further digests of what it writes.
 pub struct HashingWriter<W> {
     output: W,
     hasher: Sha256,
+    further: Vec<DigestHasher>,
     length: u64,
     has_failed: bool,
 }
@@ -19,9 +21,25 @@ impl<W> HashingWriter<W> {
         Self {
             output,
             hasher: Sha256::new(),
+            further: vec![],
             length: 0,
             has_failed: false,
         }
+    }
+
+    /// Computes digests of the algorithms of these, too, from the first byte on.
+    pub fn compare_with(&mut self, digests: &[Digest]) {
+        let algorithms = digests.iter().map(Digest::algorithm);
+        let further = algorithms.filter(|algorithm| *algorithm != Algorithm::Sha256);
+        self.further = further.map(DigestHasher::new).collect();
+    }
+
+    /// Whether the written bytes have all these digests, which they were to be compared with.
+    pub fn has(&mut self, digests: &[Digest]) -> bool {
+        let sha256 = Digest::new(Algorithm::Sha256, &self.sha256());
+        let further = self.further.drain(..).filter_map(DigestHasher::finish);
+        let found: Vec<Digest> = further.chain(sha256).collect();
+        digests.iter().all(|digest| found.contains(digest))
     }
 
     /// The bytes written so far.
@@ -51,6 +69,9 @@ impl<W: Write> Write for HashingWriter<W> {
         self.has_failed |= written.is_err();
         let written = written?;
         self.hasher.update(&bytes[..written]);
+        for hasher in &mut self.further {
+            hasher.update(&bytes[..written]);
+        }
         self.length += written as u64;
         Ok(written)
     }

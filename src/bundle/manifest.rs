@@ -1,7 +1,6 @@
 //! The manifest of a bundle.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -12,7 +11,6 @@ use urldb_files::{Kind, Root, RootFile};
 use urldb_verdict::diagnosis::HostProbes;
 use urldb_verdict::{Selection, Shard};
 
-use crate::archive::HashingWriter;
 use crate::config::Config;
 use crate::ledger;
 
@@ -94,15 +92,9 @@ pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
     let mut all = Sha256::new();
     for file in files {
         let name = config.relative_name(&file.path());
-        let mut content = HashingWriter::new(io::sink());
         // After an error, neither length nor digest covers the bytes that were read before it.
-        let read = file
-            .open()
-            .and_then(|mut file| io::copy(&mut file, &mut content));
-        let (length, digest) = match read {
-            Ok(length) => (length, content.sha256()),
-            Err(_) => (u64::MAX, [0; 32]),
-        };
+        let read = file.open().and_then(urldb_store::hash);
+        let (length, digest) = read.unwrap_or((u64::MAX, [0; 32]));
         all.update((name.len() as u64).to_le_bytes());
         all.update(name);
         all.update(length.to_le_bytes());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -18,7 +18,7 @@ use urldb_verdict::{JobKey, Shard};
 use super::line::BundleLine;
 use super::manifest::{BundleFile, Manifest, OBSERVATIONS};
 use super::search::{Expected, FoundBundles};
-use crate::archive::{HashingWriter, ensure_sound};
+use crate::archive::ensure_sound;
 use crate::explain::explain;
 use crate::ledger::KnownCaptures;
 use crate::limits;
@@ -279,10 +279,8 @@ fn archives(manifest: &Manifest) -> impl Iterator<Item = &BundleFile> {
 }
 
 fn verify(folder: &Root, file: &BundleFile) -> anyhow::Result<()> {
-    let mut content = HashingWriter::new(io::sink());
-    let mut input = open(folder, file)?;
-    io::copy(&mut input, &mut content)?;
-    ensure_digest(file, content.length(), &content.sha256())
+    let (length, sha256) = urldb_store::hash(open(folder, file)?)?;
+    ensure_digest(file, length, &sha256)
 }
 
 /// Verifies the observations, and finds the lines: the number of each key, and its offset, sorted.

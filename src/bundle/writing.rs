@@ -121,12 +121,11 @@ impl BundleWriter {
 
 /// A file of the bundle, with the digest of what can be read back.
 fn described(path: &Path) -> io::Result<BundleFile> {
-    let mut content = HashingWriter::new(io::sink());
-    let length = io::copy(&mut urldb_files::open(path)?, &mut content)?;
+    let (length, sha256) = urldb_store::hash(urldb_files::open(path)?)?;
     let name = path.file_name().unwrap_or_default();
     Ok(BundleFile {
         name: name.to_string_lossy().into_owned(),
         length,
-        sha256: HEXLOWER.encode(&content.sha256()),
+        sha256: HEXLOWER.encode(&sha256),
     })
 }

@@ -1,11 +1,12 @@
 //! The bytes that are sought, by their digests.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
-use urldb_fetch::DigestHasher;
 use urldb_format::{Algorithm, Digest, Record};
 use urldb_protocol::Promised;
 use urldb_verdict::Promise;
+
+use crate::archive::HashingWriter;
 
 /// Bytes that are known by at least one digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,46 +122,9 @@ impl Content {
     /// # Errors
     /// When it cannot be read.
     pub fn is_read_from(&self, mut input: impl Read) -> io::Result<bool> {
-        let mut hasher = Hasher::new(self);
-        io::copy(&mut input, &mut hasher)?;
-        Ok(hasher.matches(self))
-    }
-}
-
-/// Computes the length and the digests of bytes that are written into it.
-struct Hasher {
-    hashers: Vec<DigestHasher>,
-    length: u64,
-}
-
-impl Hasher {
-    /// A hasher with the algorithms of a content.
-    fn new(content: &Content) -> Self {
-        let algorithms = content.digests.iter().map(Digest::algorithm);
-        Self {
-            hashers: algorithms.map(DigestHasher::new).collect(),
-            length: 0,
-        }
-    }
-
-    /// Whether what was written is exactly the content.
-    fn matches(self, content: &Content) -> bool {
-        let digests = self.hashers.into_iter().filter_map(DigestHasher::finish);
-        digests.eq(content.digests.iter().cloned())
-            && content.length.is_none_or(|length| length == self.length)
-    }
-}
-
-impl Write for Hasher {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for hasher in &mut self.hashers {
-            hasher.update(bytes);
-        }
-        self.length += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        let mut output = HashingWriter::new(io::sink());
+        output.compare_with(&self.digests);
+        let length = io::copy(&mut input, &mut output)?;
+        Ok(output.has(&self.digests) && self.length.is_none_or(|known| known == length))
     }
 }

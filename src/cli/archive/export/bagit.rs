@@ -2,11 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use urldb_canon::RequestUrl;
-use urldb_fetch::DigestHasher;
 use urldb_format::{Algorithm, Metadata, Record};
 use urldb_text::{sanitize, variant_suffix};
 use urldb_warc::cdxj::REVISIT_MIME;
@@ -30,26 +29,6 @@ struct PromisedFile {
     sha256: Option<[u8; 32]>,
     /// Further digests of the bytes.
     digests: Vec<urldb_format::Digest>,
-}
-
-/// Writes bytes, and computes digests of them.
-struct DigestWriter<'a, W> {
-    output: &'a mut W,
-    hashers: Vec<DigestHasher>,
-}
-
-impl<W: Write> Write for DigestWriter<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.output.write(bytes)?;
-        for hasher in &mut self.hashers {
-            hasher.update(&bytes[..written]);
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
-    }
 }
 
 /// Writes the bag `target`.
@@ -124,15 +103,9 @@ impl PromisedFile {
     /// # Errors
     /// When the source cannot be read, or has other bytes than promised.
     fn copy(&self, source: &Payload<'_>, output: &mut bag::BagFileWriter) -> anyhow::Result<()> {
-        let algorithms = self.digests.iter().map(urldb_format::Digest::algorithm);
-        let mut writer = DigestWriter {
-            hashers: algorithms.map(DigestHasher::new).collect(),
-            output,
-        };
-        source.copy_to(&mut writer)?;
-        let DigestWriter { output, hashers } = writer;
-        let digests = hashers.into_iter().filter_map(DigestHasher::finish);
-        let has_digests = digests.eq(self.digests.iter().cloned());
+        output.compare_with(&self.digests);
+        source.copy_to(output)?;
+        let has_digests = output.has(&self.digests);
         self.ensure_kept(output.length(), &output.sha256(), has_digests)
     }
 
