@@ -104,8 +104,8 @@ def index_lines(archive):
 
 
 def index_entries(archive):
-    """What the index says: key, timestamp and fields of each line."""
-    rows = (line.split(" ", 2) for line in index_lines(archive))
+    """What the index says of captures: key, timestamp and fields of each line."""
+    rows = (line.split(" ", 2) for line in index_lines(archive) if not line.startswith("continuation:"))
     return [(key, timestamp, json.loads(fields)) for key, timestamp, fields in rows]
 
 

@@ -170,9 +170,9 @@ impl OutputFiles {
                     Some(file.append(&record.draft, body, length)?)
                 }
                 RecordBlock::Segmented(mut block) => {
-                    let extent = block.write_next(file, new_id)?;
+                    let first = block.write_next(file, new_id)?;
                     segmented.push(block);
-                    extent
+                    first.map(|(_, extent)| extent)
                 }
             };
             let Some(extent) = extent else { continue };
@@ -184,7 +184,13 @@ impl OutputFiles {
         }
         for mut block in segmented {
             while !block.is_complete() {
-                block.write_next(self.next_file()?, new_id)?;
+                let file = self.next_file()?;
+                let Some((header, extent)) = block.write_next(file, new_id)? else {
+                    break;
+                };
+                let filename = file.name();
+                let location = RecordLocation { filename, extent };
+                lines.extend(CdxjLine::of_continuation(&header, location));
             }
         }
         Ok(lines)

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use urldb_warc::http::StoredRequest;
 use urldb_warc::segment::SegmentHeaders;
 use urldb_warc::writer::{ArchiveFile, PackedRecord, Packer, WriteOptions};
-use urldb_warc::{Digest, DigestAlgorithm, Extent, RecordDraft, RecordId};
+use urldb_warc::{Digest, DigestAlgorithm, Extent, Header, RecordDraft, RecordId};
 
 use crate::config;
 
@@ -147,7 +147,7 @@ impl SegmentedBlock<'_> {
         &mut self,
         file: &mut ArchiveFile,
         new_id: impl FnOnce() -> RecordId,
-    ) -> anyhow::Result<Option<Extent>> {
+    ) -> anyhow::Result<Option<(Header, Extent)>> {
         let Some((mut header, length)) = self.headers.next_segment(new_id)? else {
             return Ok(None);
         };
@@ -157,7 +157,7 @@ impl SegmentedBlock<'_> {
         }
         let extent = file.append_record(&header, self.next_block(length)?, length)?;
         self.position += length;
-        Ok(Some(extent))
+        Ok(Some((header, extent)))
     }
 
     /// The block of the next segment.

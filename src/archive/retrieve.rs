@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use anyhow::Context;
 use urldb_verdict::becomes_get;
 use urldb_warc::capture::{UNSPECIFIED, truncation};
-use urldb_warc::cdxj::REVISIT_MIME;
+use urldb_warc::cdxj::{REVISIT_MIME, continuation_key};
 use urldb_warc::http::{StoredHead, StoredRequest};
 use urldb_warc::segment::StoredSegments;
 use urldb_warc::{CdxjLine, Digest, Header, Reader, Record};
@@ -359,9 +359,11 @@ impl Catalogue {
         if header.get("WARC-Segment-Number").is_none() {
             return Ok(None);
         }
-        let names = self.files.with_records()?;
-        let found =
-            StoredSegments::find(&self.files, &names, &stored.filename, stored.extent.offset);
+        let id = header.get("WARC-Record-ID").and_then(continuation_key);
+        let lines = id.map_or(Ok(vec![]), |key| self.lines_at(&key))?;
+        let continuations = lines.into_iter().map(|it| (it.filename, it.extent.offset));
+        let (file, offset) = (&stored.filename, stored.extent.offset);
+        let found = StoredSegments::read(&self.files, continuations, file, offset);
         found.with_context(|| format!("cannot read the segments of {}", stored.url))
     }
 

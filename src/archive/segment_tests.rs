@@ -5,9 +5,11 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use proptest::prelude::*;
+use urldb_warc::cdxj::CONTINUATION_MIME;
 use urldb_warc::draft::{Exchange, TruncationReason};
+use urldb_warc::index::index_lines_of;
 use urldb_warc::index::rebuild_index;
-use urldb_warc::segment::StoredSegments;
+use urldb_warc::segment::{SegmentPosition, StoredSegments};
 use urldb_warc::verify::verify_archive;
 use urldb_warc::{Digest, DigestAlgorithm, Reader, RecordId, RecordType, Version};
 
@@ -105,6 +107,18 @@ fn rename(folder: &Path, order: &[u8]) {
     }
 }
 
+/// The positions of all continuations.
+fn continuations(folder: &Path, names: &[String]) -> Vec<SegmentPosition> {
+    let lines = names.iter().flat_map(|name| {
+        let lines = index_lines_of(&folder.join(name), &Keys);
+        lines.expect("good")
+    });
+    let continuations = lines.filter(|line| line.mime == CONTINUATION_MIME);
+    continuations
+        .map(|line| (line.filename, line.extent.offset))
+        .collect()
+}
+
 /// The blocks of all records that are no continuations, joined.
 fn joined(folder: &Path, names: &[String]) -> BTreeMap<String, Vec<u8>> {
     let mut blocks = BTreeMap::new();
@@ -120,7 +134,9 @@ fn joined(folder: &Path, names: &[String]) -> BTreeMap<String, Vec<u8>> {
             if matches!(kind, Some(RecordType::Warcinfo | RecordType::Continuation)) {
                 continue;
             }
-            let segments = StoredSegments::find(&folder, names, name, offset).expect("readable");
+            let segments =
+                StoredSegments::read(&folder, continuations(folder, names), name, offset);
+            let segments = segments.expect("readable");
             if let Some(segments) = segments {
                 assert_eq!(segments.problem(), None);
                 block.clear();

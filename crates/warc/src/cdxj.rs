@@ -9,12 +9,20 @@ use serde_json::{Map, Value};
 
 use crate::extent::Extent;
 use crate::header::date::timestamp_to_date;
+use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType, WarcDate};
 use crate::http::{StoredHead, StoredRequest};
 use crate::render::without_blanks;
+use crate::segment;
 
 /// The `mime` of a revisit's line.
 pub const REVISIT_MIME: &str = "warc/revisit";
+
+/// The `mime` of the line of a continuation, which is no capture.
+pub const CONTINUATION_MIME: &str = "warc/continuation";
+
+/// The beginning of the keys of continuations, which no URL with a host has.
+pub(crate) const CONTINUATION_KEY: &str = "continuation:";
 
 /// The field of a capture with a request header that tells captures of one URL apart, such as
 /// `accept: text/turtle`; repeated for each such header. An extension of the standard.
@@ -180,6 +188,26 @@ impl CdxjLine {
         })
     }
 
+    /// The line of a continuation at `location`, whose URL is the id of the first segment. `None` for any other
+    /// record, or without an id or a date.
+    pub fn of_continuation(header: &Header, location: RecordLocation<'_>) -> Option<Self> {
+        let is_continuation = header.record_type() == Some(RecordType::Continuation);
+        let origin = segment::origin(header).filter(|_| is_continuation)?;
+        Some(Self {
+            key: continuation_key(origin)?,
+            timestamp: date_of(header)?.to_timestamp14(),
+            url: origin.to_owned(),
+            mime: CONTINUATION_MIME.to_owned(),
+            status: None,
+            digest: "-".to_owned(),
+            extent: location.extent,
+            filename: location.filename.to_owned(),
+            request: None,
+            vary: None,
+            truncated: None,
+        })
+    }
+
     /// Sets the request of the capture, which may change the key.
     pub fn set_request(&mut self, request: &StoredRequest, keys: &impl SortKeys) {
         if let Some((key, body)) = keys.key_of_request(&self.url, request) {
@@ -285,6 +313,13 @@ impl CdxjLine {
             field,
         }
     }
+}
+
+/// The key of the continuations of the record with this id; `None` if no key can have the id.
+pub fn continuation_key(id: &str) -> Option<String> {
+    let id = strip_brackets(id);
+    let is_fit = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
+    is_fit.then(|| format!("{CONTINUATION_KEY}{id}"))
 }
 
 /// The values of [`VARY_FIELD`], one a line.

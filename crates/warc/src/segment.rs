@@ -9,8 +9,8 @@ mod stored;
 
 use std::io::Read;
 
-pub use self::stored::{SegmentBlocks, StoredSegments};
-pub(crate) use self::stored::{SegmentPosition, is_segment, whole_header};
+pub use self::stored::{SegmentBlocks, SegmentPosition, StoredSegments};
+pub(crate) use self::stored::{is_segment, whole_header};
 
 use crate::header::id::strip_brackets;
 use crate::header::{Header, InvalidField, RecordId, RecordType};

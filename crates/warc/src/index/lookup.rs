@@ -8,7 +8,7 @@ use super::cursor::{BoxedCursor, LineCursor, MergedLines};
 use super::error::IndexError;
 use super::lines::file_name_in;
 use super::segment_cursor::cursors;
-use crate::cdxj::CdxjLine;
+use crate::cdxj::{CONTINUATION_KEY, CdxjLine};
 use crate::files::names::INDEX_DIRECTORY;
 use crate::files::{FileSource, is_index_file};
 use crate::fs::{FileError, at};
@@ -120,7 +120,7 @@ impl<I: BorrowMut<CdxjIndex>> CdxjLines<I> {
         let prefix = self.prefix.as_bytes();
         let CdxjIndex { lines, hidden } = self.index.borrow_mut();
         while let Some((line, _)) = lines.next_with_prefix(prefix)? {
-            if counts(line, hidden) {
+            if counts(line, prefix, hidden) {
                 return Ok(Some(String::from_utf8_lossy(line).into_owned()));
             }
         }
@@ -128,9 +128,11 @@ impl<I: BorrowMut<CdxjIndex>> CdxjLines<I> {
     }
 }
 
-/// Whether a line is about a file that counts.
-fn counts(line: &[u8], hidden: &BTreeSet<String>) -> bool {
-    hidden.is_empty() || file_name_in(line).is_none_or(|name| !hidden.contains(&name))
+/// Whether a line is about a file that counts, and about a capture, unless a continuation is looked up.
+fn counts(line: &[u8], prefix: &[u8], hidden: &BTreeSet<String>) -> bool {
+    let is_continuation = |text: &[u8]| text.starts_with(CONTINUATION_KEY.as_bytes());
+    (is_continuation(prefix) || !is_continuation(line))
+        && (hidden.is_empty() || file_name_in(line).is_none_or(|name| !hidden.contains(&name)))
 }
 
 impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
@@ -143,7 +145,7 @@ impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
             match lines.next_with_prefix(prefix) {
                 Err(error) => return Some(Err(error)),
                 Ok(None) => return None,
-                Ok(Some((line, number))) if counts(line, hidden) => {
+                Ok(Some((line, number))) if counts(line, prefix, hidden) => {
                     break (CdxjLine::parse(&String::from_utf8_lossy(line)), number);
                 }
                 Ok(Some(_)) => {}

@@ -51,7 +51,8 @@ pub(super) fn scan_file(
                 let line = record.line.map(|line| (line, origin));
                 let line = matcher.add(&record.header, line, record.request, set_request);
                 let line = line.and_then(|line| segmented.hold(line));
-                added = line.map_or(Ok(()), &mut add_line);
+                let mut lines = record.continuation.into_iter().chain(line);
+                added = lines.try_for_each(&mut add_line);
             }
             ScanEvent::Fault(fault) => {
                 left_out.add(fault.offset, LeftOutCause::Unreadable(fault.kind));
@@ -122,6 +123,7 @@ struct ScannedRecord {
     offset: u64,
     header: Header,
     line: Option<CdxjLine>,
+    continuation: Option<CdxjLine>,
     /// Why a capture has no line.
     problem: Option<LeftOutCause>,
     request: Option<StoredRequest>,
@@ -179,9 +181,11 @@ fn scan_record<R: Read>(
         line.truncated = head.and_then(|head| head.truncated(framing));
     }
     let problem = (is_capture && line.is_none()).then(|| LeftOutCause::of_header(&header));
+    let continuation = CdxjLine::of_continuation(&header, location);
     Ok(ScannedRecord {
         offset: extent.offset,
         header,
+        continuation: continuation.filter(|_| has_own_offset),
         line: line.filter(|_| has_own_offset),
         problem,
         request,

@@ -1,4 +1,4 @@
-//! Finds the segments of a record in the files of an archive, and reads their blocks as one.
+//! Reads the segments of a record in the files of an archive, and their blocks as one.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -8,10 +8,10 @@ use crate::digest::{BackgroundHasher, Digest};
 use crate::files::{ArchiveInput, FileSource, open_at};
 use crate::header::id::strip_brackets;
 use crate::header::{Header, RecordType};
-use crate::reader::{ReadError, Reader};
+use crate::reader::{ReadError, ReadErrorKind, Reader};
 
 /// The position of a segment: the name of its file, and the offset of the record in bytes.
-pub(crate) type SegmentPosition = (String, u64);
+pub type SegmentPosition = (String, u64);
 
 /// The segments of one record, as far as they are in the archive.
 #[derive(Clone, Debug)]
@@ -23,14 +23,14 @@ pub struct StoredSegments {
 }
 
 impl StoredSegments {
-    /// Finds the segments of the record at `offset` of `file`, which is in a file of its own or in any of
-    /// `files`. The files after `file` are read first. `None` if the record is not a first segment.
+    /// Reads the segments of the record at `offset` of `file`: the first one, and its continuations, which the
+    /// index names, in any order. `None` if the record is not a first segment.
     ///
     /// # Errors
-    /// When a file cannot be read, for another reason than damage.
-    pub fn find(
+    /// When a file cannot be read, for another reason than damage or because it is gone.
+    pub fn read(
         source: &dyn FileSource,
-        files: &[String],
+        continuations: impl IntoIterator<Item = SegmentPosition>,
         file: &str,
         offset: u64,
     ) -> Result<Option<Self>, ReadError> {
@@ -47,17 +47,14 @@ impl StoredSegments {
             joiner,
             problem: None,
         };
-        search.add_records_of(&mut reader, file)?;
-        let own = files
-            .iter()
-            .position(|it| it == file)
-            .map_or(0, |at| at + 1);
-        let (before, after) = files.split_at(own);
-        for file in after.iter().chain(before) {
+        for position in continuations {
             if search.is_over() {
                 break;
             }
-            search.add_records_of(&mut open_at(source, file, 0)?, file)?;
+            match search.add_record_at(source, position) {
+                Err(error) if !error.is_damage() && !is_gone(&error) => return Err(error),
+                _ => {}
+            }
         }
         Ok(Some(search.finish()))
     }
@@ -94,48 +91,28 @@ impl SegmentSearch {
         self.joiner.is_complete() || self.problem.is_some()
     }
 
-    fn add_records_of(
+    /// Adds the record at a position, if it is one of the segments.
+    fn add_record_at(
         &mut self,
-        reader: &mut Reader<Box<dyn ArchiveInput>>,
-        file: &str,
+        source: &dyn FileSource,
+        position: SegmentPosition,
     ) -> Result<(), ReadError> {
-        while !self.is_over() {
-            match self.add_next_record(reader, file) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) if error.is_damage() => {
-                    reader.skip_damage()?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the next record, if it is one of the segments; false at the end of the file.
-    fn add_next_record(
-        &mut self,
-        reader: &mut Reader<Box<dyn ArchiveInput>>,
-        file: &str,
-    ) -> Result<bool, ReadError> {
+        let mut reader = open_at(source, &position.0, position.1)?;
         let Some(record) = reader.next_record()? else {
-            return Ok(false);
+            return Ok(());
         };
         let header = record.header();
         let origin = header.get(ORIGIN).map(strip_brackets);
-        // A record that shares its gzip member cannot be read from an offset.
         if record.record_type() == Some(RecordType::Continuation)
             && origin == Some(self.joiner.origin.as_str())
-            && record.within_member() == 0
             && self.waiting.len() < MAX_WAITING
             && let Some(number) = number(header)
         {
-            let position = (file.to_owned(), record.offset());
             let segment = (position, header.clone(), record.block_length());
             self.waiting.entry(number).or_insert(segment);
             self.join();
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Joins the segments that follow the last joined one.
@@ -167,6 +144,10 @@ impl SegmentSearch {
             problem,
         }
     }
+}
+
+fn is_gone(error: &ReadError) -> bool {
+    matches!(&error.kind, ReadErrorKind::Input(cause) if cause.kind() == io::ErrorKind::NotFound)
 }
 
 /// The joined blocks of segments, whose own block digests are compared on the way.

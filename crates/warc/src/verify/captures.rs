@@ -5,8 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::report::Reporter;
 use crate::capture::RequestMatcher;
-use crate::cdxj::{CdxjLine, SortKeys, date_of, vary_of};
+use crate::cdxj::{CdxjLine, RecordLocation, SortKeys, date_of, vary_of};
 use crate::digest::Digest;
+use crate::extent::Extent;
 use crate::files::FileSource;
 use crate::finding::FindingCode;
 use crate::header::Header;
@@ -36,7 +37,7 @@ struct ExpectedCapture {
     /// Of URL, timestamp and `vary`.
     url_date_and_vary: u64,
     digest: Option<u64>,
-    /// Of the key, for the response to a request other than GET. Other keys depend on the URL alone.
+    /// Of the key, for a continuation and for the response to a request other than GET. Other keys depend on the URL alone.
     request_key: Option<u64>,
     has_line: bool,
 }
@@ -82,6 +83,9 @@ impl ExpectedCaptures {
         request: Option<StoredRequest>,
         keys: &dyn SortKeys,
     ) {
+        if let Some((at, length)) = position {
+            self.add_continuation(at, length, header);
+        }
         let capture = position.and_then(|(at, length)| self.capture(at, length, header));
         let hash_state = &self.hash_state;
         let set_request = |pending: &mut PendingCapture, request: &_| {
@@ -91,6 +95,33 @@ impl ExpectedCaptures {
         };
         let ready = self.pending.add(header, capture, request, set_request);
         self.captures.extend(ready.map(|it| (it.at, it.capture)));
+    }
+
+    fn add_continuation(&mut self, at: (u32, u64), length: u64, header: &Header) {
+        let extent = Extent {
+            offset: at.1,
+            length,
+        };
+        let location = RecordLocation {
+            filename: "",
+            extent,
+        };
+        let Some(line) = CdxjLine::of_continuation(header, location) else {
+            return;
+        };
+        let continuation = ExpectedCapture {
+            length,
+            url_date_and_vary: self.hash_of(&line.url, &line.timestamp, None),
+            digest: None,
+            request_key: Some(self.hash_state.hash_one(&line.key)),
+            has_line: false,
+        };
+        self.captures.insert(at, continuation);
+    }
+
+    /// The hash of URL, timestamp and `vary`.
+    fn hash_of(&self, url: &str, timestamp: &str, vary: Option<&str>) -> u64 {
+        self.hash_state.hash_one((url, timestamp, vary))
     }
 
     pub(super) fn end_file(&mut self) {
@@ -103,11 +134,11 @@ impl ExpectedCaptures {
         let url = CdxjLine::url_of(header).filter(|_| CdxjLine::describes(header))?;
         let capture = ExpectedCapture {
             length,
-            url_date_and_vary: self.hash_state.hash_one((
-                &*url,
-                &*date.to_timestamp14(),
+            url_date_and_vary: self.hash_of(
+                &url,
+                &date.to_timestamp14(),
                 vary_of(header).as_deref(),
-            )),
+            ),
             digest: header
                 .payload_digest()
                 .map(|it| self.hash_state.hash_one(it)),

@@ -4,13 +4,14 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
+use urldb_warc::cdxj::CONTINUATION_MIME;
 use urldb_warc::cdxj::SortKeys;
 use urldb_warc::convert::convert;
 use urldb_warc::files::FileSource;
 use urldb_warc::finding::Severity;
 use urldb_warc::http::StoredRequest;
 use urldb_warc::index::{IndexError, index_lines_of, rebuild_index};
-use urldb_warc::segment::{StoredSegments, split_record};
+use urldb_warc::segment::{SegmentPosition, StoredSegments, split_record};
 use urldb_warc::verify::{copy_payload, verify_archive};
 use urldb_warc::{
     CdxjLine, Compression, Digest, DigestAlgorithm, FindingCode, Reader, Version, Writer,
@@ -501,8 +502,18 @@ fn segments_are_joined_wherever_they_are() {
         ("c.warc.gz", &third),
     ]);
     let source = dir.path();
-    let files = source.names().expect("there");
-    let found = StoredSegments::find(&source, &files, "b.warc.gz", 0)
+    let positions = || -> Vec<SegmentPosition> {
+        let names = source.names().expect("there");
+        let lines = names.iter().flat_map(|name| {
+            let lines = index_lines_of(&source.join(name), &key);
+            lines.expect("good")
+        });
+        let continuations = lines.filter(|line| line.mime == CONTINUATION_MIME);
+        continuations
+            .map(|line| (line.filename, line.extent.offset))
+            .collect()
+    };
+    let found = StoredSegments::read(&source, positions(), "b.warc.gz", 0)
         .expect("read")
         .expect("segmented");
     assert_eq!(found.problem(), None);
@@ -513,7 +524,7 @@ fn segments_are_joined_wherever_they_are() {
 
     // What is missing or damaged is told.
     fs::write(dir.path().join("c.warc.gz"), &parts[1]).expect("written");
-    let found = StoredSegments::find(&source, &files, "b.warc.gz", 0)
+    let found = StoredSegments::read(&source, positions(), "b.warc.gz", 0)
         .expect("read")
         .expect("segmented");
     assert!(
@@ -523,7 +534,7 @@ fn segments_are_joined_wherever_they_are() {
             .starts_with("segment 4 of urn:uuid:")
     );
     assert!(
-        StoredSegments::find(&source, &files, "a.warc.gz", 0)
+        StoredSegments::read(&source, positions(), "a.warc.gz", 0)
             .expect("read")
             .is_none()
     );
