@@ -20,8 +20,6 @@ use crate::notify::{Message, NotifierStatus, Notifiers, Outbox, TestResult};
 use crate::project::project_info;
 use crate::run::{IncidentMemory, audience_urls};
 
-/// The first words about something that a person must mend.
-
 /// List messages that wait, send and test them, explain who is told
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -276,8 +274,11 @@ fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std
         };
         let advice = result.advice.as_ref().filter(|_| !is_delivered);
         let advice = advice.map_or_else(String::new, |advice| format!(": {advice}"));
-        let text = sanitize(&format!("{word}: {}{advice}", result.message)).into_owned();
-        let headline = Headline { tone, text };
+        let sentence = format!("{word}: {}{advice}", result.message);
+        let headline = Headline {
+            tone,
+            text: sanitize(&sentence).into_owned(),
+        };
         write_text(out, &terminal_headline(&headline, options))?;
         if let Some(aside) = &result.aside {
             style::print_note(&format!("{notifier}: {aside}"));

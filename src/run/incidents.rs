@@ -162,9 +162,9 @@ impl RunIncidents<'_> {
             state.count(&self.run.id, &mut counts, |_, _| true);
         }
         Ok(FinishedIncidents {
-            counts,
             files,
             report,
+            counts,
         })
     }
 

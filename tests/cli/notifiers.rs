@@ -286,10 +286,7 @@ fn a_plugin_may_get_a_message_for_each_incident() {
     assert_eq!(messages(), Vec::<String>::new());
     site.serve("/a", Reply::ok("first"));
     sandbox.exits(1, "run");
-    assert_eq!(
-        messages(),
-        ["close recovered: http://example.test/a is as promised again"]
-    );
+    assert_eq!(messages(), ["close recovered: http://example.test/a"]);
 }
 
 /// The requests that write, as method and path.

@@ -353,7 +353,7 @@ fn a_refused_recipient_hears_later_what_the_others_have_heard() {
     assert_has(&to_ada(&server).text, "http://example.test/a");
     site.serve("/a", Reply::ok("first"));
     sandbox.exits(2, "run");
-    assert_has(&to_ada(&server).text, "as promised again");
+    assert_has(&to_ada(&server).text, "recovered: http://example.test/a");
     assert_eq!(waiting(&sandbox), 1);
 
     let ready = Server::start(SmtpReplies::default());
@@ -365,10 +365,7 @@ fn a_refused_recipient_hears_later_what_the_others_have_heard() {
     let mail = mail_of(&accepted[0].1);
     assert_has(
         &mail.text,
-        &[
-            "recovered: http://example.test/a is as promised",
-            "answered 404",
-        ],
+        &["recovered: http://example.test/a", "answers 404"],
     );
     assert_eq!(waiting(&sandbox), 0);
     sandbox.ok("run");
@@ -687,45 +684,6 @@ fn the_mails_about_one_incident_are_a_thread() {
         assert_eq!(mail.header("List-Id"), opening.header("List-Id"));
         assert_ne!(mail.header("Message-ID"), id);
     }
-}
-
-#[test]
-fn the_page_of_an_incident_says_who_was_told_and_when() {
-    let (site, sandbox) = broken(closed_port());
-    // The site comes last, whatever the names are.
-    let html = "[notify.a-page]\ntype = \"html\"\npath = \"public\"\n";
-    let with_site = |sandbox: &Sandbox| {
-        let text = sandbox.read("urldb.toml");
-        sandbox.write("urldb.toml", format!("{html}{text}"));
-    };
-    with_site(&sandbox);
-    let page = || {
-        let pages = sandbox.files("public/incidents", ".html");
-        let mut pages = pages.iter().filter(|path| !path.ends_with("index.html"));
-        fs::read_to_string(pages.next().unwrap()).unwrap()
-    };
-    sandbox.exits(1, "run");
-    assert_lacks(&page(), &["<h4>Told</h4>"]);
-
-    let server = Server::start(SmtpReplies::default());
-    send_to(&sandbox, server.port);
-    sandbox.exits(1, "run");
-    let text = page();
-    let late = [
-        "<li><b>mail</b>, <time datetime=",
-        "<small>late: first tried on ",
-        "; ",
-    ];
-    assert_has(&text, &late);
-    assert_eq!(text.matches("<h4>Told</h4>").count(), 1);
-
-    // The page has no address of a recipient, and the second message is not late.
-    site.serve("/a", Reply::ok("first"));
-    sandbox.ok("run");
-    let text = page();
-    assert_lacks(&text, &["me@example.test"]);
-    assert_eq!(text.matches("<h4>Told</h4>").count(), 2);
-    assert_eq!(text.matches("late: ").count(), 1);
 }
 
 #[test]

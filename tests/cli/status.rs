@@ -380,7 +380,7 @@ fn a_timeline_has_transitions_and_commits() {
     ]);
     let words = words(&repository.ok("log docs.test").out);
     let end = "mail sent; incident";
-    for cause in ["answers 404 Not Found", "(answered 404 Not Found)"] {
+    for cause in ["answers 404 Not Found", "(before: answers 404 Not Found)"] {
         assert_has(&words, &format!("{cause}; {end} {incident}"));
     }
 }

@@ -62,8 +62,9 @@ pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (&'st
     let mut ends = [("accepted", 0_u64), ("removed", 0), ("recovered", 0)];
     for url in incidents.flat_map(|incident| &incident.urls) {
         let word = url.left.map(end_word);
-        let end = ends.iter_mut().find(|(end, _)| Some(*end) == word);
-        end.into_iter().for_each(|(_, urls)| *urls += 1);
+        if let Some((_, urls)) = ends.iter_mut().find(|(end, _)| Some(*end) == word) {
+            *urls += 1;
+        }
     }
     match ends {
         [(_, 0), (_, 0), (_, 0 | 1)] => ("recovered", String::new()),

@@ -485,7 +485,7 @@ pub(crate) fn possessor(summary: &Summary) -> String {
 
 #[cfg(test)]
 mod tests {
-    use urldb_protocol::{Observed, Promised, Shown};
+    use urldb_protocol::{Observed, Shown};
 
     use super::*;
 

@@ -195,8 +195,6 @@ impl Text {
     }
 
     /// The sentence in the past: its first word is a verb.
-    #[must_use]
-
     /// The text with a capital letter, without markup.
     pub fn capitalized(&self) -> String {
         capitalized(&self.plain())

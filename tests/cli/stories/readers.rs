@@ -88,5 +88,5 @@ fn a_reader_who_was_told_of_a_break_is_told_its_end_after_another_filter() {
     story.run(&day(4), 0);
     let (_, mail) = story.text.split_once("=== mail").unwrap();
     assert_has(mail, "(recovered)");
-    assert_has(mail, "data.example.test/gaia/a.csv is as promised");
+    assert_has(mail, "recovered: http://data.example.test/gaia/a.csv");
 }

@@ -21,7 +21,7 @@ use super::commands::{
     archive_command, archive_line, digest_command, headers_command, promised_bytes, shown_algorithm,
 };
 use super::incidents::IncidentRow;
-use super::url_words::{headline, path_parts, result, state_in_words, state_of};
+use super::url_words::{Stretch, headline, path_parts, result, state_in_words, state_of};
 use super::values::{Figure, Time, bytes, date};
 use super::{Frame, Views};
 use crate::file_names::host_page;
@@ -299,17 +299,6 @@ fn commands(url: &UrlOverview, plain: AskedUrl<'_>, details: &UrlDetails) -> Vec
         ));
     }
     rows
-}
-
-/// A time in which a URL had one state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stretch {
-    /// When the state was first seen.
-    pub(super) from: Timestamp,
-    /// Class of the mark: `k`, `w`, `b` or `o`.
-    pub(super) class: &'static str,
-    /// The state, for people. Nothing in it comes from outside.
-    pub(super) state: String,
 }
 
 /// The states of a URL, oldest first; each but the first begins with a transition.

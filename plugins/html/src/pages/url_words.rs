@@ -1,11 +1,22 @@
 //! Sentences and words about one URL, for its page and for the table of its host.
 
+use jiff::Timestamp;
 use urldb_protocol::{State, UrlBelief, UrlDetails, UrlOverview};
 use urldb_render::numbers::counted;
 use urldb_render::{broken_runs, capitalized, day_in_words, one_line};
 
-use super::url::Stretch;
 use super::values::bytes;
+
+/// A time in which a URL had one state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// When the state was first seen.
+    pub(super) from: Timestamp,
+    /// Class of the mark: `k`, `w`, `b` or `o`.
+    pub(super) class: &'static str,
+    /// The state, for people. Nothing in it comes from outside.
+    pub(super) state: String,
+}
 
 /// Failures among the last runs from which on the headline speaks of them.
 const FAILURES: u64 = 3;

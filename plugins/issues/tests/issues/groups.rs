@@ -81,9 +81,10 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
         for (run, number) in [(3, 0), (4, 1), (5, 3)] {
             next.retain(|incident| incident.phase != Phase::Closed);
             for incident in &mut next {
-                let phase = match incident.id == incidents[number].id {
-                    true => Phase::Closed,
-                    false => Phase::Unchanged,
+                let phase = if incident.id == incidents[number].id {
+                    Phase::Closed
+                } else {
+                    Phase::Unchanged
                 };
                 *incident = then(incident, phase, 3);
             }

@@ -60,10 +60,10 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
 pub(super) fn title(group: &Group<'_>) -> Text {
     let cause = group.cause();
     let (subject, sentence) = (subject(group, &cause), sentence(group, &cause));
-    match sentence.is_empty() {
-        true => subject,
-        false => subject.own(" ").and(sentence),
+    if sentence.is_empty() {
+        return subject;
     }
+    subject.own(" ").and(sentence)
 }
 
 fn class(group: &Group<'_>) -> Class {
