@@ -1519,6 +1519,7 @@ fn feeds_say_the_sentences_of_pages_without_muted_urls() {
     closed.incident.id = "0ccccccc".to_owned();
     closed.incident.closed = Some(at("2026-11-22T05:08:51Z"));
     closed.incident.opened = Some(at("2026-11-20T05:08:51Z"));
+    closed.incident.urls[0].left = Some(Because::Recovered);
     closed.incident.chapters = [
         ("2026-11-20T05:08:51Z", EventKind::Opened, None),
         ("2026-11-21T05:08:51Z", EventKind::Acked, None),

@@ -67,7 +67,9 @@ pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (&'st
         }
     }
     match ends {
-        [(_, 0), (_, 0), (_, 0 | 1)] => ("recovered", String::new()),
+        // Another incident has its URLs.
+        [(_, 0), (_, 0), (_, 0)] => ("closed", String::new()),
+        [(_, 0), (_, 0), (_, 1)] => ("recovered", String::new()),
         [(_, 0), (_, 0), (_, urls)] => ("recovered", format!("{} URLs", number(urls))),
         _ => {
             let ends = ends.iter().filter(|(_, urls)| *urls > 0);

@@ -55,11 +55,7 @@ pub(crate) fn warning_titles(findings: &[&Finding], lookup: &Lookup<'_>) -> Vec<
 pub(crate) fn incident_line(incident: &Incident, envelope: &Lookup<'_>) -> Text {
     let title = page_title(incident, envelope);
     if let Some(into) = &incident.merged_into {
-        return Text::from("closed: ")
-            .and(title)
-            .own("; incident ")
-            .code(into)
-            .own(" goes on");
+        return title.own("; incident ").code(into).own(" goes on");
     }
     let word = match incident.closed {
         Some(_) => return title,

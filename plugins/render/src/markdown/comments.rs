@@ -17,7 +17,7 @@ pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
         let chapters = incident.chapters.iter().filter(|chapter| chapter.new);
         let rows = chapters.filter_map(|chapter| history_row(incident, chapter));
         let rows = rows.map(|row| format!("- {}", inline(&row)));
-        let lines = [bold(envelope, incident, incident.phase)].into_iter();
+        let lines = [bold(envelope, incident)].into_iter();
         let text = lines.chain(rows).collect::<Vec<_>>().join("\n");
         let text = text.replacen('\n', "\n\n", 1);
         shorten(&with_spaces(&text), LARGEST_BODY - LONGEST_MARKER) + "\n"
@@ -26,7 +26,7 @@ pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
 
 /// The comment that an incident is still open.
 pub fn reminder_comment(envelope: &Envelope, incident: &Incident) -> String {
-    let line = bold(envelope, incident, Phase::Unchanged);
+    let line = bold(envelope, incident);
     let since = moment(incident.since);
     let next = envelope.next_reminder.map_or_else(String::new, |next| {
         format!(" The next reminder comes on {}.", day(next))
@@ -34,11 +34,7 @@ pub fn reminder_comment(envelope: &Envelope, incident: &Incident) -> String {
     with_spaces(&format!("Reminder: {line}, since {since}.{next}\n"))
 }
 
-fn bold(envelope: &Envelope, incident: &Incident, phase: Phase) -> String {
-    let incident = Incident {
-        phase,
-        ..incident.clone()
-    };
-    let line = incident_line(&incident, &Lookup::new(envelope));
+fn bold(envelope: &Envelope, incident: &Incident) -> String {
+    let line = incident_line(incident, &Lookup::new(envelope));
     format!("**{}**", inline(&line))
 }
