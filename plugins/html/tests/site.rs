@@ -1075,11 +1075,11 @@ fn a_run_without_results_leaves_nothing_known() {
     assert!(page.contains("<html lang=\"en\" data-run=\"2026-11-23T05:02:11Z\""));
     let text = text_of(page);
     for sentence in [
-        "Nothing could be verified on 23 November; it may be our own network.",
-        "None of 1,174 URLs that were due gave a result. The last results before are of 22 November 2026 .",
+        "None of 1,174 URLs could be checked on 23 November.",
+        "The last results before are of 22 November 2026 .",
         "Kept not known before: 2 of 3 promises",
         "As of 22 November; not checked since.",
-        "23 Nov Nothing could be verified.",
+        "23 Nov None of 1,174 URLs could be checked.",
     ] {
         assert!(text.contains(sentence), "{sentence}\n{text}");
     }
@@ -1094,7 +1094,9 @@ fn a_run_without_results_leaves_nothing_known() {
         assert_eq!(row.contains(">not known</td>"), is_blind, "{row}");
     }
     assert!(files["badge.svg"].contains("URLs: not known · 23 Nov"));
-    assert!(files["hosts/index.html"].contains("Nothing could be verified on 23 November"));
+    assert!(
+        files["hosts/index.html"].contains("None of 1,174 URLs could be checked on 23 November")
+    );
 
     overview.blind.as_mut().unwrap().results = 312;
     build(folder.path(), &overview, "/a");

@@ -46,29 +46,18 @@ pub fn site_headline(overview: &Overview) -> (Mark, String) {
     }
 }
 
-/// `Only 312 of 1,174 URLs could be checked on 22 November.`
+/// `Only 312 of 1,174 URLs could be checked on 22 November.` It names no cause: the network may have failed, or somebody
+/// interrupted the run.
 pub fn blind_sentence(blind: &BlindRun) -> String {
+    let results = match blind.results {
+        0 => "None".to_owned(),
+        results => format!("Only {}", number(results)),
+    };
     let day = blind.at.strftime("%-d %B");
-    match blind.results {
-        0 => format!("Nothing could be verified on {day}; it may be our own network."),
-        results => format!(
-            "Only {} of {} could be checked on {day}.",
-            number(results),
-            counted(blind.due, "URL")
-        ),
-    }
-}
-
-/// `None of 1,174 URLs gave a result.`; empty if some did.
-pub fn without_results(blind: &BlindRun) -> String {
-    match (blind.results, blind.due) {
-        (0, 1) => "The only URL that was due gave no result.".to_owned(),
-        (0, due) => format!(
-            "None of {} that were due gave a result.",
-            counted(due, "URL")
-        ),
-        _ => String::new(),
-    }
+    format!(
+        "{results} of {} could be checked on {day}.",
+        counted(blind.due, "URL")
+    )
 }
 
 /// `6 of the last 15 runs`: how often a URL was broken that comes and goes; `None` while fewer than two results are
@@ -173,7 +162,7 @@ mod tests {
             }),
             ..Overview::default()
         };
-        let none = "Nothing could be verified on 22 November; it may be our own network.";
+        let none = "None of 1,174 URLs could be checked on 22 November.";
         let some = "Only 312 of 1,174 URLs could be checked on 22 November.";
         for (results, text) in [(0, none), (312, some)] {
             let expected = (Mark::Unknown, text.to_owned());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use urldb_protocol::{BlindRun, HostOverview};
-use urldb_render::{Command, blind_sentence, without_results};
+use urldb_render::{Command, blind_sentence};
 
 use super::Views;
 use super::values::Time;
@@ -10,8 +10,6 @@ use super::values::Time;
 /// Facts about a run without results, for the overview.
 #[derive(Debug, Serialize)]
 pub(super) struct BlindFacts {
-    /// `None of 1,174 URLs that were due gave a result.`; empty if some did.
-    results: String,
     /// The last run before it; absent if there was none.
     last: Option<Time>,
     /// `As of 21 November; not checked since.`
@@ -30,7 +28,6 @@ impl Views<'_> {
         let day = last.map(|at| at.strftime("%-d %B").to_string());
         let sentence = blind_sentence(blind);
         BlindFacts {
-            results: without_results(blind),
             last: last.map(Time::day),
             incidents: match (blind.results, day) {
                 (0, Some(day)) => format!("As of {day}; not checked since."),
