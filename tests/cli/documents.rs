@@ -236,17 +236,16 @@ fn a_pull_request_need_not_sync_to_be_checked() {
     repository.ok("sync --add docs/");
     commit(&repository);
     let check = "check --changed-since HEAD --github";
+    let in_json = "check --changed-since HEAD --format json";
     repository.ok(check);
     repository.write(
         "docs/b.md",
         "http://docs.test/gone\n\nhttp://docs.test/lost\n",
     );
     let ran = repository.exits(1, check);
-    let ran = ran.says("::error file=docs/b.md,line=3,");
-    assert_lacks(&ran.out, &["not-synced", "docs.test/gone", "/tmp"]);
-    let found = repository
-        .exits(1, "check --changed-since HEAD --format json")
-        .json();
+    let ran = ran.says(&["::error file=docs/b.md,line=3,", "yourself  curl "]);
+    assert_lacks(&ran.out, &["not-synced", "docs.test/gone", "/tmp", "check"]);
+    let found = repository.exits(1, in_json).json();
     let locations = json!([{"file": "docs/b.md", "line": 3}]);
     assert_eq!(found["findings"][0]["locations"], locations);
     assert!(
@@ -256,9 +255,7 @@ fn a_pull_request_need_not_sync_to_be_checked() {
     );
     // With the records in step, the same; and a record that people wrote is named in its file.
     repository.ok("sync");
-    let found = repository
-        .exits(1, "check --changed-since HEAD --format json")
-        .json();
+    let found = repository.exits(1, in_json).json();
     let locations = &found["findings"][0]["locations"];
     assert_eq!(locations[0], json!({"file": "docs/b.md", "line": 3}));
     assert_eq!(locations[1]["file"], "urldb/docs.test.yaml");

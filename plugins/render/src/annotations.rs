@@ -102,6 +102,8 @@ fn of_urls(block: &Block) -> Vec<Annotation> {
     let rows = block.urls.iter().flat_map(|urls| &urls.rows);
     rows.map(|row| {
         let of_block = of_block(block);
+        // Without a command: that of the block may be about its first URL.
+        let text = with_uses(block) + &block.brief.plain();
         let url = if block.hosts.is_empty() {
             format!("{}{}", block.host, row.shown)
         } else {
@@ -109,7 +111,7 @@ fn of_urls(block: &Block) -> Vec<Annotation> {
         };
         Annotation {
             place: Some((row.place.file.clone(), row.place.line.unwrap_or(1))),
-            text: format!("{url}. {}", of_block.text),
+            text: format!("{url}. {text}"),
             name: url,
             ..of_block
         }

@@ -162,11 +162,9 @@ mod tests {
             }),
             ..Overview::default()
         };
-        let none = "None of 1,174 URLs could be checked on 22 November.";
-        let some = "Only 312 of 1,174 URLs could be checked on 22 November.";
-        for (results, text) in [(0, none), (312, some)] {
-            let expected = (Mark::Unknown, text.to_owned());
-            assert_eq!(site_headline(&overview(results)), expected);
+        for (results, share) in [(0, "None"), (312, "Only 312")] {
+            let text = format!("{share} of 1,174 URLs could be checked on 22 November.");
+            assert_eq!(site_headline(&overview(results)), (Mark::Unknown, text));
         }
     }
 }

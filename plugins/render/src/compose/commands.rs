@@ -99,12 +99,6 @@ impl Context<'_> {
                 self.try_it("to try one yourself"),
                 self.check("to check one host again"),
             ],
-            State::Gone
-                if reason != Some(Reason::Parked)
-                    && matches!(self.scope, Scope::PullRequest { .. }) =>
-            {
-                vec![self.check_again()]
-            }
             _ if cause.redirect.is_some() => {
                 vec![self.try_it("to see the redirect"), self.check_again()]
             }
@@ -382,14 +376,15 @@ pub(super) fn is_tls(reason: Reason) -> bool {
     )
 }
 
-/// The command that checks the affected URLs of an incident again, of which `first` is one.
+/// The command that checks the affected URLs of an incident again, of which `first` is one; absent for those of lists,
+/// which no record has yet.
 fn check_command(incident: &Incident, first: &AffectedUrl) -> Option<String> {
+    // An alias is checked with its domain.
+    let domain = domain_of(&first.file)?;
     let affected: Vec<_> = incident.affected().collect();
     if let ([only], None) = (affected.as_slice(), &first.request) {
         return command_line(&["urldb", "check", &only.url]);
     }
-    // An alias is checked with its domain.
-    let domain = domain_of(&first.file).unwrap_or(&incident.host);
     let is_host_wide = affected.len() as u64 >= incident.host_urls;
     match prefix(affected.into_iter()).filter(|_| !is_host_wide) {
         Some(prefix) => command_line(&["urldb", "check", "-d", domain, "--path-prefix", &prefix]),
