@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 
 /// Characters that a path of a URL escapes (RFC 3986, section 3.3).
-pub(crate) const PATH: &AsciiSet = &NON_ALPHANUMERIC
+pub const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')

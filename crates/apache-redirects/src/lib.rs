@@ -28,7 +28,7 @@ use crate::tree::Tree;
 
 pub use crate::event::{OutOfWork, RuleEvent, RuleNote, RulePromise, Work};
 
-mod escape;
+pub mod escape;
 mod event;
 mod flags;
 mod lines;

@@ -25,12 +25,8 @@ pub fn evidence_box(
     chapter: &Chapter,
     evidence: &Evidence,
 ) -> EvidenceBox {
-    let is_good = chapter.because.is_some() || chapter.state.is_none();
-    let state = if is_good {
-        State::Ok
-    } else {
-        chapter.state.unwrap_or(State::Ok)
-    };
+    let state = chapter.state.filter(|_| chapter.because.is_none());
+    let (is_good, state) = (state.is_none(), state.unwrap_or(State::Ok));
     let of_url = Chapter {
         state: Some(state),
         ..chapter.clone()

@@ -3,6 +3,7 @@
 use urldb_protocol::{Because, Chapter, EventKind, Incident};
 
 use crate::compose::{chapter_cause, notice_event};
+use crate::message::Class;
 use crate::numbers::{day, number};
 use crate::text::Text;
 
@@ -56,9 +57,9 @@ const fn end_word(because: Because) -> &'static str {
     }
 }
 
-/// The end of incidents by the ends of their URLs: `recovered` if a run saw all of them as promised, else `closed`; and the
+/// The end of incidents by the ends of their URLs: recovered if a run saw all of them as promised, else closed; and the
 /// numbers: `40 URLs`, or `3 accepted, 2 recovered`. The numbers are empty for one URL that recovered.
-pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (&'static str, String) {
+pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (Class, String) {
     let mut ends = [("accepted", 0_u64), ("removed", 0), ("recovered", 0)];
     for url in incidents.flat_map(|incident| &incident.urls) {
         let word = url.left.map(end_word);
@@ -68,13 +69,13 @@ pub(crate) fn end_of<'a>(incidents: impl Iterator<Item = &'a Incident>) -> (&'st
     }
     match ends {
         // Another incident has its URLs.
-        [(_, 0), (_, 0), (_, 0)] => ("closed", String::new()),
-        [(_, 0), (_, 0), (_, 1)] => ("recovered", String::new()),
-        [(_, 0), (_, 0), (_, urls)] => ("recovered", format!("{} URLs", number(urls))),
+        [(_, 0), (_, 0), (_, 0)] => (Class::Closed, String::new()),
+        [(_, 0), (_, 0), (_, 1)] => (Class::Recovered, String::new()),
+        [(_, 0), (_, 0), (_, urls)] => (Class::Recovered, format!("{} URLs", number(urls))),
         _ => {
             let ends = ends.iter().filter(|(_, urls)| *urls > 0);
             let ends = ends.map(|(word, urls)| format!("{} {word}", number(*urls)));
-            ("closed", ends.collect::<Vec<_>>().join(", "))
+            (Class::Closed, ends.collect::<Vec<_>>().join(", "))
         }
     }
 }

@@ -104,7 +104,7 @@ urldb_text::named_enum! {
         Recovered = "recovered",
         /// A danger that is over.
         Solved = "solved",
-        /// Something that has ended, since people changed the database.
+        /// Something that has ended, since people changed the database or another incident has its URLs.
         Closed = "closed",
         /// A kept promise with a remark.
         Warning = "warning",

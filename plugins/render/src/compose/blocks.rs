@@ -68,8 +68,7 @@ pub(super) fn title(group: &Group<'_>) -> Text {
 
 fn class(group: &Group<'_>) -> Class {
     match group.phase() {
-        Phase::Closed if ended(group).0 == "recovered" => Class::Recovered,
-        Phase::Closed => Class::Closed,
+        Phase::Closed => ended(group).0,
         Phase::Unconfirmed => Class::Unconfirmed,
         Phase::Unknown => Class::Unknown,
         _ if group.first().state.is_unsure() => Class::Unknown,
@@ -90,7 +89,7 @@ pub(super) fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
 }
 
 /// The end of a closed group, and its numbers.
-fn ended(group: &Group<'_>) -> (&'static str, String) {
+fn ended(group: &Group<'_>) -> (Class, String) {
     end_of(group.incidents.iter().copied())
 }
 

@@ -20,9 +20,6 @@ const HEAD: &str = "__wb_method=HEAD";
 /// The time until the day that a command to acknowledge an incident names.
 const ACK_TIME: SignedDuration = SignedDuration::from_hours(14 * 24);
 
-/// The purpose of an acknowledgement.
-const STOP: &str = "to stop reminders until then";
-
 /// The commands of a group, and the position of the most useful one, for an output with little room.
 pub(super) fn commands(
     group: &Group<'_>,
@@ -58,17 +55,12 @@ pub(crate) fn commands_between_runs(incident: &Incident, envelope: &Lookup<'_>) 
         let commands = blocks.into_iter().flat_map(|block| block.commands);
         return commands.collect();
     }
-    let group = Group::one(incident, envelope);
-    let (mut commands, _) = commands(&group, envelope, Scope::Week);
-    let stop = |command: &Command| command.line.starts_with("urldb ack ");
-    if !commands.iter().any(stop) {
-        let line = ack_command(incident, envelope.run.started);
-        commands.extend(line.map(|line| Command {
-            purpose: STOP.to_owned(),
-            line,
-        }));
-    }
-    commands
+    // Somebody who looks at it may not want to be reminded.
+    let reminded = Incident {
+        reminder: true,
+        ..incident.clone()
+    };
+    commands(&Group::one(&reminded, envelope), envelope, Scope::Week).0
 }
 
 /// The first URL that the run added, or else the first one that is affected, in the way of the title if there is one.
@@ -336,7 +328,7 @@ impl Context<'_> {
             incident.reminder || matches!(incident.phase, Phase::Opened | Phase::Reopened);
         let line = ack_command(incident, envelope.run.started).filter(|_| is_told)?;
         Some(Command {
-            purpose: STOP.to_owned(),
+            purpose: "to stop reminders until then".to_owned(),
             line,
         })
     }

@@ -88,8 +88,8 @@ pub(crate) fn closed_title(incident: &Incident, envelope: &Lookup<'_>) -> (&'sta
         return ("over", notice_title(&in_phase(incident, Phase::Unchanged)));
     }
     let ended = in_phase(incident, Phase::Closed);
-    let (word, _) = end_of([&ended].into_iter());
-    (word, blocks::title(&Group::one(&ended, envelope)))
+    let (end, _) = end_of([&ended].into_iter());
+    (end.as_str(), blocks::title(&Group::one(&ended, envelope)))
 }
 
 fn in_phase(incident: &Incident, phase: Phase) -> Incident {

@@ -16,11 +16,9 @@ pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
     has_news.then(|| {
         let chapters = incident.chapters.iter().filter(|chapter| chapter.new);
         let rows = chapters.filter_map(|chapter| history_row(incident, chapter));
-        let rows = rows.map(|row| format!("- {}", inline(&row)));
-        let lines = [bold(envelope, incident)].into_iter();
-        let text = lines.chain(rows).collect::<Vec<_>>().join("\n");
-        let text = text.replacen('\n', "\n\n", 1);
-        shorten(&with_spaces(&text), LARGEST_BODY - LONGEST_MARKER) + "\n"
+        let rows: Vec<String> = rows.map(|row| format!("- {}", inline(&row))).collect();
+        let text = format!("{}\n\n{}", bold(envelope, incident), rows.join("\n"));
+        shorten(&with_spaces(text.trim_end()), LARGEST_BODY - LONGEST_MARKER) + "\n"
     })
 }
 
